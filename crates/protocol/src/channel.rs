@@ -1,0 +1,98 @@
+//! Channel URIs: the names of everything that a client can subscribe to.
+//!
+//! A session's URI is chosen by the client and may have any scheme, so the
+//! kind of a channel is never read off its URI: the engine's tables know it.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+
+/// The URI of a channel. Cloning it is cheap: one is attached to every action.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ChannelUri(Arc<str>);
+
+impl ChannelUri {
+    /// The channel that every host has.
+    pub fn root() -> Self {
+        Self::from(crate::house::ROOT_RESOURCE_URI)
+    }
+
+    /// The chat that a session starts with.
+    ///
+    /// Clients compute this URI themselves instead of reading it from the
+    /// session's state, so its form is fixed.
+    pub fn default_chat_of(session: &str) -> Self {
+        Self::from(format!(
+            "ahp-chat://default/{}",
+            URL_SAFE_NO_PAD.encode(session)
+        ))
+    }
+
+    /// The session whose default chat this would be, if it has that form.
+    pub fn session_of_default_chat(&self) -> Option<Self> {
+        let encoded = self.0.strip_prefix("ahp-chat://default/")?;
+        let bytes = URL_SAFE_NO_PAD.decode(encoded).ok()?;
+        String::from_utf8(bytes).ok().map(Self::from)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ChannelUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for ChannelUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for ChannelUri {
+    fn from(uri: &str) -> Self {
+        Self(Arc::from(uri))
+    }
+}
+
+impl From<String> for ChannelUri {
+    fn from(uri: String) -> Self {
+        Self(Arc::from(uri))
+    }
+}
+
+impl Borrow<str> for ChannelUri {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_chat_is_the_session_in_unpadded_base64url() {
+        let chat = ChannelUri::default_chat_of("ahp-session:/1");
+        assert_eq!(chat.as_str(), "ahp-chat://default/YWhwLXNlc3Npb246LzE");
+        assert_eq!(
+            chat.session_of_default_chat(),
+            Some(ChannelUri::from("ahp-session:/1"))
+        );
+    }
+
+    #[test]
+    fn other_uris_are_nobodys_default_chat() {
+        for uri in ["ahp-chat:/x", "ahp-chat://default/%", "ahp-root://"] {
+            assert_eq!(ChannelUri::from(uri).session_of_default_chat(), None);
+        }
+    }
+}

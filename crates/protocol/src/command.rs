@@ -1,0 +1,235 @@
+//! What a client may say, decoded once at the edge. Everything behind it
+//! handles typed messages of the house language.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::ChannelUri;
+use crate::house::actions::StateAction;
+use crate::house::commands::{
+    CreateChatParams, CreateSessionParams, DisposeChatParams, DisposeSessionParams,
+    FetchTurnsParams, InitializeParams, ListSessionsParams, ReconnectParams,
+    ResolveSessionConfigParams, ResourceReadParams, SubscribeParams,
+};
+use crate::rpc::{BadFrame, Incoming, RequestId, RpcError};
+
+/// One message from a client.
+#[derive(Debug)]
+pub enum ClientMessage {
+    /// A request (with an id) or a notification (without one). What could not
+    /// be decoded is here too: it is answered, and the connection lives on.
+    Call {
+        id: Option<RequestId>,
+        command: Result<Command, RpcError>,
+    },
+    /// The answer to something that the host asked.
+    Answer {
+        id: RequestId,
+        outcome: Result<Value, RpcError>,
+    },
+}
+
+#[derive(Debug)]
+pub enum Command {
+    Initialize(Box<InitializeParams>),
+    Reconnect(ReconnectParams),
+    Ping,
+    Subscribe(SubscribeParams),
+    Unsubscribe { channel: ChannelUri },
+    Dispatch(Box<Dispatch>),
+    ListSessions(ListSessionsParams),
+    CreateSession(Box<CreateSessionParams>),
+    DisposeSession(DisposeSessionParams),
+    CreateChat(Box<CreateChatParams>),
+    DisposeChat(DisposeChatParams),
+    FetchTurns(FetchTurnsParams),
+    ResolveSessionConfig(ResolveSessionConfigParams),
+    ResourceRead(ResourceReadParams),
+}
+
+/// An action that a client dispatches. One that this host does not know, or
+/// that lacks something, is [`StateAction::Unknown`]: it can still be echoed
+/// with the reason why it was refused.
+#[derive(Debug)]
+pub struct Dispatch {
+    pub channel: ChannelUri,
+    pub client_seq: i64,
+    pub action: StateAction,
+}
+
+impl ClientMessage {
+    /// Decodes one frame. Nothing that a client can send makes this fail.
+    pub fn decode(text: &str) -> Self {
+        match Incoming::parse(text) {
+            Ok(Incoming::Request { id, method, params }) => Self::Call {
+                id: Some(id),
+                command: Command::decode(&method, params),
+            },
+            Ok(Incoming::Notification { method, params }) => Self::Call {
+                id: None,
+                command: Command::decode(&method, params),
+            },
+            Ok(Incoming::Response { id, outcome }) => Self::Answer { id, outcome },
+            Err(BadFrame { id, error }) => Self::Call {
+                id,
+                command: Err(error),
+            },
+        }
+    }
+}
+
+impl Command {
+    pub fn decode(method: &str, params: Option<&RawValue>) -> Result<Self, RpcError> {
+        Ok(match method {
+            "dispatchAction" => Self::Dispatch(Box::new(decode_dispatch(params)?)),
+            "initialize" => Self::Initialize(decode(method, params)?),
+            "reconnect" => Self::Reconnect(decode(method, params)?),
+            "ping" => Self::Ping,
+            "subscribe" => Self::Subscribe(decode(method, params)?),
+            "unsubscribe" => {
+                let Unsubscribe { channel } = decode(method, params)?;
+                Self::Unsubscribe { channel }
+            }
+            "listSessions" => Self::ListSessions(decode(method, params)?),
+            "createSession" => Self::CreateSession(decode(method, params)?),
+            "disposeSession" => Self::DisposeSession(decode(method, params)?),
+            "createChat" => Self::CreateChat(decode(method, params)?),
+            "disposeChat" => Self::DisposeChat(decode(method, params)?),
+            "fetchTurns" => Self::FetchTurns(decode(method, params)?),
+            "resolveSessionConfig" => Self::ResolveSessionConfig(decode(method, params)?),
+            "resourceRead" => Self::ResourceRead(decode(method, params)?),
+            _ => return Err(RpcError::method_not_found(method)),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Unsubscribe {
+    channel: ChannelUri,
+}
+
+/// The methods that are about the connection or the host as a whole: clients
+/// in the field leave `channel` out of them, and it can only be the root.
+const CONNECTION_METHODS: &[&str] = &[
+    "initialize",
+    "reconnect",
+    "listSessions",
+    "resolveSessionConfig",
+    "resourceRead",
+];
+
+fn decode<T: DeserializeOwned>(method: &str, params: Option<&RawValue>) -> Result<T, RpcError> {
+    let explain = |error| RpcError::invalid_params(format!("`{method}`: {error}"));
+    let text = params.map_or("{}", RawValue::get);
+    if !CONNECTION_METHODS.contains(&method) {
+        return serde_json::from_str(text).map_err(explain);
+    }
+    let mut value: Value = serde_json::from_str(text).map_err(explain)?;
+    if let Some(object) = value.as_object_mut() {
+        object
+            .entry("channel")
+            .or_insert_with(|| crate::house::ROOT_RESOURCE_URI.into());
+    }
+    serde_json::from_value(value).map_err(explain)
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DispatchWire {
+    channel: ChannelUri,
+    client_seq: i64,
+    action: Value,
+}
+
+fn decode_dispatch(params: Option<&RawValue>) -> Result<Dispatch, RpcError> {
+    let DispatchWire {
+        channel,
+        client_seq,
+        mut action,
+    } = decode("dispatchAction", params)?;
+    add_what_the_host_decides(&mut action);
+    let action = serde_json::from_value(action)
+        .map_err(|error| RpcError::invalid_params(format!("`dispatchAction`: {error}")))?;
+    Ok(Dispatch {
+        channel,
+        client_seq,
+        action,
+    })
+}
+
+/// Fields that the types require and that the host sets itself, whatever the
+/// client says: a client that leaves them out is understood all the same.
+fn add_what_the_host_decides(action: &mut Value) {
+    let (field, value) = match action.get("type").and_then(Value::as_str) {
+        Some("chat/turnStarted") => ("startedAt", Value::from("")),
+        Some("chat/turnCancelled") => ("duration", Value::from(0)),
+        _ => return,
+    };
+    if let Some(object) = action.as_object_mut() {
+        object.entry(field).or_insert(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(text: &str) -> Result<Command, RpcError> {
+        match ClientMessage::decode(text) {
+            ClientMessage::Call { command, .. } => command,
+            ClientMessage::Answer { .. } => panic!("a call: {text}"),
+        }
+    }
+
+    #[test]
+    fn an_unknown_method_and_wrong_params_have_their_own_codes() {
+        let unknown = call(r#"{"id":1,"method":"dance"}"#).unwrap_err();
+        assert_eq!(unknown.code, -32601);
+        for params in ["{}", r#"{"channel":7}"#, "[]", "null", "7"] {
+            let text = format!(r#"{{"id":1,"method":"subscribe","params":{params}}}"#);
+            assert_eq!(call(&text).unwrap_err().code, -32602, "{text}");
+        }
+    }
+
+    #[test]
+    fn connection_methods_need_no_channel() {
+        let text = r#"{"id":1,"method":"reconnect",
+            "params":{"clientId":"c","lastSeenServerSeq":4,"subscriptions":[]}}"#;
+        assert!(matches!(call(text), Ok(Command::Reconnect(_))));
+        assert!(matches!(
+            call(r#"{"id":1,"method":"listSessions"}"#),
+            Ok(Command::ListSessions(_))
+        ));
+    }
+
+    #[test]
+    fn an_action_of_unknown_type_or_shape_is_kept_for_the_echo() {
+        for action in [
+            r#"{"type":"chat/juggled"}"#,
+            r#"{"type":"chat/delta"}"#,
+            "{}",
+        ] {
+            let text = format!(
+                r#"{{"method":"dispatchAction",
+                     "params":{{"channel":"c","clientSeq":1,"action":{action}}}}}"#
+            );
+            let Ok(Command::Dispatch(dispatch)) = call(&text) else {
+                panic!("a dispatch: {text}");
+            };
+            assert!(matches!(dispatch.action, StateAction::Unknown(_)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_turn_may_start_without_a_timestamp() {
+        let text = r#"{"method":"dispatchAction","params":{"channel":"c","clientSeq":1,
+            "action":{"type":"chat/turnStarted","turnId":"t",
+                      "message":{"text":"hi","origin":{"kind":"user"}}}}}"#;
+        let Ok(Command::Dispatch(dispatch)) = call(text) else {
+            panic!("a dispatch");
+        };
+        assert!(matches!(dispatch.action, StateAction::ChatTurnStarted(_)));
+    }
+}

@@ -1,0 +1,33 @@
+//! The house language of Innkeeper and everything that touches the wire.
+//!
+//! Inside the host every message, state and action has one shape: that of the
+//! newest protocol version, as the crate `ahp-types` defines it ([`house`]).
+//! This crate adds what surrounds those types:
+//!
+//! - [`rpc`]: JSON-RPC framing, and nothing about what is framed;
+//! - [`command`]: what a client may ask, decoded once, at the edge;
+//! - [`outgoing`]: what the host says, encoded once for each version in use;
+//! - [`channel`]: channel URIs; [`time`]: points in time; [`version`]: negotiation;
+//! - [`gates`]: the steps between neighbouring protocol versions;
+//! - [`agent`] and [`record`]: the vocabularies that the engine shares with the
+//!   agents and with the store, so that neither of them knows the other.
+//!
+//! *Invariant*: no I/O, no clock, no randomness. *Boundary*: JSON-RPC and
+//! protocol versions are known here and at the socket, nowhere else.
+
+pub mod agent;
+pub mod channel;
+pub mod command;
+pub mod gates;
+pub mod outgoing;
+pub mod record;
+pub mod rpc;
+pub mod snapshot;
+pub mod time;
+pub mod version;
+
+/// The types of the newest protocol version, as their owner publishes them.
+pub use ahp_types as house;
+
+pub use channel::ChannelUri;
+pub use time::Timestamp;

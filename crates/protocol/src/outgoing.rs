@@ -1,0 +1,288 @@
+//! What the host says. A message is built once, in the house language, and
+//! encoded once for each version that somebody speaks.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::ChannelUri;
+use crate::house::actions::{ActionOrigin, StateAction};
+use crate::house::commands::{Implementation, ResolveSessionConfigResult, ResourceReadResult};
+use crate::house::notifications::{
+    SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
+};
+use crate::house::state::SessionSummary;
+use crate::record::Sequenced;
+use crate::rpc::{RequestId, RpcError};
+use crate::snapshot::Snapshot;
+use crate::version::Version;
+
+#[derive(Debug, Clone)]
+pub enum HostMessage {
+    Reply {
+        id: RequestId,
+        reply: Reply,
+    },
+    Failure {
+        id: Option<RequestId>,
+        error: RpcError,
+    },
+    Action(Arc<Sequenced>),
+    /// To the sender of an action only: it was not applied, and why.
+    Rejection(Box<Rejection>),
+    Notification(Box<Notification>),
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rejection {
+    pub channel: ChannelUri,
+    pub action: StateAction,
+    /// The sequence as the host knows it; the rejection takes no number.
+    pub server_seq: u64,
+    pub origin: ActionOrigin,
+    #[serde(rename = "rejectionReason")]
+    pub reason: String,
+}
+
+/// Ephemeral news: not sequenced, not stored, not replayed.
+#[derive(Debug, Clone)]
+pub enum Notification {
+    SessionAdded(SessionAddedParams),
+    SessionRemoved(SessionRemovedParams),
+    SessionSummaryChanged(SessionSummaryChangedParams),
+}
+
+/// The result of a request.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum Reply {
+    /// `null`: done, and there is nothing to say about it.
+    Done,
+    /// `{}`: likewise, for the commands whose result is an object.
+    Empty {},
+    Initialize(Box<InitializeReply>),
+    Subscribe(SubscribeReply),
+    Reconnect(ReconnectReply),
+    ListSessions(ListSessionsReply),
+    ResolveSessionConfig(Box<ResolveSessionConfigResult>),
+    ResourceRead(ResourceReadResult),
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InitializeReply {
+    /// The exact version string that the client offered.
+    pub protocol_version: String,
+    pub server_seq: u64,
+    pub server_info: Implementation,
+    pub snapshots: Vec<Snapshot>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_directory: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion_trigger_characters: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terminal_command_prefix: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct SubscribeReply {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<Snapshot>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum ReconnectReply {
+    Replay {
+        actions: Vec<Envelope>,
+        missing: Vec<String>,
+    },
+    Snapshot {
+        snapshots: Vec<Snapshot>,
+    },
+}
+
+/// A sequenced action as clients read it.
+#[derive(Debug, Clone)]
+pub struct Envelope(pub Arc<Sequenced>);
+
+impl Serialize for Envelope {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        EnvelopeWire::from(&*self.0).serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EnvelopeWire<'a> {
+    channel: &'a ChannelUri,
+    action: &'a StateAction,
+    server_seq: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<&'a ActionOrigin>,
+}
+
+impl<'a> From<&'a Sequenced> for EnvelopeWire<'a> {
+    fn from(sequenced: &'a Sequenced) -> Self {
+        Self {
+            channel: &sequenced.channel,
+            action: &sequenced.action,
+            server_seq: sequenced.seq,
+            origin: sequenced.origin.as_ref(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListSessionsReply {
+    pub items: Vec<SummaryItem>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// A row of the catalogue, as JSON if nobody had to look into it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum SummaryItem {
+    Stored(Arc<RawValue>),
+    Live(Box<SessionSummary>),
+}
+
+#[derive(Serialize)]
+struct ReplyFrame<'a> {
+    jsonrpc: &'static str,
+    id: &'a RequestId,
+    result: &'a Reply,
+}
+
+#[derive(Serialize)]
+struct FailureFrame<'a> {
+    jsonrpc: &'static str,
+    id: Option<&'a RequestId>,
+    error: &'a RpcError,
+}
+
+#[derive(Serialize)]
+struct NotificationFrame<'a, P> {
+    jsonrpc: &'static str,
+    method: &'a str,
+    params: P,
+}
+
+/// Writes a message as one frame of text in the given version.
+pub fn encode(message: &HostMessage, version: Version) -> String {
+    match version {
+        Version::V1_0 => encode_newest(message),
+    }
+    .unwrap_or_else(|error| unencodable(message, &error))
+}
+
+fn encode_newest(message: &HostMessage) -> serde_json::Result<String> {
+    match message {
+        HostMessage::Reply { id, reply } => serde_json::to_string(&ReplyFrame {
+            jsonrpc: "2.0",
+            id,
+            result: reply,
+        }),
+        HostMessage::Failure { id, error } => serde_json::to_string(&FailureFrame {
+            jsonrpc: "2.0",
+            id: id.as_ref(),
+            error,
+        }),
+        HostMessage::Action(sequenced) => notification("action", EnvelopeWire::from(&**sequenced)),
+        HostMessage::Rejection(rejection) => notification("action", &**rejection),
+        HostMessage::Notification(news) => match &**news {
+            Notification::SessionAdded(params) => notification("root/sessionAdded", params),
+            Notification::SessionRemoved(params) => notification("root/sessionRemoved", params),
+            Notification::SessionSummaryChanged(params) => {
+                notification("root/sessionSummaryChanged", params)
+            }
+        },
+    }
+}
+
+fn notification(method: &str, params: impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string(&NotificationFrame {
+        jsonrpc: "2.0",
+        method,
+        params,
+    })
+}
+
+/// No type here is without a JSON form; should one become so, the client that
+/// waits is told instead of being left waiting.
+fn unencodable(message: &HostMessage, error: &serde_json::Error) -> String {
+    let id = match message {
+        HostMessage::Reply { id, .. } => serde_json::to_string(id).unwrap_or_default(),
+        _ => "null".to_owned(),
+    };
+    let reason = serde_json::Value::from(format!("the answer has no JSON form: {error}"));
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32603,"message":{reason}}}}}"#)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::house::actions::{ActionEnvelope, ChatDeltaAction};
+    use crate::record::Facts;
+    use serde_json::{Value, json};
+
+    fn encoded(message: &HostMessage) -> Value {
+        serde_json::from_str(&encode(message, Version::NEWEST)).unwrap()
+    }
+
+    #[test]
+    fn an_action_is_the_envelope_that_the_protocol_defines() {
+        let sequenced = Sequenced {
+            seq: 7,
+            channel: "ahp-chat:/1".into(),
+            action: StateAction::ChatDelta(ChatDeltaAction {
+                turn_id: "t".into(),
+                part_id: "p".into(),
+                content: "hi".into(),
+                meta: None,
+            }),
+            origin: None,
+            facts: Facts::default(),
+        };
+        let frame = encoded(&HostMessage::Action(Arc::new(sequenced.clone())));
+        assert_eq!(frame["method"], "action");
+        let envelope: ActionEnvelope = serde_json::from_value(frame["params"].clone()).unwrap();
+        assert_eq!(envelope.action, sequenced.action);
+        assert_eq!((envelope.server_seq, envelope.origin), (7, None));
+    }
+
+    #[test]
+    fn replies_without_content_are_null_or_an_object_as_the_command_wants() {
+        let id = RequestId::Number(1);
+        let done = HostMessage::Reply {
+            id: id.clone(),
+            reply: Reply::Done,
+        };
+        assert_eq!(
+            encoded(&done),
+            json!({"jsonrpc": "2.0", "id": 1, "result": null})
+        );
+        let empty = HostMessage::Reply {
+            id,
+            reply: Reply::Empty {},
+        };
+        assert_eq!(
+            encoded(&empty),
+            json!({"jsonrpc": "2.0", "id": 1, "result": {}})
+        );
+    }
+
+    #[test]
+    fn a_failure_without_a_request_has_a_null_id() {
+        let failure = HostMessage::Failure {
+            id: None,
+            error: RpcError::parse("no"),
+        };
+        assert_eq!(encoded(&failure)["id"], Value::Null);
+        assert_eq!(encoded(&failure)["error"]["code"], -32700);
+    }
+}

@@ -1,0 +1,190 @@
+//! What the engine hands to the store and gets back from it: a log of
+//! sequenced actions, and a snapshot for each channel. Nothing else crosses
+//! that boundary, so that another kind of log can stand behind it one day.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::house::actions::{ActionOrigin, StateAction};
+use crate::house::state::{ChatState, SessionState, SessionSummary};
+use crate::snapshot::StoredTurn;
+use crate::{ChannelUri, Timestamp};
+
+pub mod merge;
+
+pub use merge::{Cut, LogEntry};
+
+/// What a gate must know about the channel of an action. It travels with the
+/// action, so that gates are functions of the message alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Facts {
+    /// The session that a chat belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<ChannelUri>,
+    /// Whether the chat is that session's default chat.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_default_chat: bool,
+}
+
+/// An action that the host accepted: it has a place in the one sequence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sequenced {
+    pub seq: u64,
+    pub channel: ChannelUri,
+    pub action: StateAction,
+    /// The client that dispatched it; `None` if the host did.
+    pub origin: Option<ActionOrigin>,
+    pub facts: Facts,
+}
+
+/// One change to what is durable.
+#[derive(Debug, Clone)]
+pub enum StoreOp {
+    /// Adds an action to the end of the log.
+    Append(Arc<Sequenced>),
+    /// Writes a session's row in the catalogue and its state.
+    PutSession(Box<SessionRecord>),
+    /// Takes a session out of the catalogue; its transcript is kept for a while.
+    DisposeSession { session: ChannelUri, at: Timestamp },
+    /// Writes a chat's state, without its finished turns.
+    PutChat(Box<ChatRecord>),
+    /// Removes a chat with its turns.
+    DeleteChat { chat: ChannelUri },
+    /// Adds a finished turn at `index`, the number of turns before it.
+    AppendTurn {
+        chat: ChannelUri,
+        index: u64,
+        turn: StoredTurn,
+    },
+    /// Keeps the first `keep` turns of a chat and removes the others.
+    TruncateTurns { chat: ChannelUri, keep: u64 },
+    /// Remembers a client over restarts of the host.
+    PutClient(ClientRecord),
+    /// Writes the values of the host's configuration that clients may change.
+    PutRootConfig { values: Value },
+    /// Stores large content that the state refers to by URI.
+    PutContent(ContentRecord),
+    /// Promises that no number up to `until` is given out a second time.
+    ReserveSeq { until: u64 },
+    /// Allows the store to forget log entries whose numbers are all below.
+    TrimLog { below: u64 },
+}
+
+/// The changes of one step of the engine: all of them become durable, or none.
+#[derive(Debug, Clone, Default)]
+pub struct StoreBatch {
+    pub ops: Vec<StoreOp>,
+}
+
+/// A session as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionRecord {
+    pub uri: ChannelUri,
+    pub summary: SessionSummary,
+    pub state: SessionState,
+    pub notes: SessionNotes,
+}
+
+/// What the host remembers about a session and no client sees.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionNotes {
+    /// Nobody chose the title yet: the first message, or the agent, may.
+    #[serde(default)]
+    pub title_is_open: bool,
+}
+
+/// A chat as it is stored. Its finished turns are rows of their own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChatRecord {
+    pub uri: ChannelUri,
+    pub session: ChannelUri,
+    /// The state with `turns` left empty; it may have an active turn.
+    pub head: ChatState,
+    /// Where `head.active_turn` was taken: what the log has on it after this
+    /// number is still to be folded in.
+    pub seq: u64,
+    pub notes: ChatNotes,
+}
+
+/// What the host remembers about a chat and no client sees.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChatNotes {
+    /// How the agent finds its own conversation again, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<Value>,
+}
+
+/// A client that has been here: its next connection keeps its version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientRecord {
+    pub client_id: String,
+    /// The version string that was negotiated.
+    pub version: String,
+    pub seen_at: Timestamp,
+}
+
+/// Large content that left the state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentRecord {
+    pub uri: String,
+    /// The session it goes away with.
+    pub session: ChannelUri,
+    pub content_type: String,
+    pub data: Bytes,
+}
+
+/// A session that came back from the store.
+#[derive(Debug, Clone)]
+pub struct LoadedSession {
+    pub session: SessionRecord,
+    pub chats: Vec<LoadedChat>,
+}
+
+/// A chat that came back from the store.
+#[derive(Debug, Clone)]
+pub struct LoadedChat {
+    pub record: ChatRecord,
+    pub turns: Vec<StoredTurn>,
+    /// The log of this chat after `record.seq`.
+    pub log: Vec<LogEntry>,
+}
+
+/// One row of the catalogue, its summary not parsed: most are only passed on.
+#[derive(Debug, Clone)]
+pub struct CatalogueRow {
+    pub session: ChannelUri,
+    pub modified_at: Timestamp,
+    pub summary: Arc<RawValue>,
+}
+
+/// A run of numbers that one life of the host gave out and stored. Between two
+/// of them lie numbers that were given out and lost with the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Epoch {
+    pub first: u64,
+    pub last: u64,
+}
+
+/// All that the engine needs of the store to begin.
+#[derive(Debug, Clone, Default)]
+pub struct Boot {
+    /// The first number that no earlier life can have given out.
+    pub next_seq: u64,
+    /// The oldest number from which the stored log is complete.
+    pub log_start: u64,
+    /// The lives before this one, oldest first.
+    pub epochs: Vec<Epoch>,
+    pub catalogue: Vec<CatalogueRow>,
+    /// Which session a chat belongs to, for chats whose URI does not say so.
+    pub chats: Vec<(ChannelUri, ChannelUri)>,
+    /// Sessions whose stored state has a running turn.
+    pub interrupted: Vec<ChannelUri>,
+    pub clients: Vec<ClientRecord>,
+    pub root_config: Option<Value>,
+}

@@ -1,0 +1,205 @@
+//! Streamed text is many small appends to one part. Wherever it waits (in the
+//! log, in the replay window, in the queue of a slow client) neighbouring
+//! appends become one, so that what is kept has the size of the conversation.
+//!
+//! *Invariant*: a merged entry reduces to the same state as its pieces, and
+//! remembers where they met, so that a client that saw some of them can be
+//! given exactly the rest.
+
+use crate::ChannelUri;
+use crate::house::actions::{ActionOrigin, StateAction};
+use crate::record::{Facts, Sequenced};
+
+/// Merged content stops growing here: a frame must stay digestible.
+pub const MAX_MERGED_BYTES: usize = 64 * 1024;
+
+/// One or more neighbouring actions, as they are kept for replay.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogEntry {
+    pub first: u64,
+    pub last: u64,
+    pub channel: ChannelUri,
+    pub action: StateAction,
+    pub origin: Option<ActionOrigin>,
+    pub facts: Facts,
+    /// Where the pieces before the last one end; empty if nothing was merged.
+    pub cuts: Vec<Cut>,
+}
+
+/// After the piece numbered `seq`, `len` bytes of the content were known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    pub seq: u64,
+    pub len: u32,
+}
+
+impl LogEntry {
+    /// Takes `next` into this entry if both append to the same part.
+    pub fn absorb(&mut self, next: &Sequenced) -> bool {
+        let fits = self.channel == next.channel
+            && self.origin.is_none()
+            && next.origin.is_none()
+            && continues(&self.action, &next.action);
+        if !fits {
+            return false;
+        }
+        let (Some(known), Some(more)) = (appended_text(&self.action), appended_text(&next.action))
+        else {
+            return false;
+        };
+        let (known, more) = (known.len(), more.len());
+        if known + more > MAX_MERGED_BYTES {
+            return false;
+        }
+        self.cuts.push(Cut {
+            seq: self.last,
+            len: u32::try_from(known).unwrap_or(u32::MAX),
+        });
+        append(&mut self.action, &next.action);
+        self.last = next.seq;
+        true
+    }
+
+    /// What somebody who saw everything up to `seq` still lacks of this entry.
+    pub fn after(&self, seq: u64) -> Option<Sequenced> {
+        if seq >= self.last {
+            return None;
+        }
+        let mut action = self.action.clone();
+        let seen = self.cuts.iter().rev().find(|cut| cut.seq <= seq);
+        if let (Some(cut), Some(text)) = (seen, appended_text_mut(&mut action)) {
+            text.drain(..(cut.len as usize).min(text.len()));
+        }
+        Some(Sequenced {
+            seq: self.last,
+            channel: self.channel.clone(),
+            action,
+            origin: self.origin.clone(),
+            facts: self.facts.clone(),
+        })
+    }
+
+    /// About how much memory the entry takes.
+    pub fn weight(&self) -> usize {
+        const FIXED: usize = 256;
+        let text = appended_text(&self.action).map_or(FIXED, str::len);
+        FIXED + text + self.cuts.len() * size_of::<Cut>()
+    }
+}
+
+impl From<&Sequenced> for LogEntry {
+    fn from(one: &Sequenced) -> Self {
+        Self {
+            first: one.seq,
+            last: one.seq,
+            channel: one.channel.clone(),
+            action: one.action.clone(),
+            origin: one.origin.clone(),
+            facts: one.facts.clone(),
+            cuts: Vec::new(),
+        }
+    }
+}
+
+/// Whether `next` appends to the very part that `action` appends to.
+pub fn continues(action: &StateAction, next: &StateAction) -> bool {
+    match (action, next) {
+        (StateAction::ChatDelta(a), StateAction::ChatDelta(b)) => {
+            a.part_id == b.part_id && a.turn_id == b.turn_id && a.meta.is_none() && b.meta.is_none()
+        }
+        (StateAction::ChatReasoning(a), StateAction::ChatReasoning(b)) => {
+            a.part_id == b.part_id && a.turn_id == b.turn_id && a.meta.is_none() && b.meta.is_none()
+        }
+        (StateAction::TerminalData(_), StateAction::TerminalData(_)) => true,
+        _ => false,
+    }
+}
+
+/// The text that an action appends, if appending is what it does.
+pub fn appended_text(action: &StateAction) -> Option<&str> {
+    match action {
+        StateAction::ChatDelta(a) => Some(&a.content),
+        StateAction::ChatReasoning(a) => Some(&a.content),
+        StateAction::TerminalData(a) => Some(&a.data),
+        _ => None,
+    }
+}
+
+fn appended_text_mut(action: &mut StateAction) -> Option<&mut String> {
+    match action {
+        StateAction::ChatDelta(a) => Some(&mut a.content),
+        StateAction::ChatReasoning(a) => Some(&mut a.content),
+        StateAction::TerminalData(a) => Some(&mut a.data),
+        _ => None,
+    }
+}
+
+/// Appends the text of `next` to that of `action`; see [`continues`].
+pub fn append(action: &mut StateAction, next: &StateAction) {
+    if let (Some(text), Some(more)) = (appended_text_mut(action), appended_text(next)) {
+        text.push_str(more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::house::actions::{ChatDeltaAction, ChatUsageAction};
+
+    fn delta(seq: u64, part: &str, content: &str) -> Sequenced {
+        Sequenced {
+            seq,
+            channel: "ahp-chat:/1".into(),
+            action: StateAction::ChatDelta(ChatDeltaAction {
+                turn_id: "t".into(),
+                part_id: part.into(),
+                content: content.into(),
+                meta: None,
+            }),
+            origin: None,
+            facts: Facts::default(),
+        }
+    }
+
+    fn rest(entry: &LogEntry, seen: u64) -> Option<String> {
+        let lacking = entry.after(seen)?;
+        appended_text(&lacking.action).map(str::to_owned)
+    }
+
+    #[test]
+    fn neighbouring_deltas_merge_and_can_be_cut_where_they_met() {
+        let mut entry = LogEntry::from(&delta(4, "p", "ab"));
+        assert!(entry.absorb(&delta(5, "p", "c")));
+        assert!(entry.absorb(&delta(9, "p", "déf")));
+        assert_eq!((entry.first, entry.last), (4, 9));
+        assert_eq!(rest(&entry, 3).as_deref(), Some("abcdéf"));
+        assert_eq!(rest(&entry, 4).as_deref(), Some("cdéf"));
+        assert_eq!(rest(&entry, 5).as_deref(), Some("déf"));
+        assert_eq!(rest(&entry, 8).as_deref(), Some("déf"));
+        assert_eq!(rest(&entry, 9), None);
+    }
+
+    #[test]
+    fn other_parts_channels_and_kinds_do_not_merge() {
+        let mut entry = LogEntry::from(&delta(1, "p", "x"));
+        assert!(!entry.absorb(&delta(2, "q", "y")));
+        let mut elsewhere = delta(2, "p", "y");
+        elsewhere.channel = "ahp-chat:/2".into();
+        assert!(!entry.absorb(&elsewhere));
+        let mut usage = delta(2, "p", "y");
+        usage.action = StateAction::ChatUsage(ChatUsageAction {
+            turn_id: "t".into(),
+            usage: Default::default(),
+            meta: None,
+        });
+        assert!(!entry.absorb(&usage));
+        assert_eq!(entry.last, 1);
+    }
+
+    #[test]
+    fn merged_content_stops_growing_at_its_limit() {
+        let mut entry = LogEntry::from(&delta(1, "p", &"x".repeat(MAX_MERGED_BYTES - 1)));
+        assert!(entry.absorb(&delta(2, "p", "y")));
+        assert!(!entry.absorb(&delta(3, "p", "z")));
+    }
+}

@@ -1,0 +1,179 @@
+//! Snapshots: the state of a channel as a client gets it when it subscribes.
+//!
+//! A chat's finished turns are kept and sent as the JSON they were stored as:
+//! a long transcript costs a copy of its bytes, not a parse and a print.
+
+use std::sync::Arc;
+
+use serde::ser::SerializeStruct as _;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::ChannelUri;
+use crate::house::state::{ChatState, RootState, SessionState, Turn};
+
+/// A finished turn: its id, and the rest as JSON.
+#[derive(Debug, Clone)]
+pub struct StoredTurn {
+    pub id: Arc<str>,
+    pub json: Arc<RawValue>,
+}
+
+impl StoredTurn {
+    pub fn new(turn: &Turn) -> serde_json::Result<Self> {
+        Ok(Self {
+            id: Arc::from(turn.id.as_str()),
+            json: Arc::from(serde_json::value::to_raw_value(turn)?),
+        })
+    }
+
+    pub fn decode(&self) -> serde_json::Result<Turn> {
+        serde_json::from_str(self.json.get())
+    }
+}
+
+impl Serialize for StoredTurn {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json.serialize(serializer)
+    }
+}
+
+/// The state of one channel at one number of the sequence.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    pub resource: ChannelUri,
+    pub state: SnapshotState,
+    pub from_seq: u64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum SnapshotState {
+    Root(Box<RootState>),
+    Session(Box<SessionState>),
+    Chat(Box<ChatSnapshot>),
+}
+
+/// A chat's state: `head` is all of it but the finished turns.
+#[derive(Debug, Clone)]
+pub struct ChatSnapshot {
+    pub head: ChatState,
+    pub turns: Vec<StoredTurn>,
+}
+
+impl ChatSnapshot {
+    /// The state with its turns decoded.
+    pub fn decode(self) -> serde_json::Result<ChatState> {
+        let Self { mut head, turns } = self;
+        head.turns = turns
+            .iter()
+            .map(StoredTurn::decode)
+            .collect::<Result<_, _>>()?;
+        Ok(head)
+    }
+}
+
+impl Serialize for ChatSnapshot {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Taken apart by name, so that a field that a newer protocol adds
+        // cannot be forgotten here.
+        let ChatState {
+            resource,
+            title,
+            status,
+            activity,
+            modified_at,
+            changes,
+            origin,
+            movable,
+            interactivity,
+            working_directories,
+            changesets,
+            background_work,
+            canvases,
+            turns: _,
+            turns_next_cursor,
+            active_turn,
+            steering_message,
+            queued_messages,
+            draft,
+            meta,
+        } = &self.head;
+        let mut state = serializer.serialize_struct("ChatState", 20)?;
+        state.serialize_field("resource", resource)?;
+        state.serialize_field("title", title)?;
+        state.serialize_field("status", status)?;
+        state.serialize_field("modifiedAt", modified_at)?;
+        state.serialize_field("turns", &self.turns)?;
+        macro_rules! optional {
+            ($($name:literal: $field:ident),* $(,)?) => {
+                $(if let Some(value) = $field {
+                    state.serialize_field($name, value)?;
+                })*
+            };
+        }
+        optional! {
+            "activity": activity,
+            "changes": changes,
+            "origin": origin,
+            "movable": movable,
+            "interactivity": interactivity,
+            "workingDirectories": working_directories,
+            "changesets": changesets,
+            "backgroundWork": background_work,
+            "canvases": canvases,
+            "turnsNextCursor": turns_next_cursor,
+            "activeTurn": active_turn,
+            "steeringMessage": steering_message,
+            "queuedMessages": queued_messages,
+            "draft": draft,
+            "_meta": meta,
+        }
+        state.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn a_chat_snapshot_is_written_as_the_protocols_own_type_is() {
+        let message = json!({"text": "hi", "origin": {"kind": "user"}});
+        let turn = json!({
+            "id": "t1", "startedAt": "2026-01-01T00:00:00.000Z", "duration": 3,
+            "message": message, "responseParts": [], "state": "complete",
+        });
+        let whole = json!({
+            "resource": "ahp-chat:/1", "title": "T", "status": 8, "activity": "thinking",
+            "modifiedAt": "2026-01-01T00:00:00.000Z",
+            "changes": {"additions": 1}, "origin": {"kind": "user"}, "movable": false,
+            "interactivity": "full", "workingDirectories": ["file:///x"], "changesets": [],
+            "backgroundWork": [], "canvases": [{"resource": "ahp-canvas:/1"}],
+            "turns": [turn], "turnsNextCursor": "c",
+            "activeTurn": {
+                "id": "t2", "startedAt": "2026-01-01T00:00:00.000Z",
+                "message": message, "responseParts": [],
+            },
+            "steeringMessage": {"id": "s", "message": message},
+            "queuedMessages": [{"id": "q", "message": message}],
+            "draft": message, "_meta": {"k": 1},
+        });
+        let mut head: ChatState = serde_json::from_value(whole.clone()).unwrap();
+        let turns = head
+            .turns
+            .drain(..)
+            .map(|turn| StoredTurn::new(&turn).unwrap());
+        let snapshot = ChatSnapshot {
+            turns: turns.collect(),
+            head,
+        };
+        // Through text, as a raw value cannot pass through a `Value`.
+        let text = serde_json::to_string(&snapshot).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), whole);
+        let decoded = snapshot.decode().unwrap();
+        assert_eq!(serde_json::to_value(decoded).unwrap(), whole);
+    }
+}

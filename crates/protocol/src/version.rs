@@ -1,0 +1,121 @@
+//! Which protocol versions this host speaks, and which one a client gets.
+
+use std::fmt;
+
+/// A protocol version that the host speaks: the newest is the house language
+/// itself, the others are reached through [`crate::gates`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Version {
+    V1_0,
+}
+
+impl Version {
+    /// All of them, oldest first.
+    pub const ALL: [Self; 1] = [Self::V1_0];
+    /// How many there are: encoders keep one slot for each.
+    pub const COUNT: usize = Self::ALL.len();
+    /// The house language.
+    pub const NEWEST: Self = Self::V1_0;
+
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    const fn baseline(self) -> SemVer {
+        match self {
+            Self::V1_0 => SemVer(1, 0, 0),
+        }
+    }
+
+    /// The version of which `wire` is a caret-compatible release.
+    pub fn from_wire(wire: &str) -> Option<Self> {
+        let offered = SemVer::parse(wire)?;
+        Self::ALL
+            .into_iter()
+            .rev()
+            .find(|version| offered.is_compatible_with(version.baseline()))
+    }
+
+    /// What the host tells a client that offers none of them.
+    pub fn supported() -> Vec<String> {
+        Self::ALL
+            .iter()
+            .rev()
+            .map(|version| version.baseline().to_string())
+            .collect()
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.baseline().fmt(f)
+    }
+}
+
+/// The highest offered version that the host speaks, with the exact string
+/// that was offered for it. Offers that are no version are passed over.
+pub fn negotiate(offered: &[String]) -> Option<(Version, &str)> {
+    offered
+        .iter()
+        .filter_map(|wire| Some((SemVer::parse(wire)?, Version::from_wire(wire)?, wire)))
+        .max_by_key(|(semver, _, _)| *semver)
+        .map(|(_, version, wire)| (version, wire.as_str()))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct SemVer(u64, u64, u64);
+
+impl SemVer {
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('.').map(|part| {
+            let canonical = part == "0" || !part.starts_with('0');
+            let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+            (canonical && digits).then(|| part.parse().ok()).flatten()
+        });
+        let version = Self(parts.next()??, parts.next()??, parts.next()??);
+        parts.next().is_none().then_some(version)
+    }
+
+    fn is_compatible_with(self, base: Self) -> bool {
+        let same_range = match base {
+            Self(0, 0, patch) => (self.0, self.1, self.2) == (0, 0, patch),
+            Self(0, minor, _) => (self.0, self.1) == (0, minor),
+            Self(major, _, _) => self.0 == major,
+        };
+        same_range && self >= base
+    }
+}
+
+impl fmt::Display for SemVer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(offered: &[&str], selected: Option<&str>) {
+        let offered: Vec<String> = offered.iter().map(|&wire| wire.to_owned()).collect();
+        assert_eq!(
+            negotiate(&offered).map(|(_, wire)| wire),
+            selected,
+            "{offered:?}"
+        );
+    }
+
+    #[test]
+    fn the_highest_compatible_offer_wins_whatever_its_place() {
+        check(&["1.0.0"], Some("1.0.0"));
+        check(&["1.0.0", "1.2.3", "1.1.0"], Some("1.2.3"));
+        check(&["9.0.0", "1.0.1"], Some("1.0.1"));
+    }
+
+    #[test]
+    fn offers_that_nobody_speaks_or_that_are_no_version_select_nothing() {
+        check(&[], None);
+        check(&["2.0.0", "0.0.9"], None);
+        check(&["01.0.0", "1.0", "1.0.0-beta", "", "1.0.0.0"], None);
+    }
+}
