@@ -1,1 +1,233 @@
+//! The engine: everything that Innkeeper decides, as one state machine.
+//!
+//! [`Engine::handle`] takes the time and one [`Input`] and returns a [`Step`]:
+//! what must become durable, and what must then be done. There is no I/O in
+//! here, no clock and no randomness, so any run can be repeated from its
+//! inputs; the shell around it turns bytes into inputs and effects into bytes.
+//!
+//! # Where things are
+//!
+//! A frame enters as [`Input::Message`] and is answered in `requests` or, if it
+//! is an action, judged in `dispatch`. Agents report to `turns`. Whoever
+//! changes state does so through `Engine::emit` (in `sequence`): the one place
+//! that applies a reducer, gives out a number, writes the log and tells the
+//! subscribers. After every input, `settle` brings what is derived (the chat
+//! catalogue, session summaries, stored rows) up to date.
+//!
+//! # Calling order
+//!
+//! [`Engine::new`], then [`Engine::handle`] for each input, in any order that
+//! the outside world produces; [`Engine::next_deadline`] says when an
+//! [`Input::Tick`] is due. The effects of a step are carried out in order, and
+//! those of a step with [`Step::durable_first`] only after its store batch and
+//! all earlier ones are committed.
+//!
+//! # Invariants
+//!
+//! - `serverSeq` only grows, over all lives of the host.
+//! - A client that folds what it was sent holds the state that the host holds.
+//! - What a client dispatched is durable before anybody is told.
+//! - Every turn ends.
 
+mod catalogue;
+mod chats;
+mod clients;
+mod config;
+mod dispatch;
+mod effect;
+mod history;
+mod input;
+mod reconnect;
+mod replay;
+mod requests;
+mod residency;
+mod sequence;
+mod sessions;
+mod settle;
+mod subscriptions;
+mod summary;
+mod turns;
+
+use std::collections::{BTreeSet, HashMap};
+
+use innkeeper_protocol::agent::{AgentProfile, BackendId};
+use innkeeper_protocol::house::state::RootState;
+use innkeeper_protocol::record::Boot;
+use innkeeper_protocol::{ChannelUri, Timestamp};
+
+use catalogue::Catalogue;
+use chats::Chat;
+use clients::{Connection, KnownClient};
+use reconnect::WaitingReconnect;
+use replay::ReplayWindow;
+use requests::WaitingRead;
+use residency::Loading;
+use sequence::Sequence;
+use sessions::Session;
+use subscriptions::Subscriptions;
+
+pub use config::{EngineConfig, Limits};
+pub use effect::{CloseReason, ConnectionId, Effect, Step, Subscriber, Ticket};
+pub use history::fold_log;
+pub use input::Input;
+
+/// The state machine. See the crate's documentation.
+#[derive(Debug)]
+pub struct Engine {
+    config: EngineConfig,
+    /// The time of the input that is being handled.
+    now: Timestamp,
+    /// What the input that is being handled leads to.
+    step: Step,
+
+    sequence: Sequence,
+    replay: ReplayWindow,
+    subscriptions: Subscriptions,
+
+    connections: HashMap<ConnectionId, Connection>,
+    clients: HashMap<String, KnownClient>,
+
+    agents: Vec<AgentProfile>,
+    root: RootState,
+    catalogue: Catalogue,
+    /// The sessions that are in memory.
+    sessions: HashMap<ChannelUri, Session>,
+    /// The chats of those sessions.
+    chats: HashMap<ChannelUri, Chat>,
+    /// Which session a chat belongs to, in memory or not, for chats that are
+    /// not their session's default chat.
+    homes: HashMap<ChannelUri, ChannelUri>,
+    loading: HashMap<ChannelUri, Loading>,
+    backends: HashMap<BackendId, ChannelUri>,
+
+    /// Sessions that this input touched and that `settle` must look at.
+    touched: BTreeSet<ChannelUri>,
+    waiting_reads: HashMap<Ticket, WaitingRead>,
+    waiting_reconnects: HashMap<Ticket, WaitingReconnect>,
+    last_ticket: u64,
+    last_backend: u64,
+    last_content: u64,
+    /// Why the store cannot write, while it cannot.
+    store_failure: Option<String>,
+    next_sweep: Timestamp,
+    shutting_down: bool,
+}
+
+impl Engine {
+    /// Begins where the store says that the last life ended. The first step
+    /// ends the turns that were running then.
+    pub fn new(
+        now: Timestamp,
+        config: EngineConfig,
+        agents: Vec<AgentProfile>,
+        boot: Boot,
+    ) -> (Self, Step) {
+        let sequence = Sequence::new(boot.next_seq);
+        let replay = ReplayWindow::new(&boot, config.limits.replay_bytes);
+        let catalogue = Catalogue::new(boot.catalogue);
+        let clients = boot
+            .clients
+            .into_iter()
+            .map(|record| (record.client_id.clone(), KnownClient::from(record)))
+            .collect();
+        let mut engine = Self {
+            root: config::root_state(&agents, &catalogue, boot.root_config),
+            next_sweep: now.after(config.limits.idle_session),
+            config,
+            now,
+            step: Step::default(),
+            sequence,
+            replay,
+            subscriptions: Subscriptions::default(),
+            connections: HashMap::new(),
+            clients,
+            agents,
+            catalogue,
+            sessions: HashMap::new(),
+            chats: HashMap::new(),
+            homes: boot.chats.into_iter().collect(),
+            loading: HashMap::new(),
+            backends: HashMap::new(),
+            touched: BTreeSet::new(),
+            waiting_reads: HashMap::new(),
+            waiting_reconnects: HashMap::new(),
+            last_ticket: 0,
+            last_backend: 0,
+            last_content: 0,
+            store_failure: None,
+            shutting_down: false,
+        };
+        engine.reserve_numbers();
+        for session in boot.interrupted {
+            engine.start_loading(&session);
+        }
+        let step = std::mem::take(&mut engine.step);
+        (engine, step)
+    }
+
+    /// Handles one input. Inputs are handled one after the other; the order of
+    /// the calls is the order of the world.
+    pub fn handle(&mut self, now: Timestamp, input: Input) -> Step {
+        // A clock that steps back must not undo deadlines or order.
+        self.now = self.now.max(now);
+        match input {
+            Input::Connected { connection } => self.connected(connection),
+            Input::Message {
+                connection,
+                message,
+            } => self.message(connection, message),
+            Input::Disconnected { connection } => self.disconnected(connection),
+            Input::Agent(report) => self.agent_reported(report),
+            Input::AgentsChanged(agents) => self.agents_changed(agents),
+            Input::SessionLoaded { session, loaded } => self.session_loaded(&session, loaded),
+            Input::LogLoaded { ticket, entries } => self.log_loaded(ticket, entries),
+            Input::ContentLoaded { ticket, content } => self.content_loaded(ticket, content),
+            Input::StoreFailing { reason } => self.store_failure = Some(reason),
+            Input::StoreRecovered => self.store_failure = None,
+            Input::Tick => self.tick(),
+            Input::Shutdown => self.shutdown(),
+        }
+        self.settle();
+        self.step.bypasses_store = self.store_failure.is_some();
+        std::mem::take(&mut self.step)
+    }
+
+    /// When the next [`Input::Tick`] is due.
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        let summaries = self
+            .sessions
+            .values()
+            .filter_map(|session| session.summary_due);
+        let clients = self.clients.values().filter_map(|client| client.leaves_at);
+        summaries.chain(clients).chain([self.next_sweep]).min()
+    }
+
+    /// The last number that was given out.
+    pub fn server_seq(&self) -> u64 {
+        self.sequence.last()
+    }
+
+    /// How many sessions are in memory.
+    pub fn resident_sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// How many sessions there are.
+    pub fn stored_sessions(&self) -> usize {
+        self.catalogue.len()
+    }
+
+    fn tick(&mut self) {
+        self.let_departed_clients_go();
+        self.publish_due_summaries();
+        if self.now >= self.next_sweep {
+            self.release_idle_sessions();
+            self.next_sweep = self.now.after(self.config.limits.idle_session);
+        }
+    }
+
+    fn next_ticket(&mut self) -> Ticket {
+        self.last_ticket += 1;
+        Ticket(self.last_ticket)
+    }
+}

@@ -62,16 +62,30 @@ impl LogEntry {
 
     /// What somebody who saw everything up to `seq` still lacks of this entry.
     pub fn after(&self, seq: u64) -> Option<Sequenced> {
-        if seq >= self.last {
+        self.between(seq, u64::MAX)
+    }
+
+    /// The pieces of this entry that are numbered after one number and not
+    /// after another, as one action.
+    pub fn between(&self, after: u64, up_to: u64) -> Option<Sequenced> {
+        let last_cut = |limit: u64| self.cuts.iter().rev().find(|cut| cut.seq <= limit);
+        let (seq, end) = if self.last <= up_to {
+            (self.last, None)
+        } else {
+            last_cut(up_to).map(|cut| (cut.seq, Some(cut.len as usize)))?
+        };
+        if seq <= after {
             return None;
         }
         let mut action = self.action.clone();
-        let seen = self.cuts.iter().rev().find(|cut| cut.seq <= seq);
-        if let (Some(cut), Some(text)) = (seen, appended_text_mut(&mut action)) {
-            text.drain(..(cut.len as usize).min(text.len()));
+        if let Some(text) = appended_text_mut(&mut action) {
+            text.truncate(end.unwrap_or(text.len()));
+            if let Some(seen) = last_cut(after) {
+                text.drain(..(seen.len as usize).min(text.len()));
+            }
         }
         Some(Sequenced {
-            seq: self.last,
+            seq,
             channel: self.channel.clone(),
             action,
             origin: self.origin.clone(),
@@ -177,6 +191,10 @@ mod tests {
         assert_eq!(rest(&entry, 5).as_deref(), Some("déf"));
         assert_eq!(rest(&entry, 8).as_deref(), Some("déf"));
         assert_eq!(rest(&entry, 9), None);
+        let middle = entry.between(4, 6).unwrap();
+        assert_eq!((middle.seq, appended_text(&middle.action)), (5, Some("c")));
+        assert_eq!(entry.between(5, 8), None);
+        assert_eq!(entry.between(0, 3), None);
     }
 
     #[test]

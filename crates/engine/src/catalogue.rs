@@ -1,0 +1,170 @@
+//! All sessions there are, as their summaries. Most are only ever listed, so
+//! they stay the JSON that the store has until somebody loads the session.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use innkeeper_protocol::house::state::SessionSummary;
+use innkeeper_protocol::outgoing::{ListSessionsReply, SummaryItem};
+use innkeeper_protocol::record::CatalogueRow;
+use innkeeper_protocol::rpc::RpcError;
+use innkeeper_protocol::{ChannelUri, Timestamp};
+use serde_json::value::RawValue;
+
+#[derive(Debug)]
+pub(crate) struct Catalogue {
+    rows: HashMap<ChannelUri, Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    modified_at: Timestamp,
+    summary: Summary,
+}
+
+#[derive(Debug)]
+enum Summary {
+    Stored(Arc<RawValue>),
+    Live(Box<SessionSummary>),
+}
+
+impl Catalogue {
+    pub(crate) fn new(rows: Vec<CatalogueRow>) -> Self {
+        let rows = rows.into_iter().map(|row| {
+            let summary = Summary::Stored(row.summary);
+            let modified_at = row.modified_at;
+            (
+                row.session,
+                Row {
+                    modified_at,
+                    summary,
+                },
+            )
+        });
+        Self {
+            rows: rows.collect(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(crate) fn contains(&self, session: &ChannelUri) -> bool {
+        self.rows.contains_key(session)
+    }
+
+    /// Writes the summary of a session that is in memory.
+    pub(crate) fn set_live(&mut self, session: &ChannelUri, summary: &SessionSummary) {
+        let row = Row {
+            modified_at: Timestamp::parse(&summary.modified_at).unwrap_or_default(),
+            summary: Summary::Live(Box::new(summary.clone())),
+        };
+        self.rows.insert(session.clone(), row);
+    }
+
+    pub(crate) fn remove(&mut self, session: &ChannelUri) -> bool {
+        self.rows.remove(session).is_some()
+    }
+
+    /// One page, most recently modified first.
+    pub(crate) fn page(
+        &self,
+        limit: usize,
+        cursor: Option<&str>,
+    ) -> Result<ListSessionsReply, RpcError> {
+        let after = match cursor {
+            Some(cursor) => Some(read_cursor(cursor).ok_or_else(|| {
+                RpcError::invalid_params("the cursor is not one that this host has given out")
+            })?),
+            None => None,
+        };
+        let key = |(uri, row): &(&ChannelUri, &Row)| {
+            (std::cmp::Reverse(row.modified_at), uri.to_string())
+        };
+        let mut rows: Vec<(&ChannelUri, &Row)> = self.rows.iter().collect();
+        if let Some((modified_at, uri)) = after {
+            let after = (std::cmp::Reverse(modified_at), uri);
+            rows.retain(|row| key(row) > after);
+        }
+        rows.sort_by(|(a_uri, a), (b_uri, b)| {
+            b.modified_at
+                .cmp(&a.modified_at)
+                .then_with(|| a_uri.cmp(b_uri))
+        });
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        let next_cursor = match rows.last() {
+            Some((uri, row)) if more => Some(write_cursor(row.modified_at, uri)),
+            _ => None,
+        };
+        let items = rows.iter().map(|(_, row)| match &row.summary {
+            Summary::Stored(json) => SummaryItem::Stored(json.clone()),
+            Summary::Live(summary) => SummaryItem::Live(summary.clone()),
+        });
+        Ok(ListSessionsReply {
+            items: items.collect(),
+            next_cursor,
+        })
+    }
+}
+
+fn write_cursor(modified_at: Timestamp, uri: &ChannelUri) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{} {uri}", modified_at.as_millis()))
+}
+
+fn read_cursor(cursor: &str) -> Option<(Timestamp, String)> {
+    let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
+    let (millis, uri) = text.split_once(' ')?;
+    Some((Timestamp::from_millis(millis.parse().ok()?), uri.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn catalogue(count: i64) -> Catalogue {
+        Catalogue::new(
+            (0..count)
+                .map(|n| CatalogueRow {
+                    session: format!("ahp-session:/{n}").into(),
+                    // Two at a time were modified in the same millisecond.
+                    modified_at: Timestamp::from_millis(n / 2),
+                    summary: RawValue::from_string(n.to_string()).unwrap().into(),
+                })
+                .collect(),
+        )
+    }
+
+    fn names(reply: &ListSessionsReply) -> Vec<String> {
+        reply
+            .items
+            .iter()
+            .map(|item| serde_json::to_string(item).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn pages_are_newest_first_and_meet_without_gap_or_overlap() {
+        let catalogue = catalogue(7);
+        let (mut seen, mut cursor) = (Vec::new(), None);
+        loop {
+            let page = catalogue.page(3, cursor.as_deref()).unwrap();
+            seen.extend(names(&page));
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, ["6", "4", "5", "2", "3", "0", "1"]);
+    }
+
+    #[test]
+    fn a_cursor_of_unknown_form_is_refused() {
+        for cursor in ["", "x", "AAAA"] {
+            assert_eq!(catalogue(1).page(3, Some(cursor)).unwrap_err().code, -32602);
+        }
+    }
+}

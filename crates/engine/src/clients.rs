@@ -1,0 +1,262 @@
+//! Connections and the clients behind them. A client is its id: it may come
+//! back over another connection, and then takes up where it left off.
+
+use std::collections::HashMap;
+
+use innkeeper_protocol::house::actions::{SessionActiveClientRemovedAction, StateAction};
+use innkeeper_protocol::house::commands::InitializeParams;
+use innkeeper_protocol::house::errors::{UnsupportedProtocolVersionErrorData, ahp_error_codes};
+use innkeeper_protocol::outgoing::{InitializeReply, Reply};
+use innkeeper_protocol::record::{ClientRecord, StoreOp};
+use innkeeper_protocol::rpc::{RequestId, RpcError};
+use innkeeper_protocol::version::{self, Version};
+use innkeeper_protocol::{ChannelUri, Timestamp};
+
+use crate::{CloseReason, ConnectionId, Effect, Engine, Subscriber};
+
+#[derive(Debug, Default)]
+pub(crate) struct Connection {
+    /// The client, once it has introduced itself.
+    pub(crate) client: Option<String>,
+    /// Where this connection's view of a chat begins, if not at the start:
+    /// the number of older turns that it was not given.
+    pub(crate) windows: HashMap<ChannelUri, usize>,
+}
+
+/// A client that is here, or was and may come back.
+#[derive(Debug)]
+pub(crate) struct KnownClient {
+    /// The version string that was negotiated.
+    pub(crate) version: String,
+    pub(crate) connection: Option<ConnectionId>,
+    /// When it loses its roles unless it comes back.
+    pub(crate) leaves_at: Option<Timestamp>,
+}
+
+impl From<ClientRecord> for KnownClient {
+    fn from(record: ClientRecord) -> Self {
+        Self {
+            version: record.version,
+            connection: None,
+            leaves_at: None,
+        }
+    }
+}
+
+impl Engine {
+    pub(crate) fn connected(&mut self, connection: ConnectionId) {
+        self.connections.insert(connection, Connection::default());
+    }
+
+    pub(crate) fn disconnected(&mut self, connection: ConnectionId) {
+        self.subscriptions.remove_connection(connection);
+        let client = self
+            .connections
+            .remove(&connection)
+            .and_then(|gone| gone.client);
+        let leaves_at = self.now.after(self.config.limits.client_grace);
+        if let Some(client) = client.and_then(|id| self.clients.get_mut(&id))
+            && client.connection == Some(connection)
+        {
+            client.connection = None;
+            client.leaves_at = Some(leaves_at);
+        }
+        self.waiting_reads
+            .retain(|_, read| read.connection != connection);
+        self.waiting_reconnects
+            .retain(|_, waiting| waiting.connection != connection);
+    }
+
+    pub(crate) fn client_of(&self, connection: ConnectionId) -> Option<&str> {
+        self.connections.get(&connection)?.client.as_deref()
+    }
+
+    pub(crate) fn initialize(
+        &mut self,
+        connection: ConnectionId,
+        id: RequestId,
+        params: InitializeParams,
+    ) {
+        match self.accept_client(connection, &params) {
+            Ok(version) => self.welcome(connection, id, version, &params),
+            Err(error) => {
+                let unsupported = error.code == ahp_error_codes::UNSUPPORTED_PROTOCOL_VERSION;
+                self.fail(connection, Some(id), error);
+                if unsupported {
+                    self.step.effects.push(Effect::Close {
+                        connection,
+                        reason: CloseReason::UnsupportedVersion,
+                    });
+                }
+            }
+        }
+    }
+
+    fn accept_client(
+        &mut self,
+        connection: ConnectionId,
+        params: &InitializeParams,
+    ) -> Result<String, RpcError> {
+        if self.client_of(connection).is_some() {
+            return Err(RpcError::invalid_request(
+                "this connection is initialized already",
+            ));
+        }
+        if params.client_id.is_empty() {
+            return Err(RpcError::invalid_params("`clientId` must not be empty"));
+        }
+        let Some((_, wire)) = version::negotiate(&params.protocol_versions) else {
+            let data = UnsupportedProtocolVersionErrorData {
+                supported_versions: Version::supported(),
+            };
+            return Err(RpcError::new(
+                ahp_error_codes::UNSUPPORTED_PROTOCOL_VERSION,
+                format!(
+                    "none of the offered protocol versions is spoken here; this host speaks {}",
+                    data.supported_versions.join(", ")
+                ),
+            )
+            .with_data(data));
+        };
+        let wire = wire.to_owned();
+        self.admit(connection, params.client_id.clone(), wire.clone());
+        Ok(wire)
+    }
+
+    /// Binds a client to its connection; an older connection of it ends.
+    pub(crate) fn admit(&mut self, connection: ConnectionId, client_id: String, version: String) {
+        let spoken = Version::from_wire(&version).unwrap_or(Version::NEWEST);
+        let previous = self.clients.insert(
+            client_id.clone(),
+            KnownClient {
+                version: version.clone(),
+                connection: Some(connection),
+                leaves_at: None,
+            },
+        );
+        if previous
+            .as_ref()
+            .is_none_or(|known| known.version != version)
+        {
+            self.step.store.ops.push(StoreOp::PutClient(ClientRecord {
+                client_id: client_id.clone(),
+                version,
+                seen_at: self.now,
+            }));
+        }
+        if let Some(older) = previous.and_then(|known| known.connection) {
+            self.subscriptions.remove_connection(older);
+            self.connections.remove(&older);
+            self.step.effects.push(Effect::Close {
+                connection: older,
+                reason: CloseReason::Replaced,
+            });
+        }
+        if let Some(entry) = self.connections.get_mut(&connection) {
+            entry.client = Some(client_id);
+        }
+        self.step.effects.push(Effect::Speak {
+            to: connection,
+            version: spoken,
+        });
+    }
+
+    fn welcome(
+        &mut self,
+        connection: ConnectionId,
+        id: RequestId,
+        protocol_version: String,
+        params: &InitializeParams,
+    ) {
+        let channels: Vec<ChannelUri> = params
+            .initial_subscriptions
+            .iter()
+            .flatten()
+            .map(|uri| ChannelUri::from(uri.as_str()))
+            .collect();
+        // Sessions that are not in memory are subscribed to when they are, and
+        // the answer waits for them.
+        let waits = self.sessions_to_load(&channels);
+        self.when_loaded(waits, move |engine| {
+            let snapshots = engine.subscribe_to_all(connection, &channels);
+            let reply = InitializeReply {
+                protocol_version,
+                server_seq: engine.sequence.last(),
+                server_info: engine.config.server_info.clone(),
+                snapshots,
+                default_directory: engine.config.default_directory.clone(),
+                completion_trigger_characters: None,
+                terminal_command_prefix: None,
+            };
+            engine.reply(connection, id, Reply::Initialize(Box::new(reply)));
+        });
+    }
+
+    /// Subscribes to those of the channels that exist.
+    pub(crate) fn subscribe_to_all(
+        &mut self,
+        connection: ConnectionId,
+        channels: &[ChannelUri],
+    ) -> Vec<innkeeper_protocol::snapshot::Snapshot> {
+        let mut snapshots = Vec::new();
+        for channel in channels {
+            let Some(snapshot) = self.snapshot(channel, None) else {
+                continue;
+            };
+            if self.subscriptions.count(connection) < self.config.limits.subscriptions
+                && self.connections.contains_key(&connection)
+            {
+                let max_latency = None;
+                self.subscriptions.add(
+                    channel,
+                    Subscriber {
+                        connection,
+                        max_latency,
+                    },
+                );
+                snapshots.push(snapshot);
+            }
+        }
+        snapshots
+    }
+
+    /// Clients that were away for too long are no longer active in sessions.
+    pub(crate) fn let_departed_clients_go(&mut self) {
+        let now = self.now;
+        let departed: Vec<String> = self
+            .clients
+            .iter()
+            .filter(|(_, client)| client.leaves_at.is_some_and(|at| at <= now))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for client_id in departed {
+            if let Some(client) = self.clients.get_mut(&client_id) {
+                client.leaves_at = None;
+            }
+            let sessions: Vec<ChannelUri> = self.sessions.keys().cloned().collect();
+            for session in sessions {
+                self.remove_active_client(&session, &client_id);
+            }
+        }
+    }
+
+    pub(crate) fn remove_active_client(&mut self, session: &ChannelUri, client_id: &str) {
+        let action = SessionActiveClientRemovedAction {
+            client_id: client_id.to_owned(),
+        };
+        let is_active = self.sessions.get(session).is_some_and(|session| {
+            session
+                .state
+                .active_clients
+                .iter()
+                .any(|client| client.client_id == client_id)
+        });
+        if is_active {
+            self.emit(
+                session,
+                StateAction::SessionActiveClientRemoved(action),
+                None,
+            );
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What the engine is told about its surroundings, and its limits.
+
+use std::time::Duration;
+
+use innkeeper_protocol::agent::AgentProfile;
+use innkeeper_protocol::house::commands::Implementation;
+use innkeeper_protocol::house::common::JsonObject;
+use innkeeper_protocol::house::state::{
+    ConfigPropertySchema, ConfigSchema, RootConfigState, RootState,
+};
+use serde_json::Value;
+
+use crate::catalogue::Catalogue;
+
+/// The property of the root configuration that names the agent of sessions
+/// that are created without one.
+pub(crate) const DEFAULT_AGENT: &str = "defaultAgent";
+
+#[derive(Debug, Clone)]
+pub struct EngineConfig {
+    pub server_info: Implementation,
+    /// Where a remote file picker begins.
+    pub default_directory: Option<String>,
+    /// Distinguishes what this life of the host names from what others named.
+    pub nonce: String,
+    pub limits: Limits,
+}
+
+/// What one host, one client or one session may use. Each is documented in
+/// `docs/configuration.md`; reaching one is an error that says so.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Sessions in the catalogue.
+    pub sessions: usize,
+    /// Chats in one session.
+    pub chats: usize,
+    /// Channels that one connection subscribes to.
+    pub subscriptions: usize,
+    /// Actions that a client may have missed and still be given one by one.
+    pub replay_actions: u64,
+    /// Memory for the most recent of them; older ones come from the store.
+    pub replay_bytes: usize,
+    /// Sessions that are kept in memory although nobody needs them.
+    pub idle_sessions: usize,
+    /// How long such a session stays at most.
+    pub idle_session: Duration,
+    /// How long small changes of a session's summary are collected.
+    pub summary_delay: Duration,
+    /// How long an active client that lost its connection keeps its role.
+    pub client_grace: Duration,
+    /// Turns that one page of history holds.
+    pub page_turns: usize,
+    /// Sessions that one page of the catalogue holds.
+    pub page_sessions: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            sessions: 100_000,
+            chats: 1_000,
+            subscriptions: 10_000,
+            replay_actions: 100_000,
+            replay_bytes: 2 * 1024 * 1024,
+            idle_sessions: 32,
+            idle_session: Duration::from_secs(300),
+            summary_delay: Duration::from_millis(250),
+            client_grace: Duration::from_secs(30),
+            page_turns: 50,
+            page_sessions: 1_000,
+        }
+    }
+}
+
+/// The root state of a host that begins: its agents, its sessions, and its
+/// configuration with the values that were stored.
+pub(crate) fn root_state(
+    agents: &[AgentProfile],
+    catalogue: &Catalogue,
+    stored: Option<Value>,
+) -> RootState {
+    let schema = root_schema(agents);
+    let mut values = JsonObject::new();
+    if let Some(default) = schema
+        .properties
+        .get(DEFAULT_AGENT)
+        .and_then(|p| p.default.clone())
+    {
+        values.insert(DEFAULT_AGENT.to_owned(), default);
+    }
+    if let Some(Value::Object(stored)) = stored {
+        // What an older or newer host stored and this one does not know stays
+        // in the store and out of the state.
+        values.extend(
+            stored
+                .into_iter()
+                .filter(|(key, value)| check_root_value(&schema, key, value).is_ok()),
+        );
+    }
+    RootState {
+        agents: agents.iter().map(|agent| agent.info.clone()).collect(),
+        active_sessions: Some(i64::try_from(catalogue.len()).unwrap_or(i64::MAX)),
+        terminals: None,
+        config: Some(RootConfigState { schema, values }),
+        meta: None,
+    }
+}
+
+fn root_schema(agents: &[AgentProfile]) -> ConfigSchema {
+    let providers: Vec<&str> = agents
+        .iter()
+        .map(|agent| agent.info.provider.as_str())
+        .collect();
+    let labels = agents.iter().map(|agent| agent.info.display_name.clone());
+    let property = ConfigPropertySchema {
+        r#type: "string".to_owned(),
+        title: "Default agent".to_owned(),
+        description: Some("The agent of sessions that are created without one".to_owned()),
+        default: providers.first().map(|&provider| provider.into()),
+        r#enum: Some(providers.iter().map(|&provider| provider.into()).collect()),
+        enum_labels: Some(labels.collect()),
+        enum_descriptions: None,
+        read_only: None,
+        items: None,
+        min_items: None,
+        max_items: None,
+        properties: None,
+        required: None,
+        additional_properties: None,
+    };
+    ConfigSchema {
+        r#type: "object".to_owned(),
+        properties: [(DEFAULT_AGENT.to_owned(), property)].into(),
+        required: None,
+    }
+}
+
+/// Whether the root configuration may have this value, or why not.
+pub(crate) fn check_root_value(
+    schema: &ConfigSchema,
+    key: &str,
+    value: &Value,
+) -> Result<(), String> {
+    let Some(property) = schema.properties.get(key) else {
+        return Err(format!("the host has no setting `{key}`"));
+    };
+    check_value(key, &property.r#type, property.r#enum.as_deref(), value)
+}
+
+/// Whether a property of this type and these allowed values may have `value`.
+pub(crate) fn check_value(
+    key: &str,
+    kind: &str,
+    allowed: Option<&[Value]>,
+    value: &Value,
+) -> Result<(), String> {
+    let fits = match kind {
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => true,
+    };
+    if !fits {
+        return Err(format!("`{key}` must be of type {kind}"));
+    }
+    match allowed {
+        Some(allowed) if !allowed.contains(value) => {
+            let choices: Vec<String> = allowed.iter().map(Value::to_string).collect();
+            Err(format!("`{key}` must be one of {}", choices.join(", ")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,403 @@
+//! Judging what clients dispatch. An action is applied as it came (but for
+//! what the host decides itself), or goes back to its sender with a reason.
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::Timestamp;
+use innkeeper_protocol::command::Dispatch;
+use innkeeper_protocol::house::actions::{
+    ActionOrigin, ChatTurnCancelledAction, ChatTurnResumeAction, ChatTurnStartedAction,
+    RootConfigChangedAction, SessionActiveClientSetAction, SessionConfigChangedAction, StateAction,
+};
+use innkeeper_protocol::house::state::{
+    ChatInteractivity, Message, MessageKind, ResponsePart, SessionLifecycle, TurnState,
+};
+use innkeeper_protocol::outgoing::{HostMessage, Rejection};
+use innkeeper_protocol::record::StoreOp;
+use serde_json::Value;
+
+use crate::chats::Chat;
+use crate::requests::store_failure_message;
+use crate::sessions::Session;
+use crate::{ConnectionId, Effect, Engine, config};
+
+/// What becomes of an action.
+enum Verdict {
+    Apply(StateAction),
+    Reject(String),
+    /// Nothing would change, and some clients loop when that is echoed.
+    Ignore,
+}
+
+use Verdict::{Apply, Ignore, Reject};
+
+fn reject(reason: impl Into<String>) -> Verdict {
+    Reject(reason.into())
+}
+
+impl Engine {
+    pub(crate) fn dispatch(&mut self, connection: ConnectionId, dispatch: Dispatch) {
+        let Some(client_id) = self.client_of(connection).map(str::to_owned) else {
+            return;
+        };
+        let Dispatch {
+            channel,
+            client_seq,
+            action,
+        } = dispatch;
+        let channel = self.channel_meant(channel, &action);
+        let verdict = if let Some(chat) = self.chats.get(&channel) {
+            self.judge_for_chat(chat, &action)
+        } else if let Some(session) = self.sessions.get(&channel) {
+            self.judge_for_session(session, &client_id, &action)
+        } else if channel == ChannelUri::root() {
+            self.judge_for_root(&action)
+        } else {
+            // A channel that is not there: silence, as the protocol wants it.
+            return;
+        };
+        self.use_session(&channel);
+        let origin = ActionOrigin {
+            client_id,
+            client_seq,
+        };
+        match verdict {
+            Apply(accepted) => self.apply_dispatched(&channel, accepted, origin),
+            Reject(reason) => self.reject(connection, channel, action, origin, reason),
+            Ignore => {}
+        }
+    }
+
+    /// Some clients send a session's actions over the channel of its chat.
+    fn channel_meant(&self, channel: ChannelUri, action: &StateAction) -> ChannelUri {
+        let of_session = matches!(
+            action,
+            StateAction::SessionTitleChanged(_)
+                | StateAction::SessionIsReadChanged(_)
+                | StateAction::SessionIsArchivedChanged(_)
+        );
+        match self.chats.get(&channel) {
+            Some(chat) if of_session => chat.session.clone(),
+            _ => channel,
+        }
+    }
+
+    fn apply_dispatched(
+        &mut self,
+        channel: &ChannelUri,
+        action: StateAction,
+        origin: ActionOrigin,
+    ) {
+        // What the agent has to be told depends on what was running before.
+        let was_running = self.chats.get_mut(channel).and_then(|chat| match action {
+            StateAction::ChatTurnCancelled(_) => chat.turn.take(),
+            _ => None,
+        });
+        self.emit(channel, action.clone(), Some(origin));
+        match action {
+            StateAction::ChatTurnStarted(started) => self.turn_started(channel, &started),
+            StateAction::ChatTurnResume(resume) => self.turn_resumed(channel, &resume.turn_id),
+            StateAction::ChatTurnCancelled(_) => {
+                if let Some(turn) = was_running {
+                    self.turn_cancelled(channel, &turn);
+                }
+            }
+            StateAction::SessionTitleChanged(_) => {
+                if let Some(session) = self.sessions.get_mut(channel) {
+                    session.notes.title_is_open = false;
+                }
+            }
+            StateAction::SessionConfigChanged(_) => self.configure_backends(channel),
+            StateAction::RootConfigChanged(_) => {
+                let config = self.root.config.as_ref();
+                let values = config.map(|config| Value::Object(config.values.clone()));
+                self.step
+                    .store
+                    .ops
+                    .extend(values.map(|values| StoreOp::PutRootConfig { values }));
+            }
+            _ => {}
+        }
+    }
+
+    fn reject(
+        &mut self,
+        to: ConnectionId,
+        channel: ChannelUri,
+        action: StateAction,
+        origin: ActionOrigin,
+        reason: String,
+    ) {
+        let rejection = Rejection {
+            channel,
+            action,
+            server_seq: self.server_seq(),
+            origin,
+            reason,
+        };
+        let message = HostMessage::Rejection(Box::new(rejection));
+        self.step.effects.push(Effect::Send { to, message });
+    }
+
+    /// While the store cannot write, nothing is accepted. The rejection
+    /// overtakes what waits for the store, so it must not claim a number that
+    /// the client has yet to see.
+    pub(crate) fn reject_for_store(&mut self, to: ConnectionId, dispatch: Dispatch) {
+        let (Some(client_id), Some(reason)) = (self.client_of(to), &self.store_failure) else {
+            return;
+        };
+        let rejection = Rejection {
+            channel: dispatch.channel,
+            action: dispatch.action,
+            server_seq: 0,
+            origin: ActionOrigin {
+                client_id: client_id.to_owned(),
+                client_seq: dispatch.client_seq,
+            },
+            reason: store_failure_message(reason),
+        };
+        let message = HostMessage::Rejection(Box::new(rejection));
+        self.step.effects.push(Effect::Send { to, message });
+    }
+
+    fn judge_for_root(&self, action: &StateAction) -> Verdict {
+        let StateAction::RootConfigChanged(change) = action else {
+            return not_accepted(action, "the root channel");
+        };
+        let RootConfigChangedAction { config, .. } = change;
+        let Some(current) = &self.root.config else {
+            return reject("this host has no settings");
+        };
+        let checks = config
+            .iter()
+            .map(|(key, value)| config::check_root_value(&current.schema, key, value));
+        match checks.collect::<Result<Vec<()>, String>>() {
+            Ok(_) => Apply(action.clone()),
+            Err(reason) => Reject(reason),
+        }
+    }
+
+    fn judge_for_session(
+        &self,
+        session: &Session,
+        client_id: &str,
+        action: &StateAction,
+    ) -> Verdict {
+        match action {
+            StateAction::SessionTitleChanged(change) if change.title.trim().is_empty() => {
+                reject("a session's title must not be empty")
+            }
+            StateAction::SessionTitleChanged(_)
+            | StateAction::SessionIsReadChanged(_)
+            | StateAction::SessionIsArchivedChanged(_) => Apply(action.clone()),
+            StateAction::SessionConfigChanged(change) => judge_config(session, change),
+            StateAction::SessionActiveClientSet(set) => {
+                judge_active_client(session, client_id, set)
+            }
+            StateAction::SessionActiveClientRemoved(removed) => {
+                let known = &session.state.active_clients;
+                if removed.client_id != client_id {
+                    reject("a client can only remove itself from the active clients")
+                } else if known.iter().any(|client| client.client_id == client_id) {
+                    Apply(action.clone())
+                } else {
+                    Ignore
+                }
+            }
+            StateAction::SessionDefaultChatChanged(change) => {
+                let known =
+                    |uri: &String| session.state.chats.iter().any(|chat| chat.resource == *uri);
+                match &change.default_chat {
+                    Some(uri) if known(uri) => Apply(action.clone()),
+                    Some(uri) => reject(format!("the session has no chat `{uri}`")),
+                    None => reject("a session always has a default chat"),
+                }
+            }
+            _ => not_accepted(action, "a session"),
+        }
+    }
+
+    fn judge_for_chat(&self, chat: &Chat, action: &StateAction) -> Verdict {
+        match action {
+            StateAction::ChatTurnStarted(started) => self.judge_turn_start(chat, started),
+            StateAction::ChatTurnCancelled(cancelled) => self.judge_cancel(chat, cancelled),
+            StateAction::ChatTurnResume(resume) => self.judge_resume(chat, resume),
+            StateAction::ChatDraftChanged(_)
+            | StateAction::ChatIsReadChanged(_)
+            | StateAction::ChatIsArchivedChanged(_) => Apply(action.clone()),
+            _ => not_accepted(action, "a chat"),
+        }
+    }
+
+    fn judge_turn_start(&self, chat: &Chat, started: &ChatTurnStartedAction) -> Verdict {
+        if started.turn_id.is_empty() {
+            return reject("a turn needs an id");
+        }
+        if chat.knows_turn(&started.turn_id) {
+            // Perhaps sent again after a lost connection. Applying it twice
+            // would wipe the turn; the rejection tells the sender that there
+            // is nothing left for it to wait for.
+            return reject(format!("turn `{}` exists already", started.turn_id));
+        }
+        if let Some(reason) = self.why_no_turn(chat) {
+            return Reject(reason);
+        }
+        if let Err(reason) = self.check_message(chat, &started.message) {
+            return Reject(reason);
+        }
+        let mut started = started.clone();
+        if Timestamp::parse(&started.started_at).is_none() {
+            started.started_at = self.now.to_string();
+        }
+        started.queued_message_id = None;
+        Apply(StateAction::ChatTurnStarted(started))
+    }
+
+    /// Why a chat cannot begin or resume a turn now, if it cannot.
+    fn why_no_turn(&self, chat: &Chat) -> Option<String> {
+        if self.shutting_down {
+            return Some("the host is shutting down".to_owned());
+        }
+        let session = self.sessions.get(&chat.session)?;
+        match &session.state.lifecycle {
+            SessionLifecycle::Ready => {}
+            SessionLifecycle::Creating => {
+                return Some("the session is still being created".to_owned());
+            }
+            SessionLifecycle::Failed | SessionLifecycle::Unknown(_) => {
+                let error = session.state.creation_error.as_ref();
+                let why = error.map_or("unknown reason", |error| &error.message);
+                return Some(format!("the session could not be created: {why}"));
+            }
+        }
+        match chat.head.interactivity {
+            None | Some(ChatInteractivity::Full) => {}
+            Some(ChatInteractivity::ReadOnly | ChatInteractivity::Hidden) => {
+                return Some("this chat takes no messages".to_owned());
+            }
+        }
+        let active = chat.active_turn_id();
+        active.map(|turn| format!("turn `{turn}` is running; wait for it, queue, or cancel it"))
+    }
+
+    fn check_message(&self, chat: &Chat, message: &Message) -> Result<(), String> {
+        if message.origin.kind != MessageKind::User {
+            return Err("a client may only send messages of the user".to_owned());
+        }
+        let provider = self
+            .sessions
+            .get(&chat.session)
+            .map(|s| s.state.provider.as_str());
+        let agent = self
+            .agents
+            .iter()
+            .find(|agent| Some(agent.info.provider.as_str()) == provider);
+        let Some((model, agent)) = message.model.as_ref().zip(agent) else {
+            return Ok(());
+        };
+        let models = &agent.info.models;
+        if models.is_empty() || models.iter().any(|known| known.id == model.id) {
+            return Ok(());
+        }
+        Err(format!(
+            "{} has no model `{}`",
+            agent.info.display_name, model.id
+        ))
+    }
+
+    fn judge_cancel(&self, chat: &Chat, cancelled: &ChatTurnCancelledAction) -> Verdict {
+        match &chat.turn {
+            None => reject("no turn is running"),
+            Some(turn) if *turn.id != *cancelled.turn_id => {
+                reject(format!("turn `{}` is not running", cancelled.turn_id))
+            }
+            Some(turn) => Apply(StateAction::ChatTurnCancelled(ChatTurnCancelledAction {
+                duration: turn.duration(self.now),
+                ..cancelled.clone()
+            })),
+        }
+    }
+
+    fn judge_resume(&self, chat: &Chat, resume: &ChatTurnResumeAction) -> Verdict {
+        if let Some(reason) = self.why_no_turn(chat) {
+            return Reject(reason);
+        }
+        let last = chat.turns.last().filter(|turn| *turn.id == *resume.turn_id);
+        let Some(turn) = last.and_then(|turn| turn.decode().ok()) else {
+            return reject("only the latest turn can be resumed");
+        };
+        let resumable = matches!(
+            turn.response_parts.last(),
+            Some(ResponsePart::Error(error)) if error.resumable == Some(true)
+        );
+        if turn.state == TurnState::Error && resumable {
+            Apply(StateAction::ChatTurnResume(resume.clone()))
+        } else {
+            reject("the turn did not end in an error that can be resumed")
+        }
+    }
+}
+
+fn judge_config(session: &Session, change: &SessionConfigChangedAction) -> Verdict {
+    let Some(config) = &session.state.config else {
+        return reject("this session has no settings");
+    };
+    for (key, value) in &change.config {
+        let Some(property) = config.schema.properties.get(key) else {
+            return reject(format!("the session has no setting `{key}`"));
+        };
+        let unchanged = config.values.get(key) == Some(value);
+        if property.session_mutable != Some(true) && !unchanged {
+            return reject(format!(
+                "`{key}` cannot be changed after the session was created"
+            ));
+        }
+        let allowed = property
+            .r#enum
+            .as_deref()
+            .filter(|_| property.enum_dynamic != Some(true));
+        if let Err(reason) = config::check_value(key, &property.r#type, allowed, value) {
+            return Reject(reason);
+        }
+    }
+    if change.replace == Some(true) {
+        let fixed = config.values.keys().find(|key| {
+            let property = config.schema.properties.get(*key);
+            let mutable = property.is_some_and(|property| property.session_mutable == Some(true));
+            !mutable && !change.config.contains_key(*key)
+        });
+        if let Some(key) = fixed {
+            return reject(format!(
+                "`{key}` cannot be changed after the session was created"
+            ));
+        }
+    }
+    Apply(StateAction::SessionConfigChanged(change.clone()))
+}
+
+fn judge_active_client(
+    session: &Session,
+    client_id: &str,
+    set: &SessionActiveClientSetAction,
+) -> Verdict {
+    if set.active_client.client_id != client_id {
+        return reject("a client can only add itself to the active clients");
+    }
+    if session.state.active_clients.contains(&set.active_client) {
+        return Ignore;
+    }
+    Apply(StateAction::SessionActiveClientSet(set.clone()))
+}
+
+fn not_accepted(action: &StateAction, place: &str) -> Verdict {
+    let value = serde_json::to_value(action).unwrap_or_default();
+    let name = value
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or("(no type)");
+    match action {
+        StateAction::Unknown(_) => reject(format!(
+            "`{name}` is not an action that this host knows, or lacks a field"
+        )),
+        _ => reject(format!("`{name}` is not accepted from clients on {place}")),
+    }
+}

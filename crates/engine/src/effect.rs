@@ -1,0 +1,86 @@
+//! What the engine wants done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::agent::AgentCommand;
+use innkeeper_protocol::outgoing::HostMessage;
+use innkeeper_protocol::record::StoreBatch;
+use innkeeper_protocol::version::Version;
+
+/// A transport connection. The shell gives these out, each only once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnectionId(pub u64);
+
+/// Correlates a question to the shell with its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(pub u64);
+
+/// What one input leads to.
+#[derive(Debug, Default)]
+pub struct Step {
+    /// What must become durable, all of it or nothing.
+    pub store: StoreBatch,
+    /// The effects must wait until the batch is committed.
+    pub durable_first: bool,
+    /// The store cannot write, and these effects depend on nothing that is
+    /// still to be written: they overtake what waits for the store.
+    pub bypasses_store: bool,
+    pub effects: Vec<Effect>,
+}
+
+#[derive(Debug)]
+pub enum Effect {
+    /// To one connection.
+    Send {
+        to: ConnectionId,
+        message: HostMessage,
+    },
+    /// To all subscribers of a channel.
+    Publish {
+        to: Arc<[Subscriber]>,
+        message: HostMessage,
+    },
+    /// From here on the connection speaks this version.
+    Speak {
+        to: ConnectionId,
+        version: Version,
+    },
+    /// End the connection, after what was sent to it so far.
+    Close {
+        connection: ConnectionId,
+        reason: CloseReason,
+    },
+    Agent(AgentCommand),
+    LoadSession {
+        session: ChannelUri,
+    },
+    /// The log after one number and up to another, both as clients count.
+    LoadLog {
+        ticket: Ticket,
+        after: u64,
+        up_to: u64,
+    },
+    LoadContent {
+        ticket: Ticket,
+        uri: String,
+    },
+}
+
+/// One end of a subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subscriber {
+    pub connection: ConnectionId,
+    /// How long delivery may be held back to merge updates, if the client said.
+    pub max_latency: Option<Duration>,
+}
+
+/// Why the host ends a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CloseReason {
+    /// No offered version is spoken here.
+    UnsupportedVersion,
+    /// The same client connected again.
+    Replaced,
+}

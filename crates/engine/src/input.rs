@@ -1,0 +1,49 @@
+//! What can happen to the engine.
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::agent::{AgentProfile, AgentReport};
+use innkeeper_protocol::command::ClientMessage;
+use innkeeper_protocol::record::{ContentRecord, LoadedSession, LogEntry};
+
+use crate::{ConnectionId, Ticket};
+
+/// One thing that happened outside.
+#[derive(Debug)]
+pub enum Input {
+    Connected {
+        connection: ConnectionId,
+    },
+    Message {
+        connection: ConnectionId,
+        message: ClientMessage,
+    },
+    Disconnected {
+        connection: ConnectionId,
+    },
+    Agent(AgentReport),
+    AgentsChanged(Vec<AgentProfile>),
+    /// The answer to [`crate::Effect::LoadSession`].
+    SessionLoaded {
+        session: ChannelUri,
+        loaded: Result<Option<Box<LoadedSession>>, String>,
+    },
+    /// The answer to [`crate::Effect::LoadLog`].
+    LogLoaded {
+        ticket: Ticket,
+        entries: Result<Vec<LogEntry>, String>,
+    },
+    /// The answer to [`crate::Effect::LoadContent`].
+    ContentLoaded {
+        ticket: Ticket,
+        content: Result<Option<ContentRecord>, String>,
+    },
+    /// The store cannot write: accept no work, and say why.
+    StoreFailing {
+        reason: String,
+    },
+    StoreRecovered,
+    /// The time that [`crate::Engine::next_deadline`] named has come.
+    Tick,
+    /// The host is about to end: finish what runs, in a way that can be resumed.
+    Shutdown,
+}

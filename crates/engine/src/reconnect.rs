@@ -1,0 +1,151 @@
+//! Coming back: a client says what it has seen and what it listens to, and is
+//! given what it missed, one by one if possible, as fresh snapshots if not.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::house::commands::ReconnectParams;
+use innkeeper_protocol::outgoing::{Envelope, ReconnectReply, Reply};
+use innkeeper_protocol::record::{LogEntry, Sequenced};
+use innkeeper_protocol::rpc::{RequestId, RpcError};
+use innkeeper_protocol::version::Version;
+
+use crate::replay::{CatchUp, pick};
+use crate::{ConnectionId, Effect, Engine, Subscriber, Ticket};
+
+/// A client that waits for the stored log.
+#[derive(Debug)]
+pub(crate) struct WaitingReconnect {
+    pub(crate) connection: ConnectionId,
+    id: RequestId,
+    seen: u64,
+    /// Up to where the log was asked for.
+    up_to: u64,
+    channels: Vec<ChannelUri>,
+}
+
+impl Engine {
+    pub(crate) fn reconnect(
+        &mut self,
+        connection: ConnectionId,
+        id: RequestId,
+        params: ReconnectParams,
+    ) {
+        if self.client_of(connection).is_some() {
+            let error = RpcError::invalid_request("this connection is initialized already");
+            return self.fail(connection, Some(id), error);
+        }
+        if params.client_id.is_empty() {
+            let error = RpcError::invalid_params("`clientId` must not be empty");
+            return self.fail(connection, Some(id), error);
+        }
+        // A client that this host does not know can only be taken at the
+        // newest version's word; everything else about it is in the request.
+        let version = match self.clients.get(&params.client_id) {
+            Some(known) => known.version.clone(),
+            None => Version::NEWEST.to_string(),
+        };
+        self.admit(connection, params.client_id, version);
+        let waiting = WaitingReconnect {
+            connection,
+            id,
+            seen: u64::try_from(params.last_seen_server_seq).unwrap_or(0),
+            up_to: 0,
+            channels: params
+                .subscriptions
+                .into_iter()
+                .map(ChannelUri::from)
+                .collect(),
+        };
+        self.catch_up(waiting, &[]);
+    }
+
+    /// Serves a client that has come back, given what the log had up to
+    /// `waiting.up_to`, or asks the log for it.
+    fn catch_up(&mut self, mut waiting: WaitingReconnect, logged: &[LogEntry]) {
+        let WaitingReconnect { seen, up_to, .. } = waiting;
+        match self.replay.catch_up(seen, self.sequence.last()) {
+            CatchUp::Snapshot => self.start_afresh(waiting),
+            // Memory may have moved on while the log was read.
+            CatchUp::Log if up_to < self.replay.in_memory_after() => {
+                let ticket = self.next_ticket();
+                waiting.up_to = self.replay.in_memory_after();
+                self.step.effects.push(Effect::LoadLog {
+                    ticket,
+                    after: seen,
+                    up_to: waiting.up_to,
+                });
+                self.waiting_reconnects.insert(ticket, waiting);
+            }
+            CatchUp::Log | CatchUp::Memory => {
+                let wanted: HashSet<&ChannelUri> = waiting.channels.iter().collect();
+                let mut missed = pick(logged.iter(), seen, up_to, |uri| wanted.contains(uri));
+                missed.extend(
+                    self.replay
+                        .after(seen.max(up_to), |uri| wanted.contains(uri)),
+                );
+                self.resume(waiting, missed);
+            }
+        }
+    }
+
+    pub(crate) fn log_loaded(&mut self, ticket: Ticket, entries: Result<Vec<LogEntry>, String>) {
+        let Some(waiting) = self.waiting_reconnects.remove(&ticket) else {
+            return;
+        };
+        match entries {
+            Ok(entries) => self.catch_up(waiting, &entries),
+            Err(reason) => {
+                tracing::error!(reason, "the log cannot be read");
+                self.start_afresh(waiting);
+            }
+        }
+    }
+
+    fn resume(&mut self, waiting: WaitingReconnect, missed: Vec<Sequenced>) {
+        let connection = waiting.connection;
+        let mut missing = Vec::new();
+        for channel in &waiting.channels {
+            if self.exists(channel) {
+                let max_latency = None;
+                self.subscriptions.add(
+                    channel,
+                    Subscriber {
+                        connection,
+                        max_latency,
+                    },
+                );
+                self.use_session(channel);
+            } else {
+                missing.push(channel.to_string());
+            }
+        }
+        let actions = missed
+            .into_iter()
+            .map(|action| Envelope(Arc::new(action)))
+            .collect();
+        let reply = ReconnectReply::Replay { actions, missing };
+        self.reply(connection, waiting.id, Reply::Reconnect(reply));
+    }
+
+    fn start_afresh(&mut self, waiting: WaitingReconnect) {
+        let WaitingReconnect {
+            connection,
+            id,
+            channels,
+            ..
+        } = waiting;
+        let waits = self.sessions_to_load(&channels);
+        self.when_loaded(waits, move |engine| {
+            let snapshots = engine.subscribe_to_all(connection, &channels);
+            let reply = ReconnectReply::Snapshot { snapshots };
+            engine.reply(connection, id, Reply::Reconnect(reply));
+        });
+    }
+
+    /// Whether there is such a channel, in memory or not.
+    pub(crate) fn exists(&self, channel: &ChannelUri) -> bool {
+        *channel == ChannelUri::root() || self.session_of(channel).is_some()
+    }
+}

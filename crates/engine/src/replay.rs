@@ -1,0 +1,239 @@
+//! What clients that were away can be given one by one: the most recent
+//! actions in memory, and behind them the stored log.
+
+use std::collections::{HashMap, VecDeque};
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::record::{Boot, Epoch, LogEntry, Sequenced};
+
+#[derive(Debug)]
+pub(crate) struct ReplayWindow {
+    entries: VecDeque<LogEntry>,
+    /// How many entries have left `entries` at its front.
+    dropped: u64,
+    weight: usize,
+    limit: usize,
+    /// The entry that the next append of a channel's stream may be merged
+    /// into, counted from the first entry that ever was.
+    open: HashMap<ChannelUri, u64>,
+    /// Everything after this number is in `entries`.
+    in_memory_after: u64,
+    /// The oldest number from which the stored log is complete.
+    log_start: u64,
+    /// The lives of the host before this one.
+    epochs: Vec<Epoch>,
+    first_of_this_life: u64,
+}
+
+/// How a client that has seen everything up to a number catches up.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum CatchUp {
+    /// From memory.
+    Memory,
+    /// From the stored log, then from memory.
+    Log,
+    /// Not one by one.
+    Snapshot,
+}
+
+impl ReplayWindow {
+    pub(crate) fn new(boot: &Boot, limit: usize) -> Self {
+        let first_of_this_life = boot.next_seq.max(1);
+        Self {
+            entries: VecDeque::new(),
+            dropped: 0,
+            weight: 0,
+            limit,
+            open: HashMap::new(),
+            in_memory_after: first_of_this_life,
+            log_start: boot.log_start.max(1),
+            epochs: boot.epochs.clone(),
+            first_of_this_life,
+        }
+    }
+
+    pub(crate) fn log_start(&self) -> u64 {
+        self.log_start
+    }
+
+    pub(crate) fn push(&mut self, action: &Sequenced) {
+        if self.absorbed(action) {
+            return;
+        }
+        let entry = LogEntry::from(action);
+        self.weight += entry.weight();
+        self.open.insert(
+            action.channel.clone(),
+            self.dropped + self.entries.len() as u64,
+        );
+        self.entries.push_back(entry);
+        while self.weight > self.limit && self.entries.len() > 1 {
+            self.drop_oldest();
+        }
+    }
+
+    fn absorbed(&mut self, action: &Sequenced) -> bool {
+        let index = self
+            .open
+            .get(&action.channel)
+            .and_then(|at| at.checked_sub(self.dropped));
+        let Some(entry) = index.and_then(|index| self.entries.get_mut(index as usize)) else {
+            return false;
+        };
+        let before = entry.weight();
+        let absorbed = entry.absorb(action);
+        self.weight += entry.weight() - before;
+        absorbed
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(entry) = self.entries.pop_front() {
+            self.weight -= entry.weight();
+            if self.open.get(&entry.channel) == Some(&self.dropped) {
+                self.open.remove(&entry.channel);
+            }
+            self.dropped += 1;
+            self.in_memory_after = self.in_memory_after.max(entry.last);
+        }
+    }
+
+    /// The store was told to forget what is below this number.
+    pub(crate) fn trimmed(&mut self, below: u64) {
+        self.log_start = self.log_start.max(below);
+        self.epochs.retain(|epoch| epoch.last >= below);
+    }
+
+    /// How somebody who has seen everything up to `seen` of `last` catches up.
+    pub(crate) fn catch_up(&self, seen: u64, last: u64) -> CatchUp {
+        if seen > last || seen + 1 < self.log_start {
+            return CatchUp::Snapshot;
+        }
+        let in_this_life = seen >= self.first_of_this_life;
+        if in_this_life && seen >= self.in_memory_after {
+            return CatchUp::Memory;
+        }
+        // A number between two lives was given out and lost: whoever saw it
+        // holds state that the host does not have.
+        let in_earlier_life = |epoch: &Epoch| epoch.first <= seen + 1 && seen <= epoch.last;
+        if in_this_life || self.epochs.iter().any(in_earlier_life) {
+            CatchUp::Log
+        } else {
+            CatchUp::Snapshot
+        }
+    }
+
+    /// The actions of these channels after a number, in order.
+    pub(crate) fn after(&self, seen: u64, wants: impl Fn(&ChannelUri) -> bool) -> Vec<Sequenced> {
+        pick(self.entries.iter(), seen, u64::MAX, wants)
+    }
+
+    /// Up to which number only the stored log knows what happened.
+    pub(crate) fn in_memory_after(&self) -> u64 {
+        self.in_memory_after
+    }
+}
+
+/// The actions of some channels after one number and up to another, in order.
+pub(crate) fn pick<'a>(
+    entries: impl Iterator<Item = &'a LogEntry>,
+    after: u64,
+    up_to: u64,
+    wants: impl Fn(&ChannelUri) -> bool,
+) -> Vec<Sequenced> {
+    let mut picked: Vec<Sequenced> = entries
+        .filter(|entry| wants(&entry.channel))
+        .filter_map(|entry| entry.between(after, up_to))
+        .collect();
+    picked.sort_by_key(|action| action.seq);
+    picked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use innkeeper_protocol::house::actions::{ChatDeltaAction, StateAction};
+    use innkeeper_protocol::record::{Facts, merge};
+
+    fn window(limit: usize) -> ReplayWindow {
+        let boot = Boot {
+            next_seq: 101,
+            log_start: 11,
+            epochs: vec![
+                Epoch { first: 1, last: 40 },
+                Epoch {
+                    first: 61,
+                    last: 90,
+                },
+            ],
+            ..Boot::default()
+        };
+        ReplayWindow::new(&boot, limit)
+    }
+
+    fn delta(seq: u64, channel: &str, content: &str) -> Sequenced {
+        Sequenced {
+            seq,
+            channel: channel.into(),
+            action: StateAction::ChatDelta(ChatDeltaAction {
+                turn_id: "t".into(),
+                part_id: "p".into(),
+                content: content.into(),
+                meta: None,
+            }),
+            origin: None,
+            facts: Facts::default(),
+        }
+    }
+
+    #[test]
+    fn numbers_that_were_lost_with_a_process_need_a_snapshot() {
+        let window = window(1 << 20);
+        let log = CatchUp::Log;
+        for (seen, expected) in [
+            (9, &CatchUp::Snapshot),
+            (10, &log),
+            (40, &log),
+            (41, &CatchUp::Snapshot),
+            (59, &CatchUp::Snapshot),
+            (60, &log),
+            (90, &log),
+            (91, &CatchUp::Snapshot),
+            (99, &CatchUp::Snapshot),
+            (100, &CatchUp::Snapshot),
+            (101, &CatchUp::Memory),
+            (105, &CatchUp::Memory),
+            (106, &CatchUp::Snapshot),
+        ] {
+            assert_eq!(&window.catch_up(seen, 105), expected, "seen {seen}");
+        }
+    }
+
+    #[test]
+    fn streams_of_two_chats_merge_side_by_side() {
+        let mut window = window(1 << 20);
+        for seq in 102..=109 {
+            let channel = if seq % 2 == 0 { "x:even" } else { "x:odd" };
+            window.push(&delta(seq, channel, &format!("{seq} ")));
+        }
+        assert_eq!(window.entries.len(), 2);
+        let missed = window.after(105, |_| true);
+        let texts: Vec<_> = missed
+            .iter()
+            .map(|a| (a.seq, merge::appended_text(&a.action).unwrap()))
+            .collect();
+        assert_eq!(texts, [(108, "106 108 "), (109, "107 109 ")]);
+    }
+
+    #[test]
+    fn what_leaves_memory_is_left_to_the_log() {
+        let mut window = window(2_000);
+        for seq in 102..=120 {
+            window.push(&delta(seq, &format!("x:{seq}"), "text"));
+        }
+        assert!(window.weight <= 2_000);
+        let first = window.entries.front().unwrap().first;
+        assert_eq!(window.in_memory_after(), first - 1);
+        assert_eq!(window.catch_up(first - 1, 120), CatchUp::Memory);
+        assert_eq!(window.catch_up(first - 2, 120), CatchUp::Log);
+    }
+}

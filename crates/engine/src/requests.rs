@@ -1,0 +1,414 @@
+//! Messages from clients: who may ask what when, and the answers.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::command::{ClientMessage, Command};
+use innkeeper_protocol::house::commands::{
+    ChatSource, ContentEncoding, CreateChatParams, ListSessionsParams, ResolveSessionConfigParams,
+    ResolveSessionConfigResult, ResourceReadParams, ResourceReadResult, SubscribeParams,
+};
+use innkeeper_protocol::house::common::JsonObject;
+use innkeeper_protocol::house::errors::ahp_error_codes;
+use innkeeper_protocol::house::errors::json_rpc_error_codes::{INVALID_REQUEST, PARSE_ERROR};
+use innkeeper_protocol::house::state::SessionConfigSchema;
+use innkeeper_protocol::outgoing::{HostMessage, Reply, SubscribeReply};
+use innkeeper_protocol::record::ContentRecord;
+use innkeeper_protocol::rpc::{RequestId, RpcError};
+use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
+
+use crate::{ConnectionId, Effect, Engine, Subscriber, Ticket, sessions};
+
+/// The scheme of content that left the state and is kept by the host.
+pub(crate) const CONTENT_SCHEME: &str = "innkeeper-content:";
+
+/// A client that waits for stored content.
+#[derive(Debug)]
+pub(crate) struct WaitingRead {
+    pub(crate) connection: ConnectionId,
+    id: RequestId,
+    uri: String,
+    encoding: Option<ContentEncoding>,
+}
+
+impl Engine {
+    pub(crate) fn message(&mut self, connection: ConnectionId, message: ClientMessage) {
+        if !self.connections.contains_key(&connection) {
+            // Replaced by a newer connection of the same client: what still
+            // comes over the old one is from before that.
+            return;
+        }
+        match message {
+            ClientMessage::Call { id, command } => self.call(connection, id, command),
+            // The host asks clients nothing yet, so nothing is waited for.
+            ClientMessage::Answer { .. } => {}
+        }
+    }
+
+    fn call(
+        &mut self,
+        connection: ConnectionId,
+        id: Option<RequestId>,
+        command: Result<Command, RpcError>,
+    ) {
+        let command = match command {
+            Ok(Command::Ping) => return self.answer(connection, id, Ok(Reply::Done)),
+            Ok(command) => command,
+            Err(error) => {
+                tracing::debug!(%error, "a message that this host cannot read");
+                // What is no message at all is answered without an id; a
+                // notification is not answered, whatever is wrong with it.
+                let is_message = !matches!(error.code, PARSE_ERROR | INVALID_REQUEST);
+                return match is_message {
+                    true => self.fail_request(connection, id, error),
+                    false => self.fail(connection, id, error),
+                };
+            }
+        };
+        let introduces = matches!(command, Command::Initialize(_) | Command::Reconnect(_));
+        if self.client_of(connection).is_none() && !introduces {
+            let error = RpcError::invalid_request("send `initialize` or `reconnect` first");
+            return self.fail_request(connection, id, error);
+        }
+        if let Some(reason) = &self.store_failure {
+            let error = RpcError::internal(store_failure_message(reason));
+            return match command {
+                Command::Dispatch(dispatch) => self.reject_for_store(connection, *dispatch),
+                _ => self.fail_request(connection, id, error),
+            };
+        }
+        let waits = self.sessions_needed_for(&command);
+        self.when_loaded(waits, move |engine| {
+            // It may have gone while the session was loaded.
+            if engine.connections.contains_key(&connection) {
+                engine.carry_out(connection, id, command);
+            }
+        });
+    }
+
+    /// The sessions that must be in memory before a command is carried out.
+    fn sessions_needed_for(&self, command: &Command) -> std::collections::BTreeSet<ChannelUri> {
+        let channel = match command {
+            Command::Subscribe(params) => &params.channel,
+            Command::Dispatch(dispatch) => return self.sessions_to_load([&dispatch.channel]),
+            Command::CreateChat(params) => &params.channel,
+            Command::DisposeChat(params) => &params.channel,
+            Command::FetchTurns(params) => &params.channel,
+            Command::Initialize(_)
+            | Command::Reconnect(_)
+            | Command::Ping
+            | Command::Unsubscribe { .. }
+            | Command::ListSessions(_)
+            | Command::CreateSession(_)
+            | Command::DisposeSession(_)
+            | Command::ResolveSessionConfig(_)
+            | Command::ResourceRead(_) => return Default::default(),
+        };
+        self.sessions_to_load([&ChannelUri::from(channel.as_str())])
+    }
+
+    fn carry_out(&mut self, connection: ConnectionId, id: Option<RequestId>, command: Command) {
+        let outcome = match command {
+            Command::Ping => Ok(Reply::Done),
+            Command::Initialize(params) => {
+                if let Some(id) = id {
+                    self.initialize(connection, id, *params);
+                }
+                return;
+            }
+            Command::Reconnect(params) => {
+                if let Some(id) = id {
+                    self.reconnect(connection, id, params);
+                }
+                return;
+            }
+            Command::ResourceRead(params) => {
+                if let Some(id) = id {
+                    self.resource_read(connection, id, params);
+                }
+                return;
+            }
+            Command::Subscribe(params) => self.subscribe(connection, params),
+            Command::Unsubscribe { channel } => {
+                self.unsubscribe(connection, &channel);
+                Ok(Reply::Done)
+            }
+            Command::Dispatch(dispatch) => {
+                self.dispatch(connection, *dispatch);
+                Ok(Reply::Done)
+            }
+            Command::ListSessions(params) => self.list_sessions(&params),
+            Command::CreateSession(params) => self
+                .create_session(connection, *params)
+                .map(|()| Reply::Done),
+            Command::DisposeSession(params) => self
+                .dispose_session(&params.channel.into())
+                .map(|()| Reply::Done),
+            Command::CreateChat(params) => self.create_chat(*params).map(|()| Reply::Done),
+            Command::DisposeChat(params) => self
+                .dispose_chat(&params.channel.into())
+                .map(|()| Reply::Done),
+            Command::FetchTurns(params) => self
+                .fetch_turns(connection, &params.channel.into(), params.cursor.as_deref())
+                .map(|()| Reply::Empty {}),
+            Command::ResolveSessionConfig(params) => self.resolve_session_config(params),
+        };
+        self.answer(connection, id, outcome);
+    }
+
+    fn subscribe(
+        &mut self,
+        connection: ConnectionId,
+        params: SubscribeParams,
+    ) -> Result<Reply, RpcError> {
+        let channel = ChannelUri::from(params.channel);
+        let window = params.view.and_then(|view| view.turns);
+        // At least the last turn is needed: it may be resumed.
+        let window = window.map(|turns| usize::try_from(turns).unwrap_or(0).max(1));
+        let Some(snapshot) = self.snapshot(&channel, window) else {
+            return Err(RpcError::session_not_found(channel.as_str()));
+        };
+        let limit = self.config.limits.subscriptions;
+        if self.subscriptions.count(connection) >= limit
+            && !self.subscriptions.contains(connection, &channel)
+        {
+            return Err(RpcError::internal(format!(
+                "a connection may subscribe to at most {limit} channels; unsubscribe from some, \
+                 or raise limits.subscriptions"
+            )));
+        }
+        let max_latency = params
+            .delivery
+            .and_then(|delivery| delivery.max_latency_ms)
+            .map(|millis| Duration::from_millis(u64::try_from(millis).unwrap_or(0)));
+        self.subscriptions.add(
+            &channel,
+            Subscriber {
+                connection,
+                max_latency,
+            },
+        );
+        self.note_window(connection, &channel, window);
+        self.use_session(&channel);
+        Ok(Reply::Subscribe(SubscribeReply {
+            snapshot: Some(snapshot),
+        }))
+    }
+
+    fn note_window(
+        &mut self,
+        connection: ConnectionId,
+        channel: &ChannelUri,
+        window: Option<usize>,
+    ) {
+        let turns = self.chats.get(channel).map_or(0, |chat| chat.turns.len());
+        let hidden = window.map_or(0, |window| turns.saturating_sub(window));
+        if let Some(connection) = self.connections.get_mut(&connection) {
+            if hidden > 0 {
+                connection.windows.insert(channel.clone(), hidden);
+            } else {
+                connection.windows.remove(channel);
+            }
+        }
+    }
+
+    fn unsubscribe(&mut self, connection: ConnectionId, channel: &ChannelUri) {
+        self.subscriptions.remove(connection, channel);
+        if let Some(connection) = self.connections.get_mut(&connection) {
+            connection.windows.remove(channel);
+        }
+        self.use_session(channel);
+        // Whoever leaves a session is no longer active in it.
+        if self.sessions.contains_key(channel)
+            && let Some(client) = self.client_of(connection).map(str::to_owned)
+        {
+            self.remove_active_client(channel, &client);
+        }
+    }
+
+    /// The state of a channel now, if there is such a channel in memory.
+    pub(crate) fn snapshot(&self, channel: &ChannelUri, window: Option<usize>) -> Option<Snapshot> {
+        let state = if let Some(chat) = self.chats.get(channel) {
+            SnapshotState::Chat(Box::new(chat.snapshot(window)))
+        } else if let Some(session) = self.sessions.get(channel) {
+            SnapshotState::Session(Box::new(session.state.clone()))
+        } else if *channel == ChannelUri::root() {
+            SnapshotState::Root(Box::new(self.root.clone()))
+        } else {
+            return None;
+        };
+        Some(Snapshot {
+            resource: channel.clone(),
+            state,
+            from_seq: self.server_seq(),
+        })
+    }
+
+    fn list_sessions(&self, params: &ListSessionsParams) -> Result<Reply, RpcError> {
+        let cap = self.config.limits.page_sessions;
+        let limit = match params.limit {
+            None => cap,
+            Some(limit) => match usize::try_from(limit) {
+                Ok(limit) if limit > 0 => limit.min(cap),
+                _ => {
+                    return Err(RpcError::invalid_params(
+                        "`limit` must be a positive number",
+                    ));
+                }
+            },
+        };
+        let page = self.catalogue.page(limit, params.cursor.as_deref())?;
+        Ok(Reply::ListSessions(page))
+    }
+
+    fn resolve_session_config(
+        &self,
+        params: ResolveSessionConfigParams,
+    ) -> Result<Reply, RpcError> {
+        let agent = self.agent_for(params.provider.as_deref())?;
+        let resolved =
+            sessions::resolve_config(agent.config.as_ref(), params.config.unwrap_or_default())
+                .map_err(RpcError::invalid_params)?;
+        let (schema, values) = match resolved {
+            Some(config) => (config.schema, config.values),
+            None => {
+                let nothing = SessionConfigSchema {
+                    r#type: "object".to_owned(),
+                    properties: Default::default(),
+                    required: None,
+                };
+                (nothing, JsonObject::new())
+            }
+        };
+        let result = ResolveSessionConfigResult { schema, values };
+        Ok(Reply::ResolveSessionConfig(Box::new(result)))
+    }
+
+    fn create_chat(&mut self, params: CreateChatParams) -> Result<(), RpcError> {
+        let session = ChannelUri::from(params.channel);
+        let chat = ChannelUri::from(params.chat);
+        let fork = match params.source {
+            None => None,
+            Some(ChatSource::Fork(source)) => Some((source.chat.into(), source.turn_id)),
+            Some(ChatSource::SideChat(_) | ChatSource::Unknown(_)) => {
+                return Err(RpcError::invalid_params(
+                    "this kind of source is not supported",
+                ));
+            }
+        };
+        self.add_chat(&session, &chat, fork)?;
+        if let Some(message) = params.initial_message {
+            self.start_first_turn(&chat, message);
+        }
+        Ok(())
+    }
+
+    fn resource_read(
+        &mut self,
+        connection: ConnectionId,
+        id: RequestId,
+        params: ResourceReadParams,
+    ) {
+        if !params.uri.starts_with(CONTENT_SCHEME) {
+            let error = RpcError::new(
+                ahp_error_codes::PERMISSION_DENIED,
+                format!(
+                    "`{}` is not among what this host shows to clients",
+                    params.uri
+                ),
+            );
+            return self.fail(connection, Some(id), error);
+        }
+        let ticket = self.next_ticket();
+        let read = WaitingRead {
+            connection,
+            id,
+            uri: params.uri.clone(),
+            encoding: params.encoding,
+        };
+        self.waiting_reads.insert(ticket, read);
+        let uri = params.uri;
+        self.step.effects.push(Effect::LoadContent { ticket, uri });
+    }
+
+    pub(crate) fn content_loaded(
+        &mut self,
+        ticket: Ticket,
+        content: Result<Option<ContentRecord>, String>,
+    ) {
+        let Some(read) = self.waiting_reads.remove(&ticket) else {
+            return;
+        };
+        let outcome = match content {
+            Ok(Some(content)) => Ok(Reply::ResourceRead(encoded(&content, read.encoding))),
+            Ok(None) => Err(RpcError::not_found(&read.uri)),
+            Err(reason) => Err(RpcError::internal(format!(
+                "the content cannot be read: {reason}"
+            ))),
+        };
+        self.answer(read.connection, Some(read.id), outcome);
+    }
+
+    /// Answers a request; a notification has nobody who waits.
+    fn answer(
+        &mut self,
+        connection: ConnectionId,
+        id: Option<RequestId>,
+        outcome: Result<Reply, RpcError>,
+    ) {
+        match (id, outcome) {
+            (Some(id), Ok(reply)) => self.reply(connection, id, reply),
+            (id, Err(error)) => self.fail_request(connection, id, error),
+            (None, Ok(_)) => {}
+        }
+    }
+
+    pub(crate) fn reply(&mut self, to: ConnectionId, id: RequestId, reply: Reply) {
+        let message = HostMessage::Reply { id, reply };
+        self.step.effects.push(Effect::Send { to, message });
+    }
+
+    fn fail_request(&mut self, to: ConnectionId, id: Option<RequestId>, error: RpcError) {
+        if id.is_some() {
+            self.fail(to, id, error);
+        }
+    }
+
+    pub(crate) fn fail(&mut self, to: ConnectionId, id: Option<RequestId>, error: RpcError) {
+        let message = HostMessage::Failure { id, error };
+        self.step.effects.push(Effect::Send { to, message });
+    }
+
+    /// Remembers that somebody takes an interest in a channel's session.
+    pub(crate) fn use_session(&mut self, channel: &ChannelUri) {
+        let session = self.session_of(channel);
+        if let Some(session) = session.and_then(|uri| self.sessions.get_mut(&uri)) {
+            session.last_used = self.now;
+        }
+    }
+}
+
+pub(crate) fn store_failure_message(reason: &str) -> String {
+    format!(
+        "the host cannot write to its data directory ({reason}) and accepts no work until it can"
+    )
+}
+
+/// Content in the encoding that was asked for, if it has a form in it.
+fn encoded(content: &ContentRecord, wanted: Option<ContentEncoding>) -> ResourceReadResult {
+    let text = match wanted {
+        Some(ContentEncoding::Base64) => None,
+        Some(ContentEncoding::Utf8) | None => std::str::from_utf8(&content.data).ok(),
+    };
+    let (data, encoding) = match text {
+        Some(text) => (text.to_owned(), ContentEncoding::Utf8),
+        None => (STANDARD.encode(&content.data), ContentEncoding::Base64),
+    };
+    ResourceReadResult {
+        data,
+        encoding,
+        content_type: Some(content.content_type.clone()),
+    }
+}

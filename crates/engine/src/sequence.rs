@@ -1,0 +1,185 @@
+//! The one sequence: the only place where state changes.
+//!
+//! *Invariant*: an action is applied, numbered, logged and published in one
+//! go, or not at all, and no number is given out twice over all lives of the
+//! host. Numbers are reserved in blocks ahead of time; a step that enters a
+//! new block waits until the reservation is durable.
+
+use std::sync::Arc;
+
+use ahp::reducers::{
+    ReduceOutcome, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
+};
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::house::actions::{ActionOrigin, StateAction};
+use innkeeper_protocol::outgoing::HostMessage;
+use innkeeper_protocol::record::{Facts, Sequenced, StoreOp};
+
+use crate::{ConnectionId, Effect, Engine};
+
+/// How many numbers are reserved at a time.
+const BLOCK: u64 = 1 << 16;
+
+#[derive(Debug)]
+pub(crate) struct Sequence {
+    next: u64,
+    /// Up to where numbers may be given out, once the reservation is durable.
+    reserved: u64,
+    /// The first number whose reservation no committed step has carried yet.
+    unsettled: u64,
+}
+
+impl Sequence {
+    /// Begins a life. Its first number is never an action: it is what clients
+    /// that connect now are told they have seen, and no earlier life can have
+    /// told that to anybody.
+    pub(crate) fn new(first: u64) -> Self {
+        let first = first.max(1);
+        Self {
+            next: first + 1,
+            reserved: first,
+            unsettled: first + 1,
+        }
+    }
+
+    pub(crate) fn last(&self) -> u64 {
+        self.next - 1
+    }
+}
+
+impl Engine {
+    /// Applies an action that the host or a client made, and tells everybody.
+    /// What the reducer has no use for leaves no trace.
+    pub(crate) fn emit(
+        &mut self,
+        channel: &ChannelUri,
+        action: StateAction,
+        origin: Option<ActionOrigin>,
+    ) -> ReduceOutcome {
+        let (outcome, facts) = self.reduce(channel, &action);
+        if outcome != ReduceOutcome::Applied {
+            if outcome != ReduceOutcome::NoOp {
+                tracing::error!(%channel, ?outcome, "an action could not be reduced");
+            }
+            return outcome;
+        }
+        if origin.is_some() {
+            self.step.durable_first = true;
+        }
+        let sequenced = Arc::new(Sequenced {
+            seq: self.next_number(),
+            channel: channel.clone(),
+            action,
+            origin,
+            facts,
+        });
+        self.replay.push(&sequenced);
+        self.step.store.ops.push(StoreOp::Append(sequenced.clone()));
+        if let Some(to) = self.subscriptions.of_channel(channel) {
+            let message = HostMessage::Action(sequenced);
+            self.step.effects.push(Effect::Publish { to, message });
+        }
+        outcome
+    }
+
+    /// Gives an action to one subscriber only: its view of the channel is not
+    /// that of the others. It has a number, and no place in the log.
+    pub(crate) fn emit_to(&mut self, to: ConnectionId, channel: &ChannelUri, action: StateAction) {
+        let facts = self.facts_of(channel);
+        let sequenced = Arc::new(Sequenced {
+            seq: self.next_number(),
+            channel: channel.clone(),
+            action,
+            origin: None,
+            facts,
+        });
+        let message = HostMessage::Action(sequenced);
+        self.step.effects.push(Effect::Send { to, message });
+    }
+
+    fn reduce(&mut self, channel: &ChannelUri, action: &StateAction) -> (ReduceOutcome, Facts) {
+        if let Some(chat) = self.chats.get_mut(channel) {
+            let facts = Facts {
+                session: Some(chat.session.clone()),
+                is_default_chat: chat.is_default,
+            };
+            let status = chat.head.status;
+            let outcome = chat.reduce(action, apply_action_to_chat);
+            if chat.dirty || chat.head.status != status {
+                self.touched.insert(chat.session.clone());
+            }
+            return (outcome, facts);
+        }
+        if let Some(session) = self.sessions.get_mut(channel) {
+            session.dirty = true;
+            self.touched.insert(channel.clone());
+            let outcome = apply_action_to_session(&mut session.state, action);
+            return (outcome, Facts::default());
+        }
+        (
+            apply_action_to_root(&mut self.root, action),
+            Facts::default(),
+        )
+    }
+
+    fn facts_of(&self, channel: &ChannelUri) -> Facts {
+        match self.chats.get(channel) {
+            Some(chat) => Facts {
+                session: Some(chat.session.clone()),
+                is_default_chat: chat.is_default,
+            },
+            None => Facts::default(),
+        }
+    }
+
+    fn next_number(&mut self) -> u64 {
+        let number = self.sequence.next;
+        self.sequence.next += 1;
+        if number >= self.sequence.unsettled {
+            // The first use of a block: its reservation went to the store in
+            // an earlier step, and must be there before the number is seen.
+            self.step.durable_first = true;
+            self.sequence.unsettled = self.sequence.reserved + 1;
+        }
+        if number + BLOCK / 2 > self.sequence.reserved {
+            self.reserve_numbers();
+        }
+        if number.is_multiple_of(BLOCK / 8) {
+            self.trim_log();
+        }
+        number
+    }
+
+    pub(crate) fn reserve_numbers(&mut self) {
+        self.sequence.reserved = self.sequence.last() + BLOCK;
+        let until = self.sequence.reserved;
+        self.step.store.ops.push(StoreOp::ReserveSeq { until });
+    }
+
+    /// After this, the next life begins directly behind this one.
+    pub(crate) fn release_reserved_numbers(&mut self) {
+        self.sequence.reserved = self.sequence.last();
+        let until = self.sequence.reserved;
+        self.step.store.ops.push(StoreOp::ReserveSeq { until });
+    }
+
+    /// Lets the store forget what is too old to be replayed. A running turn
+    /// that began before that is stored anew, so that it needs no older log.
+    fn trim_log(&mut self) {
+        let below = self
+            .sequence
+            .next
+            .saturating_sub(self.config.limits.replay_actions);
+        if below <= self.replay.log_start() {
+            return;
+        }
+        for chat in self.chats.values_mut() {
+            if chat.head.active_turn.is_some() && chat.stored_at < below {
+                chat.dirty = true;
+                self.touched.insert(chat.session.clone());
+            }
+        }
+        self.replay.trimmed(below);
+        self.step.store.ops.push(StoreOp::TrimLog { below });
+    }
+}

@@ -1,0 +1,385 @@
+//! A session in memory, and its life: creation, readiness, disposal.
+
+use innkeeper_protocol::agent::{AgentProfile, BackendId};
+use innkeeper_protocol::house::actions::{
+    RootActiveSessionsChangedAction, SessionCreationFailedAction, SessionReadyAction, StateAction,
+};
+use innkeeper_protocol::house::commands::CreateSessionParams;
+use innkeeper_protocol::house::common::JsonObject;
+use innkeeper_protocol::house::errors::ahp_error_codes;
+use innkeeper_protocol::house::notifications::{SessionAddedParams, SessionRemovedParams};
+use innkeeper_protocol::house::state::{
+    ChatOrigin, ErrorInfo, ProjectInfo, SessionActiveClient, SessionConfigSchema,
+    SessionConfigState, SessionLifecycle, SessionState, SessionStatus, SessionSummary,
+};
+use innkeeper_protocol::outgoing::Notification;
+use innkeeper_protocol::record::{SessionNotes, SessionRecord, StoreOp};
+use innkeeper_protocol::rpc::RpcError;
+use innkeeper_protocol::{ChannelUri, Timestamp};
+use serde_json::Value;
+
+use crate::chats::Chat;
+use crate::config::{self, DEFAULT_AGENT};
+use crate::{ConnectionId, Effect, Engine};
+
+/// What a session is called until somebody or something names it.
+pub(crate) const UNTITLED: &str = "New session";
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) uri: ChannelUri,
+    pub(crate) state: SessionState,
+    pub(crate) notes: SessionNotes,
+    /// The summary as clients of the root channel know it.
+    pub(crate) published: SessionSummary,
+    /// When a held back change of the summary is to be published.
+    pub(crate) summary_due: Option<Timestamp>,
+    pub(crate) last_used: Timestamp,
+    /// The row in the store is older than the state.
+    pub(crate) dirty: bool,
+}
+
+impl Session {
+    /// The chats of the session, in the order of its catalogue.
+    pub(crate) fn chat_uris(&self) -> Vec<ChannelUri> {
+        self.state
+            .chats
+            .iter()
+            .map(|chat| ChannelUri::from(chat.resource.as_str()))
+            .collect()
+    }
+
+    pub(crate) fn record(&self) -> SessionRecord {
+        SessionRecord {
+            uri: self.uri.clone(),
+            summary: self.published.clone(),
+            state: self.state.clone(),
+            notes: self.notes.clone(),
+        }
+    }
+}
+
+impl Engine {
+    pub(crate) fn create_session(
+        &mut self,
+        connection: ConnectionId,
+        params: CreateSessionParams,
+    ) -> Result<(), RpcError> {
+        let uri = ChannelUri::from(params.channel);
+        self.check_new_session_uri(&uri)?;
+        let agent = self.agent_for(params.provider.as_deref())?;
+        let config = resolve_config(agent.config.as_ref(), params.config.unwrap_or_default())
+            .map_err(RpcError::invalid_params)?;
+        let provider = agent.info.provider.clone();
+        let several_directories = agent
+            .info
+            .capabilities
+            .as_ref()
+            .is_some_and(|can| can.multiple_working_directories.is_some());
+        let mut directories = params.working_directories.unwrap_or_default();
+        if !several_directories {
+            directories.truncate(1);
+        }
+        let active_clients = self.initial_active_client(connection, params.active_client)?;
+
+        let chat_uri = ChannelUri::default_chat_of(uri.as_str());
+        let mut chat = Chat::new(
+            chat_uri.clone(),
+            uri.clone(),
+            UNTITLED.to_owned(),
+            ChatOrigin::User,
+            self.now,
+        );
+        chat.dirty = true;
+        let state = SessionState {
+            provider,
+            title: UNTITLED.to_owned(),
+            status: (SessionStatus::Idle | SessionStatus::IsRead).bits(),
+            activity: None,
+            origin: None,
+            project: directories
+                .first()
+                .and_then(|directory| project_of(directory)),
+            working_directories: (!directories.is_empty()).then_some(directories),
+            annotations: None,
+            lifecycle: SessionLifecycle::Creating,
+            creation_error: None,
+            server_tools: None,
+            active_clients,
+            chats: vec![chat.summary()],
+            default_chat: Some(chat_uri.to_string()),
+            config,
+            customizations: None,
+            changesets: None,
+            input_needed: None,
+            meta: None,
+        };
+        let session = Session {
+            published: self.first_summary(&uri, &state),
+            uri: uri.clone(),
+            state,
+            notes: SessionNotes {
+                title_is_open: true,
+            },
+            summary_due: None,
+            last_used: self.now,
+            dirty: true,
+        };
+        let summary = session.published.clone();
+        self.chats.insert(chat_uri.clone(), chat);
+        self.sessions.insert(uri.clone(), session);
+        self.catalogue.set_live(&uri, &summary);
+        self.step.durable_first = true;
+        self.touched.insert(uri);
+        self.notify_root(Notification::SessionAdded(SessionAddedParams {
+            channel: ChannelUri::root().to_string(),
+            summary,
+        }));
+        self.count_sessions();
+        self.open_backend(&chat_uri);
+        Ok(())
+    }
+
+    fn check_new_session_uri(&self, uri: &ChannelUri) -> Result<(), RpcError> {
+        let scheme = uri.as_str().split_once(':').map(|(scheme, _)| scheme);
+        let is_uri = scheme.is_some_and(|scheme| {
+            scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+                && scheme
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        });
+        if !is_uri || *uri == ChannelUri::root() {
+            return Err(RpcError::invalid_params(format!(
+                "`{uri}` cannot name a session; use a URI such as `ahp-session:/<uuid>`"
+            )));
+        }
+        if self.catalogue.contains(uri) || self.session_of_chat(uri).is_some() {
+            return Err(RpcError::new(
+                ahp_error_codes::SESSION_ALREADY_EXISTS,
+                format!("there is a session `{uri}` already"),
+            ));
+        }
+        if self.catalogue.len() >= self.config.limits.sessions {
+            return Err(RpcError::internal(format!(
+                "this host keeps at most {} sessions; dispose of some, or raise limits.sessions",
+                self.config.limits.sessions
+            )));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn agent_for(&self, provider: Option<&str>) -> Result<&AgentProfile, RpcError> {
+        let configured = self
+            .root
+            .config
+            .as_ref()
+            .and_then(|config| config.values.get(DEFAULT_AGENT))
+            .and_then(Value::as_str);
+        let wanted = provider.or(configured);
+        let found = match wanted {
+            Some(wanted) => self
+                .agents
+                .iter()
+                .find(|agent| agent.info.provider == wanted),
+            None => self.agents.first(),
+        };
+        found.ok_or_else(|| {
+            let known: Vec<&str> = self
+                .agents
+                .iter()
+                .map(|agent| agent.info.provider.as_str())
+                .collect();
+            RpcError::new(
+                ahp_error_codes::PROVIDER_NOT_FOUND,
+                format!(
+                    "there is no agent `{}` here; this host has: {}",
+                    wanted.unwrap_or("(default)"),
+                    known.join(", ")
+                ),
+            )
+        })
+    }
+
+    fn initial_active_client(
+        &self,
+        connection: ConnectionId,
+        client: Option<SessionActiveClient>,
+    ) -> Result<Vec<SessionActiveClient>, RpcError> {
+        let Some(client) = client else {
+            return Ok(Vec::new());
+        };
+        if self.client_of(connection) != Some(client.client_id.as_str()) {
+            return Err(RpcError::invalid_params(
+                "`activeClient.clientId` must be the client id given in `initialize`",
+            ));
+        }
+        Ok(vec![client])
+    }
+
+    /// The agent is there for a session that waited for it.
+    pub(crate) fn session_ready(&mut self, uri: &ChannelUri) {
+        let creating = |session: &Session| session.state.lifecycle == SessionLifecycle::Creating;
+        if self.sessions.get(uri).is_some_and(creating) {
+            self.emit(uri, StateAction::SessionReady(SessionReadyAction {}), None);
+        }
+    }
+
+    /// The agent did not start. Returns whether the session was waiting for it.
+    pub(crate) fn session_failed(&mut self, uri: &ChannelUri, error: &ErrorInfo) -> bool {
+        let creating = |session: &Session| session.state.lifecycle == SessionLifecycle::Creating;
+        if !self.sessions.get(uri).is_some_and(creating) {
+            return false;
+        }
+        let error = error.clone();
+        let action = StateAction::SessionCreationFailed(SessionCreationFailedAction { error });
+        self.emit(uri, action, None);
+        true
+    }
+
+    pub(crate) fn dispose_session(&mut self, uri: &ChannelUri) -> Result<(), RpcError> {
+        if !self.catalogue.remove(uri) {
+            return Err(RpcError::session_not_found(uri.as_str()));
+        }
+        if let Some(session) = self.sessions.remove(uri) {
+            for chat in session.chat_uris() {
+                self.forget_chat(&chat);
+            }
+        }
+        self.homes.retain(|_, home| home != uri);
+        self.subscriptions.remove_channel(uri);
+        self.subscriptions
+            .remove_channel(&ChannelUri::default_chat_of(uri.as_str()));
+        self.step.durable_first = true;
+        self.step.store.ops.push(StoreOp::DisposeSession {
+            session: uri.clone(),
+            at: self.now,
+        });
+        self.notify_root(Notification::SessionRemoved(SessionRemovedParams {
+            channel: ChannelUri::root().to_string(),
+            session: uri.to_string(),
+        }));
+        self.count_sessions();
+        Ok(())
+    }
+
+    /// Takes a chat out of memory, with its backend and its subscribers.
+    pub(crate) fn forget_chat(&mut self, uri: &ChannelUri) {
+        self.close_backend(uri);
+        self.chats.remove(uri);
+        self.homes.remove(uri);
+        self.subscriptions.remove_channel(uri);
+        for connection in self.connections.values_mut() {
+            connection.windows.remove(uri);
+        }
+    }
+
+    fn count_sessions(&mut self) {
+        let active_sessions = i64::try_from(self.catalogue.len()).unwrap_or(i64::MAX);
+        let action = RootActiveSessionsChangedAction { active_sessions };
+        let action = StateAction::RootActiveSessionsChanged(action);
+        self.emit(&ChannelUri::root(), action, None);
+    }
+
+    pub(crate) fn new_backend_id(&mut self) -> BackendId {
+        self.last_backend += 1;
+        BackendId(self.last_backend)
+    }
+
+    pub(crate) fn notify_root(&mut self, notification: Notification) {
+        if let Some(to) = self.subscriptions.of_channel(&ChannelUri::root()) {
+            let message =
+                innkeeper_protocol::outgoing::HostMessage::Notification(Box::new(notification));
+            self.step.effects.push(Effect::Publish { to, message });
+        }
+    }
+}
+
+/// The values that a new session has, given what the client chose.
+pub(crate) fn resolve_config(
+    schema: Option<&SessionConfigSchema>,
+    chosen: JsonObject,
+) -> Result<Option<SessionConfigState>, String> {
+    let Some(schema) = schema else {
+        return match chosen.keys().next() {
+            Some(key) => Err(format!("this agent has no session setting `{key}`")),
+            None => Ok(None),
+        };
+    };
+    let mut values = JsonObject::new();
+    for (key, property) in &schema.properties {
+        if let Some(default) = &property.default {
+            values.insert(key.clone(), default.clone());
+        }
+    }
+    for (key, value) in chosen {
+        let Some(property) = schema.properties.get(&key) else {
+            return Err(format!("this agent has no session setting `{key}`"));
+        };
+        // The values of a dynamic enumeration are not all known beforehand.
+        let allowed = match property.enum_dynamic {
+            Some(true) => None,
+            _ => property.r#enum.as_deref(),
+        };
+        config::check_value(&key, &property.r#type, allowed, &value)?;
+        values.insert(key, value);
+    }
+    if let Some(missing) = schema
+        .required
+        .iter()
+        .flatten()
+        .find(|key| !values.contains_key(*key))
+    {
+        return Err(format!("the session setting `{missing}` is required"));
+    }
+    Ok(Some(SessionConfigState {
+        schema: schema.clone(),
+        values,
+    }))
+}
+
+fn project_of(directory: &str) -> Option<ProjectInfo> {
+    let path = directory
+        .split_once("://")
+        .map_or(directory, |(_, path)| path);
+    let name = path.trim_end_matches('/').rsplit('/').next()?;
+    (!name.is_empty()).then(|| ProjectInfo {
+        uri: directory.to_owned(),
+        display_name: percent_decoded(name),
+    })
+}
+
+/// Reads `%20` and its like in the last segment of a URI.
+fn percent_decoded(segment: &str) -> String {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let escaped = (first == b'%').then(|| tail.get(..2)).flatten();
+        let decoded = escaped
+            .and_then(|hex| std::str::from_utf8(hex).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match decoded {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| segment.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_is_named_after_its_directory() {
+        let name = |uri| project_of(uri).map(|project| project.display_name);
+        assert_eq!(name("file:///home/me/my%20app/").as_deref(), Some("my app"));
+        assert_eq!(name("file:///a/100%"), Some("100%".to_owned()));
+        assert_eq!(name("file:///"), None);
+    }
+}

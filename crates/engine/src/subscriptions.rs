@@ -1,0 +1,135 @@
+//! Who listens to what. The list of a channel's subscribers is shared with
+//! every message that goes to them, so publishing copies nothing.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use innkeeper_protocol::ChannelUri;
+
+use crate::{ConnectionId, Subscriber};
+
+#[derive(Debug, Default)]
+pub(crate) struct Subscriptions {
+    by_channel: HashMap<ChannelUri, Arc<[Subscriber]>>,
+    by_connection: HashMap<ConnectionId, BTreeSet<ChannelUri>>,
+}
+
+impl Subscriptions {
+    /// The subscribers of a channel, if it has any.
+    pub(crate) fn of_channel(&self, channel: &ChannelUri) -> Option<Arc<[Subscriber]>> {
+        self.by_channel.get(channel).cloned()
+    }
+
+    pub(crate) fn has_channel(&self, channel: &ChannelUri) -> bool {
+        self.by_channel.contains_key(channel)
+    }
+
+    pub(crate) fn contains(&self, connection: ConnectionId, channel: &ChannelUri) -> bool {
+        self.by_connection
+            .get(&connection)
+            .is_some_and(|channels| channels.contains(channel))
+    }
+
+    pub(crate) fn count(&self, connection: ConnectionId) -> usize {
+        self.by_connection.get(&connection).map_or(0, BTreeSet::len)
+    }
+
+    /// Adds a subscription, or changes how an existing one is delivered.
+    pub(crate) fn add(&mut self, channel: &ChannelUri, subscriber: Subscriber) {
+        let others = self.others(channel, subscriber.connection);
+        let all = others.into_iter().chain([subscriber]).collect();
+        self.by_channel.insert(channel.clone(), all);
+        self.by_connection
+            .entry(subscriber.connection)
+            .or_default()
+            .insert(channel.clone());
+    }
+
+    /// Returns whether there was such a subscription.
+    pub(crate) fn remove(&mut self, connection: ConnectionId, channel: &ChannelUri) -> bool {
+        let removed = self
+            .by_connection
+            .get_mut(&connection)
+            .is_some_and(|channels| channels.remove(channel));
+        if removed {
+            self.drop_subscriber(channel, connection);
+        }
+        removed
+    }
+
+    pub(crate) fn remove_channel(&mut self, channel: &ChannelUri) {
+        for subscriber in self
+            .by_channel
+            .remove(channel)
+            .iter()
+            .flat_map(|all| all.iter())
+        {
+            if let Some(channels) = self.by_connection.get_mut(&subscriber.connection) {
+                channels.remove(channel);
+            }
+        }
+    }
+
+    /// Returns the channels that the connection listened to.
+    pub(crate) fn remove_connection(&mut self, connection: ConnectionId) -> BTreeSet<ChannelUri> {
+        let channels = self.by_connection.remove(&connection).unwrap_or_default();
+        for channel in &channels {
+            self.drop_subscriber(channel, connection);
+        }
+        channels
+    }
+
+    fn drop_subscriber(&mut self, channel: &ChannelUri, connection: ConnectionId) {
+        let others = self.others(channel, connection);
+        if others.is_empty() {
+            self.by_channel.remove(channel);
+        } else {
+            self.by_channel.insert(channel.clone(), others.into());
+        }
+    }
+
+    fn others(&self, channel: &ChannelUri, connection: ConnectionId) -> Vec<Subscriber> {
+        let all = self.by_channel.get(channel).map_or(&[][..], |all| &all[..]);
+        all.iter()
+            .filter(|other| other.connection != connection)
+            .copied()
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subscriber(connection: u64) -> Subscriber {
+        Subscriber {
+            connection: ConnectionId(connection),
+            max_latency: None,
+        }
+    }
+
+    #[test]
+    fn subscribing_twice_is_subscribing_once() {
+        let mut table = Subscriptions::default();
+        let channel = ChannelUri::root();
+        table.add(&channel, subscriber(1));
+        table.add(&channel, subscriber(1));
+        assert_eq!(table.of_channel(&channel).unwrap().len(), 1);
+        assert!(table.remove(ConnectionId(1), &channel));
+        assert!(!table.remove(ConnectionId(1), &channel));
+        assert!(!table.has_channel(&channel));
+    }
+
+    #[test]
+    fn a_connection_that_ends_leaves_the_others_alone() {
+        let mut table = Subscriptions::default();
+        let (a, b) = (ChannelUri::from("x:a"), ChannelUri::from("x:b"));
+        table.add(&a, subscriber(1));
+        table.add(&a, subscriber(2));
+        table.add(&b, subscriber(1));
+        assert_eq!(table.remove_connection(ConnectionId(1)).len(), 2);
+        assert_eq!(&table.of_channel(&a).unwrap()[..], [subscriber(2)]);
+        assert!(!table.has_channel(&b));
+        assert_eq!(table.count(ConnectionId(1)), 0);
+    }
+}
