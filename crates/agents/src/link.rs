@@ -1,0 +1,119 @@
+//! The two ends that connect a backend to the host: the commands it receives
+//! and the events it emits.
+//!
+//! *Invariant*: once a backend is over (closed by the host, or after its own
+//! last word), none of its events enters the report channel any more.
+
+use std::sync::Arc;
+
+use innkeeper_protocol::agent::{AgentCommand, AgentEvent, AgentReport, BackendId, TurnEvent};
+use tokio::sync::{mpsc, watch};
+
+/// The commands for one backend, in order. The first one, `Open`, is not
+/// among them: it is what the backend is started with.
+#[derive(Debug)]
+pub struct CommandStream(mpsc::UnboundedReceiver<AgentCommand>);
+
+impl CommandStream {
+    /// The next command, or `None` when the host has no more. Waiting may be
+    /// given up at any time without losing a command.
+    pub async fn next(&mut self) -> Option<AgentCommand> {
+        self.0.recv().await
+    }
+}
+
+/// Where a backend says what happens. Clones speak for the same backend.
+#[derive(Debug, Clone)]
+pub struct EventSink {
+    backend: BackendId,
+    reports: mpsc::Sender<AgentReport>,
+    over: watch::Sender<bool>,
+}
+
+impl EventSink {
+    pub fn backend(&self) -> BackendId {
+        self.backend
+    }
+
+    /// Reports an event, waiting for room: this is what holds back an agent
+    /// that says more than the host can take. Silent once the backend is over.
+    pub async fn emit(&self, event: AgentEvent) {
+        let mut over = self.over.subscribe();
+        let permit = tokio::select! {
+            biased;
+            permit = self.reports.reserve() => permit,
+            _ = over.wait_for(|over| *over) => return,
+        };
+        let Ok(permit) = permit else {
+            // Nobody listens: the host is on its way out.
+            return;
+        };
+        let last_word = is_last_word(&event);
+        let backend = self.backend;
+        // Looking and sending are one step, so that nothing slips in behind
+        // a `Close`.
+        self.over.send_if_modified(|over| {
+            if *over {
+                return false;
+            }
+            permit.send(AgentReport { backend, event });
+            *over = last_word;
+            last_word
+        });
+    }
+
+    /// Reports an event of a turn, waiting for room.
+    pub async fn turn(&self, turn: &Arc<str>, event: TurnEvent) {
+        let turn = Arc::clone(turn);
+        self.emit(AgentEvent::Turn { turn, event }).await;
+    }
+}
+
+fn is_last_word(event: &AgentEvent) -> bool {
+    match event {
+        AgentEvent::OpenFailed(_) | AgentEvent::Exited { .. } => true,
+        AgentEvent::Opened { .. } | AgentEvent::Turn { .. } | AgentEvent::Title(_) => false,
+    }
+}
+
+/// The host's end of a link.
+#[derive(Debug)]
+pub(crate) struct BackendHandle {
+    commands: mpsc::UnboundedSender<AgentCommand>,
+    over: watch::Sender<bool>,
+}
+
+impl BackendHandle {
+    /// Passes a command on; one that nobody waits for any more is dropped.
+    pub(crate) fn send(&self, command: AgentCommand) {
+        let _ = self.commands.send(command);
+    }
+
+    /// Ends the backend: it is told, and from here on it is not heard.
+    pub(crate) fn close(self, backend: BackendId) {
+        self.over.send_replace(true);
+        self.send(AgentCommand::Close { backend });
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.commands.is_closed()
+    }
+}
+
+pub(crate) fn link(
+    backend: BackendId,
+    reports: mpsc::Sender<AgentReport>,
+) -> (BackendHandle, CommandStream, EventSink) {
+    let (commands, stream) = mpsc::unbounded_channel();
+    let over = watch::Sender::new(false);
+    let handle = BackendHandle {
+        commands,
+        over: over.clone(),
+    };
+    let sink = EventSink {
+        backend,
+        reports,
+        over,
+    };
+    (handle, CommandStream(stream), sink)
+}

@@ -1,0 +1,187 @@
+//! The supervisor: one task for each backend, and a word about every backend
+//! that goes away by itself.
+//!
+//! *Invariant*: a backend that ends unasked, by returning or by panicking, is
+//! reported as `Exited` exactly once; one that was closed is never.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
+use std::mem;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use innkeeper_protocol::agent::{
+    AgentCommand, AgentEvent, AgentProfile, AgentReport, BackendId, OpenBackend,
+};
+use innkeeper_protocol::house::state::ErrorInfo;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::Agent;
+use crate::link::{BackendHandle, CommandStream, EventSink, link};
+
+/// How long backends have for a clean end at shutdown.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// All agents of a host and their running backends.
+pub struct Agents {
+    agents: Vec<(String, Arc<dyn Agent>)>,
+    reports: mpsc::Sender<AgentReport>,
+    runtime: Handle,
+    running: Mutex<Running>,
+}
+
+#[derive(Default)]
+struct Running {
+    backends: HashMap<BackendId, BackendHandle>,
+    tasks: JoinSet<()>,
+}
+
+impl Agents {
+    /// To be called within a tokio runtime: that is where backends will run.
+    pub fn new(list: Vec<Arc<dyn Agent>>, reports: mpsc::Sender<AgentReport>) -> Self {
+        let named = |agent: Arc<dyn Agent>| (agent.profile().info.provider, agent);
+        Self {
+            agents: list.into_iter().map(named).collect(),
+            reports,
+            runtime: Handle::current(),
+            running: Mutex::default(),
+        }
+    }
+
+    pub fn profiles(&self) -> Vec<AgentProfile> {
+        self.agents
+            .iter()
+            .map(|(_, agent)| agent.profile())
+            .collect()
+    }
+
+    /// Carries out a command without waiting. What is meant for a backend that
+    /// is gone is ignored: its end was reported, or asked for.
+    pub fn command(&self, command: AgentCommand) {
+        let backend = command.backend();
+        match command {
+            AgentCommand::Open(open) => self.open(*open),
+            AgentCommand::Close { .. } => {
+                if let Some(handle) = self.running().backends.remove(&backend) {
+                    handle.close(backend);
+                }
+            }
+            AgentCommand::Prompt(_)
+            | AgentCommand::Cancel { .. }
+            | AgentCommand::Configure { .. }
+            | AgentCommand::Truncate { .. } => {
+                if let Some(handle) = self.running().backends.get(&backend) {
+                    handle.send(command);
+                }
+            }
+        }
+    }
+
+    /// Closes every backend and waits for their ends; those that take longer
+    /// than the grace period are dropped where they stand.
+    pub async fn shutdown(&self) {
+        let Running {
+            backends,
+            mut tasks,
+        } = mem::take(&mut *self.running());
+        for (backend, handle) in backends {
+            handle.close(backend);
+        }
+        let ended = async { while tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(GRACE, ended).await.is_err() {
+            tracing::warn!(backends = tasks.len(), "backends did not end in time");
+            tasks.shutdown().await;
+        }
+    }
+
+    fn open(&self, open: OpenBackend) {
+        let backend = open.backend;
+        let mut running = self.running();
+        running.forget_the_gone();
+        let Running { backends, tasks } = &mut *running;
+        let Entry::Vacant(place) = backends.entry(backend) else {
+            tracing::warn!(?backend, "opened twice; the second one is ignored");
+            return;
+        };
+        let (handle, commands, events) = link(backend, self.reports.clone());
+        place.insert(handle);
+        let agent = self.find(&open.provider);
+        tasks.spawn_on(supervise(agent, open, commands, events), &self.runtime);
+    }
+
+    fn find(&self, provider: &str) -> Option<Arc<dyn Agent>> {
+        self.agents
+            .iter()
+            .find(|(name, _)| name == provider)
+            .map(|(_, agent)| Arc::clone(agent))
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Running {
+    fn forget_the_gone(&mut self) {
+        self.backends.retain(|_, handle| !handle.is_gone());
+        while self.tasks.try_join_next().is_some() {}
+    }
+}
+
+impl fmt::Debug for Agents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let providers: Vec<_> = self.agents.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Agents")
+            .field("providers", &providers)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs a backend to its end and says so, unless it was closed or has already
+/// had its last word.
+async fn supervise(
+    agent: Option<Arc<dyn Agent>>,
+    open: OpenBackend,
+    commands: CommandStream,
+    events: EventSink,
+) {
+    let Some(agent) = agent else {
+        let error = unknown_provider(&open.provider);
+        return events.emit(AgentEvent::OpenFailed(error)).await;
+    };
+    let sink = events.clone();
+    // Not started before it is polled, so that a panic in `run` itself is
+    // caught as well.
+    let life = async move { agent.run(open, commands, sink).await };
+    let reason = match AssertUnwindSafe(life).catch_unwind().await {
+        Ok(()) => "the agent's backend ended unexpectedly".to_owned(),
+        Err(panic) => format!("the agent's backend panicked: {}", panic_text(&*panic)),
+    };
+    events.emit(AgentEvent::Exited { reason }).await;
+}
+
+fn unknown_provider(provider: &str) -> ErrorInfo {
+    ErrorInfo {
+        error_type: "unknownProvider".to_owned(),
+        message: format!("there is no agent `{provider}` on this host"),
+        stack: None,
+        meta: None,
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}
+
+#[cfg(test)]
+mod tests;

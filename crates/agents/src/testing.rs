@@ -1,0 +1,193 @@
+//! A conversation for tests: an agent behind the real supervisor, driven by
+//! commands, heard as short lines.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::agent::{
+    AgentCommand, AgentEvent, AgentReport, BackendId, OpenBackend, Prompt, TurnEvent,
+};
+use innkeeper_protocol::house::state::Message;
+use innkeeper_protocol::snapshot::StoredTurn;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::{Agent, Agents, ScriptAgent};
+
+pub(crate) const BACKEND: BackendId = BackendId(7);
+
+pub(crate) struct Conversation {
+    pub(crate) agents: Agents,
+    pub(crate) reports: mpsc::Receiver<AgentReport>,
+    turns: usize,
+}
+
+impl Conversation {
+    /// With the script agent, already open.
+    pub(crate) async fn open() -> Self {
+        Self::open_as(open("script")).await
+    }
+
+    pub(crate) async fn open_as(open: OpenBackend) -> Self {
+        let mut conversation = Self::with(ScriptAgent, 1024);
+        conversation.command(AgentCommand::Open(Box::new(open)));
+        let event = conversation.next().await;
+        assert!(matches!(event, AgentEvent::Opened { .. }), "{event:?}");
+        conversation
+    }
+
+    /// With any agent, not yet open, and with room for so many reports.
+    pub(crate) fn with(agent: impl Agent, room: usize) -> Self {
+        let (sender, reports) = mpsc::channel(room);
+        Self {
+            agents: Agents::new(vec![Arc::new(agent)], sender),
+            reports,
+            turns: 0,
+        }
+    }
+
+    pub(crate) fn command(&self, command: AgentCommand) {
+        self.agents.command(command);
+    }
+
+    pub(crate) fn prompt(&mut self, text: &str) -> Arc<str> {
+        self.prompt_with(json!({"text": text, "origin": {"kind": "user"}}))
+    }
+
+    pub(crate) fn prompt_with(&mut self, message: Value) -> Arc<str> {
+        self.turns += 1;
+        let turn: Arc<str> = format!("turn-{}", self.turns).into();
+        let message: Message = serde_json::from_value(message).unwrap();
+        self.send_prompt(&turn, message, false);
+        turn
+    }
+
+    pub(crate) fn resume(&mut self, turn: &Arc<str>) {
+        let message = json!({"text": "", "origin": {"kind": "user"}});
+        self.send_prompt(turn, serde_json::from_value(message).unwrap(), true);
+    }
+
+    fn send_prompt(&self, turn: &Arc<str>, message: Message, resumed: bool) {
+        self.command(AgentCommand::Prompt(Box::new(Prompt {
+            backend: BACKEND,
+            turn: turn.clone(),
+            message,
+            resumed,
+        })));
+    }
+
+    pub(crate) fn cancel(&self, turn: &Arc<str>) {
+        let turn = turn.clone();
+        self.command(AgentCommand::Cancel {
+            backend: BACKEND,
+            turn,
+        });
+    }
+
+    pub(crate) fn close(&self) {
+        self.command(AgentCommand::Close { backend: BACKEND });
+    }
+
+    pub(crate) async fn next(&mut self) -> AgentEvent {
+        let report = self.reports.recv().await.unwrap();
+        assert_eq!(report.backend, BACKEND);
+        report.event
+    }
+
+    /// What is said up to the end of the turn, or of the backend.
+    pub(crate) async fn rest(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        loop {
+            let event = self.next().await;
+            lines.push(line(&event));
+            if is_end(&event) {
+                return lines;
+            }
+        }
+    }
+
+    pub(crate) async fn play(&mut self, steps: Value) -> Vec<String> {
+        self.prompt(&scenario(steps));
+        self.rest().await
+    }
+
+    pub(crate) async fn say(&mut self, text: &str) -> Vec<String> {
+        self.prompt(text);
+        self.rest().await
+    }
+
+    /// Waits until nothing more can happen, and gives what was said by then.
+    pub(crate) async fn silence(&mut self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let day = Duration::from_secs(86_400);
+        while let Ok(Some(report)) = tokio::time::timeout(day, self.reports.recv()).await {
+            lines.push(line(&report.event));
+        }
+        lines
+    }
+}
+
+pub(crate) fn open(provider: &str) -> OpenBackend {
+    let config = json!({"autoApprove": "ask"});
+    OpenBackend {
+        backend: BACKEND,
+        provider: provider.to_owned(),
+        session: ChannelUri::from("ahp-session:/1"),
+        chat: ChannelUri::from("ahp-chat:/1"),
+        directories: Vec::new(),
+        config: config.as_object().unwrap().clone(),
+        resume: None,
+        transcript: Vec::new(),
+    }
+}
+
+pub(crate) fn stored_turn(id: &str, text: &str) -> StoredTurn {
+    let turn = json!({
+        "id": id, "message": {"text": text, "origin": {"kind": "user"}},
+        "responseParts": [], "state": "complete",
+    });
+    StoredTurn::new(&serde_json::from_value(turn).unwrap()).unwrap()
+}
+
+pub(crate) fn scenario(steps: Value) -> String {
+    json!({ "steps": steps }).to_string()
+}
+
+fn is_end(event: &AgentEvent) -> bool {
+    use TurnEvent::{Cancelled, Completed, Failed};
+    match event {
+        AgentEvent::Turn { event, .. } => {
+            matches!(event, Completed | Cancelled | Failed { .. })
+        }
+        AgentEvent::OpenFailed(_) | AgentEvent::Exited { .. } => true,
+        AgentEvent::Opened { .. } | AgentEvent::Title(_) => false,
+    }
+}
+
+pub(crate) fn line(event: &AgentEvent) -> String {
+    let event = match event {
+        AgentEvent::Opened { .. } => return "opened".to_owned(),
+        AgentEvent::OpenFailed(error) => return format!("open failed: {}", error.message),
+        AgentEvent::Title(title) => return format!("title: {title}"),
+        AgentEvent::Exited { reason } => return format!("exited: {reason}"),
+        AgentEvent::Turn { event, .. } => event,
+    };
+    match event {
+        TurnEvent::Text(text) => format!("text: {text}"),
+        TurnEvent::Reasoning(text) => format!("reasoning: {text}"),
+        TurnEvent::Break => "break".to_owned(),
+        TurnEvent::Content { data, content_type } => {
+            format!("content: {} bytes of {content_type}", data.len())
+        }
+        TurnEvent::Usage(usage) => format!("usage: {}", json!(usage)),
+        TurnEvent::Activity(activity) => format!("activity: {activity:?}"),
+        TurnEvent::Notice(notice) => format!("notice: {}", notice.as_text()),
+        TurnEvent::Completed => "completed".to_owned(),
+        TurnEvent::Cancelled => "cancelled".to_owned(),
+        TurnEvent::Failed { error, resumable } => {
+            let kind = if *resumable { "resumable" } else { "final" };
+            format!("failed ({kind}): {}: {}", error.error_type, error.message)
+        }
+    }
+}

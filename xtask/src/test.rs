@@ -1,0 +1,79 @@
+//! `cargo xtask test`: every test that can run here, and a summary that says
+//! what ran, what failed and what could not run.
+//!
+//! All suites run even if one fails: the summary is about the whole tree.
+
+use std::fmt;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::{tools, web};
+
+enum Outcome {
+    Passed,
+    Failed(String),
+    Skipped(String),
+}
+
+pub(crate) fn run() -> Result<()> {
+    let suites = [
+        ("Rust tests", of(tools::run(&mut rust_tests()))),
+        ("Rust doc tests", of(tools::run(&mut doc_tests()))),
+        ("web unit tests", of_web(web::npm_run("test"))),
+        ("web browser tests", of_web(web::npm_run("test:browser"))),
+    ];
+    println!("\nSummary:");
+    for (name, outcome) in &suites {
+        println!("  {name}: {outcome}");
+    }
+    let failed = |(_, outcome): &&(&str, Outcome)| matches!(outcome, Outcome::Failed(_));
+    match suites.iter().filter(failed).count() {
+        0 => Ok(()),
+        1 => bail!("one suite failed"),
+        count => bail!("{count} suites failed"),
+    }
+}
+
+fn rust_tests() -> Command {
+    let mut cargo = tools::cargo();
+    if tools::works(tools::cargo().args(["nextest", "--version"])) {
+        // A package may well have no tests yet.
+        cargo.args(["nextest", "run", "--workspace", "--no-tests", "pass"]);
+    } else {
+        println!("cargo-nextest is not installed; using cargo test");
+        cargo.args(["test", "--workspace", "--all-targets"]);
+    }
+    cargo
+}
+
+fn doc_tests() -> Command {
+    let mut cargo = tools::cargo();
+    cargo.args(["test", "--workspace", "--doc"]);
+    cargo
+}
+
+fn of(result: Result<()>) -> Outcome {
+    match result {
+        Ok(()) => Outcome::Passed,
+        Err(error) => Outcome::Failed(format!("{error:#}")),
+    }
+}
+
+fn of_web(result: Result<Option<String>>) -> Outcome {
+    match result {
+        Ok(None) => Outcome::Passed,
+        Ok(Some(reason)) => Outcome::Skipped(reason),
+        Err(error) => Outcome::Failed(format!("{error:#}")),
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Passed => write!(f, "passed"),
+            Self::Failed(error) => write!(f, "FAILED: {error}"),
+            Self::Skipped(reason) => write!(f, "skipped: {reason}"),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The web client, as far as Cargo's side cares: whether it is there, whether
+//! it can be built here, and whether its output is up to date.
+//!
+//! What returns `Option<String>` gives the reason why nothing was done.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use anyhow::{Context as _, Result};
+
+use crate::tools;
+
+/// What is generated in `web/`, or brought in from outside.
+const NOT_SOURCES: [&str; 2] = ["dist", "node_modules"];
+
+/// Builds the web client unless its output is newer than all its sources.
+pub(crate) fn build_if_stale() -> Result<Option<String>> {
+    if let Some(reason) = cannot() {
+        return Ok(Some(reason));
+    }
+    if is_fresh(&directory())? {
+        return Ok(None);
+    }
+    install()?;
+    tools::run(npm().args(["run", "build"]))?;
+    Ok(None)
+}
+
+/// Runs a script of the web client's `package.json`.
+pub(crate) fn npm_run(script: &str) -> Result<Option<String>> {
+    if let Some(reason) = cannot() {
+        return Ok(Some(reason));
+    }
+    if !has_script(&directory(), script)? {
+        return Ok(Some(format!("web/package.json has no script `{script}`")));
+    }
+    install()?;
+    tools::run(npm().args(["run", script]))?;
+    Ok(None)
+}
+
+fn directory() -> PathBuf {
+    tools::root().join("web")
+}
+
+fn npm() -> Command {
+    let program = if cfg!(windows) { "npm.cmd" } else { "npm" };
+    let mut npm = tools::program_at_root(program);
+    npm.current_dir(directory());
+    npm
+}
+
+fn cannot() -> Option<String> {
+    let there = directory().join("package.json").exists();
+    if !there {
+        return Some("there is no web/package.json in this tree".to_owned());
+    }
+    let can_start = tools::works(tools::program_at_root("node").arg("--version"))
+        && tools::works(npm().arg("--version"));
+    (!can_start).then(|| "Node.js with npm was not found; install it to build it".to_owned())
+}
+
+fn install() -> Result<()> {
+    let web = directory();
+    if web.join("node_modules").exists() {
+        return Ok(());
+    }
+    let locked = web.join("package-lock.json").exists();
+    tools::run(npm().arg(if locked { "ci" } else { "install" }))
+}
+
+/// A script is a line of its own in the file, as npm itself writes it.
+fn has_script(web: &Path, script: &str) -> Result<bool> {
+    let path = web.join("package.json");
+    let text = fs::read_to_string(&path).context("failed to read web/package.json")?;
+    let start = format!("\"{script}\":");
+    Ok(text
+        .lines()
+        .any(|line| line.trim_start().starts_with(&start)))
+}
+
+fn is_fresh(web: &Path) -> Result<bool> {
+    let Ok(built) = modified(&web.join("dist/index.html")) else {
+        return Ok(false);
+    };
+    Ok(newest(web)? <= built)
+}
+
+fn newest(directory: &Path) -> Result<SystemTime> {
+    let mut newest = SystemTime::UNIX_EPOCH;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if NOT_SOURCES.iter().any(|name| entry.file_name() == *name) {
+            continue;
+        }
+        let time = if entry.file_type()?.is_dir() {
+            self::newest(&entry.path())?
+        } else {
+            modified(&entry.path())?
+        };
+        newest = newest.max(time);
+    }
+    Ok(newest)
+}
+
+fn modified(path: &Path) -> Result<SystemTime> {
+    let metadata = fs::metadata(path)?;
+    Ok(metadata.modified()?)
+}
