@@ -22,7 +22,8 @@ pub struct Ticket(pub u64);
 pub struct Step {
     /// What must become durable, all of it or nothing.
     pub store: StoreBatch,
-    /// The effects must wait until the batch is committed.
+    /// The effects must wait until this batch and all earlier ones are
+    /// committed.
     pub durable_first: bool,
     /// The store cannot write, and these effects depend on nothing that is
     /// still to be written: they overtake what waits for the store.

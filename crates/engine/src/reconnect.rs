@@ -71,6 +71,7 @@ impl Engine {
             CatchUp::Log if up_to < self.replay.in_memory_after() => {
                 let ticket = self.next_ticket();
                 waiting.up_to = self.replay.in_memory_after();
+                self.step.durable_first = true;
                 self.step.effects.push(Effect::LoadLog {
                     ticket,
                     after: seen,

@@ -330,6 +330,7 @@ impl Engine {
         };
         self.waiting_reads.insert(ticket, read);
         let uri = params.uri;
+        self.step.durable_first = true;
         self.step.effects.push(Effect::LoadContent { ticket, uri });
     }
 

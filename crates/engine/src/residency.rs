@@ -89,6 +89,8 @@ impl Engine {
     pub(crate) fn start_loading(&mut self, session: &ChannelUri) {
         if !self.loading.contains_key(session) {
             self.loading.insert(session.clone(), Loading::default());
+            // What was last said about it must be in the store to be read.
+            self.step.durable_first = true;
             self.step.effects.push(Effect::LoadSession {
                 session: session.clone(),
             });

@@ -1,0 +1,160 @@
+//! The thread that owns the engine: takes what happened, hands it to the
+//! engine, hands what follows to the store and the outbox. It decides nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use innkeeper_engine::{Engine, Input, Step};
+use innkeeper_protocol::Timestamp;
+use innkeeper_protocol::agent::AgentReport;
+use innkeeper_protocol::record::{StoreBatch, StoreOp};
+use innkeeper_store::{CommitNo, Writer};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+
+use crate::outbox::Outbox;
+
+/// How many events are handled before what follows from them is passed on.
+const MOST_AT_ONCE: usize = 256;
+
+/// How far the store may fall behind before agents have to wait for it.
+const MOST_UNWRITTEN: u64 = 1_000;
+
+#[derive(Debug)]
+pub(crate) enum Event {
+    Input(Input),
+    /// From a client, with its share of the room for messages of clients.
+    Message(Input, OwnedSemaphorePermit),
+    /// Ends the loop after everything is finished and recorded.
+    Shutdown(oneshot::Sender<()>),
+}
+
+/// Numbers about the engine that others may read at any time.
+#[derive(Debug, Default)]
+pub(crate) struct Gauges {
+    pub(crate) server_seq: AtomicU64,
+    pub(crate) stored_sessions: AtomicU64,
+    pub(crate) resident_sessions: AtomicU64,
+    pub(crate) inputs: AtomicU64,
+    pub(crate) store_failing: AtomicU64,
+}
+
+pub(crate) struct EngineLoop {
+    pub(crate) engine: Engine,
+    pub(crate) events: mpsc::UnboundedReceiver<Event>,
+    pub(crate) reports: mpsc::Receiver<AgentReport>,
+    pub(crate) writer: Writer,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) gauges: Arc<Gauges>,
+    pub(crate) last_commit: CommitNo,
+}
+
+impl EngineLoop {
+    /// Runs until it is told to shut down, and returns the store's writer.
+    pub(crate) async fn run(mut self, first: Step) -> Writer {
+        self.pass_on(vec![first]);
+        let (mut events, mut reports) = (Vec::new(), Vec::new());
+        loop {
+            self.update_gauges();
+            let deadline = self.until_deadline();
+            // While the store is behind or failing, agents wait: what they say
+            // is kept where it is, and nothing is lost.
+            let failing = self.gauges.store_failing.load(Ordering::Relaxed) != 0;
+            let room = !failing && self.writer.backlog() < MOST_UNWRITTEN;
+            tokio::select! {
+                biased;
+                _ = self.events.recv_many(&mut events, MOST_AT_ONCE) => {}
+                _ = self.reports.recv_many(&mut reports, MOST_AT_ONCE), if room => {}
+                () = tokio::time::sleep(deadline), if !failing => {
+                    events.push(Event::Input(Input::Tick));
+                }
+                () = tokio::time::sleep(Duration::from_millis(5)), if !room => {}
+            }
+            let mut steps = Vec::with_capacity(events.len() + reports.len());
+            let mut ended = None;
+            for event in events.drain(..) {
+                match event {
+                    Event::Input(input) => steps.push(self.handle(input)),
+                    Event::Message(input, permit) => {
+                        steps.push(self.handle(input));
+                        drop(permit);
+                    }
+                    Event::Shutdown(done) => {
+                        steps.push(self.handle(Input::Shutdown));
+                        ended = Some(done);
+                    }
+                }
+            }
+            for report in reports.drain(..) {
+                steps.push(self.handle(Input::Agent(report)));
+            }
+            self.pass_on(steps);
+            if let Some(done) = ended {
+                let _ = done.send(());
+                return self.writer;
+            }
+        }
+    }
+
+    fn handle(&mut self, input: Input) -> Step {
+        match &input {
+            Input::StoreFailing { reason } => {
+                tracing::error!(reason, "the store cannot write; no work is accepted");
+                self.gauges.store_failing.store(1, Ordering::Relaxed);
+            }
+            Input::StoreRecovered => {
+                tracing::info!("the store can write again");
+                self.gauges.store_failing.store(0, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+        self.engine.handle(now(), input)
+    }
+
+    /// Several steps become one batch of the store: either all of it is there
+    /// after a crash, or nothing.
+    fn pass_on(&mut self, steps: Vec<Step>) {
+        self.gauges.inputs.fetch_add(steps.len() as u64, Ordering::Relaxed);
+        let (mut ops, mut effects, mut urgent) = (Vec::<StoreOp>::new(), Vec::new(), false);
+        for step in steps {
+            if step.bypasses_store {
+                self.outbox.overtake(step.effects);
+                ops.extend(step.store.ops);
+                continue;
+            }
+            ops.extend(step.store.ops);
+            effects.extend(step.effects);
+            urgent |= step.durable_first;
+        }
+        if !ops.is_empty() || urgent {
+            self.last_commit = self.writer.submit(StoreBatch { ops }, urgent);
+        }
+        if !effects.is_empty() {
+            let after = if urgent { self.last_commit } else { CommitNo(0) };
+            self.outbox.submit(after, effects);
+        }
+    }
+
+    fn until_deadline(&self) -> Duration {
+        match self.engine.next_deadline() {
+            Some(deadline) => {
+                let millis = deadline.millis_since(now());
+                Duration::from_millis(u64::try_from(millis).unwrap_or(0))
+            }
+            None => Duration::from_secs(3600),
+        }
+    }
+
+    fn update_gauges(&self) {
+        let set = |gauge: &AtomicU64, value: u64| gauge.store(value, Ordering::Relaxed);
+        set(&self.gauges.server_seq, self.engine.server_seq());
+        set(&self.gauges.stored_sessions, self.engine.stored_sessions() as u64);
+        set(&self.gauges.resident_sessions, self.engine.resident_sessions() as u64);
+    }
+}
+
+/// The time, for the engine.
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,280 @@
+//! A host in this process: the engine, its store and its agents, and the
+//! connections to it. Servers put sockets around it; a program that embeds
+//! Innkeeper may talk to it directly.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use innkeeper_agents::{Agent, Agents};
+use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits};
+use innkeeper_protocol::command::ClientMessage;
+use innkeeper_protocol::house::commands::Implementation;
+use innkeeper_store::{CommitNo, Store, StoreError, StoreOptions, Writer, WriterEvent};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use crate::delivery::{DeliveryOptions, OutboundQueue, Outgoing};
+use crate::engine_loop::{EngineLoop, Event, Gauges, now};
+use crate::outbox::Outbox;
+
+/// How many messages of one client may wait for the engine.
+const MESSAGES_IN_FLIGHT: usize = 64;
+
+/// How many events of agents may wait for the engine.
+const REPORTS_IN_FLIGHT: usize = 1_024;
+
+/// What a host is made of.
+#[derive(Debug)]
+pub struct HostOptions {
+    pub data_dir: PathBuf,
+    pub store: StoreOptions,
+    pub limits: Limits,
+    pub delivery: DeliveryOptions,
+    /// Where a remote file picker begins.
+    pub default_directory: Option<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("failed to get random numbers from the system: {0}")]
+    Random(getrandom::Error),
+    #[error("failed to start a thread: {0}")]
+    Thread(std::io::Error),
+    #[error("the engine ended unexpectedly; this is a bug")]
+    EngineGone,
+}
+
+/// A running host. Clones are the same host.
+#[derive(Clone)]
+pub struct Host {
+    inner: Arc<Inner>,
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host").finish_non_exhaustive()
+    }
+}
+
+struct Inner {
+    events: mpsc::UnboundedSender<Event>,
+    outbox: Arc<Outbox>,
+    agents: Arc<Agents>,
+    gauges: Arc<Gauges>,
+    delivery: DeliveryOptions,
+    next_connection: AtomicU64,
+    thread: std::sync::Mutex<Option<thread::JoinHandle<Option<Writer>>>>,
+}
+
+impl Host {
+    /// Opens the data directory and starts. To be called within a tokio
+    /// runtime: agents and connections run there.
+    pub async fn start(
+        options: HostOptions,
+        agents: Vec<Arc<dyn Agent>>,
+    ) -> Result<Self, HostError> {
+        let (data_dir, store_options) = (options.data_dir, options.store);
+        let opened = move || Store::open(&data_dir, store_options);
+        let (store, boot) =
+            tokio::task::spawn_blocking(opened).await.map_err(|_| HostError::EngineGone)??;
+        let reader = store.reader()?;
+        let (events, inbox) = mpsc::unbounded_channel();
+        let (reports, report_inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
+        let agents = Arc::new(Agents::new(agents, reports));
+        let outbox = Arc::new(Outbox::new(Arc::clone(&agents), reader, events.clone()));
+        let writer = Writer::spawn(store, tell_about_commits(&outbox, &events))?;
+        let config = EngineConfig {
+            server_info: server_info(),
+            default_directory: options.default_directory,
+            nonce: nonce()?,
+            limits: options.limits,
+        };
+        let (engine, first) = Engine::new(now(), config, agents.profiles(), boot);
+        let gauges = Arc::new(Gauges::default());
+        let engine_loop = EngineLoop {
+            engine,
+            events: inbox,
+            reports: report_inbox,
+            writer,
+            outbox: Arc::clone(&outbox),
+            gauges: Arc::clone(&gauges),
+            last_commit: CommitNo(0),
+        };
+        let thread = thread::Builder::new()
+            .name("engine".to_owned())
+            .spawn(move || {
+                let runtime =
+                    tokio::runtime::Builder::new_current_thread().enable_time().build().ok()?;
+                Some(runtime.block_on(engine_loop.run(first)))
+            })
+            .map_err(HostError::Thread)?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                events,
+                outbox,
+                agents,
+                gauges,
+                delivery: options.delivery,
+                next_connection: AtomicU64::new(1),
+                thread: std::sync::Mutex::new(Some(thread)),
+            }),
+        })
+    }
+
+    /// A new connection, of whatever transport.
+    pub fn connect(&self) -> HostConnection {
+        let id = ConnectionId(self.inner.next_connection.fetch_add(1, Ordering::Relaxed));
+        let queue = OutboundQueue::new(self.inner.delivery.clone());
+        self.inner.outbox.connect(id, Arc::clone(&queue));
+        self.send(Event::Input(Input::Connected { connection: id }));
+        HostConnection {
+            host: self.clone(),
+            id,
+            queue,
+            room: Arc::new(Semaphore::new(MESSAGES_IN_FLIGHT)),
+        }
+    }
+
+    /// Finishes what runs in a way that can be resumed, records it, ends
+    /// agents and connections, and closes the store.
+    pub async fn shutdown(&self) -> Result<(), HostError> {
+        let (done, finished) = oneshot::channel();
+        self.send(Event::Shutdown(done));
+        // The store may be unable to take in what is left.
+        let _ = tokio::time::timeout(Duration::from_secs(5), finished).await;
+        let thread = self.inner.thread.lock().ok().and_then(|mut thread| thread.take());
+        let Some(thread) = thread else {
+            return Ok(());
+        };
+        let closed = tokio::task::spawn_blocking(move || match thread.join() {
+            Ok(Some(writer)) => writer.close().map_err(HostError::Store),
+            Ok(None) | Err(_) => Err(HostError::EngineGone),
+        });
+        let closed = closed.await.map_err(|_| HostError::EngineGone)?;
+        self.inner.agents.shutdown().await;
+        self.inner.outbox.close_all();
+        closed
+    }
+
+    /// The numbers of `/metrics`, as Prometheus reads them.
+    pub fn metrics(&self) -> String {
+        let gauges = &self.inner.gauges;
+        let read = |gauge: &AtomicU64| gauge.load(Ordering::Relaxed);
+        let rows = [
+            ("innkeeper_connections", "gauge", "Open connections.", {
+                self.inner.outbox.connections() as u64
+            }),
+            ("innkeeper_sessions", "gauge", "Sessions in the catalogue.", {
+                read(&gauges.stored_sessions)
+            }),
+            ("innkeeper_sessions_resident", "gauge", "Sessions in memory.", {
+                read(&gauges.resident_sessions)
+            }),
+            ("innkeeper_server_seq", "counter", "The last sequence number given out.", {
+                read(&gauges.server_seq)
+            }),
+            ("innkeeper_inputs_total", "counter", "Inputs that the engine has handled.", {
+                read(&gauges.inputs)
+            }),
+            ("innkeeper_store_failing", "gauge", "Whether the store cannot write.", {
+                read(&gauges.store_failing)
+            }),
+        ];
+        rows.iter()
+            .map(|(name, kind, help, value)| {
+                format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n")
+            })
+            .collect()
+    }
+
+    fn send(&self, event: Event) {
+        // The engine is gone only when the host is being shut down.
+        let _ = self.inner.events.send(event);
+    }
+}
+
+/// One connection to a host. Dropping it ends it.
+pub struct HostConnection {
+    host: Host,
+    id: ConnectionId,
+    pub(crate) queue: Arc<OutboundQueue>,
+    room: Arc<Semaphore>,
+}
+
+impl std::fmt::Debug for HostConnection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "HostConnection({})", self.id.0)
+    }
+}
+
+impl HostConnection {
+    /// Hands over one message, waiting while too many of this client's wait.
+    pub async fn receive(&self, text: &str) {
+        let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else {
+            return;
+        };
+        let input = Input::Message {
+            connection: self.id,
+            message: ClientMessage::decode(text),
+        };
+        self.host.send(Event::Message(input, permit));
+    }
+
+    /// Waits for messages to this client, up to about `most` bytes of them.
+    /// Nothing but an ending is the last thing that comes.
+    pub(crate) async fn outgoing(&self, most: usize) -> Outgoing {
+        self.queue.take(most).await
+    }
+
+    /// Waits for the next messages; `None` when the host ended the connection.
+    pub async fn next(&self) -> Option<Vec<String>> {
+        let Outgoing { texts, ending } = self.queue.take(1).await;
+        if texts.is_empty() && ending.is_some() {
+            return None;
+        }
+        Some(texts.iter().map(ToString::to_string).collect())
+    }
+}
+
+impl Drop for HostConnection {
+    fn drop(&mut self) {
+        self.host.inner.outbox.disconnect(self.id);
+        self.host.send(Event::Input(Input::Disconnected {
+            connection: self.id,
+        }));
+    }
+}
+
+fn tell_about_commits(
+    outbox: &Arc<Outbox>,
+    events: &mpsc::UnboundedSender<Event>,
+) -> impl Fn(WriterEvent) + Send + 'static {
+    let (outbox, events) = (Arc::clone(outbox), events.clone());
+    move |event| match event {
+        WriterEvent::Committed(number) => outbox.committed(number),
+        WriterEvent::Failing { reason } => {
+            let _ = events.send(Event::Input(Input::StoreFailing { reason }));
+        }
+        WriterEvent::Recovered => {
+            let _ = events.send(Event::Input(Input::StoreRecovered));
+        }
+    }
+}
+
+fn server_info() -> Implementation {
+    Implementation {
+        name: "innkeeper".to_owned(),
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        title: Some("Innkeeper".to_owned()),
+    }
+}
+
+fn nonce() -> Result<String, HostError> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(HostError::Random)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

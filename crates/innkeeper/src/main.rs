@@ -1,0 +1,7 @@
+//! The `innkeeper` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    innkeeper::cli::main()
+}

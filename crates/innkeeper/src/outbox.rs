@@ -1,0 +1,204 @@
+//! The outbox: steps of the engine on their way out, in order.
+//!
+//! *Invariant*: the effects of a step are carried out after those of every
+//! earlier step, and not before the store has what they must wait for. The
+//! exception is what the engine says while the store cannot write: that
+//! depends on nothing unwritten, and overtakes.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use innkeeper_agents::Agents;
+use innkeeper_engine::{ConnectionId, Effect, Input, Subscriber};
+use innkeeper_protocol::record::LoadedSession;
+use innkeeper_store::{CommitNo, Reader, StoreError};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+use crate::delivery::{Ending, Frame, OutboundQueue};
+use crate::engine_loop::Event;
+
+pub(crate) struct Outbox {
+    state: Mutex<State>,
+    agents: Arc<Agents>,
+    reader: Arc<Mutex<Reader>>,
+    events: mpsc::UnboundedSender<Event>,
+    runtime: Handle,
+}
+
+#[derive(Default)]
+struct State {
+    connections: HashMap<ConnectionId, Arc<OutboundQueue>>,
+    steps: VecDeque<PendingStep>,
+    committed: CommitNo,
+}
+
+struct PendingStep {
+    /// What must be durable first.
+    after: CommitNo,
+    effects: Vec<Effect>,
+}
+
+impl Outbox {
+    pub(crate) fn new(
+        agents: Arc<Agents>,
+        reader: Reader,
+        events: mpsc::UnboundedSender<Event>,
+    ) -> Self {
+        Self {
+            state: Mutex::default(),
+            agents,
+            reader: Arc::new(Mutex::new(reader)),
+            events,
+            runtime: Handle::current(),
+        }
+    }
+
+    pub(crate) fn connect(&self, connection: ConnectionId, queue: Arc<OutboundQueue>) {
+        self.lock().connections.insert(connection, queue);
+    }
+
+    pub(crate) fn disconnect(&self, connection: ConnectionId) {
+        self.lock().connections.remove(&connection);
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.lock().connections.len()
+    }
+
+    /// Takes the effects of a step; they happen when everything before them
+    /// has and the store has come as far as `after`.
+    pub(crate) fn submit(&self, after: CommitNo, effects: Vec<Effect>) {
+        let mut state = self.lock();
+        state.steps.push_back(PendingStep { after, effects });
+        self.pump(&mut state);
+    }
+
+    /// Carries out effects that wait for nothing.
+    pub(crate) fn overtake(&self, effects: Vec<Effect>) {
+        self.carry_out(&mut self.lock(), effects);
+    }
+
+    /// The store has come this far.
+    pub(crate) fn committed(&self, number: CommitNo) {
+        let mut state = self.lock();
+        state.committed = state.committed.max(number);
+        self.pump(&mut state);
+    }
+
+    /// Ends every connection, after what waits for it.
+    pub(crate) fn close_all(&self) {
+        for queue in self.lock().connections.values() {
+            queue.close(Ending::ShuttingDown);
+        }
+    }
+
+    fn pump(&self, state: &mut State) {
+        while let Some(step) = state.steps.front()
+            && step.after <= state.committed
+        {
+            if let Some(step) = state.steps.pop_front() {
+                self.carry_out(state, step.effects);
+            }
+        }
+    }
+
+    fn carry_out(&self, state: &mut State, effects: Vec<Effect>) {
+        let mut run = Run::default();
+        for effect in effects {
+            if let Effect::Publish { to, message } = effect {
+                if !run.is_for(&to) {
+                    run.publish(state);
+                    run.to = Some(to);
+                }
+                run.frames.push(Frame::new(message));
+                continue;
+            }
+            run.publish(state);
+            match effect {
+                Effect::Publish { .. } => {}
+                Effect::Send { to, message } => {
+                    if let Some(queue) = state.connections.get(&to) {
+                        queue.send(Frame::new(message));
+                    }
+                }
+                Effect::Speak { to, version } => {
+                    if let Some(queue) = state.connections.get(&to) {
+                        queue.speak(version);
+                    }
+                }
+                Effect::Close { connection, reason } => {
+                    if let Some(queue) = state.connections.get(&connection) {
+                        queue.close(Ending::Engine(reason));
+                    }
+                }
+                Effect::Agent(command) => self.agents.command(command),
+                Effect::LoadSession { session } => self.read(move |reader| {
+                    let loaded = reader.load_session(&session);
+                    let loaded = loaded.map(|loaded| loaded.map(Box::<LoadedSession>::new));
+                    Input::SessionLoaded {
+                        session,
+                        loaded: explained(loaded),
+                    }
+                }),
+                Effect::LoadLog {
+                    ticket,
+                    after,
+                    up_to,
+                } => self.read(move |reader| Input::LogLoaded {
+                    ticket,
+                    entries: explained(reader.log_between(after, up_to)),
+                }),
+                Effect::LoadContent { ticket, uri } => self.read(move |reader| {
+                    Input::ContentLoaded {
+                        ticket,
+                        content: explained(reader.content(&uri)),
+                    }
+                }),
+            }
+        }
+        run.publish(state);
+    }
+
+    /// Asks the store on a thread that may block, and tells the engine.
+    fn read(&self, ask: impl FnOnce(&Reader) -> Input + Send + 'static) {
+        let reader = Arc::clone(&self.reader);
+        let events = self.events.clone();
+        self.runtime.spawn_blocking(move || {
+            let input = ask(&reader.lock().unwrap_or_else(PoisonError::into_inner));
+            // Nobody is there to hear it when the host is ending.
+            let _ = events.send(Event::Input(input));
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Neighbouring messages for the same subscribers: each queue is visited once
+/// for all of them.
+#[derive(Default)]
+struct Run {
+    to: Option<Arc<[Subscriber]>>,
+    frames: Vec<Arc<Frame>>,
+}
+
+impl Run {
+    fn is_for(&self, to: &Arc<[Subscriber]>) -> bool {
+        self.to.as_ref().is_some_and(|these| Arc::ptr_eq(these, to))
+    }
+
+    fn publish(&mut self, state: &State) {
+        for subscriber in self.to.take().iter().flat_map(|to| to.iter()) {
+            if let Some(queue) = state.connections.get(&subscriber.connection) {
+                queue.publish(&self.frames, subscriber.max_latency);
+            }
+        }
+        self.frames.clear();
+    }
+}
+
+fn explained<T>(outcome: Result<T, StoreError>) -> Result<T, String> {
+    outcome.map_err(|error| error.to_string())
+}

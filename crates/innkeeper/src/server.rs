@@ -1,0 +1,182 @@
+//! Servers: the transports over which clients reach a host.
+//!
+//! Everything is on one port: the WebSocket (an upgrade on any path), the web
+//! client, `/healthz` and `/metrics`. *Invariant*: no request gets past
+//! [`access`] without a known `Host`, an acceptable `Origin` and, where
+//! sessions are concerned, the token.
+
+pub mod access;
+mod http;
+mod page;
+mod socket;
+pub mod stdio;
+mod tls;
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::serve::ListenerExt as _;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::Host;
+use access::Access;
+
+pub use tls::TlsFiles;
+
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    pub listen: SocketAddr,
+    /// Also listen here, for clients of the same user.
+    pub socket: Option<PathBuf>,
+    pub tls: Option<TlsFiles>,
+    /// Whether `/` shows the web client.
+    pub web: bool,
+    /// The largest message that a client may send.
+    pub message_bytes: usize,
+    /// After this long without a word, a client is asked whether it is there.
+    pub ping_after: Duration,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    #[error("failed to listen on {address}: {source}. {}", hint(source))]
+    Listen {
+        address: SocketAddr,
+        source: io::Error,
+    },
+    #[error("failed to listen on the socket {}: {source}", path.display())]
+    Socket { path: PathBuf, source: io::Error },
+    #[error("failed to load the TLS certificate or key: {0}")]
+    Tls(String),
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "Choose another port with --port, or 0 for any free one",
+        io::ErrorKind::PermissionDenied => "Choose a port above 1023 with --port",
+        io::ErrorKind::AddrNotAvailable => "Choose an address of this machine with --host",
+        _ => "Choose another address with --host and --port",
+    }
+}
+
+/// A server that accepts clients until it is told to stop.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    tls: bool,
+    socket: Option<PathBuf>,
+    stop: watch::Sender<bool>,
+    tasks: JoinSet<()>,
+}
+
+impl Server {
+    pub async fn start(
+        host: Host,
+        access: Access,
+        options: ServerOptions,
+    ) -> Result<Self, ServerError> {
+        let listen = |source| ServerError::Listen {
+            address: options.listen,
+            source,
+        };
+        let listener = TcpListener::bind(options.listen).await.map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        let stop = watch::Sender::new(false);
+        let mut tasks = JoinSet::new();
+        let state = http::Shared {
+            host,
+            access: Arc::new(access),
+            web: options.web,
+            message_bytes: options.message_bytes,
+            ping_after: options.ping_after,
+        };
+        if let Some(path) = &options.socket {
+            let listener = bind_private(path).map_err(|source| ServerError::Socket {
+                path: path.clone(),
+                source,
+            })?;
+            let router = http::router(state.clone(), http::Transport::UnixSocket);
+            tasks.spawn(run(listener, router, stop.subscribe()));
+        }
+        let router = http::router(state, http::Transport::Tcp(address));
+        // Small frames must not wait for each other.
+        let listener = listener.tap_io(|stream| {
+            let _ = stream.set_nodelay(true);
+        });
+        match &options.tls {
+            None => drop(tasks.spawn(run(listener, router, stop.subscribe()))),
+            Some(files) => {
+                let listener = tls::TlsListener::new(listener, files).map_err(ServerError::Tls)?;
+                tasks.spawn(run(listener, router, stop.subscribe()));
+            }
+        }
+        Ok(Self {
+            address,
+            tls: options.tls.is_some(),
+            socket: options.socket,
+            stop,
+            tasks,
+        })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where to connect, as `(WebSocket, web)` addresses without a token.
+    pub fn urls(&self) -> (String, String) {
+        let (ws, http) = if self.tls { ("wss", "https") } else { ("ws", "http") };
+        (format!("{ws}://{}/", self.address), format!("{http}://{}/", self.address))
+    }
+
+    /// Accepts nobody any more. Connections end with the host's shutdown.
+    pub async fn stop(mut self) {
+        self.stop.send_replace(true);
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(Duration::from_secs(3), all).await.is_err() {
+            tracing::warn!("some connections did not end in time");
+        }
+        if let Some(path) = &self.socket {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+async fn run<L>(listener: L, router: axum::Router, mut stop: watch::Receiver<bool>)
+where
+    L: axum::serve::Listener,
+    L::Addr: std::fmt::Debug,
+{
+    let stopped = async move {
+        let _ = stop.wait_for(|stop| *stop).await;
+    };
+    let served = axum::serve(listener, router).with_graceful_shutdown(stopped).await;
+    if let Err(error) = served {
+        tracing::error!(%error, "the server ended");
+    }
+}
+
+/// A socket that only this user can open. What is left of an earlier host is
+/// removed; one that somebody listens on is not.
+fn bind_private(path: &Path) -> io::Result<UnixListener> {
+    if path.exists() {
+        match std::os::unix::net::UnixStream::connect(path) {
+            Ok(_) => return Err(io::Error::new(io::ErrorKind::AddrInUse, "it is in use")),
+            Err(_) => std::fs::remove_file(path)?,
+        }
+    }
+    let listener = UnixListener::bind(path)?;
+    set_private(path)?;
+    Ok(listener)
+}
+
+/// Makes a file readable and writable by its owner only.
+pub(crate) fn set_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
+}

@@ -1,0 +1,50 @@
+//! One client on standard input and output, one message a line.
+
+use std::io;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+
+use crate::Host;
+
+/// Serves one client until it closes its end or the host closes the connection.
+pub async fn serve(
+    host: &Host,
+    input: impl AsyncRead + Unpin,
+    mut output: impl AsyncWrite + Unpin,
+    message_bytes: usize,
+) -> io::Result<()> {
+    let connection = host.connect();
+    let mut input = BufReader::new(input);
+    let read = async {
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let mut limited = tokio::io::AsyncReadExt::take(&mut input, message_bytes as u64 + 1);
+            if limited.read_until(b'\n', &mut line).await? == 0 {
+                return Ok(());
+            }
+            if line.len() > message_bytes {
+                let reason = format!("a message is larger than {message_bytes} bytes");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+            }
+            let text = String::from_utf8_lossy(&line);
+            if !text.trim().is_empty() {
+                connection.receive(&text).await;
+            }
+        }
+    };
+    let write = async {
+        while let Some(texts) = connection.next().await {
+            for text in texts {
+                output.write_all(text.as_bytes()).await?;
+                output.write_all(b"\n").await?;
+            }
+            output.flush().await?;
+        }
+        io::Result::Ok(())
+    };
+    tokio::select! {
+        done = read => done,
+        done = write => done,
+    }
+}
