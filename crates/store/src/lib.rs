@@ -204,3 +204,6 @@ impl Store {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

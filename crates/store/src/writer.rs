@@ -14,7 +14,7 @@ use innkeeper_protocol::record::StoreBatch;
 
 use crate::{Store, StoreError};
 
-const RETRY: Duration = Duration::from_millis(250);
+pub(crate) const RETRY: Duration = Duration::from_millis(250);
 
 /// How often closing tries before it gives up: two seconds at most.
 const TRIES_AT_CLOSE: u32 = 8;
