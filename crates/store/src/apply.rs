@@ -1,0 +1,253 @@
+//! What each [`StoreOp`] means in SQL. This is the hot path: every statement
+//! is prepared once, and nothing is serialized that is not stored.
+//!
+//! *Invariant*: an operation that makes no sense (a turn of a chat that is
+//! gone, say) changes nothing else and is no error, as an error here would
+//! hold up everything that waits behind it.
+
+use innkeeper_protocol::record::{
+    ChatRecord, ClientRecord, ContentRecord, SessionRecord, StoreBatch, StoreOp,
+};
+use innkeeper_protocol::snapshot::StoredTurn;
+use innkeeper_protocol::{ChannelUri, Timestamp};
+use rusqlite::{Connection, OptionalExtension as _, params};
+use serde_json::Value;
+
+use crate::StoreError;
+use crate::json::json;
+use crate::log::{self, Tail};
+use crate::sequence::{Sequence, integer};
+use crate::sessions;
+
+/// Applies the batches within the transaction that `connection` is in.
+pub(crate) fn apply(
+    connection: &Connection,
+    before: Sequence,
+    batches: &[StoreBatch],
+) -> Result<Sequence, StoreError> {
+    let mut applying = Applying {
+        connection,
+        tail: Tail::default(),
+        sequence: before,
+    };
+    for op in batches.iter().flat_map(|batch| &batch.ops) {
+        applying.op(op)?;
+    }
+    applying.tail.flush(connection)?;
+    if applying.sequence != before {
+        applying.sequence.save(connection)?;
+    }
+    Ok(applying.sequence)
+}
+
+struct Applying<'a> {
+    connection: &'a Connection,
+    tail: Tail,
+    sequence: Sequence,
+}
+
+impl Applying<'_> {
+    fn op(&mut self, op: &StoreOp) -> Result<(), StoreError> {
+        let connection = self.connection;
+        match op {
+            StoreOp::Append(action) => {
+                self.sequence.last = self.sequence.last.max(action.seq);
+                self.tail.append(connection, action)
+            }
+            StoreOp::PutSession(record) => put_session(connection, record),
+            StoreOp::DisposeSession { session, at } => {
+                self.tail.flush(connection)?;
+                sessions::forget_log(connection, session)?;
+                sessions::dispose(connection, session, *at)
+            }
+            StoreOp::PutChat(record) => put_chat(connection, record),
+            StoreOp::DeleteChat { chat } => sessions::delete_chat(connection, chat),
+            StoreOp::AppendTurn { chat, index, turn } => {
+                append_turn(connection, chat, *index, turn)
+            }
+            StoreOp::TruncateTurns { chat, keep } => truncate_turns(connection, chat, *keep),
+            StoreOp::PutClient(client) => put_client(connection, client),
+            StoreOp::PutRootConfig { values } => put_root_config(connection, values),
+            StoreOp::PutContent(content) => put_content(connection, content),
+            StoreOp::ReserveSeq { until } => {
+                self.sequence.reserved = *until;
+                Ok(())
+            }
+            StoreOp::TrimLog { below } => {
+                self.tail.flush(connection)?;
+                log::trim(connection, *below)?;
+                self.sequence.trimmed(*below);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn put_session(connection: &Connection, record: &SessionRecord) -> Result<(), StoreError> {
+    let summary = &record.summary;
+    let uri = record.uri.as_str();
+    let created_at = Timestamp::parse(&summary.created_at).map(Timestamp::as_millis);
+    let summary_json = json("summary", summary)?;
+    let row = params![
+        uri,
+        summary.provider,
+        summary.title,
+        summary.status,
+        created_at,
+        millis(&summary.modified_at),
+        summary_json,
+    ];
+    let known = connection
+        .prepare_cached(
+            "UPDATE session SET provider = ?2, title = ?3, status = ?4, created_at = ?5,
+                 modified_at = ?6, summary = ?7
+             WHERE uri = ?1 AND disposed_at IS NULL",
+        )?
+        .execute(row)?;
+    if known == 0 {
+        if sessions::is_disposed(connection, &record.uri)? {
+            sessions::purge(connection, &record.uri)?;
+        }
+        connection
+            .prepare_cached(
+                "INSERT INTO session
+                     (uri, provider, title, status, created_at, modified_at, summary)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute(row)?;
+    }
+    connection
+        .prepare_cached(
+            "INSERT INTO session_state (uri, state, notes) VALUES (?1, ?2, ?3)
+             ON CONFLICT (uri) DO UPDATE SET state = excluded.state, notes = excluded.notes",
+        )?
+        .execute(params![
+            uri,
+            json("session", &record.state)?,
+            json("session", &record.notes)?,
+        ])?;
+    Ok(())
+}
+
+fn put_chat(connection: &Connection, record: &ChatRecord) -> Result<(), StoreError> {
+    let head = &record.head;
+    let is_default = record.uri == ChannelUri::default_chat_of(record.session.as_str());
+    let (head_json, notes_json) = (json("chat", head)?, json("chat", &record.notes)?);
+    let row = params![
+        record.uri.as_str(),
+        record.session.as_str(),
+        is_default,
+        head.title,
+        head.status,
+        millis(&head.modified_at),
+        head.active_turn.as_ref().map(|turn| &turn.id),
+        integer(record.seq),
+        head_json,
+        notes_json,
+    ];
+    let known = connection
+        .prepare_cached(
+            "UPDATE chat SET is_default = ?3, title = ?4, status = ?5, modified_at = ?6,
+                 active_turn = ?7, seq = ?8, head = ?9, notes = ?10
+             WHERE uri = ?1 AND session = ?2",
+        )?
+        .execute(row)?;
+    if known > 0 {
+        return Ok(());
+    }
+    // The name may be that of a chat in a disposed session: it begins afresh
+    // here. In a living session it is a chat that moves.
+    let owner: Option<String> = connection
+        .prepare_cached("SELECT session FROM chat WHERE uri = ?1")?
+        .query_row([record.uri.as_str()], |row| row.get(0))
+        .optional()?;
+    if let Some(owner) = owner
+        && sessions::is_disposed(connection, &owner.into())?
+    {
+        sessions::delete_chat(connection, &record.uri)?;
+    }
+    connection
+        .prepare_cached(
+            "INSERT INTO chat (uri, session, is_default, title, status, modified_at,
+                 active_turn, seq, head, notes)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+             ON CONFLICT (uri) DO UPDATE SET session = ?2, is_default = ?3, title = ?4,
+                 status = ?5, modified_at = ?6, active_turn = ?7, seq = ?8, head = ?9,
+                 notes = ?10",
+        )?
+        .execute(row)?;
+    Ok(())
+}
+
+fn append_turn(
+    connection: &Connection,
+    chat: &ChannelUri,
+    index: u64,
+    turn: &StoredTurn,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO turn (chat, place, id, json) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (chat, place) DO UPDATE SET id = excluded.id, json = excluded.json",
+        )?
+        .execute(params![
+            chat.as_str(),
+            integer(index),
+            &*turn.id,
+            turn.json.get(),
+        ])?;
+    Ok(())
+}
+
+fn truncate_turns(connection: &Connection, chat: &ChannelUri, keep: u64) -> Result<(), StoreError> {
+    connection
+        .prepare_cached("DELETE FROM turn WHERE chat = ?1 AND place >= ?2")?
+        .execute(params![chat.as_str(), integer(keep)])?;
+    Ok(())
+}
+
+fn put_client(connection: &Connection, client: &ClientRecord) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO client (client_id, version, seen_at) VALUES (?1, ?2, ?3)
+             ON CONFLICT (client_id) DO UPDATE
+                 SET version = excluded.version, seen_at = excluded.seen_at",
+        )?
+        .execute(params![
+            client.client_id,
+            client.version,
+            client.seen_at.as_millis(),
+        ])?;
+    Ok(())
+}
+
+fn put_root_config(connection: &Connection, values: &Value) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO setting (name, value) VALUES ('root_config', ?1)
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        )?
+        .execute([json("configuration", values)?])?;
+    Ok(())
+}
+
+fn put_content(connection: &Connection, content: &ContentRecord) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO content (uri, session, content_type, data) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (uri) DO UPDATE SET session = excluded.session,
+                 content_type = excluded.content_type, data = excluded.data",
+        )?
+        .execute(params![
+            content.uri,
+            content.session.as_str(),
+            content.content_type,
+            &*content.data,
+        ])?;
+    Ok(())
+}
+
+/// A column to sort by: what is no timestamp sorts last.
+fn millis(iso: &str) -> i64 {
+    Timestamp::parse(iso).map_or(0, Timestamp::as_millis)
+}

@@ -1,0 +1,112 @@
+//! The data directory: its lock, and connections to the database in it.
+//!
+//! *Invariant*: while a host holds the lock, no other one opens the database
+//! for writing. The lock belongs to the open file, so the death of the process
+//! ends it; the file itself stays, as deleting it would open a race.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::{StoreError, Sync};
+
+pub const DATABASE_FILE: &str = "innkeeper.db";
+pub const LOCK_FILE: &str = "innkeeper.lock";
+
+/// Readers never block the writer; this is for the moments in which SQLite
+/// recovers or truncates its write-ahead log.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Creates the directory if it is missing, and takes its lock.
+pub(crate) fn claim(dir: &Path) -> Result<File, StoreError> {
+    let failed = |source| StoreError::Directory {
+        dir: dir.to_owned(),
+        source,
+    };
+    create_private(dir).map_err(failed)?;
+    let mut file = private_file().open(dir.join(LOCK_FILE)).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(StoreError::InUse {
+                dir: dir.to_owned(),
+                pid: read_pid(&mut file),
+            });
+        }
+        Err(TryLockError::Error(source)) => return Err(failed(source)),
+    }
+    write_pid(&mut file).map_err(failed)?;
+    Ok(file)
+}
+
+/// The connection that writes.
+pub(crate) fn connect(dir: &Path, sync: Sync) -> Result<Connection, StoreError> {
+    let path = dir.join(DATABASE_FILE);
+    // Made here rather than by SQLite, so that others cannot read it even in a
+    // directory that they can. SQLite's side files take over the permissions.
+    private_file()
+        .open(&path)
+        .map_err(|source| StoreError::Directory {
+            dir: dir.to_owned(),
+            source,
+        })?;
+    let connection = Connection::open(&path)?;
+    connection.busy_timeout(BUSY)?;
+    connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+    let sync = match sync {
+        Sync::Normal => "NORMAL",
+        Sync::Full => "FULL",
+    };
+    connection.pragma_update(None, "synchronous", sync)?;
+    // One burst shall not leave a huge write-ahead log behind for ever.
+    let keep: i64 = 64 * 1024 * 1024;
+    connection.query_row(&format!("PRAGMA journal_size_limit = {keep}"), [], |_| {
+        Ok(())
+    })?;
+    Ok(connection)
+}
+
+/// A connection that can only look.
+pub(crate) fn connect_read_only(dir: &Path) -> Result<Connection, StoreError> {
+    let path = dir.join(DATABASE_FILE);
+    if !path.exists() {
+        return Err(StoreError::Missing {
+            dir: dir.to_owned(),
+        });
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY)?;
+    Ok(connection)
+}
+
+fn create_private(dir: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn read_pid(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+fn write_pid(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{}", std::process::id())
+}

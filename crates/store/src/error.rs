@@ -1,0 +1,88 @@
+//! What can go wrong with the store, in sentences that say what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+use rusqlite::ErrorCode;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error(
+        "the data directory {} is in use by another running host{}; \
+         stop that one first, or choose another data directory",
+        .dir.display(), of_process(.pid)
+    )]
+    InUse { dir: PathBuf, pid: Option<u32> },
+
+    #[error("the data directory {} cannot be used: {source}; check its path and permissions", .dir.display())]
+    Directory { dir: PathBuf, source: io::Error },
+
+    #[error(
+        "there is no database in {}; check the path, or start a host there first",
+        .dir.display()
+    )]
+    Missing { dir: PathBuf },
+
+    #[error(
+        "the database was written by a newer release (its version is {found}, \
+         this release knows {known}); use that release, or another data directory"
+    )]
+    Newer { found: i64, known: i64 },
+
+    #[error(
+        "the database is of an older release (its version is {found}, this \
+         release reads {known}); start a host on it once, which upgrades it"
+    )]
+    Older { found: i64, known: i64 },
+
+    #[error("the disk is full; free some space on the disk of the data directory")]
+    Full(#[source] rusqlite::Error),
+
+    #[error(
+        "the database cannot be written; check the permissions of the data \
+         directory and whether its disk is mounted read-only"
+    )]
+    ReadOnly(#[source] rusqlite::Error),
+
+    #[error(
+        "the database is damaged ({0}); move the data directory away and put \
+         back a copy of it, or start with an empty one"
+    )]
+    Damaged(#[source] rusqlite::Error),
+
+    #[error("the database reported: {0}")]
+    Database(#[source] rusqlite::Error),
+
+    #[error("a stored {what} has a form that this release cannot read: {source}")]
+    Unreadable {
+        what: &'static str,
+        source: serde_json::Error,
+    },
+
+    #[error("a {what} cannot be written as JSON: {source}")]
+    Unwritable {
+        what: &'static str,
+        source: serde_json::Error,
+    },
+
+    #[error("the thread that writes the database cannot be started: {0}")]
+    NoThread(#[source] io::Error),
+
+    #[error("the thread that writes the database stopped; restart the host")]
+    Stopped,
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full(error),
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly(error),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged(error),
+            _ => Self::Database(error),
+        }
+    }
+}
+
+fn of_process(pid: &Option<u32>) -> String {
+    pid.map_or_else(String::new, |pid| format!(" (process {pid})"))
+}

@@ -1,0 +1,101 @@
+//! The end of sessions: disposed, brought back, or gone for good.
+//!
+//! *Invariant*: what a session owns (its chats, their turns, its contents) goes
+//! when its row goes; there is no other way to remove a session.
+
+use std::time::Duration;
+
+use innkeeper_protocol::{ChannelUri, Timestamp};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use crate::StoreError;
+
+pub(crate) fn is_disposed(
+    connection: &Connection,
+    session: &ChannelUri,
+) -> Result<bool, StoreError> {
+    let sql = "SELECT disposed_at IS NOT NULL FROM session WHERE uri = ?1";
+    let found = connection
+        .prepare_cached(sql)?
+        .query_row([session.as_str()], |row| row.get(0))
+        .optional()?;
+    Ok(found.unwrap_or(false))
+}
+
+pub(crate) fn dispose(
+    connection: &Connection,
+    session: &ChannelUri,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let sql = "UPDATE session SET disposed_at = ?2 WHERE uri = ?1 AND disposed_at IS NULL";
+    connection
+        .prepare_cached(sql)?
+        .execute(params![session.as_str(), at.as_millis()])?;
+    Ok(())
+}
+
+pub(crate) fn restore(connection: &Connection, session: &ChannelUri) -> Result<bool, StoreError> {
+    let sql = "UPDATE session SET disposed_at = NULL WHERE uri = ?1 AND disposed_at IS NOT NULL";
+    let restored = connection
+        .prepare_cached(sql)?
+        .execute([session.as_str()])?;
+    Ok(restored > 0)
+}
+
+/// Removes the log of a session's own channel and of its chats.
+pub(crate) fn forget_log(connection: &Connection, session: &ChannelUri) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "DELETE FROM log WHERE channel IN
+                 (SELECT ?1 UNION ALL SELECT uri FROM chat WHERE session = ?1)",
+        )?
+        .execute([session.as_str()])?;
+    Ok(())
+}
+
+/// Removes a session with all that it owns but its log.
+pub(crate) fn purge(connection: &Connection, session: &ChannelUri) -> Result<bool, StoreError> {
+    for sql in [
+        "DELETE FROM turn WHERE chat IN (SELECT uri FROM chat WHERE session = ?1)",
+        "DELETE FROM chat WHERE session = ?1",
+        "DELETE FROM content WHERE session = ?1",
+        "DELETE FROM session_state WHERE uri = ?1",
+    ] {
+        connection
+            .prepare_cached(sql)?
+            .execute([session.as_str()])?;
+    }
+    let removed = connection
+        .prepare_cached("DELETE FROM session WHERE uri = ?1")?
+        .execute([session.as_str()])?;
+    Ok(removed > 0)
+}
+
+/// Removes the sessions that were disposed at least `keep` before `now`.
+pub(crate) fn purge_disposed(
+    connection: &Connection,
+    now: Timestamp,
+    keep: Duration,
+) -> Result<(), StoreError> {
+    let keep = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
+    let until = now.as_millis().saturating_sub(keep);
+    let expired: Vec<String> = connection
+        .prepare_cached("SELECT uri FROM session WHERE disposed_at <= ?1")?
+        .query_map([until], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for session in expired {
+        purge(connection, &session.into())?;
+    }
+    Ok(())
+}
+
+/// Removes a chat with its turns.
+pub(crate) fn delete_chat(connection: &Connection, chat: &ChannelUri) -> Result<(), StoreError> {
+    for sql in [
+        "DELETE FROM turn WHERE chat = ?1",
+        "DELETE FROM chat WHERE uri = ?1",
+    ] {
+        connection.prepare_cached(sql)?.execute([chat.as_str()])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! Records and operations in a line each.
+
+use std::sync::Arc;
+
+use innkeeper_protocol::house::actions::{ActionOrigin, StateAction};
+use innkeeper_protocol::record::{
+    Boot, ChatRecord, ContentRecord, Facts, LogEntry, Sequenced, SessionRecord, StoreBatch, StoreOp,
+};
+use innkeeper_protocol::snapshot::StoredTurn;
+use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_store::Store;
+use serde_json::{Value, json};
+
+pub(crate) fn of<T: serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
+}
+
+pub(crate) fn iso(millis: i64) -> String {
+    Timestamp::from_millis(millis).to_string()
+}
+
+pub(crate) fn session(uri: &str, title: &str, modified_at: i64) -> SessionRecord {
+    let summary = json!({
+        "resource": uri, "provider": "script", "title": title, "status": 1,
+        "createdAt": iso(1), "modifiedAt": iso(modified_at),
+    });
+    let state = json!({
+        "provider": "script", "title": title, "status": 1, "lifecycle": "ready",
+        "activeClients": [], "chats": [],
+    });
+    SessionRecord {
+        uri: uri.into(),
+        summary: of(summary),
+        state: of(state),
+        notes: of(json!({"titleIsOpen": true})),
+    }
+}
+
+pub(crate) fn put_session(uri: &str, title: &str, modified_at: i64) -> StoreOp {
+    StoreOp::PutSession(Box::new(session(uri, title, modified_at)))
+}
+
+pub(crate) fn dispose(uri: &str, at: i64) -> StoreOp {
+    StoreOp::DisposeSession {
+        session: uri.into(),
+        at: Timestamp::from_millis(at),
+    }
+}
+
+pub(crate) fn chat(uri: &str, session: &str, seq: u64, active_turn: Option<&str>) -> ChatRecord {
+    let mut head = json!({
+        "resource": uri, "title": "Chat", "status": 1, "modifiedAt": iso(5), "turns": [],
+    });
+    if let Some(id) = active_turn {
+        head["activeTurn"] = json!({
+            "id": id, "startedAt": iso(4), "responseParts": [],
+            "message": {"text": "hi", "origin": {"kind": "user"}},
+        });
+    }
+    ChatRecord {
+        uri: uri.into(),
+        session: session.into(),
+        head: of(head),
+        seq,
+        notes: of(json!({"resume": {"id": uri}})),
+    }
+}
+
+pub(crate) fn put_chat(uri: &str, session: &str, seq: u64, active_turn: Option<&str>) -> StoreOp {
+    StoreOp::PutChat(Box::new(chat(uri, session, seq, active_turn)))
+}
+
+pub(crate) fn turn(chat: &str, index: u64, id: &str) -> StoreOp {
+    let turn = of(json!({
+        "id": id, "startedAt": iso(1), "duration": 3, "responseParts": [], "state": "complete",
+        "message": {"text": "hi", "origin": {"kind": "user"}},
+    }));
+    StoreOp::AppendTurn {
+        chat: chat.into(),
+        index,
+        turn: StoredTurn::new(&turn).unwrap(),
+    }
+}
+
+pub(crate) fn content(uri: &str, session: &str, data: &'static str) -> StoreOp {
+    StoreOp::PutContent(ContentRecord {
+        uri: uri.into(),
+        session: session.into(),
+        content_type: "text/plain".into(),
+        data: data.into(),
+    })
+}
+
+pub(crate) fn append(
+    seq: u64,
+    channel: &str,
+    action: Value,
+    origin: Option<ActionOrigin>,
+) -> StoreOp {
+    StoreOp::Append(Arc::new(Sequenced {
+        seq,
+        channel: channel.into(),
+        action: of(action),
+        origin,
+        facts: Facts {
+            session: Some("ahp-session:/of".into()),
+            is_default_chat: true,
+        },
+    }))
+}
+
+/// An append that merges with its neighbours in the same part.
+pub(crate) fn delta(seq: u64, channel: &str, part: &str, text: &str) -> StoreOp {
+    let action = json!({"type": "chat/delta", "turnId": "t", "partId": part, "content": text});
+    append(seq, channel, action, None)
+}
+
+/// An append that merges with nothing, and comes from a client.
+pub(crate) fn title(seq: u64, channel: &str, title: &str) -> StoreOp {
+    let origin = ActionOrigin {
+        client_id: "c".into(),
+        client_seq: 7,
+    };
+    let action = json!({"type": "session/titleChanged", "title": title});
+    append(seq, channel, action, Some(origin))
+}
+
+pub(crate) fn batch(ops: impl Into<Vec<StoreOp>>) -> StoreBatch {
+    StoreBatch { ops: ops.into() }
+}
+
+pub(crate) fn apply(store: &mut Store, ops: impl Into<Vec<StoreOp>>) {
+    store.apply(&[batch(ops)]).unwrap();
+}
+
+pub(crate) fn in_memory() -> Store {
+    Store::open_in_memory().unwrap().0
+}
+
+pub(crate) fn reopen(store: Store) -> (Store, Boot) {
+    store.reopen().unwrap()
+}
+
+/// What somebody who saw everything up to `after` still reads: the text of
+/// every run of deltas to one part, and every title.
+pub(crate) fn told(entries: &[LogEntry], channel: &str, after: u64) -> Vec<String> {
+    let mut told = Told::default();
+    for entry in entries {
+        if entry.channel.as_str() == channel
+            && let Some(rest) = entry.after(after)
+        {
+            told.hear(&rest.action);
+        }
+    }
+    told.lines
+}
+
+#[derive(Default)]
+pub(crate) struct Told {
+    pub(crate) lines: Vec<String>,
+    part: Option<String>,
+}
+
+impl Told {
+    pub(crate) fn hear(&mut self, action: &StateAction) {
+        match action {
+            StateAction::ChatDelta(delta) if self.part.as_ref() == Some(&delta.part_id) => {
+                self.lines.last_mut().unwrap().push_str(&delta.content);
+            }
+            StateAction::ChatDelta(delta) => {
+                self.part = Some(delta.part_id.clone());
+                self.lines
+                    .push(format!("{}: {}", delta.part_id, delta.content));
+            }
+            StateAction::SessionTitleChanged(title) => {
+                self.part = None;
+                self.lines.push(title.title.clone());
+            }
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+}
+
+pub(crate) fn uris<'a>(uris: impl IntoIterator<Item = &'a ChannelUri>) -> Vec<&'a str> {
+    uris.into_iter().map(ChannelUri::as_str).collect()
+}

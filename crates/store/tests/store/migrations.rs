@@ -1,0 +1,81 @@
+//! Databases of every release that wrote another form.
+//!
+//! `fixtures/v<N>.sql` makes a database as release form N left it. Such a file
+//! is written once and never edited; a new form adds a file here, and a step.
+
+use innkeeper_protocol::record::Epoch;
+use innkeeper_store::{DATABASE_FILE, Store, StoreError, StoreOptions, open_read_only};
+use rusqlite::Connection;
+
+use crate::common::*;
+
+const FIXTURES: &[(i64, &str)] = &[(1, include_str!("../fixtures/v1.sql"))];
+
+fn fixture(sql: &str, version: i64) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let connection = Connection::open(dir.path().join(DATABASE_FILE)).unwrap();
+    connection.execute_batch(sql).unwrap();
+    connection
+        .pragma_update(None, "user_version", version)
+        .unwrap();
+    dir
+}
+
+fn schema(dir: &std::path::Path) -> Vec<(String, String)> {
+    let connection = Connection::open(dir.join(DATABASE_FILE)).unwrap();
+    let mut statement = connection
+        .prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
+        .unwrap();
+    let rows = statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+#[test]
+fn a_database_of_every_release_opens_with_all_that_it_had() {
+    let fresh = tempfile::tempdir().unwrap();
+    drop(Store::open(fresh.path(), StoreOptions::default()).unwrap());
+
+    for (version, sql) in FIXTURES {
+        let dir = fixture(sql, *version);
+        let (store, boot) = Store::open(dir.path(), StoreOptions::default()).unwrap();
+        assert_eq!(boot.next_seq, 101, "v{version}");
+        assert_eq!(boot.epochs, [Epoch { first: 1, last: 3 }]);
+        assert_eq!(boot.clients[0].version, "1.0.0");
+        assert_eq!(uris(&boot.interrupted), ["ahp-session:/1"]);
+        let reader = store.reader().unwrap();
+        let loaded = reader
+            .load_session(&"ahp-session:/1".into())
+            .unwrap()
+            .unwrap();
+        assert_eq!(loaded.session.state.title, "Inn");
+        assert_eq!(loaded.chats[0].turns[0].decode().unwrap().id, "t0");
+        assert_eq!(told(&loaded.chats[0].log, "ahp-chat:/1", 2), ["p: lo"]);
+        assert_eq!(reader.content("content:/1").unwrap().unwrap().data, "data");
+        assert_eq!(reader.disposed().unwrap().len(), 1);
+        assert_eq!(schema(dir.path()), schema(fresh.path()), "v{version}");
+    }
+}
+
+#[test]
+fn a_database_of_a_newer_release_is_refused() {
+    let dir = fixture("", 1000);
+    let error = Store::open(dir.path(), StoreOptions::default()).unwrap_err();
+    assert!(
+        matches!(error, StoreError::Newer { found: 1000, .. }),
+        "{error}"
+    );
+    let error = open_read_only(dir.path()).unwrap_err();
+    assert!(matches!(error, StoreError::Newer { .. }), "{error}");
+}
+
+#[test]
+fn a_tool_does_not_upgrade_a_database() {
+    let dir = fixture("", 0);
+    let error = open_read_only(dir.path()).unwrap_err();
+    assert!(
+        matches!(error, StoreError::Older { found: 0, .. }),
+        "{error}"
+    );
+}
