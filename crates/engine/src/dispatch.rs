@@ -87,9 +87,14 @@ impl Engine {
         action: StateAction,
         origin: ActionOrigin,
     ) {
+        if let StateAction::ChatTruncated(cut) = &action {
+            let kept = self.chats.get(channel).zip(cut.turn_id.as_deref());
+            let kept = kept.and_then(|(chat, turn)| chat.position_of(turn));
+            self.widen_views(channel, kept.map_or(0, |index| index + 1));
+        }
         // What the agent has to be told depends on what was running before.
         let was_running = self.chats.get_mut(channel).and_then(|chat| match action {
-            StateAction::ChatTurnCancelled(_) => chat.turn.take(),
+            StateAction::ChatTurnCancelled(_) | StateAction::ChatTruncated(_) => chat.turn.take(),
             _ => None,
         });
         self.emit(channel, action.clone(), Some(origin));
@@ -100,6 +105,12 @@ impl Engine {
                 if let Some(turn) = was_running {
                     self.turn_cancelled(channel, &turn);
                 }
+            }
+            StateAction::ChatTruncated(_) => {
+                if let Some(turn) = was_running {
+                    self.turn_cancelled(channel, &turn);
+                }
+                self.truncate_backend(channel);
             }
             StateAction::SessionTitleChanged(_) => {
                 if let Some(session) = self.sessions.get_mut(channel) {
@@ -221,6 +232,10 @@ impl Engine {
             StateAction::ChatTurnStarted(started) => self.judge_turn_start(chat, started),
             StateAction::ChatTurnCancelled(cancelled) => self.judge_cancel(chat, cancelled),
             StateAction::ChatTurnResume(resume) => self.judge_resume(chat, resume),
+            StateAction::ChatTruncated(cut) => match cut.turn_id.as_deref() {
+                Some(turn) if chat.position_of(turn).is_none() => Ignore,
+                _ => Apply(action.clone()),
+            },
             StateAction::ChatDraftChanged(_)
             | StateAction::ChatIsReadChanged(_)
             | StateAction::ChatIsArchivedChanged(_) => Apply(action.clone()),

@@ -93,6 +93,13 @@ impl Engine {
     /// Before history is cut at `keep` turns: a subscriber whose view begins
     /// later is given what it lacks, else its reducer would miss the cut.
     pub(crate) fn widen_views(&mut self, channel: &ChannelUri, keep: usize) {
+        if keep == 0 {
+            // Everything goes, and with it what some had not been given.
+            for connection in self.connections.values_mut() {
+                connection.windows.remove(channel);
+            }
+            return;
+        }
         let narrow: Vec<(ConnectionId, usize)> = self
             .connections
             .iter()

@@ -132,6 +132,17 @@ impl Engine {
         }
     }
 
+    /// The agent forgets what the chat has forgotten.
+    pub(crate) fn truncate_backend(&mut self, uri: &ChannelUri) {
+        let Some(chat) = self.chats.get(uri) else {
+            return;
+        };
+        if let Some(backend) = chat.backend.as_ref().map(|backend| backend.id) {
+            let keep = chat.turns.len();
+            self.tell_agent(AgentCommand::Truncate { backend, keep });
+        }
+    }
+
     fn backend_opened(&mut self, uri: &ChannelUri, resume: Option<serde_json::Value>) {
         let Some(chat) = self.chats.get_mut(uri) else {
             return;

@@ -41,7 +41,8 @@ impl Frame {
 
     fn text(&self, version: Version) -> Utf8Bytes {
         let slot = &self.encoded[version.index()];
-        slot.get_or_init(|| outgoing::encode(&self.message, version).into()).clone()
+        slot.get_or_init(|| outgoing::encode(&self.message, version).into())
+            .clone()
     }
 }
 
@@ -82,9 +83,10 @@ impl Ending {
             Self::Engine(CloseReason::UnsupportedVersion) => {
                 (1002, "no offered protocol version is spoken here")
             }
-            Self::Engine(CloseReason::Replaced) => {
-                (4001, "the same client id connected again; this connection was replaced")
-            }
+            Self::Engine(CloseReason::Replaced) => (
+                4001,
+                "the same client id connected again; this connection was replaced",
+            ),
             Self::TooSlow => (1013, "too much was waiting to be read; please reconnect"),
             Self::ShuttingDown => (1001, "the host is shutting down"),
         }
@@ -117,7 +119,10 @@ struct Waiting {
 
 #[derive(Debug)]
 enum Item {
-    Shared { frame: Arc<Frame>, published: bool },
+    Shared {
+        frame: Arc<Frame>,
+        published: bool,
+    },
     /// Streamed text that was merged for this connection alone.
     Merged(Box<Sequenced>),
 }
@@ -154,7 +159,10 @@ impl OutboundQueue {
         }
         waiting.reply_bytes += frame.weight;
         waiting.pressing = true;
-        waiting.items.push_back(Item::Shared { frame, published: false });
+        waiting.items.push_back(Item::Shared {
+            frame,
+            published: false,
+        });
         drop(waiting);
         self.changed.notify_one();
     }
@@ -237,7 +245,8 @@ impl OutboundQueue {
             }
         });
         let texts: Vec<Utf8Bytes> = texts.collect();
-        self.written.fetch_add(texts.len() as u64, Ordering::Relaxed);
+        self.written
+            .fetch_add(texts.len() as u64, Ordering::Relaxed);
         self.drained.notify_waiters();
         Outgoing { texts, ending }
     }
@@ -280,10 +289,14 @@ impl Waiting {
                 break;
             };
             let (counter, weight) = match &item {
-                Item::Shared { frame, published: true } => {
-                    (&mut self.published_bytes, frame.weight)
-                }
-                Item::Shared { frame, published: false } => (&mut self.reply_bytes, frame.weight),
+                Item::Shared {
+                    frame,
+                    published: true,
+                } => (&mut self.published_bytes, frame.weight),
+                Item::Shared {
+                    frame,
+                    published: false,
+                } => (&mut self.reply_bytes, frame.weight),
                 Item::Merged(action) => (&mut self.published_bytes, weight_of_action(action)),
             };
             *counter = counter.saturating_sub(weight);
@@ -357,9 +370,9 @@ fn weight_of(message: &HostMessage) -> usize {
     match message {
         HostMessage::Action(action) => weight_of_action(action),
         HostMessage::Reply { reply, .. } => weight_of_reply(reply),
-        HostMessage::Failure { .. }
-        | HostMessage::Rejection(_)
-        | HostMessage::Notification(_) => 2 * FIXED_WEIGHT,
+        HostMessage::Failure { .. } | HostMessage::Rejection(_) | HostMessage::Notification(_) => {
+            2 * FIXED_WEIGHT
+        }
     }
 }
 
@@ -374,9 +387,10 @@ fn weight_of_reply(reply: &Reply) -> usize {
             Reply::Initialize(reply) => snapshots(&reply.snapshots),
             Reply::Subscribe(reply) => snapshots(reply.snapshot.as_slice()),
             Reply::Reconnect(ReconnectReply::Snapshot { snapshots: list }) => snapshots(list),
-            Reply::Reconnect(ReconnectReply::Replay { actions, .. }) => {
-                actions.iter().map(|action| weight_of_action(&action.0)).sum()
-            }
+            Reply::Reconnect(ReconnectReply::Replay { actions, .. }) => actions
+                .iter()
+                .map(|action| weight_of_action(&action.0))
+                .sum(),
             Reply::ListSessions(page) => page.items.len() * 3 * FIXED_WEIGHT,
             Reply::ResourceRead(content) => content.data.len(),
             Reply::Done | Reply::Empty {} | Reply::ResolveSessionConfig(_) => 0,
@@ -417,7 +431,10 @@ mod tests {
 
     fn reply() -> Arc<Frame> {
         let id = RequestId::Number(1);
-        Frame::new(HostMessage::Reply { id, reply: Reply::Done })
+        Frame::new(HostMessage::Reply {
+            id,
+            reply: Reply::Done,
+        })
     }
 
     fn queue(merge_after: usize, queue_bytes: usize) -> Arc<OutboundQueue> {
@@ -491,7 +508,10 @@ mod tests {
         let long = "x".repeat(merge::MAX_MERGED_BYTES);
         queue.publish(&[delta(1, "a"), delta(2, &long)], None);
         let outgoing = queue.take(usize::MAX).await;
-        assert_eq!((outgoing.texts.len(), outgoing.ending), (0, Some(Ending::TooSlow)));
+        assert_eq!(
+            (outgoing.texts.len(), outgoing.ending),
+            (0, Some(Ending::TooSlow))
+        );
         queue.publish(&[delta(3, "b")], None);
         assert!(queue.take(usize::MAX).await.texts.is_empty());
     }
@@ -503,6 +523,9 @@ mod tests {
         queue.close(Ending::ShuttingDown);
         queue.publish(&[delta(2, "b")], None);
         let outgoing = queue.take(usize::MAX).await;
-        assert_eq!((outgoing.texts.len(), outgoing.ending), (1, Some(Ending::ShuttingDown)));
+        assert_eq!(
+            (outgoing.texts.len(), outgoing.ending),
+            (1, Some(Ending::ShuttingDown))
+        );
     }
 }

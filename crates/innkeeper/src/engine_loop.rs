@@ -114,7 +114,9 @@ impl EngineLoop {
     /// Several steps become one batch of the store: either all of it is there
     /// after a crash, or nothing.
     fn pass_on(&mut self, steps: Vec<Step>) {
-        self.gauges.inputs.fetch_add(steps.len() as u64, Ordering::Relaxed);
+        self.gauges
+            .inputs
+            .fetch_add(steps.len() as u64, Ordering::Relaxed);
         let (mut ops, mut effects, mut urgent) = (Vec::<StoreOp>::new(), Vec::new(), false);
         for step in steps {
             if step.bypasses_store {
@@ -130,7 +132,11 @@ impl EngineLoop {
             self.last_commit = self.writer.submit(StoreBatch { ops }, urgent);
         }
         if !effects.is_empty() {
-            let after = if urgent { self.last_commit } else { CommitNo(0) };
+            let after = if urgent {
+                self.last_commit
+            } else {
+                CommitNo(0)
+            };
             self.outbox.submit(after, effects);
         }
     }
@@ -148,13 +154,21 @@ impl EngineLoop {
     fn update_gauges(&self) {
         let set = |gauge: &AtomicU64, value: u64| gauge.store(value, Ordering::Relaxed);
         set(&self.gauges.server_seq, self.engine.server_seq());
-        set(&self.gauges.stored_sessions, self.engine.stored_sessions() as u64);
-        set(&self.gauges.resident_sessions, self.engine.resident_sessions() as u64);
+        set(
+            &self.gauges.stored_sessions,
+            self.engine.stored_sessions() as u64,
+        );
+        set(
+            &self.gauges.resident_sessions,
+            self.engine.resident_sessions() as u64,
+        );
     }
 }
 
 /// The time, for the engine.
 pub(crate) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

@@ -79,8 +79,9 @@ impl Host {
     ) -> Result<Self, HostError> {
         let (data_dir, store_options) = (options.data_dir, options.store);
         let opened = move || Store::open(&data_dir, store_options);
-        let (store, boot) =
-            tokio::task::spawn_blocking(opened).await.map_err(|_| HostError::EngineGone)??;
+        let (store, boot) = tokio::task::spawn_blocking(opened)
+            .await
+            .map_err(|_| HostError::EngineGone)??;
         let reader = store.reader()?;
         let (events, inbox) = mpsc::unbounded_channel();
         let (reports, report_inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
@@ -107,8 +108,10 @@ impl Host {
         let thread = thread::Builder::new()
             .name("engine".to_owned())
             .spawn(move || {
-                let runtime =
-                    tokio::runtime::Builder::new_current_thread().enable_time().build().ok()?;
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_time()
+                    .build()
+                    .ok()?;
                 Some(runtime.block_on(engine_loop.run(first)))
             })
             .map_err(HostError::Thread)?;
@@ -146,7 +149,12 @@ impl Host {
         self.send(Event::Shutdown(done));
         // The store may be unable to take in what is left.
         let _ = tokio::time::timeout(Duration::from_secs(5), finished).await;
-        let thread = self.inner.thread.lock().ok().and_then(|mut thread| thread.take());
+        let thread = self
+            .inner
+            .thread
+            .lock()
+            .ok()
+            .and_then(|mut thread| thread.take());
         let Some(thread) = thread else {
             return Ok(());
         };
@@ -168,21 +176,36 @@ impl Host {
             ("innkeeper_connections", "gauge", "Open connections.", {
                 self.inner.outbox.connections() as u64
             }),
-            ("innkeeper_sessions", "gauge", "Sessions in the catalogue.", {
-                read(&gauges.stored_sessions)
-            }),
-            ("innkeeper_sessions_resident", "gauge", "Sessions in memory.", {
-                read(&gauges.resident_sessions)
-            }),
-            ("innkeeper_server_seq", "counter", "The last sequence number given out.", {
-                read(&gauges.server_seq)
-            }),
-            ("innkeeper_inputs_total", "counter", "Inputs that the engine has handled.", {
-                read(&gauges.inputs)
-            }),
-            ("innkeeper_store_failing", "gauge", "Whether the store cannot write.", {
-                read(&gauges.store_failing)
-            }),
+            (
+                "innkeeper_sessions",
+                "gauge",
+                "Sessions in the catalogue.",
+                { read(&gauges.stored_sessions) },
+            ),
+            (
+                "innkeeper_sessions_resident",
+                "gauge",
+                "Sessions in memory.",
+                { read(&gauges.resident_sessions) },
+            ),
+            (
+                "innkeeper_server_seq",
+                "counter",
+                "The last sequence number given out.",
+                { read(&gauges.server_seq) },
+            ),
+            (
+                "innkeeper_inputs_total",
+                "counter",
+                "Inputs that the engine has handled.",
+                { read(&gauges.inputs) },
+            ),
+            (
+                "innkeeper_store_failing",
+                "gauge",
+                "Whether the store cannot write.",
+                { read(&gauges.store_failing) },
+            ),
         ];
         rows.iter()
             .map(|(name, kind, help, value)| {

@@ -149,12 +149,12 @@ impl Outbox {
                     ticket,
                     entries: explained(reader.log_between(after, up_to)),
                 }),
-                Effect::LoadContent { ticket, uri } => self.read(move |reader| {
-                    Input::ContentLoaded {
+                Effect::LoadContent { ticket, uri } => {
+                    self.read(move |reader| Input::ContentLoaded {
                         ticket,
                         content: explained(reader.content(&uri)),
-                    }
-                }),
+                    })
+                }
             }
         }
         run.publish(state);

@@ -130,15 +130,25 @@ impl Server {
 
     /// Where to connect, as `(WebSocket, web)` addresses without a token.
     pub fn urls(&self) -> (String, String) {
-        let (ws, http) = if self.tls { ("wss", "https") } else { ("ws", "http") };
-        (format!("{ws}://{}/", self.address), format!("{http}://{}/", self.address))
+        let (ws, http) = if self.tls {
+            ("wss", "https")
+        } else {
+            ("ws", "http")
+        };
+        (
+            format!("{ws}://{}/", self.address),
+            format!("{http}://{}/", self.address),
+        )
     }
 
     /// Accepts nobody any more. Connections end with the host's shutdown.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
         let all = async { while self.tasks.join_next().await.is_some() {} };
-        if tokio::time::timeout(Duration::from_secs(3), all).await.is_err() {
+        if tokio::time::timeout(Duration::from_secs(3), all)
+            .await
+            .is_err()
+        {
             tracing::warn!("some connections did not end in time");
         }
         if let Some(path) = &self.socket {
@@ -155,7 +165,9 @@ where
     let stopped = async move {
         let _ = stop.wait_for(|stop| *stop).await;
     };
-    let served = axum::serve(listener, router).with_graceful_shutdown(stopped).await;
+    let served = axum::serve(listener, router)
+        .with_graceful_shutdown(stopped)
+        .await;
     if let Err(error) = served {
         tracing::error!(%error, "the server ended");
     }

@@ -104,7 +104,9 @@ impl Access {
         bound: SocketAddr,
         headers: &HeaderMap,
     ) -> Result<(), Refusal> {
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let host = headers
+            .get(header::HOST)
+            .and_then(|host| host.to_str().ok());
         let Some(host) = host else {
             return Err(Refusal {
                 status: StatusCode::BAD_REQUEST,
@@ -129,7 +131,10 @@ impl Access {
     }
 
     fn knows_host(&self, bound: IpAddr, name: &str) -> bool {
-        let listed = self.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
+        let listed = self
+            .allowed_hosts
+            .iter()
+            .any(|allowed| allowed.eq_ignore_ascii_case(name));
         let local = name.eq_ignore_ascii_case("localhost")
             || name.to_ascii_lowercase().ends_with(".localhost");
         let by_address = name.parse::<IpAddr>().is_ok_and(|ip| {
@@ -139,13 +144,16 @@ impl Access {
         });
         let own_name = || {
             let own = gethostname::gethostname();
-            own.to_str().is_some_and(|own| own.eq_ignore_ascii_case(name))
+            own.to_str()
+                .is_some_and(|own| own.eq_ignore_ascii_case(name))
         };
         listed || local || by_address || (!bound.is_loopback() && own_name())
     }
 
     fn knows_origin(&self, host: &str, origin: &str) -> bool {
-        let own = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        let own = origin
+            .strip_prefix("http://")
+            .or_else(|| origin.strip_prefix("https://"));
         let editor =
             origin.starts_with("vscode-webview://") || origin == "vscode-file://vscode-app";
         own.is_some_and(|own| own.eq_ignore_ascii_case(host))
@@ -207,24 +215,39 @@ mod tests {
     }
 
     fn headers(pairs: &[(header::HeaderName, &str)]) -> HeaderMap {
-        pairs.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
+        pairs
+            .iter()
+            .map(|(name, value)| (name.clone(), value.parse().unwrap()))
+            .collect()
     }
 
     fn source(bound: &str, host: &str, origin: Option<&str>) -> bool {
         let mut pairs = vec![(header::HOST, host)];
         pairs.extend(origin.map(|origin| (header::ORIGIN, origin)));
-        access().check_source(bound.parse().unwrap(), &headers(&pairs)).is_ok()
+        access()
+            .check_source(bound.parse().unwrap(), &headers(&pairs))
+            .is_ok()
     }
 
     #[test]
     fn a_local_host_answers_to_local_names_only() {
         let here = "127.0.0.1:8137";
-        for host in ["127.0.0.1:8137", "localhost:8137", "[::1]:8137", "a.localhost", "box.example"]
-        {
+        for host in [
+            "127.0.0.1:8137",
+            "localhost:8137",
+            "[::1]:8137",
+            "a.localhost",
+            "box.example",
+        ] {
             assert!(source(here, host, None), "{host}");
         }
-        for host in ["evil.example", "evil.example:8137", "192.0.2.1", "localhost.evil.example", ""]
-        {
+        for host in [
+            "evil.example",
+            "evil.example:8137",
+            "192.0.2.1",
+            "localhost.evil.example",
+            "",
+        ] {
             assert!(!source(here, host, None), "{host}");
         }
     }
@@ -238,10 +261,19 @@ mod tests {
     #[test]
     fn web_pages_connect_from_the_host_itself_or_from_where_it_was_allowed() {
         let from = |origin| source("127.0.0.1:1", "127.0.0.1:1", Some(origin));
-        for origin in ["http://127.0.0.1:1", "https://app.example", "vscode-webview://x"] {
+        for origin in [
+            "http://127.0.0.1:1",
+            "https://app.example",
+            "vscode-webview://x",
+        ] {
             assert!(from(origin), "{origin}");
         }
-        for origin in ["http://127.0.0.1:2", "http://localhost:1", "https://evil.example", "null"] {
+        for origin in [
+            "http://127.0.0.1:2",
+            "http://localhost:1",
+            "https://evil.example",
+            "null",
+        ] {
             assert!(!from(origin), "{origin}");
         }
     }
@@ -252,7 +284,13 @@ mod tests {
         assert!(ok(Some("tkn=secret"), &[]));
         assert!(ok(Some("a=b&tkn=secret&c=d"), &[]));
         assert!(ok(None, &[(header::AUTHORIZATION, "Bearer secret")]));
-        for query in ["tkn=", "tkn=secre", "tkn=secrets", "token=secret", "xtkn=secret"] {
+        for query in [
+            "tkn=",
+            "tkn=secre",
+            "tkn=secrets",
+            "token=secret",
+            "xtkn=secret",
+        ] {
             assert!(!ok(Some(query), &[]), "{query}");
         }
         assert!(!ok(None, &[]));
@@ -267,7 +305,10 @@ mod tests {
         let second = Token::of_directory(directory.path()).unwrap();
         assert_eq!(first.reveal(), second.reveal());
         assert!(first.reveal().len() >= 32);
-        let mode = fs::metadata(directory.path().join("token")).unwrap().permissions().mode();
+        let mode = fs::metadata(directory.path().join("token"))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600);
         assert!(!format!("{first:?}").contains(first.reveal()));
     }

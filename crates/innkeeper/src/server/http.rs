@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
@@ -46,7 +47,10 @@ pub(crate) fn router(shared: Shared, transport: Transport) -> Router {
         .route("/healthz", get(|| async { "ok" }))
         .route("/metrics", get(metrics))
         .fallback(anything_else)
-        .layer(middleware::from_fn_with_state(context.clone(), check_source))
+        .layer(middleware::from_fn_with_state(
+            context.clone(),
+            check_source,
+        ))
         .with_state(context)
 }
 
@@ -76,16 +80,17 @@ async fn metrics(State(context): State<Context>, uri: Uri, headers: HeaderMap) -
 
 async fn anything_else(
     State(context): State<Context>,
-    upgrade: Option<WebSocketUpgrade>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
     let Context { shared, transport } = context;
-    let Some(upgrade) = upgrade else {
-        return match uri.path() {
-            "/" if shared.web => page::index(),
-            _ => (StatusCode::NOT_FOUND, "there is nothing here\n").into_response(),
-        };
+    let upgrade = match upgrade {
+        Ok(upgrade) => upgrade,
+        Err(rejection) if headers.contains_key(header::UPGRADE) => {
+            return rejection.into_response();
+        }
+        Err(_) => return plain_page(&uri, shared.web),
     };
     if let Transport::Tcp(_) = transport
         && let Err(refusal) = shared.access.check_token(uri.query(), &headers)
@@ -97,6 +102,13 @@ async fn anything_else(
         .max_message_size(shared.message_bytes)
         .max_frame_size(shared.message_bytes)
         .on_upgrade(move |socket| socket::run(socket, connection, shared.ping_after))
+}
+
+fn plain_page(uri: &Uri, web: bool) -> Response {
+    match uri.path() {
+        "/" if web => page::index(),
+        _ => (StatusCode::NOT_FOUND, "there is nothing here\n").into_response(),
+    }
 }
 
 fn refused(refusal: Refusal) -> Response {

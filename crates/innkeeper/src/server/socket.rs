@@ -94,9 +94,10 @@ async fn read(
 fn closes_with(error: axum::Error) -> Close {
     use tokio_tungstenite::tungstenite::Error;
     match error.into_inner().downcast::<Error>().map(|error| *error) {
-        Ok(Error::Capacity(_)) => {
-            Some((1009, "the message is larger than limits.message_bytes allows"))
-        }
+        Ok(Error::Capacity(_)) => Some((
+            1009,
+            "the message is larger than limits.message_bytes allows",
+        )),
         Ok(Error::Utf8(_)) => Some((1007, "messages are JSON text")),
         Ok(Error::Protocol(_)) => Some((1002, "this is not the WebSocket protocol")),
         Ok(_) | Err(_) => None,

@@ -68,19 +68,19 @@ impl Listener for TlsListener {
     }
 
     fn local_addr(&self) -> std::io::Result<SocketAddr> {
-        self.address.ok_or_else(|| std::io::Error::other("the listener has no address"))
+        self.address
+            .ok_or_else(|| std::io::Error::other("the listener has no address"))
     }
 }
 
 fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, String> {
-    let explain = |path: &PathBuf, error: &dyn std::fmt::Display| {
-        format!("{}: {error}", path.display())
-    };
+    let explain =
+        |path: &PathBuf, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(&files.certificate)
         .and_then(Iterator::collect)
         .map_err(|error| explain(&files.certificate, &error))?;
-    let key = PrivateKeyDer::from_pem_file(&files.key)
-        .map_err(|error| explain(&files.key, &error))?;
+    let key =
+        PrivateKeyDer::from_pem_file(&files.key).map_err(|error| explain(&files.key, &error))?;
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
