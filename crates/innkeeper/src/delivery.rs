@@ -488,7 +488,7 @@ mod tests {
         assert_eq!(sent(&queue).await.len(), 2);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_client_that_can_wait_gets_what_came_meanwhile_in_one() {
         let queue = queue(64, 10_000);
         let latency = Some(Duration::from_secs(60));

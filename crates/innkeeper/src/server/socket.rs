@@ -34,7 +34,7 @@ pub(crate) async fn run(socket: WebSocket, connection: HostConnection, ping_afte
             // Until the other side has seen it, or is not going to.
             while let Some(Ok(_)) = stream.next().await {}
         };
-        let _ = tokio::time::timeout(Duration::from_secs(2), closing).await;
+        let _ = tokio::time::timeout(Duration::from_secs(1), closing).await;
     }
 }
 
