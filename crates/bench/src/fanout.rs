@@ -1,0 +1,142 @@
+//! How many deliveries a second: one stream of small deltas, many subscribers.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::process::Server;
+use crate::wire::{WireClient, find};
+
+pub(crate) const SUBSCRIBERS: [usize; 4] = [1, 10, 100, 500];
+
+/// Deliveries that one measurement aims at.
+const DELIVERIES: usize = 2_000_000;
+
+/// How often each is measured; the best counts, as others use the machine too.
+const ROUNDS: usize = 3;
+
+const DELTA_BYTES: usize = 20;
+
+#[derive(Debug, Clone, Copy)]
+struct Rate {
+    per_second: f64,
+    cpu_micros: f64,
+}
+
+pub(crate) async fn run(subscribers: &[usize]) -> Result<()> {
+    println!("\nDeliveries of {DELTA_BYTES}-byte deltas (best of {ROUNDS})\n");
+    println!(
+        "| subscribers | bare /s | host /s | ratio | bare µs | host µs | as shipped /s | ratio |"
+    );
+    println!("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for &count in subscribers {
+        let deltas = (DELIVERIES / count).clamp(4_000, 200_000);
+        let (mut bare, mut host, mut shipped) = (None, None, None);
+        for _ in 0..ROUNDS {
+            better(&mut bare, measure_bare(count, deltas).await?);
+            better(&mut host, measure_host(count, deltas, false).await?);
+            better(&mut shipped, measure_host(count, deltas, true).await?);
+        }
+        if let (Some(bare), Some(host), Some(shipped)) = (bare, host, shipped) {
+            println!(
+                "| {count} | {:.0} | {:.0} | {:.2} | {:.2} | {:.2} | {:.0} | {:.2} |",
+                bare.per_second,
+                host.per_second,
+                host.per_second / bare.per_second,
+                bare.cpu_micros,
+                host.cpu_micros,
+                shipped.per_second,
+                shipped.per_second / bare.per_second,
+            );
+        }
+    }
+    println!("\nµs: CPU time of the server for one delivery. Host: merging switched off.");
+    Ok(())
+}
+
+fn better(best: &mut Option<Rate>, rate: Rate) {
+    if best.is_none_or(|best| rate.per_second > best.per_second) {
+        *best = Some(rate);
+    }
+}
+
+async fn measure_bare(subscribers: usize, frames: usize) -> Result<Rate> {
+    let server = Server::bare().await?;
+    let mut clients = Vec::new();
+    for _ in 0..subscribers {
+        clients.push(WireClient::connect(&server.url).await?);
+    }
+    let mut starter = WireClient::connect(&server.url).await?;
+    // An echo: everybody is connected when it comes back.
+    starter.send("hello").await?;
+    starter.next().await?;
+    let (before, began) = (server.usage()?, Instant::now());
+    starter.send(&format!("go {frames}")).await?;
+    let mut tasks: JoinSet<Result<()>> = JoinSet::new();
+    for mut client in clients.into_iter().chain([starter]) {
+        tasks.spawn(async move {
+            for _ in 0..frames {
+                client.next().await?;
+            }
+            Ok(())
+        });
+    }
+    finish(tasks).await?;
+    let cpu = server.usage()?.cpu - before.cpu;
+    Ok(rate((subscribers + 1) * frames, began.elapsed(), cpu))
+}
+
+async fn measure_host(subscribers: usize, deltas: usize, merge: bool) -> Result<Rate> {
+    let data = tempfile::tempdir()?;
+    // Without merging nothing makes room in a full queue, so there must be
+    // room for everything.
+    let config = match merge {
+        true => String::new(),
+        false => "[delivery]\nmerge = false\nqueue_bytes = 4000000000\n".to_owned(),
+    };
+    let server = Server::host(data.path(), &config).await?;
+    let mut starter = WireClient::connect(&server.url).await?;
+    starter.initialize("starter", &[]).await?;
+    let chat = starter.new_session("ahp-session:/bench").await?;
+    let mut clients = Vec::new();
+    for index in 0..subscribers {
+        let mut client = WireClient::connect(&server.url).await?;
+        client
+            .initialize(&format!("client-{index}"), &[&chat])
+            .await?;
+        clients.push(client);
+    }
+    starter
+        .request("subscribe", json!({"channel": chat}))
+        .await?;
+    let (before, began) = (server.usage()?, Instant::now());
+    let flood = json!([{"flood": {"deltas": deltas, "bytes": DELTA_BYTES}}]);
+    starter.start_turn(&chat, "turn-1", flood).await?;
+    let mut tasks: JoinSet<Result<()>> = JoinSet::new();
+    for mut client in clients.into_iter().chain([starter]) {
+        tasks.spawn(async move {
+            // Frames are told apart by their type alone, which is cheap.
+            while find(client.next().await?, b"chat/turnComplete").is_none() {}
+            Ok(())
+        });
+    }
+    finish(tasks).await?;
+    let cpu = server.usage()?.cpu - before.cpu;
+    Ok(rate((subscribers + 1) * deltas, began.elapsed(), cpu))
+}
+
+async fn finish(mut tasks: JoinSet<Result<()>>) -> Result<()> {
+    while let Some(task) = tasks.join_next().await {
+        task??;
+    }
+    Ok(())
+}
+
+fn rate(deliveries: usize, time: Duration, cpu: Duration) -> Rate {
+    Rate {
+        per_second: deliveries as f64 / time.as_secs_f64(),
+        cpu_micros: cpu.as_secs_f64() * 1e6 / deliveries as f64,
+    }
+}

@@ -1,0 +1,44 @@
+//! Benchmarks. Every figure of the host stands beside a floor that was
+//! measured in the same run, because machines differ and are shared: the ratio
+//! is what counts.
+//!
+//! `cargo xtask bench` runs all of them; a name (`fanout`, `latency`, `start`,
+//! `history`) runs one. The other subcommands are parts that run as processes
+//! of their own.
+
+mod bare;
+mod fanout;
+mod history;
+mod latency;
+mod process;
+mod start;
+mod wire;
+
+use anyhow::{Result, bail};
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["bare-server", ready_file] => runtime()?.block_on(bare::serve(ready_file)),
+        ["feed-deltas", turns, deltas] => history::feed(turns.parse()?, deltas.parse()?),
+        [] => {
+            runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;
+            runtime()?.block_on(latency::run())?;
+            runtime()?.block_on(start::run())?;
+            history::run()
+        }
+        ["fanout"] => runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS)),
+        ["fanout", subscribers] => runtime()?.block_on(fanout::run(&[subscribers.parse()?])),
+        ["latency"] => runtime()?.block_on(latency::run()),
+        ["start"] => runtime()?.block_on(start::run()),
+        ["history"] => history::run(),
+        _ => bail!("usage: innkeeper-bench [fanout [N] | latency | start | history]"),
+    }
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?)
+}
