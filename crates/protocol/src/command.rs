@@ -147,11 +147,13 @@ fn decode_dispatch(params: Option<&RawValue>) -> Result<Dispatch, RpcError> {
     let DispatchWire {
         channel,
         client_seq,
-        mut action,
+        action,
     } = decode("dispatchAction", params)?;
-    add_what_the_host_decides(&mut action);
-    let action = serde_json::from_value(action)
-        .map_err(|error| RpcError::invalid_params(format!("`dispatchAction`: {error}")))?;
+    let action = match serde_json::from_value(with_what_the_host_decides(&action)) {
+        // What cannot be read is echoed as it came.
+        Ok(StateAction::Unknown(_)) | Err(_) => StateAction::Unknown(action),
+        Ok(known) => known,
+    };
     Ok(Dispatch {
         channel,
         client_seq,
@@ -161,15 +163,17 @@ fn decode_dispatch(params: Option<&RawValue>) -> Result<Dispatch, RpcError> {
 
 /// Fields that the types require and that the host sets itself, whatever the
 /// client says: a client that leaves them out is understood all the same.
-fn add_what_the_host_decides(action: &mut Value) {
+fn with_what_the_host_decides(action: &Value) -> Value {
+    let mut action = action.clone();
     let (field, value) = match action.get("type").and_then(Value::as_str) {
         Some("chat/turnStarted") => ("startedAt", Value::from("")),
         Some("chat/turnCancelled") => ("duration", Value::from(0)),
-        _ => return,
+        _ => return action,
     };
     if let Some(object) = action.as_object_mut() {
         object.entry(field).or_insert(value);
     }
+    action
 }
 
 #[cfg(test)]
