@@ -35,6 +35,8 @@ use innkeeper_store::StoreOptions;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+pub mod binary;
+
 pub const ROOT: &str = "ahp-root://";
 pub const TOKEN: &str = "test-token";
 
@@ -330,14 +332,16 @@ impl<S: Folded> Watch<S> {
 
     /// Waits for the next action and folds it.
     pub async fn next(&mut self) -> ActionEnvelope {
+        self.next_or_end().await.expect("the connection is alive")
+    }
+
+    /// Waits for the next action and folds it; `None` if the connection ended.
+    pub async fn next_or_end(&mut self) -> Option<ActionEnvelope> {
         loop {
-            let event = in_time("the next action", self.subscription.recv()).await;
-            match event.expect("the connection is alive") {
-                SubscriptionEvent::Action(envelope) => {
-                    self.fold(&envelope);
-                    return envelope;
-                }
-                _ => continue,
+            let event = in_time("the next action", self.subscription.recv()).await?;
+            if let SubscriptionEvent::Action(envelope) = event {
+                self.fold(&envelope);
+                return Some(envelope);
             }
         }
     }

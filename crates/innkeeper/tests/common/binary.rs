@@ -1,0 +1,58 @@
+//! The real program, as a process that can be killed.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A host that runs until this is dropped, which kills it without warning.
+pub struct Binary {
+    child: Child,
+    pub url: String,
+}
+
+impl Binary {
+    /// Starts a host and waits until it says where it listens.
+    pub fn start(data: &Path, more: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_innkeeper"))
+            .args([
+                "serve", "--port", "0", "--agents", "script", "--log", "warn",
+            ])
+            .arg("--data-dir")
+            .arg(data)
+            .args(more)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut lines = output.lines().map_while(Result::ok);
+        let url = lines.find_map(|line| line.strip_prefix("WebSocket:").map(str::to_owned));
+        let url = url
+            .expect("the host says where it listens")
+            .trim()
+            .to_owned();
+        Self { child, url }
+    }
+
+    /// SIGKILL: no chance to finish anything.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Resident memory in KiB, where the system tells.
+    pub fn resident_kib(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))?;
+        line.split_whitespace().next()?.parse().ok()
+    }
+}
+
+impl Drop for Binary {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
