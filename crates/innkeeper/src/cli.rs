@@ -1,7 +1,151 @@
-//! The command line.
+//! The command line: what can be called, and what a call ends with.
+//!
+//! Each command has a file of its own below `cli/`. *Invariant*: a call ends
+//! with 0 if it did what it was asked, with 2 if it was asked wrongly, and
+//! otherwise with 1 and one line on standard error that says what to do.
 
+mod agents;
+mod announcement;
+mod client;
+mod doctor;
+mod export;
+mod logging;
+mod place;
+mod run;
+mod serve;
+mod sessions;
+mod text;
+mod transcript;
+
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+/// An agent host: AI coding agents behind the Agent Host Protocol.
+#[derive(Debug, Parser)]
+#[command(name = "innkeeper", version, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: serve::ServeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the host until it is told to stop (the default)
+    Serve(serve::ServeArgs),
+    /// Run one turn without a client and print the answer
+    Run(run::RunArgs),
+    /// List the agents that were found
+    Agents,
+    /// Look at what is in the catalogue of sessions, or change it
+    Sessions(sessions::SessionsArgs),
+    /// Check the installation and say how to mend what is wrong
+    Doctor(doctor::DoctorArgs),
+    /// Print a completion script for a shell
+    Completions { shell: clap_complete::Shell },
+}
+
+/// Why a call did not do what it was asked.
+#[derive(Debug)]
+enum Failure {
+    /// The flags do not fit together, or one has a value that cannot be used.
+    Usage(String),
+    Failed(anyhow::Error),
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+type Outcome = Result<(), Failure>;
+
+/// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    let Cli { command, serve } = Cli::parse();
+    let outcome = match command.unwrap_or(Command::Serve(serve)) {
+        Command::Serve(args) => on_runtime(serve::serve(args)),
+        Command::Run(args) => on_runtime(run::run(args)),
+        Command::Agents => agents::list(),
+        Command::Sessions(args) => on_runtime(sessions::sessions(args)),
+        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Completions { shell } => completions(shell),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Usage(message)) => {
+            complain(&message);
+            ExitCode::from(2)
+        }
+        Err(Failure::Failed(error)) => {
+            complain(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+        Err(Failure::Interrupted) => ExitCode::from(130),
+    }
+}
+
+fn on_runtime(command: impl Future<Output = Outcome>) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let outcome = runtime.block_on(command);
+    // A thread that waits for standard input would hold up the end.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn complain(message: &str) {
+    let line = text::one_line(message);
+    let _ = writeln!(io::stderr(), "innkeeper: {line}");
+}
+
+/// Prints to standard output. A reader that has seen enough is no failure.
+fn print(text: &str) -> Outcome {
+    let mut out = io::stdout().lock();
+    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match printed {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn completions(shell: clap_complete::Shell) -> Outcome {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "innkeeper", &mut script);
+    print(&String::from_utf8_lossy(&script))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_and_flag_is_documented() {
+        let docs = include_str!("../../../docs/command-line.md");
+        let mut commands = vec![Cli::command()];
+        while let Some(command) = commands.pop() {
+            for argument in command.get_arguments() {
+                if let Some(flag) = argument.get_long().filter(|flag| *flag != "help") {
+                    assert!(docs.contains(&format!("`--{flag}")), "--{flag}");
+                }
+            }
+            for inner in command.get_subcommands() {
+                let name = inner.get_name();
+                assert!(docs.contains(name), "{name}");
+                commands.push(inner.clone());
+            }
+        }
+    }
 }

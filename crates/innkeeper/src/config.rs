@@ -1,1 +1,318 @@
-//! The configuration file.
+//! The configuration file: its tables, their defaults, and what they mean to
+//! the host.
+//!
+//! Reading the file is `config/file`'s business. *Invariant*: a [`Config`]
+//! holds only values that are in range; whoever has one need not check it.
+//! Every key stands in `docs/configuration.md`, and a test compares the two.
+
+mod file;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use innkeeper_engine::Limits;
+use innkeeper_protocol::Timestamp;
+use innkeeper_store::StoreOptions;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::DeliveryOptions;
+
+pub use file::{ConfigError, load, load_or_default};
+
+/// The port that a host listens on if nobody says otherwise.
+pub const DEFAULT_PORT: u16 = 8137;
+
+const MIB: u64 = 1024 * 1024;
+const DAY: u64 = 24 * 60 * 60;
+
+/// All that a configuration file can say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    pub server: ServerTable,
+    pub limits: LimitsTable,
+    pub delivery: DeliveryTable,
+    pub store: StoreTable,
+}
+
+/// `[server]`: where clients reach the host, and who may.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerTable {
+    #[serde(deserialize_with = "address")]
+    pub host: IpAddr,
+    pub port: u16,
+    pub allowed_hosts: Vec<String>,
+    pub allowed_origins: Vec<String>,
+    #[serde(deserialize_with = "within::<_, 1024, { 1024 * MIB }>")]
+    pub message_bytes: u64,
+    #[serde(deserialize_with = "within::<_, 1, DAY>")]
+    pub ping_seconds: u64,
+    pub web: bool,
+}
+
+impl Default for ServerTable {
+    fn default() -> Self {
+        Self {
+            host: Ipv4Addr::LOCALHOST.into(),
+            port: DEFAULT_PORT,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            message_bytes: 16 * MIB,
+            ping_seconds: 30,
+            web: true,
+        }
+    }
+}
+
+impl ServerTable {
+    pub fn message_bytes(&self) -> usize {
+        size(self.message_bytes)
+    }
+
+    pub fn ping_after(&self) -> Duration {
+        Duration::from_secs(self.ping_seconds)
+    }
+}
+
+/// `[limits]`: what one host, one client or one session may use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LimitsTable {
+    #[serde(deserialize_with = "within::<_, 1, 10_000_000>")]
+    pub sessions: u64,
+    #[serde(deserialize_with = "within::<_, 1, 1_000_000>")]
+    pub chats: u64,
+    #[serde(deserialize_with = "within::<_, 1, 10_000_000>")]
+    pub subscriptions: u64,
+    #[serde(deserialize_with = "within::<_, 0, 1_000_000_000>")]
+    pub replay_actions: u64,
+    #[serde(deserialize_with = "within::<_, 0, { 64 * 1024 * MIB }>")]
+    pub replay_bytes: u64,
+    #[serde(deserialize_with = "within::<_, 0, 10_000_000>")]
+    pub idle_sessions: u64,
+    #[serde(deserialize_with = "within::<_, 1, { 365 * DAY }>")]
+    pub idle_session_seconds: u64,
+    #[serde(deserialize_with = "within::<_, 0, 60_000>")]
+    pub summary_delay_ms: u64,
+    #[serde(deserialize_with = "within::<_, 0, DAY>")]
+    pub client_grace_seconds: u64,
+    #[serde(deserialize_with = "within::<_, 1, 100_000>")]
+    pub page_turns: u64,
+    #[serde(deserialize_with = "within::<_, 1, 100_000>")]
+    pub page_sessions: u64,
+}
+
+impl Default for LimitsTable {
+    fn default() -> Self {
+        // By name, so that a limit that the engine adds cannot be forgotten.
+        let Limits {
+            sessions,
+            chats,
+            subscriptions,
+            replay_actions,
+            replay_bytes,
+            idle_sessions,
+            idle_session,
+            summary_delay,
+            client_grace,
+            page_turns,
+            page_sessions,
+        } = Limits::default();
+        Self {
+            sessions: sessions as u64,
+            chats: chats as u64,
+            subscriptions: subscriptions as u64,
+            replay_actions,
+            replay_bytes: replay_bytes as u64,
+            idle_sessions: idle_sessions as u64,
+            idle_session_seconds: idle_session.as_secs(),
+            summary_delay_ms: millis(summary_delay),
+            client_grace_seconds: client_grace.as_secs(),
+            page_turns: page_turns as u64,
+            page_sessions: page_sessions as u64,
+        }
+    }
+}
+
+impl LimitsTable {
+    pub fn limits(&self) -> Limits {
+        Limits {
+            sessions: size(self.sessions),
+            chats: size(self.chats),
+            subscriptions: size(self.subscriptions),
+            replay_actions: self.replay_actions,
+            replay_bytes: size(self.replay_bytes),
+            idle_sessions: size(self.idle_sessions),
+            idle_session: Duration::from_secs(self.idle_session_seconds),
+            summary_delay: Duration::from_millis(self.summary_delay_ms),
+            client_grace: Duration::from_secs(self.client_grace_seconds),
+            page_turns: size(self.page_turns),
+            page_sessions: size(self.page_sessions),
+        }
+    }
+}
+
+/// `[delivery]`: how messages wait for a client that reads slowly.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeliveryTable {
+    pub merge: bool,
+    #[serde(deserialize_with = "within::<_, 0, 1_000_000>")]
+    pub merge_after: u64,
+    #[serde(deserialize_with = "within::<_, { 64 * 1024 }, { 64 * 1024 * MIB }>")]
+    pub queue_bytes: u64,
+}
+
+impl Default for DeliveryTable {
+    fn default() -> Self {
+        let DeliveryOptions {
+            merge,
+            merge_after,
+            queue_bytes,
+        } = DeliveryOptions::default();
+        Self {
+            merge,
+            merge_after: merge_after as u64,
+            queue_bytes: queue_bytes as u64,
+        }
+    }
+}
+
+impl DeliveryTable {
+    pub fn options(&self) -> DeliveryOptions {
+        DeliveryOptions {
+            merge: self.merge,
+            merge_after: size(self.merge_after),
+            queue_bytes: size(self.queue_bytes),
+        }
+    }
+}
+
+/// `[store]`: how what happens is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StoreTable {
+    pub sync: Sync,
+    #[serde(deserialize_with = "within::<_, 0, 36_500>")]
+    pub keep_disposed_days: u64,
+    #[serde(deserialize_with = "within::<_, 0, 10_000>")]
+    pub group_commit_ms: u64,
+}
+
+/// When a commit counts as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sync {
+    Normal,
+    Full,
+}
+
+impl Default for StoreTable {
+    fn default() -> Self {
+        let StoreOptions {
+            sync,
+            keep_disposed,
+            now: _,
+            group_commit,
+        } = StoreOptions::default();
+        Self {
+            sync: match sync {
+                innkeeper_store::Sync::Normal => Sync::Normal,
+                innkeeper_store::Sync::Full => Sync::Full,
+            },
+            keep_disposed_days: keep_disposed.as_secs() / DAY,
+            group_commit_ms: millis(group_commit),
+        }
+    }
+}
+
+impl StoreTable {
+    /// The options of a store that is opened `now`.
+    pub fn options(&self, now: Timestamp) -> StoreOptions {
+        StoreOptions {
+            sync: match self.sync {
+                Sync::Normal => innkeeper_store::Sync::Normal,
+                Sync::Full => innkeeper_store::Sync::Full,
+            },
+            keep_disposed: Duration::from_secs(self.keep_disposed_days * DAY),
+            now,
+            group_commit: Duration::from_millis(self.group_commit_ms),
+        }
+    }
+}
+
+/// An address to listen on. Names are not looked up, but for the one that
+/// means this machine.
+pub fn parse_address(text: &str) -> Result<IpAddr, String> {
+    if text.eq_ignore_ascii_case("localhost") {
+        return Ok(Ipv4Addr::LOCALHOST.into());
+    }
+    let bare = text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'));
+    bare.unwrap_or(text).parse().map_err(|_| {
+        format!("`{text}` is no address; give an IP address such as 127.0.0.1, or `localhost`")
+    })
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_address(&text).map_err(serde::de::Error::custom)
+}
+
+/// A number from `LEAST` to `MOST`.
+fn within<'de, D: Deserializer<'de>, const LEAST: u64, const MOST: u64>(
+    deserializer: D,
+) -> Result<u64, D::Error> {
+    let number = u64::deserialize(deserializer)?;
+    if (LEAST..=MOST).contains(&number) {
+        return Ok(number);
+    }
+    Err(serde::de::Error::custom(format!(
+        "{number} is out of range; give a number from {LEAST} to {MOST}"
+    )))
+}
+
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_those_of_the_parts() {
+        let config = Config::default();
+        let (ours, theirs) = (config.limits.limits(), Limits::default());
+        assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
+        let (ours, theirs) = (config.delivery.options(), DeliveryOptions::default());
+        assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
+        let (ours, theirs) = (
+            config.store.options(Timestamp::default()),
+            StoreOptions::default(),
+        );
+        assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
+    }
+
+    #[test]
+    fn every_key_is_documented_with_its_default() {
+        let docs = include_str!("../../../docs/configuration.md");
+        let toml::Value::Table(tables) = toml::Value::try_from(Config::default()).unwrap() else {
+            panic!("a table");
+        };
+        for (table, keys) in tables {
+            let (_, section) = docs.split_once(&format!("## `[{table}]`")).unwrap();
+            let section = section.split("\n## ").next().unwrap();
+            for (key, default) in keys.as_table().unwrap() {
+                let row = format!("| `{key}` | `{default}` |");
+                assert!(section.contains(&row), "no row `{row}` in [{table}]");
+            }
+        }
+    }
+}

@@ -168,13 +168,18 @@ impl Host {
         closed
     }
 
+    /// How many connections are open.
+    pub fn connections(&self) -> usize {
+        self.inner.outbox.connections()
+    }
+
     /// The numbers of `/metrics`, as Prometheus reads them.
     pub fn metrics(&self) -> String {
         let gauges = &self.inner.gauges;
         let read = |gauge: &AtomicU64| gauge.load(Ordering::Relaxed);
         let rows = [
             ("innkeeper_connections", "gauge", "Open connections.", {
-                self.inner.outbox.connections() as u64
+                self.connections() as u64
             }),
             (
                 "innkeeper_sessions",

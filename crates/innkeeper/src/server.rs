@@ -13,7 +13,7 @@ pub mod stdio;
 mod tls;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,17 +128,21 @@ impl Server {
         self.address
     }
 
-    /// Where to connect, as `(WebSocket, web)` addresses without a token.
+    /// Where to connect, as `(WebSocket, web)` addresses without a token. Of a
+    /// server on all addresses, it is the one that this machine itself can use.
     pub fn urls(&self) -> (String, String) {
+        let mut address = self.address;
+        match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+            IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+            IpAddr::V4(_) | IpAddr::V6(_) => {}
+        }
         let (ws, http) = if self.tls {
             ("wss", "https")
         } else {
             ("ws", "http")
         };
-        (
-            format!("{ws}://{}/", self.address),
-            format!("{http}://{}/", self.address),
-        )
+        (format!("{ws}://{address}/"), format!("{http}://{address}/"))
     }
 
     /// Accepts nobody any more. Connections end with the host's shutdown.

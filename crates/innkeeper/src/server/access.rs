@@ -18,7 +18,9 @@ pub struct Token(String);
 impl Token {
     pub fn new(secret: impl Into<String>) -> Option<Self> {
         let secret = secret.into();
-        let usable = !secret.is_empty() && secret.chars().all(|c| c.is_ascii_graphic());
+        // What stands in an address as it is, so that nobody has to escape it.
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
+        let usable = !secret.is_empty() && secret.chars().all(plain);
         usable.then_some(Self(secret))
     }
 
@@ -295,6 +297,14 @@ mod tests {
         }
         assert!(!ok(None, &[]));
         assert!(!ok(None, &[(header::AUTHORIZATION, "Basic secret")]));
+    }
+
+    #[test]
+    fn a_token_can_stand_in_an_address_as_it_is() {
+        assert!(Token::new("aZ0-._~").is_some());
+        for secret in ["", "a b", "a&b", "a#b", "a%20", "a+b", "é", "a\n"] {
+            assert!(Token::new(secret).is_none(), "{secret}");
+        }
     }
 
     #[test]

@@ -96,7 +96,7 @@ fn closes_with(error: axum::Error) -> Close {
     match error.into_inner().downcast::<Error>().map(|error| *error) {
         Ok(Error::Capacity(_)) => Some((
             1009,
-            "the message is larger than limits.message_bytes allows",
+            "the message is larger than server.message_bytes allows",
         )),
         Ok(Error::Utf8(_)) => Some((1007, "messages are JSON text")),
         Ok(Error::Protocol(_)) => Some((1002, "this is not the WebSocket protocol")),

@@ -7,6 +7,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use crate::Host;
 
 /// Serves one client until it closes its end or the host closes the connection.
+/// When the client has closed its end, the host is shut down: nobody else is
+/// there, and the client still gets the answers to all that it asked.
 pub async fn serve(
     host: &Host,
     input: impl AsyncRead + Unpin,
@@ -43,8 +45,12 @@ pub async fn serve(
         }
         io::Result::Ok(())
     };
+    tokio::pin!(write);
     tokio::select! {
-        done = read => done,
-        done = write => done,
+        done = read => done?,
+        done = &mut write => return done,
     }
+    let (closed, written) = tokio::join!(host.shutdown(), write);
+    closed.map_err(io::Error::other)?;
+    written
 }

@@ -1,0 +1,273 @@
+//! `innkeeper doctor`: is everything there that a host needs, and if not, what
+//! to do about it. It changes nothing.
+
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use Finding::{Fine, Problem, Warning};
+use anyhow::anyhow;
+use clap::Args;
+use innkeeper_store::{StoreError, open_read_only};
+
+use super::announcement::{Announcement, holder};
+use super::place::PlaceArgs;
+use super::{Outcome, agents, print, text};
+use crate::config::Config;
+use crate::server::access::Token;
+
+/// Below this, a host may soon be unable to write.
+const ENOUGH_SPACE_MIB: u64 = 512;
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+/// What a check found.
+#[derive(Debug)]
+enum Finding {
+    Fine(String),
+    Warning(String),
+    Problem(String),
+}
+
+pub(crate) fn doctor(args: &DoctorArgs) -> Outcome {
+    let data_dir = args.place.data_dir()?;
+    let (finding, config) = check_config(&args.place.config_file()?, args.place.config());
+    let mut findings = vec![finding];
+    findings.extend(check_data_dir(&data_dir));
+    findings.push(check_token(&data_dir.join("token")));
+    findings.push(check_port(&config, &data_dir));
+    findings.push(check_git());
+    findings.push(check_shell());
+    findings.push(check_agents());
+    let lines = findings.iter().map(|finding| match finding {
+        Fine(what) => format!("ok        {what}\n"),
+        Warning(what) => format!("warning   {what}\n"),
+        Problem(what) => format!("problem   {what}\n"),
+    });
+    print(&lines.collect::<String>())?;
+    let problems = findings.iter().filter(|f| matches!(f, Problem(_))).count();
+    match problems {
+        0 => Ok(()),
+        _ => {
+            let found = text::count(problems, "problem");
+            Err(anyhow!("{found} found; the lines above say how to mend what is wrong").into())
+        }
+    }
+}
+
+fn check_config(file: &Path, loaded: anyhow::Result<Config>) -> (Finding, Config) {
+    let name = file.display();
+    match loaded {
+        Ok(config) if file.exists() => (Fine(format!("configuration: {name}")), config),
+        Ok(config) => {
+            let none = format!("configuration: there is no {name}; the defaults are used");
+            (Fine(none), config)
+        }
+        Err(error) => (
+            Problem(format!("configuration: {error:#}")),
+            Config::default(),
+        ),
+    }
+}
+
+fn check_data_dir(dir: &Path) -> Vec<Finding> {
+    let name = dir.display();
+    let metadata = match fs::metadata(dir) {
+        Ok(metadata) if metadata.is_dir() => metadata,
+        Ok(_) => {
+            return vec![Problem(format!(
+                "data directory: {name} is no directory; choose another with --data-dir"
+            ))];
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return vec![Fine(format!(
+                "data directory: {name} does not exist yet; the first start creates it"
+            ))];
+        }
+        Err(error) => {
+            return vec![Problem(format!(
+                "data directory: {name} cannot be used: {error}; check its permissions"
+            ))];
+        }
+    };
+    let mut findings = Vec::new();
+    findings.push(match tempfile_in(dir) {
+        Err(error) => Problem(format!(
+            "data directory: {name} cannot be written: {error}; check its permissions"
+        )),
+        Ok(()) if is_open_to_others(&metadata) => Warning(format!(
+            "data directory: other users can look into {name}; run: chmod 700 {name}"
+        )),
+        Ok(()) => Fine(format!("data directory: {name}")),
+    });
+    findings.push(check_lock(dir));
+    findings.push(check_store(dir));
+    findings.extend(check_space(dir));
+    findings
+}
+
+/// Whether a file can be made there; it is gone again at once.
+fn tempfile_in(dir: &Path) -> io::Result<()> {
+    let path = dir.join(format!(".doctor.{}", std::process::id()));
+    fs::File::create_new(&path)?;
+    fs::remove_file(&path)
+}
+
+fn is_open_to_others(metadata: &fs::Metadata) -> bool {
+    metadata.permissions().mode() & 0o077 != 0
+}
+
+fn check_lock(dir: &Path) -> Finding {
+    match (holder(dir), Announcement::find_in(dir)) {
+        (None, _) => Fine("lock: no host runs on the data directory".to_owned()),
+        (Some(pid), Some(_)) => Fine(format!("lock: held by the running host, process {pid}")),
+        (Some(pid), None) => Fine(format!(
+            "lock: held by process {pid}, which accepts no clients from here"
+        )),
+    }
+}
+
+fn check_store(dir: &Path) -> Finding {
+    let sessions = open_read_only(dir).and_then(|reader| Ok(reader.catalogue()?.len()));
+    match sessions {
+        Ok(number) => Fine(format!("store: {}", text::count(number, "session"))),
+        Err(StoreError::Missing { .. }) => {
+            Fine("store: none yet; the first start creates it".to_owned())
+        }
+        Err(error) => Problem(format!("store: {error}")),
+    }
+}
+
+/// Free space as `df` reports it; where there is no `df`, nothing is said.
+fn check_space(dir: &Path) -> Option<Finding> {
+    let output = Command::new("df").arg("-Pk").arg(dir).output().ok()?;
+    let free = free_mib(&String::from_utf8_lossy(&output.stdout))?;
+    Some(if free >= ENOUGH_SPACE_MIB {
+        Fine(format!("disk: {free} MiB free"))
+    } else {
+        Warning(format!(
+            "disk: only {free} MiB free; a host that cannot write accepts no work, so make room"
+        ))
+    })
+}
+
+fn free_mib(df: &str) -> Option<u64> {
+    let line = df.lines().nth(1)?;
+    let kib: u64 = line.split_whitespace().nth(3)?.parse().ok()?;
+    Some(kib / 1024)
+}
+
+fn check_token(path: &Path) -> Finding {
+    let name = path.display();
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Fine("token: none yet; the first start creates it".to_owned());
+        }
+        Err(error) => return Problem(format!("token: {name} cannot be read: {error}")),
+    };
+    if is_open_to_others(&metadata) {
+        return Problem(format!(
+            "token: other users can read {name}; run: chmod 600 {name}, or delete it and restart \
+             the host for a new one"
+        ));
+    }
+    let token = fs::read_to_string(path).ok();
+    match token.and_then(|token| Token::new(token.trim())) {
+        Some(_) => Fine(format!("token: only you can read {name}")),
+        None => Problem(format!(
+            "token: {name} holds no token; delete it, and the next start makes one"
+        )),
+    }
+}
+
+fn check_port(config: &Config, data_dir: &Path) -> Finding {
+    let address = SocketAddr::new(config.server.host, config.server.port);
+    let error = match TcpListener::bind(address) {
+        Ok(_) => return Fine(format!("port: {address} can be listened on")),
+        Err(error) => error,
+    };
+    let running = Announcement::find_in(data_dir);
+    let port = format!(":{}/", address.port());
+    match running {
+        Some(host) if host.url.contains(&port) => Fine(format!(
+            "port: {address} is used by the running host, process {}",
+            host.pid
+        )),
+        _ if error.kind() == io::ErrorKind::AddrInUse => Problem(format!(
+            "port: {address} is used by another program; choose another port with --port or in \
+             the configuration"
+        )),
+        _ => Problem(format!(
+            "port: {address} cannot be listened on: {error}; choose another address with --host \
+             or in the configuration"
+        )),
+    }
+}
+
+fn check_git() -> Finding {
+    let version = Command::new("git").arg("--version").output().ok();
+    match version.filter(|output| output.status.success()) {
+        Some(output) => {
+            let version = text::one_line(&String::from_utf8_lossy(&output.stdout));
+            Fine(format!("git: {version}"))
+        }
+        None => Warning("git: not found; install it to see and undo what agents change".to_owned()),
+    }
+}
+
+fn check_shell() -> Finding {
+    let configured = std::env::var_os("SHELL").map(PathBuf::from);
+    let shell = configured.unwrap_or_else(|| PathBuf::from("/bin/sh"));
+    let executable = |path: &Path| {
+        let metadata = fs::metadata(path);
+        metadata.is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    };
+    let name = shell.display();
+    match executable(&shell) {
+        true => Fine(format!("shell: {name}")),
+        false => Warning(format!(
+            "shell: {name} cannot be run; set SHELL to a shell that is installed"
+        )),
+    }
+}
+
+fn check_agents() -> Finding {
+    let found = agents::found();
+    let names = found.iter().map(|found| {
+        let provider = found.agent.profile().info.provider;
+        format!("{provider} ({})", found.origin)
+    });
+    Fine(format!("agents: {}", names.collect::<Vec<_>>().join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_space_is_the_fourth_column() {
+        let df = "Filesystem 1024-blocks Used Available Capacity Mounted on\n\
+                  /dev/x 9999999 1 2097152 1% /\n";
+        assert_eq!(free_mib(df), Some(2048));
+        assert_eq!(free_mib("df: nothing\n"), None);
+    }
+
+    #[test]
+    fn a_token_that_others_can_read_is_a_problem() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        assert!(matches!(check_token(&path), Fine(_)));
+        Token::of_directory(dir.path()).unwrap();
+        assert!(matches!(check_token(&path), Fine(_)));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(check_token(&path), Problem(_)));
+    }
+}

@@ -1,0 +1,91 @@
+//! Where things are: the data directory and the configuration file.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use directories::{BaseDirs, ProjectDirs};
+
+use crate::HostOptions;
+use crate::config::{self, Config};
+use crate::engine_loop::now;
+
+const CONFIG_FILE: &str = "innkeeper.toml";
+
+#[derive(Debug, Args)]
+pub(crate) struct PlaceArgs {
+    /// Where the host keeps everything it owns [default: the platform's data directory]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// The configuration file [default: innkeeper.toml in the platform's config directory]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl PlaceArgs {
+    pub(crate) fn data_dir(&self) -> Result<PathBuf> {
+        match &self.data_dir {
+            Some(dir) => std::path::absolute(dir)
+                .with_context(|| format!("the data directory {} cannot be used", dir.display())),
+            None => Ok(project_dirs()?.data_dir().to_owned()),
+        }
+    }
+
+    pub(crate) fn config_file(&self) -> Result<PathBuf> {
+        match &self.config {
+            Some(file) => Ok(file.clone()),
+            None => Ok(project_dirs()?.config_dir().join(CONFIG_FILE)),
+        }
+    }
+
+    pub(crate) fn config(&self) -> Result<Config> {
+        let file = self.config_file()?;
+        Ok(match self.config {
+            Some(_) => config::load(&file)?,
+            None => config::load_or_default(&file)?,
+        })
+    }
+}
+
+fn project_dirs() -> Result<ProjectDirs> {
+    ProjectDirs::from("", "", "innkeeper")
+        .context("there is no home directory; say where to keep data with --data-dir, and where the configuration is with --config")
+}
+
+/// The options of a host that keeps its data in `data_dir`.
+pub(crate) fn host_options(config: &Config, data_dir: &Path) -> HostOptions {
+    HostOptions {
+        data_dir: data_dir.to_owned(),
+        store: config.store.options(now()),
+        limits: config.limits.limits(),
+        delivery: config.delivery.options(),
+        default_directory: BaseDirs::new().map(|dirs| file_uri(dirs.home_dir())),
+    }
+}
+
+/// An absolute path as a `file:` URI.
+pub(crate) fn file_uri(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut uri = String::from("file://");
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
+                uri.push(char::from(byte));
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_becomes_a_uri_with_its_special_characters_escaped() {
+        let uri = |path: &str| file_uri(Path::new(path));
+        assert_eq!(uri("/home/me/my app"), "file:///home/me/my%20app");
+        assert_eq!(uri("/a/100%/é#?"), "file:///a/100%25/%C3%A9%23%3F");
+    }
+}

@@ -1,0 +1,315 @@
+//! `innkeeper run`: one turn without a client, its answer on standard output.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ahp::ahp_types::actions::{
+    ActionEnvelope, ChatTurnCancelledAction, ChatTurnStartedAction, StateAction,
+};
+use ahp::ahp_types::commands::{CreateSessionParams, SubscribeParams, SubscribeResult};
+use ahp::ahp_types::state::{
+    ErrorInfo, Message, MessageKind, MessageOrigin, ModelSelection, ResponsePart, SessionLifecycle,
+    SnapshotState,
+};
+use ahp::{Client, SubscriptionEvent};
+use anyhow::{Context as _, Result, anyhow, bail};
+use clap::{Args, ValueEnum};
+use innkeeper_protocol::ChannelUri;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::announcement::Announcement;
+use super::client::{connect_to, connect_within, explained};
+use super::place::{PlaceArgs, file_uri, host_options};
+use super::serve::Signals;
+use super::{Failure, Outcome, agents, text};
+use crate::Host;
+
+/// How long a cancelled turn may take to end.
+const CANCELLING: Duration = Duration::from_secs(5);
+
+/// The turn's name; a new session has no other.
+const TURN: &str = "turn-1";
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What to ask the agent
+    prompt: String,
+    /// The agent [default: the host's default agent]
+    #[arg(short, long, value_name = "PROVIDER")]
+    agent: Option<String>,
+    /// The model [default: the agent's choice]
+    #[arg(short, long)]
+    model: Option<String>,
+    /// Where the agent works [default: the current directory]
+    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// Which tool calls to approve without asking
+    #[arg(long, value_name = "WHICH")]
+    approve: Option<Approve>,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Approve {
+    /// Every tool call
+    All,
+    /// Those that only read
+    Reads,
+    /// None: what would have to be asked is denied
+    None,
+}
+
+pub(crate) async fn run(args: RunArgs) -> Outcome {
+    let directory = working_directory(args.directory.as_deref())?;
+    let config = args.place.config()?;
+    let data_dir = args.place.data_dir()?;
+    let mut signals = Signals::new()?;
+    if let Some(running) = Announcement::find_in(&data_dir) {
+        let client = connect_to(&running).await?;
+        return one_turn(&client, &args, &directory, &mut signals).await;
+    }
+    let host = Host::start(host_options(&config, &data_dir), agents::chosen(None)?).await?;
+    let client = connect_within(host.connect()).await?;
+    let outcome = one_turn(&client, &args, &directory, &mut signals).await;
+    let closed = host.shutdown().await;
+    outcome?;
+    Ok(closed?)
+}
+
+fn working_directory(given: Option<&Path>) -> Result<String> {
+    let path = given.unwrap_or(Path::new("."));
+    let found = path.canonicalize().ok().filter(|path| path.is_dir());
+    let found = found.with_context(|| format!("there is no directory {}", path.display()))?;
+    Ok(file_uri(&found))
+}
+
+async fn one_turn(
+    client: &Client,
+    args: &RunArgs,
+    directory: &str,
+    signals: &mut Signals,
+) -> Outcome {
+    let mut events = events_of(client);
+    let chat = tokio::select! {
+        chat = new_session(client, args, directory, &mut events) => chat?,
+        () = signals.next() => return Err(Failure::Interrupted),
+    };
+    let start = StateAction::ChatTurnStarted(ChatTurnStartedAction {
+        turn_id: TURN.to_owned(),
+        started_at: String::new(),
+        message: message(args),
+        queued_message_id: None,
+        meta: None,
+    });
+    client
+        .dispatch(chat.clone(), start)
+        .await
+        .map_err(explained)?;
+    let mut answer = Answer::default();
+    tokio::select! {
+        ended = answer.follow(&chat, &mut events) => {
+            answer.finish();
+            Ok(ended?)
+        }
+        () = signals.next() => {
+            answer.finish();
+            let cancel = StateAction::ChatTurnCancelled(ChatTurnCancelledAction {
+                turn_id: TURN.to_owned(),
+                duration: 0,
+                meta: None,
+            });
+            client.dispatch(chat.clone(), cancel).await.map_err(explained)?;
+            // So that the host has recorded it; how it ends is of no interest.
+            let ended = answer.follow(&chat, &mut events);
+            let _ = tokio::time::timeout(CANCELLING, ended).await;
+            Err(Failure::Interrupted)
+        }
+    }
+}
+
+fn message(args: &RunArgs) -> Message {
+    Message {
+        text: args.prompt.clone(),
+        origin: MessageOrigin {
+            kind: MessageKind::User,
+        },
+        attachments: None,
+        model: args
+            .model
+            .clone()
+            .map(|id| ModelSelection { id, config: None }),
+        agent: None,
+        meta: None,
+    }
+}
+
+type Events = mpsc::UnboundedReceiver<ActionEnvelope>;
+
+/// Actions in their order. They wait here rather than at the client, which
+/// drops what a slow reader does not take: standard output may be slow.
+fn events_of(client: &Client) -> Events {
+    let mut stream = client.events();
+    let (sender, receiver) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(event) = stream.recv().await {
+            if let SubscriptionEvent::Action(action) = event.event
+                && sender.send(action).is_err()
+            {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// Creates a session, waits for its agent, and returns its chat.
+async fn new_session(
+    client: &Client,
+    args: &RunArgs,
+    directory: &str,
+    events: &mut Events,
+) -> Result<String> {
+    let session = format!("ahp-session:/{}", uuid()?);
+    let params = CreateSessionParams {
+        channel: session.clone(),
+        meta: None,
+        provider: args.agent.clone(),
+        working_directories: Some(vec![directory.to_owned()]),
+        config: None,
+        active_client: None,
+        progress_token: None,
+    };
+    let created = client.request::<_, Value>("createSession", params);
+    created.await.map_err(explained)?;
+    let chat = ChannelUri::default_chat_of(&session).to_string();
+    let state = subscribe(client, &session).await?;
+    subscribe(client, &chat).await?;
+    if let Some(SnapshotState::Session(state)) = state {
+        match (state.lifecycle, state.creation_error) {
+            (SessionLifecycle::Ready, _) => return Ok(chat),
+            (SessionLifecycle::Failed, error) => return Err(not_started(error.as_ref())),
+            (SessionLifecycle::Creating | SessionLifecycle::Unknown(_), _) => {}
+        }
+    }
+    while let Some(envelope) = events.recv().await {
+        match envelope.action {
+            StateAction::SessionReady(_) if envelope.channel == session => return Ok(chat),
+            StateAction::SessionCreationFailed(failed) if envelope.channel == session => {
+                return Err(not_started(Some(&failed.error)));
+            }
+            _ => {}
+        }
+    }
+    bail!("the connection to the host ended before the agent was ready; try again")
+}
+
+fn not_started(error: Option<&ErrorInfo>) -> anyhow::Error {
+    match error {
+        Some(error) => anyhow!("the agent did not start: {}", error.message),
+        None => anyhow!("the agent did not start; see `innkeeper doctor`"),
+    }
+}
+
+async fn subscribe(client: &Client, channel: &str) -> Result<Option<SnapshotState>> {
+    let params = SubscribeParams {
+        channel: channel.to_owned(),
+        meta: None,
+        delivery: None,
+        view: None,
+    };
+    let subscribed = client.request::<_, SubscribeResult>("subscribe", params);
+    let result = subscribed.await.map_err(explained)?;
+    Ok(result.snapshot.map(|snapshot| snapshot.state))
+}
+
+fn uuid() -> Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| anyhow!("failed to get random numbers from the system: {error}"))?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (a, b, c, d, e) = (
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    );
+    Ok(format!("{a}-{b}-{c}-{d}-{e}"))
+}
+
+/// What has been printed of an answer.
+#[derive(Default)]
+struct Answer {
+    /// The last character, if there is any.
+    last: Option<char>,
+}
+
+impl Answer {
+    /// Prints what comes until the turn ends.
+    async fn follow(&mut self, chat: &str, events: &mut Events) -> Result<()> {
+        while let Some(envelope) = events.recv().await {
+            if envelope.channel != chat {
+                continue;
+            }
+            if let Some(reason) = envelope.rejection_reason {
+                bail!("the host did not take the prompt: {reason}");
+            }
+            match envelope.action {
+                StateAction::ChatDelta(delta) => self.print(&delta.content),
+                StateAction::ChatResponsePart(part) => self.part(&part.part),
+                StateAction::ChatTurnComplete(_) => return Ok(()),
+                StateAction::ChatTurnCancelled(_) => bail!("the turn was cancelled"),
+                StateAction::ChatError(error) => {
+                    bail!("the turn ended in an error: {}", error.part.error.message)
+                }
+                _ => {}
+            }
+        }
+        bail!("the connection to the host ended before the turn did; see `innkeeper sessions`")
+    }
+
+    fn part(&mut self, part: &ResponsePart) {
+        match part {
+            ResponsePart::Markdown(part) => {
+                if self.last.is_some() {
+                    self.finish();
+                    self.print("\n");
+                }
+                self.print(&part.content);
+            }
+            ResponsePart::SystemNotification(part) => self.notice(part.content.as_text()),
+            ResponsePart::ContentRef(part) => self.notice(&format!("content at {}", part.uri)),
+            _ => {}
+        }
+    }
+
+    fn print(&mut self, piece: &str) {
+        let mut out = io::stdout().lock();
+        let shown = match out.is_terminal() {
+            true => text::printable(piece),
+            false => piece.to_owned(),
+        };
+        // Whoever stopped reading does not stop the turn.
+        let _ = out.write_all(shown.as_bytes()).and_then(|()| out.flush());
+        self.last = shown.chars().last().or(self.last);
+    }
+
+    fn notice(&mut self, notice: &str) {
+        if io::stdout().is_terminal() {
+            self.finish();
+        }
+        let _ = writeln!(io::stderr(), "{}", text::printable(notice));
+    }
+
+    /// Ends the last line.
+    fn finish(&mut self) {
+        if self.last.is_some_and(|last| last != '\n') {
+            self.print("\n");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! `innkeeper sessions`: the catalogue, from a running host or straight from
+//! the data directory.
+//!
+//! Transcripts are always read from the data directory, which a running host
+//! keeps up to date. *Invariant*: what a running host has in its hands is
+//! changed through the host only.
+
+mod ids;
+
+use std::path::Path;
+
+use ahp::Client;
+use ahp::ahp_types::commands::{DisposeSessionParams, ListSessionsParams, ListSessionsResult};
+use anyhow::{Context as _, Result, anyhow};
+use clap::{Args, Subcommand};
+use innkeeper_protocol::house::ROOT_RESOURCE_URI;
+use innkeeper_protocol::house::state::{SessionStatus, SessionSummary};
+use innkeeper_protocol::record::{CatalogueRow, StoreBatch, StoreOp};
+use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_store::{Store, open_read_only};
+use serde_json::Value;
+
+use super::announcement::{Announcement, holder};
+use super::client::{connect_to, explained};
+use super::export::{Format, export};
+use super::place::PlaceArgs;
+use super::transcript::{Transcript, shown};
+use super::{Outcome, print, text};
+use crate::config::Config;
+use crate::engine_loop::now;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct SessionsArgs {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the sessions, the latest changed first (the default)
+    List(ListArgs),
+    /// Print what was said in a session
+    Show(OneSession),
+    /// Print a session as a document or as data
+    Export {
+        #[command(flatten)]
+        session: OneSession,
+        /// How to write it
+        #[arg(long, value_name = "FORMAT", default_value = "markdown")]
+        format: Format,
+    },
+    /// Delete a session; for a while it can be restored
+    Delete(OneSession),
+    /// Bring back a session that was deleted
+    Restore(OneSession),
+}
+
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// The deleted sessions that can still be restored
+    #[arg(long)]
+    disposed: bool,
+    /// For machines: the summaries as the protocol has them
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+#[derive(Debug, Args)]
+struct OneSession {
+    /// The session's URI, or the beginning or end of its last segment
+    id: String,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+pub(crate) async fn sessions(args: SessionsArgs) -> Outcome {
+    match args.action.unwrap_or(Action::List(args.list)) {
+        Action::List(args) => list(&args).await,
+        Action::Show(session) => {
+            let transcript = session.transcript()?;
+            print(&shown(&transcript))
+        }
+        Action::Export { session, format } => {
+            let transcript = session.transcript()?;
+            print(&export(&transcript, format)?)
+        }
+        Action::Delete(session) => delete(&session).await,
+        Action::Restore(session) => restore(&session),
+    }
+}
+
+/// A session in a list.
+struct Listed {
+    summary: Value,
+    typed: SessionSummary,
+    disposed_at: Option<Timestamp>,
+}
+
+impl Listed {
+    fn stored(row: &CatalogueRow, disposed_at: Option<Timestamp>) -> Result<Self> {
+        let read = |error| anyhow!("the summary of {} cannot be read: {error}", row.session);
+        let mut summary: Value = serde_json::from_str(row.summary.get()).map_err(read)?;
+        let typed = serde_json::from_str(row.summary.get()).map_err(read)?;
+        if let (Some(at), Some(object)) = (disposed_at, summary.as_object_mut()) {
+            object.insert("disposedAt".to_owned(), at.to_string().into());
+        }
+        Ok(Self {
+            summary,
+            typed,
+            disposed_at,
+        })
+    }
+
+    fn live(typed: SessionSummary) -> Result<Self> {
+        Ok(Self {
+            summary: serde_json::to_value(&typed)?,
+            typed,
+            disposed_at: None,
+        })
+    }
+
+    fn changed_at(&self) -> Timestamp {
+        let modified = || Timestamp::parse(&self.typed.modified_at).unwrap_or_default();
+        self.disposed_at.unwrap_or_else(modified)
+    }
+}
+
+async fn list(args: &ListArgs) -> Outcome {
+    let data_dir = args.place.data_dir()?;
+    let listed = if args.disposed {
+        let rows = open_read_only(&data_dir)?.disposed()?;
+        let listed = rows
+            .iter()
+            .map(|row| Listed::stored(&row.row, Some(row.disposed_at)));
+        listed.collect::<Result<Vec<_>>>()?
+    } else {
+        listed_now(&data_dir).await?
+    };
+    if args.json {
+        let summaries: Vec<&Value> = listed.iter().map(|listed| &listed.summary).collect();
+        return print(&(serde_json::to_string_pretty(&summaries)? + "\n"));
+    }
+    if listed.is_empty() {
+        let what = if args.disposed {
+            "deleted sessions"
+        } else {
+            "sessions"
+        };
+        return print(&format!("There are no {what}.\n"));
+    }
+    let when = if args.disposed { "DELETED" } else { "MODIFIED" };
+    print(&table(&listed, when))
+}
+
+async fn listed_now(data_dir: &Path) -> Result<Vec<Listed>> {
+    if let Some(running) = Announcement::find_in(data_dir)
+        && let Ok(client) = connect_to(&running).await
+    {
+        let sessions = ask_for_sessions(&client).await?;
+        return sessions.into_iter().map(Listed::live).collect();
+    }
+    let rows = open_read_only(data_dir)?.catalogue()?;
+    rows.iter().map(|row| Listed::stored(row, None)).collect()
+}
+
+async fn ask_for_sessions(client: &Client) -> Result<Vec<SessionSummary>> {
+    let (mut sessions, mut cursor) = (Vec::new(), None);
+    loop {
+        let params = ListSessionsParams {
+            channel: ROOT_RESOURCE_URI.to_owned(),
+            meta: None,
+            limit: None,
+            cursor: cursor.take(),
+        };
+        let page = client.request::<_, ListSessionsResult>("listSessions", params);
+        let page = page.await.map_err(explained)?;
+        sessions.extend(page.items);
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            return Ok(sessions);
+        }
+    }
+}
+
+fn table(listed: &[Listed], when: &str) -> String {
+    const TITLE: usize = 48;
+    let uris = listed.iter().map(|listed| listed.typed.resource.as_str());
+    let ids = ids::short(&uris.collect::<Vec<_>>());
+    let now = now();
+    let mut rows = vec![["ID", "STATUS", "TITLE", when, "AGENT"].map(str::to_owned)];
+    rows.extend(listed.iter().zip(ids).map(|(listed, id)| {
+        let summary = &listed.typed;
+        let title = text::shortened(&text::one_line(&summary.title), TITLE);
+        let status = status(summary.status).to_owned();
+        let when = text::ago(listed.changed_at(), now);
+        [id, status, title, when, text::one_line(&summary.provider)]
+    }));
+    text::table(&rows)
+}
+
+fn status(bits: u32) -> &'static str {
+    let status = SessionStatus::from_bits(bits);
+    let words = [
+        (SessionStatus::InputNeeded, "waiting"),
+        (SessionStatus::InProgress, "running"),
+        (SessionStatus::Error, "failed"),
+        (SessionStatus::IsArchived, "archived"),
+    ];
+    let word = words.iter().find(|(flag, _)| status.contains(*flag));
+    word.map_or("idle", |(_, word)| word)
+}
+
+impl OneSession {
+    fn transcript(&self) -> Result<Transcript> {
+        let reader = open_read_only(&self.place.data_dir()?)?;
+        let session = self.find(&reader.catalogue()?)?;
+        Transcript::load(&reader, &session)
+    }
+
+    fn find(&self, rows: &[CatalogueRow]) -> Result<ChannelUri> {
+        let uris: Vec<&str> = rows.iter().map(|row| row.session.as_str()).collect();
+        ids::resolve(&self.id, &uris).map(ChannelUri::from)
+    }
+
+    fn open(&self, config: &Config, data_dir: &Path) -> Result<Store> {
+        let (store, _) = Store::open(data_dir, config.store.options(now()))?;
+        Ok(store)
+    }
+}
+
+async fn delete(args: &OneSession) -> Outcome {
+    let data_dir = args.place.data_dir()?;
+    let config = args.place.config()?;
+    let session = args.find(&open_read_only(&data_dir)?.catalogue()?)?;
+    if let Some(running) = Announcement::find_in(&data_dir) {
+        let client = connect_to(&running).await?;
+        let params = DisposeSessionParams {
+            channel: session.to_string(),
+            meta: None,
+        };
+        let disposed = client.request::<_, Value>("disposeSession", params);
+        disposed.await.map_err(explained)?;
+    } else {
+        let mut store = args.open(&config, &data_dir)?;
+        let ops = vec![StoreOp::DisposeSession {
+            session: session.clone(),
+            at: now(),
+        }];
+        store.apply(&[StoreBatch { ops }])?;
+        store.close()?;
+    }
+    let days = text::count(
+        usize::try_from(config.store.keep_disposed_days).unwrap_or(usize::MAX),
+        "day",
+    );
+    print(&format!(
+        "Deleted {session}. For {days}, `innkeeper sessions restore` brings it back.\n"
+    ))
+}
+
+fn restore(args: &OneSession) -> Outcome {
+    let data_dir = args.place.data_dir()?;
+    let config = args.place.config()?;
+    let disposed = open_read_only(&data_dir)?.disposed()?;
+    let rows: Vec<CatalogueRow> = disposed.into_iter().map(|disposed| disposed.row).collect();
+    let session = args.find(&rows)?;
+    if let Some(pid) = holder(&data_dir) {
+        return Err(anyhow!(
+            "a session can be restored only while no host runs on the data directory; stop \
+             process {pid} first"
+        )
+        .into());
+    }
+    let mut store = args.open(&config, &data_dir)?;
+    let restored = store.restore(&session)?;
+    store.close()?;
+    let session = restored
+        .then_some(session)
+        .context("the session's time was over; it cannot be restored any more")?;
+    print(&format!("Restored {session}.\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_pressing_status_is_named() {
+        assert_eq!(status(1 | 32), "idle");
+        assert_eq!(status(8), "running");
+        assert_eq!(status(24 | 32), "waiting");
+        assert_eq!(status(2), "failed");
+        assert_eq!(status(1 | 64), "archived");
+    }
+}

@@ -1,0 +1,104 @@
+//! Short names for sessions: what a list shows, and what a user types.
+
+use anyhow::{Result, bail};
+
+const SHORTEST: usize = 8;
+const CANDIDATES_SHOWN: usize = 8;
+
+/// The last segment of a URI.
+fn segment(uri: &str) -> &str {
+    let end = uri.trim_end_matches('/');
+    end.rsplit(['/', ':']).next().unwrap_or(end)
+}
+
+/// For each URI the beginning of its last segment that no other one shares.
+pub(super) fn short(uris: &[&str]) -> Vec<String> {
+    let mut segments: Vec<&str> = uris.iter().map(|uri| segment(uri)).collect();
+    segments.sort_unstable();
+    let shared = |a: &str, b: &str| a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
+    let shorten = |uri: &&str| {
+        let own = segment(uri);
+        let place = segments.partition_point(|other| *other < own);
+        // Of those in order, the neighbours share the most.
+        let before = place.checked_sub(1).and_then(|at| segments.get(at));
+        let after = segments.get(place + 1);
+        let neighbours = before.into_iter().chain(after);
+        let needed = neighbours.map(|other| shared(own, other) + 1).max();
+        let length = needed.unwrap_or(0).max(SHORTEST);
+        own.chars().take(length).collect()
+    };
+    uris.iter().map(shorten).collect()
+}
+
+/// The URI that a user means by `id`.
+pub(super) fn resolve<'a>(id: &str, uris: &[&'a str]) -> Result<&'a str> {
+    let whole = |uri: &&&str| **uri == id || segment(uri) == id;
+    let partial = |uri: &&&str| {
+        let segment = segment(uri);
+        !id.is_empty() && (segment.starts_with(id) || segment.ends_with(id))
+    };
+    let mut found: Vec<&str> = uris.iter().filter(whole).copied().collect();
+    if found.is_empty() {
+        found = uris.iter().filter(partial).copied().collect();
+    }
+    match found[..] {
+        [uri] => Ok(uri),
+        [] => bail!("there is no session `{id}`; `innkeeper sessions list` shows those there are"),
+        _ => {
+            let more = found.len().saturating_sub(CANDIDATES_SHOWN);
+            found.truncate(CANDIDATES_SHOWN);
+            let more = match more {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let candidates = found.join(", ");
+            bail!("`{id}` could be any of {candidates}{more}; give more of it")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const URIS: [&str; 4] = [
+        "ahp-session:/12345678-aaaa",
+        "ahp-session:/12345678-aabb",
+        "ahp-session:/99",
+        "inn://host/sessions/fedcba9876/",
+    ];
+
+    #[test]
+    fn short_names_are_as_long_as_they_must_be() {
+        assert_eq!(
+            short(&URIS),
+            ["12345678-aaa", "12345678-aab", "99", "fedcba98"]
+        );
+        assert!(short(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_session_is_found_by_its_uri_or_either_end_of_its_name() {
+        for (id, expected) in [
+            ("ahp-session:/99", URIS[2]),
+            ("9", URIS[2]),
+            ("12345678-aaa", URIS[0]),
+            ("aabb", URIS[1]),
+            ("fed", URIS[3]),
+        ] {
+            assert_eq!(resolve(id, &URIS).unwrap(), expected, "{id}");
+        }
+        for short in short(&URIS) {
+            assert!(resolve(&short, &URIS).is_ok(), "{short}");
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_or_ambiguous_is_said() {
+        let complaint = |id| resolve(id, &URIS).unwrap_err().to_string();
+        assert!(complaint("7").contains("there is no session `7`"));
+        assert!(complaint("").contains("there is no session"));
+        let ambiguous = complaint("1234");
+        assert!(ambiguous.contains(URIS[0]) && ambiguous.contains(URIS[1]));
+    }
+}

@@ -1,0 +1,106 @@
+//! Text for terminals: tables, times, and nothing that could control them.
+
+use innkeeper_protocol::Timestamp;
+
+/// Takes out what a terminal would obey rather than show.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+        .collect()
+}
+
+/// The same, on one line.
+pub(crate) fn one_line(text: &str) -> String {
+    printable(text)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Cuts a text that is longer than `most` characters.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// Lines up columns. The first row is the heading.
+pub(crate) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let widths: [usize; COLUMNS] = std::array::from_fn(width);
+    let lines = rows.iter().map(|row| {
+        let cells = row.iter().zip(widths);
+        let line: String = cells
+            .map(|(cell, width)| format!("{cell:width$}  "))
+            .collect();
+        format!("{}\n", line.trim_end())
+    });
+    lines.collect()
+}
+
+/// How long ago something was, roughly; a date if that says more.
+pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
+    let seconds = now.millis_since(then) / 1_000;
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    match () {
+        () if minutes < 1 => "just now".to_owned(),
+        () if hours < 1 => format!("{minutes} min ago"),
+        () if days < 1 => format!("{hours} h ago"),
+        () if days < 14 => format!("{days} d ago"),
+        () => then.to_string().chars().take(10).collect(),
+    }
+}
+
+/// `1 session`, `2 sessions`.
+pub(crate) fn count(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_not_shown() {
+        assert_eq!(printable("a\u{1b}[31mb\nc\td\r"), "a[31mb\nc\td");
+        assert_eq!(one_line(" a \n b\u{7}"), "a b");
+    }
+
+    #[test]
+    fn columns_line_up_and_lines_end_where_their_text_ends() {
+        let rows = [["ID", "TITLE"], ["é1", "x"], ["123", "long"]];
+        let rows = rows.map(|row| row.map(str::to_owned));
+        assert_eq!(table(&rows), "ID   TITLE\né1   x\n123  long\n");
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        assert_eq!(shortened("four", 4), "four");
+        assert_eq!(shortened("a fifth", 3), "a…");
+    }
+
+    #[test]
+    fn times_are_told_by_their_distance() {
+        let now = Timestamp::from_millis(1_773_168_123_045);
+        let before = |seconds: i64| {
+            ago(
+                Timestamp::from_millis(now.as_millis() - seconds * 1_000),
+                now,
+            )
+        };
+        assert_eq!(before(-5), "just now");
+        assert_eq!(before(59), "just now");
+        assert_eq!(before(60), "1 min ago");
+        assert_eq!(before(7_200), "2 h ago");
+        assert_eq!(before(13 * 86_400), "13 d ago");
+        assert_eq!(before(14 * 86_400), "2026-02-24");
+    }
+}
