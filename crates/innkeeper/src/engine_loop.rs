@@ -1,6 +1,7 @@
 //! The thread that owns the engine: takes what happened, hands it to the
 //! engine, hands what follows to the store and the outbox. It decides nothing.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,8 +18,9 @@ use crate::outbox::Outbox;
 /// How many events are handled before what follows from them is passed on.
 const MOST_AT_ONCE: usize = 256;
 
-/// How far the store may fall behind before agents have to wait for it.
-const MOST_UNWRITTEN: u64 = 1_000;
+/// How many operations the store may be behind before agents have to wait for
+/// it. Half of that, and it is told to hurry.
+const MOST_UNWRITTEN: usize = 4_096;
 
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -47,6 +49,30 @@ pub(crate) struct EngineLoop {
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) gauges: Arc<Gauges>,
     pub(crate) last_commit: CommitNo,
+    pub(crate) unwritten: Unwritten,
+}
+
+/// What was handed to the store and is not yet known to be there.
+#[derive(Debug, Default)]
+pub(crate) struct Unwritten {
+    batches: VecDeque<(CommitNo, usize)>,
+    operations: usize,
+}
+
+impl Unwritten {
+    fn submitted(&mut self, number: CommitNo, operations: usize) {
+        self.batches.push_back((number, operations));
+        self.operations += operations;
+    }
+
+    fn committed(&mut self, number: CommitNo) {
+        while let Some((first, operations)) = self.batches.front()
+            && *first <= number
+        {
+            self.operations -= operations;
+            self.batches.pop_front();
+        }
+    }
 }
 
 impl EngineLoop {
@@ -60,7 +86,10 @@ impl EngineLoop {
             // While the store is behind or failing, agents wait: what they say
             // is kept where it is, and nothing is lost.
             let failing = self.gauges.store_failing.load(Ordering::Relaxed) != 0;
-            let room = !failing && self.writer.backlog() < MOST_UNWRITTEN;
+            let commits = Arc::clone(&self.outbox);
+            let committed = commits.next_commit();
+            self.unwritten.committed(self.outbox.committed_so_far());
+            let room = !failing && self.unwritten.operations < MOST_UNWRITTEN;
             tokio::select! {
                 biased;
                 _ = self.events.recv_many(&mut events, MOST_AT_ONCE) => {}
@@ -68,7 +97,7 @@ impl EngineLoop {
                 () = tokio::time::sleep(deadline), if !failing => {
                     events.push(Event::Input(Input::Tick));
                 }
-                () = tokio::time::sleep(Duration::from_millis(5)), if !room => {}
+                () = committed, if !room => {}
             }
             let mut steps = Vec::with_capacity(events.len() + reports.len());
             let mut ended = None;
@@ -129,7 +158,10 @@ impl EngineLoop {
             urgent |= step.durable_first;
         }
         if !ops.is_empty() || urgent {
-            self.last_commit = self.writer.submit(StoreBatch { ops }, urgent);
+            let operations = ops.len();
+            let hurry = self.unwritten.operations + operations > MOST_UNWRITTEN / 2;
+            self.last_commit = self.writer.submit(StoreBatch { ops }, urgent || hurry);
+            self.unwritten.submitted(self.last_commit, operations);
         }
         if !effects.is_empty() {
             let after = if urgent {

@@ -16,7 +16,7 @@ use innkeeper_store::{CommitNo, Store, StoreError, StoreOptions, Writer, WriterE
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::delivery::{DeliveryOptions, OutboundQueue, Outgoing};
-use crate::engine_loop::{EngineLoop, Event, Gauges, now};
+use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten, now};
 use crate::outbox::Outbox;
 
 /// How many messages of one client may wait for the engine.
@@ -104,6 +104,7 @@ impl Host {
             outbox: Arc::clone(&outbox),
             gauges: Arc::clone(&gauges),
             last_commit: CommitNo(0),
+            unwritten: Unwritten::default(),
         };
         let thread = thread::Builder::new()
             .name("engine".to_owned())

@@ -13,7 +13,7 @@ use innkeeper_engine::{ConnectionId, Effect, Input, Subscriber};
 use innkeeper_protocol::record::LoadedSession;
 use innkeeper_store::{CommitNo, Reader, StoreError};
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::delivery::{Ending, Frame, OutboundQueue};
 use crate::engine_loop::Event;
@@ -24,6 +24,7 @@ pub(crate) struct Outbox {
     reader: Arc<Mutex<Reader>>,
     events: mpsc::UnboundedSender<Event>,
     runtime: Handle,
+    commits: Notify,
 }
 
 #[derive(Default)]
@@ -51,6 +52,7 @@ impl Outbox {
             reader: Arc::new(Mutex::new(reader)),
             events,
             runtime: Handle::current(),
+            commits: Notify::new(),
         }
     }
 
@@ -84,6 +86,16 @@ impl Outbox {
         let mut state = self.lock();
         state.committed = state.committed.max(number);
         self.pump(&mut state);
+        self.commits.notify_one();
+    }
+
+    pub(crate) fn committed_so_far(&self) -> CommitNo {
+        self.lock().committed
+    }
+
+    /// Waits until the store has come further.
+    pub(crate) async fn next_commit(&self) {
+        self.commits.notified().await;
     }
 
     /// Ends every connection, after what waits for it.
