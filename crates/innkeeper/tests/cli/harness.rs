@@ -175,33 +175,66 @@ impl Serving {
 
     /// Asks over HTTP; returns the status and all else that came.
     pub(crate) fn get(&self, path: &str, headers: &str) -> (u16, String) {
-        let authority = self.authority();
-        let mut stream = TcpStream::connect(&authority).unwrap();
-        stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\n{headers}\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        if headers.contains("Upgrade") {
-            // What was upgraded stays open.
-            let mut some = [0; 1024];
-            let read = stream.read(&mut some).unwrap();
-            answer.extend_from_slice(&some[..read]);
-        } else {
-            stream.read_to_end(&mut answer).unwrap();
+        let mut stream = self.ask(path, headers);
+        let mut answer = head(&mut stream);
+        // What asks to be upgraded is not closed, even if it is refused.
+        if !headers.contains("Upgrade") {
+            stream.read_to_string(&mut answer).unwrap();
         }
-        let answer = String::from_utf8_lossy(&answer).into_owned();
         let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
         (status, answer)
     }
 
+    /// Asks for a WebSocket; returns the connection at its first frame.
+    pub(crate) fn upgraded(&self, path: &str, headers: &str) -> TcpStream {
+        let mut stream = self.ask(path, headers);
+        let answer = head(&mut stream);
+        assert!(answer.starts_with("HTTP/1.1 101"), "{answer}");
+        stream
+    }
+
+    fn ask(&self, path: &str, headers: &str) -> TcpStream {
+        let authority = self.authority();
+        let mut stream = TcpStream::connect(&authority).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        let close = match headers.contains("Connection:") {
+            true => "",
+            false => "Connection: close\r\n",
+        };
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {authority}\r\n{close}{headers}\r\n"
+        )
+        .unwrap();
+        stream
+    }
+
     /// Tells the host to stop, and waits until it has.
-    pub(crate) fn stop(mut self) {
+    pub(crate) fn stop(self) {
         self.running.signal("TERM");
+        self.stopped();
+    }
+
+    /// Waits until a host that was told to stop has.
+    pub(crate) fn stopped(mut self) {
         assert_eq!(self.running.wait().code(), Some(0));
         let mut rest = String::new();
         self.out.read_to_string(&mut rest).unwrap();
         assert_eq!(rest, "", "nothing else is printed");
     }
+}
+
+/// The head of an answer, and not a byte more.
+fn head(stream: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        if stream.read(&mut byte).unwrap() == 0 {
+            break;
+        }
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).unwrap()
 }
 
 /// Asks again and again until there is an answer.

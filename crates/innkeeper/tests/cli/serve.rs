@@ -1,7 +1,7 @@
 //! `innkeeper serve`: where it listens, whom it lets in, how it ends.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -10,7 +10,6 @@ use crate::harness::{Inn, Running, mode};
 
 const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\n\
     Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
-const CLOSE: &str = "Connection: close\r\n";
 
 #[test]
 fn what_is_printed_and_written_is_where_it_listens() {
@@ -32,7 +31,7 @@ fn what_is_printed_and_written_is_where_it_listens() {
     assert_eq!(mode(&inn.path("data")), 0o700);
     let own = fs::read_to_string(inn.data("host.json")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&own).unwrap(), host.ready);
-    let (status, answer) = host.get("/healthz", CLOSE);
+    let (status, answer) = host.get("/healthz", "");
     assert_eq!(status, 200);
     assert!(answer.ends_with("\r\n\r\nok"), "{answer}");
     host.stop();
@@ -79,7 +78,7 @@ fn without_a_token_on_loopback_everybody_here_may_connect() {
     assert_eq!(host.lines.len(), 1, "{:?}", host.lines);
     assert!(host.ready["url"].as_str().unwrap().ends_with('/'));
     assert_eq!(host.get("/", UPGRADE).0, 101);
-    assert_eq!(host.get("/", CLOSE).0, 404);
+    assert_eq!(host.get("/", "").0, 404);
     host.stop();
 }
 
@@ -97,7 +96,7 @@ fn a_host_on_all_addresses_says_how_to_reach_it_from_here() {
     let inn = Inn::new();
     let host = inn.serve(&["--host", "0.0.0.0"]);
     assert!(host.authority().starts_with("127.0.0.1:"));
-    assert_eq!(host.get("/healthz", CLOSE).0, 200);
+    assert_eq!(host.get("/healthz", "").0, 200);
     host.stop();
 }
 
@@ -119,6 +118,20 @@ fn a_port_in_use_is_said_and_nothing_is_left_locked() {
         .failed("--port");
     assert!(!inn.data("host.json").exists());
     inn.serve(&[]).stop();
+}
+
+#[test]
+fn clients_are_told_that_the_host_ends() {
+    let inn = Inn::new();
+    let host = inn.serve(&[]);
+    let path = format!("/?tkn={}", host.token());
+    let mut stream = host.upgraded(&path, UPGRADE);
+    host.running.signal("TERM");
+    let mut frame = [0; 4];
+    stream.read_exact(&mut frame).unwrap();
+    assert_eq!((frame[0], &frame[2..]), (0x88, &1001_u16.to_be_bytes()[..]));
+    drop(stream);
+    host.stopped();
 }
 
 #[test]
