@@ -84,7 +84,7 @@ pub fn main() -> ExitCode {
             ExitCode::from(2)
         }
         Err(Failure::Failed(error)) => {
-            complain(&format!("{error:#}"));
+            complain(&text::told(&error));
             ExitCode::FAILURE
         }
         Err(Failure::Interrupted) => ExitCode::from(130),

@@ -165,7 +165,7 @@ impl Outbox {
                     self.read(move |reader| Input::ContentLoaded {
                         ticket,
                         content: explained(reader.content(&uri)),
-                    })
+                    });
                 }
             }
         }

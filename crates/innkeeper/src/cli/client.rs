@@ -21,8 +21,12 @@ pub(crate) async fn connect_to(host: &Announcement) -> Result<Client> {
     let transport = WebSocketTransport::connect(&host.url)
         .await
         .with_context(|| {
+            let advice = match host.url.starts_with("wss:") {
+                true => "make this machine trust its certificate, or stop it",
+                false => "see its log, or stop it",
+            };
             let pid = host.pid;
-            format!("the host that runs on this data directory (process {pid}) cannot be reached")
+            format!("the host on this data directory (process {pid}) cannot be reached; {advice}")
         })?;
     connect(BoxedTransport::new(transport)).await
 }

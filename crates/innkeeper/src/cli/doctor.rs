@@ -71,7 +71,7 @@ fn check_config(file: &Path, loaded: anyhow::Result<Config>) -> (Finding, Config
             (Fine(none), config)
         }
         Err(error) => (
-            Problem(format!("configuration: {error:#}")),
+            Problem(format!("configuration: {}", text::told(&error))),
             Config::default(),
         ),
     }

@@ -17,6 +17,19 @@ pub(crate) fn one_line(text: &str) -> String {
         .join(" ")
 }
 
+/// An error with its causes, each said once: many of them quote their own.
+pub(crate) fn told(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if told.is_empty() {
+            told = cause;
+        } else if !told.contains(&cause) {
+            told = format!("{told}: {cause}");
+        }
+    }
+    told
+}
+
 /// Cuts a text that is longer than `most` characters.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
@@ -79,6 +92,17 @@ mod tests {
         let rows = [["ID", "TITLE"], ["é1", "x"], ["123", "long"]];
         let rows = rows.map(|row| row.map(str::to_owned));
         assert_eq!(table(&rows), "ID   TITLE\né1   x\n123  long\n");
+    }
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let cause = std::io::Error::other("the disk is gone");
+        let error = anyhow::Error::new(cause).context("failed: the disk is gone. Find it");
+        assert_eq!(told(&error), "failed: the disk is gone. Find it");
+        assert_eq!(
+            told(&error.context("no luck")),
+            "no luck: failed: the disk is gone. Find it"
+        );
     }
 
     #[test]

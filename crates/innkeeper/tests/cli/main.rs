@@ -1,0 +1,10 @@
+//! The program as its users call it: the real binary, in data directories of
+//! its own, on free ports.
+
+#![expect(clippy::unwrap_used, reason = "in a test, that is how things fail")]
+
+mod harness;
+mod run;
+mod serve;
+mod sessions;
+mod usage;
