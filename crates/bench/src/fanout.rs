@@ -97,34 +97,69 @@ async fn measure_host(subscribers: usize, deltas: usize, merge: bool) -> Result<
         false => "[delivery]\nmerge = false\nqueue_bytes = 4000000000\n".to_owned(),
     };
     let server = Server::host(data.path(), &config).await?;
-    let mut starter = WireClient::connect(&server.url).await?;
-    starter.initialize("starter", &[]).await?;
-    let chat = starter.new_session("ahp-session:/bench").await?;
-    let mut clients = Vec::new();
-    for index in 0..subscribers {
-        let mut client = WireClient::connect(&server.url).await?;
-        client
-            .initialize(&format!("client-{index}"), &[&chat])
-            .await?;
-        clients.push(client);
-    }
-    starter
-        .request("subscribe", json!({"channel": chat}))
-        .await?;
+    let load = Load::prepare(&server.url, subscribers).await?;
     let (before, began) = (server.usage()?, Instant::now());
-    let flood = json!([{"flood": {"deltas": deltas, "bytes": DELTA_BYTES}}]);
-    starter.start_turn(&chat, "turn-1", flood).await?;
-    let mut tasks: JoinSet<Result<()>> = JoinSet::new();
-    for mut client in clients.into_iter().chain([starter]) {
-        tasks.spawn(async move {
-            // Frames are told apart by their type alone, which is cheap.
-            while find(client.next().await?, b"chat/turnComplete").is_none() {}
-            Ok(())
-        });
-    }
-    finish(tasks).await?;
+    load.run(deltas).await?;
     let cpu = server.usage()?.cpu - before.cpu;
     Ok(rate((subscribers + 1) * deltas, began.elapsed(), cpu))
+}
+
+/// Floods a host that runs already.
+pub(crate) async fn load(url: &str, subscribers: usize, deltas: usize) -> Result<()> {
+    let load = Load::prepare(url, subscribers).await?;
+    let began = Instant::now();
+    load.run(deltas).await?;
+    let deliveries = ((subscribers + 1) * deltas) as f64;
+    println!(
+        "{:.0} deliveries a second",
+        deliveries / began.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+/// A session, one client that starts turns and many that listen.
+struct Load {
+    starter: WireClient,
+    clients: Vec<WireClient>,
+    chat: String,
+}
+
+impl Load {
+    async fn prepare(url: &str, subscribers: usize) -> Result<Self> {
+        let mut starter = WireClient::connect(url).await?;
+        starter.initialize("starter", &[]).await?;
+        let chat = starter.new_session("ahp-session:/bench").await?;
+        let mut clients = Vec::new();
+        for index in 0..subscribers {
+            let mut client = WireClient::connect(url).await?;
+            client
+                .initialize(&format!("client-{index}"), &[&chat])
+                .await?;
+            clients.push(client);
+        }
+        starter
+            .request("subscribe", json!({"channel": chat}))
+            .await?;
+        Ok(Self {
+            starter,
+            clients,
+            chat,
+        })
+    }
+
+    async fn run(mut self, deltas: usize) -> Result<()> {
+        let flood = json!([{"flood": {"deltas": deltas, "bytes": DELTA_BYTES}}]);
+        self.starter.start_turn(&self.chat, "turn-1", flood).await?;
+        let mut tasks: JoinSet<Result<()>> = JoinSet::new();
+        for mut client in self.clients.into_iter().chain([self.starter]) {
+            tasks.spawn(async move {
+                // Frames are told apart by their type alone, which is cheap.
+                while find(client.next().await?, b"chat/turnComplete").is_none() {}
+                Ok(())
+            });
+        }
+        finish(tasks).await
+    }
 }
 
 async fn finish(mut tasks: JoinSet<Result<()>>) -> Result<()> {

@@ -3,8 +3,9 @@
 //! is what counts.
 //!
 //! `cargo xtask bench` runs all of them; a name (`fanout`, `latency`, `start`,
-//! `history`) runs one. The other subcommands are parts that run as processes
-//! of their own.
+//! `history`) runs one; `load URL SUBSCRIBERS DELTAS` puts a host that runs
+//! already under load, for a profiler. The other subcommands are parts that run
+//! as processes of their own.
 
 mod bare;
 mod fanout;
@@ -30,6 +31,9 @@ fn main() -> Result<()> {
         }
         ["fanout"] => runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS)),
         ["fanout", subscribers] => runtime()?.block_on(fanout::run(&[subscribers.parse()?])),
+        ["load", url, subscribers, deltas] => {
+            runtime()?.block_on(fanout::load(url, subscribers.parse()?, deltas.parse()?))
+        }
         ["latency"] => runtime()?.block_on(latency::run()),
         ["start"] => runtime()?.block_on(start::run()),
         ["history"] => history::run(),
