@@ -95,7 +95,8 @@ async fn connection(socket: WebSocket, everybody: Everybody) {
 }
 
 async fn broadcast(everybody: &Everybody, count: usize) {
-    let frame = Utf8Bytes::from_static(FRAME);
+    // Shared as any bytes that were made at run time are.
+    let frame = Utf8Bytes::from(FRAME.to_owned());
     let queues = lock(everybody).clone();
     for sent in (0..count).step_by(AT_ONCE) {
         let batch = AT_ONCE.min(count - sent);

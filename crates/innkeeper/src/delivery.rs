@@ -1,10 +1,11 @@
 //! Delivery: one queue for each connection, from which its writer takes as
 //! much as it can send at once.
 //!
-//! A message is encoded once for each version in use and its bytes are shared
-//! by all queues. A connection that keeps up gets every message as it is; in
-//! the queue of one that does not, neighbouring pieces of streamed text merge,
-//! which changes nothing about the state that they reduce to.
+//! What is published together is one [`Parcel`]: encoded once for each version
+//! in use, as finished WebSocket frames, and shared by all queues. A connection
+//! that keeps up gets every message as it is; in the queue of one that does
+//! not, neighbouring pieces of streamed text merge, which changes nothing about
+//! the state that they reduce to.
 //!
 //! *Invariant*: a queue holds at most its limit of published bytes. Beyond
 //! that the connection is closed in a way that lets the client come back.
@@ -14,36 +15,101 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::extract::ws::Utf8Bytes;
+use bytes::{Bytes, BytesMut};
 use innkeeper_engine::CloseReason;
 use innkeeper_protocol::outgoing::{self, HostMessage, ReconnectReply, Reply};
 use innkeeper_protocol::record::{Sequenced, merge};
 use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
 use innkeeper_protocol::version::Version;
 use tokio::sync::Notify;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
-/// A message on its way to any number of connections.
+/// Messages on their way to any number of connections, together.
 #[derive(Debug)]
-pub(crate) struct Frame {
-    message: HostMessage,
+pub(crate) struct Parcel {
+    messages: Vec<HostMessage>,
     weight: usize,
-    encoded: [OnceLock<Utf8Bytes>; Version::COUNT],
+    frames: [OnceLock<Bytes>; Version::COUNT],
+    condensed: OnceLock<Arc<Self>>,
 }
 
-impl Frame {
-    pub(crate) fn new(message: HostMessage) -> Arc<Self> {
+impl Parcel {
+    pub(crate) fn new(messages: Vec<HostMessage>) -> Arc<Self> {
         Arc::new(Self {
-            weight: weight_of(&message),
-            message,
-            encoded: Default::default(),
+            weight: messages.iter().map(weight_of).sum(),
+            messages,
+            frames: Default::default(),
+            condensed: OnceLock::new(),
         })
     }
 
-    fn text(&self, version: Version) -> Utf8Bytes {
-        let slot = &self.encoded[version.index()];
-        slot.get_or_init(|| outgoing::encode(&self.message, version).into())
-            .clone()
+    /// The same with neighbouring pieces of streamed text merged, once for all
+    /// connections that are behind.
+    fn condensed(self: &Arc<Self>) -> Arc<Self> {
+        if self.messages.len() < 2 {
+            return Arc::clone(self);
+        }
+        let condense = || {
+            let mut messages: Vec<HostMessage> = Vec::new();
+            for message in &self.messages {
+                if !messages
+                    .last_mut()
+                    .is_some_and(|last| absorb(last, message))
+                {
+                    messages.push(message.clone());
+                }
+            }
+            Self::new(messages)
+        };
+        Arc::clone(self.condensed.get_or_init(condense))
     }
+
+    /// The messages as WebSocket frames, one behind the other.
+    fn frames(&self, version: Version) -> Bytes {
+        let slot = &self.frames[version.index()];
+        slot.get_or_init(|| {
+            let mut frames = BytesMut::with_capacity(self.weight + 16 * self.messages.len());
+            for message in &self.messages {
+                frame_into(&mut frames, outgoing::encode(message, version));
+            }
+            frames.freeze()
+        })
+        .clone()
+    }
+}
+
+/// Takes a message into the one before it if both append to the same part.
+fn absorb(last: &mut HostMessage, next: &HostMessage) -> bool {
+    let (HostMessage::Action(known), HostMessage::Action(next)) = (last, next) else {
+        return false;
+    };
+    let length = |action: &Sequenced| merge::appended_text(&action.action).map(str::len);
+    let fits = length(known)
+        .zip(length(next))
+        .is_some_and(|(known, more)| known + more <= merge::MAX_MERGED_BYTES);
+    let continues = known.channel == next.channel
+        && known.origin.is_none()
+        && next.origin.is_none()
+        && merge::continues(&known.action, &next.action);
+    if fits && continues {
+        // Copied only if somebody else holds it too.
+        let known = Arc::make_mut(known);
+        merge::append(&mut known.action, &next.action);
+        known.seq = next.seq;
+    }
+    fits && continues
+}
+
+/// Frames to clients are not masked, so a finished one fits all of them.
+fn frame_into(buffer: &mut BytesMut, text: String) {
+    let frame = Frame::message(text, OpCode::Data(Data::Text), true);
+    let mut header = Vec::with_capacity(10);
+    let length = frame.payload().len() as u64;
+    // Writing into memory does not fail.
+    let _ = frame.header().format(length, &mut header);
+    buffer.extend_from_slice(&header);
+    buffer.extend_from_slice(frame.payload());
 }
 
 /// How queues behave. The same for all connections of a host.
@@ -101,13 +167,14 @@ pub(crate) struct OutboundQueue {
     waiting: Mutex<Waiting>,
     changed: Notify,
     drained: Notify,
-    /// What the writer has handed to the transport, counted in messages.
+    /// How often something was handed to the transport.
     written: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     items: VecDeque<Item>,
+    messages: usize,
     published_bytes: usize,
     reply_bytes: usize,
     /// Something here must not be held back.
@@ -120,19 +187,53 @@ struct Waiting {
 #[derive(Debug)]
 enum Item {
     Shared {
-        frame: Arc<Frame>,
+        parcel: Arc<Parcel>,
         published: bool,
     },
-    /// Streamed text that was merged for this connection alone.
-    Merged(Box<Sequenced>),
+    /// A published message that this connection may merge with others.
+    Own(HostMessage),
+    /// Frames of the transport itself: it answers a ping, or a close.
+    Control(Bytes),
 }
 
-/// What the writer is to do next.
-#[derive(Debug, Default)]
+/// What the writer is to send next.
+#[derive(Debug)]
 pub(crate) struct Outgoing {
-    pub(crate) texts: Vec<Utf8Bytes>,
+    items: Vec<Item>,
+    version: Version,
     /// After that, the connection ends.
     pub(crate) ending: Option<Ending>,
+}
+
+impl Outgoing {
+    /// As WebSocket frames.
+    pub(crate) fn into_frames(self) -> Vec<Bytes> {
+        let version = self.version;
+        let frames = self.items.into_iter().map(|item| match item {
+            Item::Shared { parcel, .. } => parcel.frames(version),
+            Item::Own(message) => {
+                let mut frame = BytesMut::new();
+                frame_into(&mut frame, outgoing::encode(&message, version));
+                frame.freeze()
+            }
+            Item::Control(frames) => frames,
+        });
+        frames.collect()
+    }
+
+    /// As texts, for transports that frame them in their own way.
+    pub(crate) fn into_texts(self) -> Vec<String> {
+        let version = self.version;
+        let texts = self.items.into_iter().flat_map(|item| match item {
+            Item::Shared { parcel, .. } => {
+                let encode = |message| outgoing::encode(message, version);
+                parcel.messages.iter().map(encode).collect()
+            }
+            Item::Own(message) => vec![outgoing::encode(&message, version)],
+            Item::Control(_) => Vec::new(),
+        });
+        texts.collect()
+    }
 }
 
 impl OutboundQueue {
@@ -152,39 +253,48 @@ impl OutboundQueue {
     }
 
     /// Queues what answers this client, whatever its size: it asked for it.
-    pub(crate) fn send(&self, frame: Arc<Frame>) {
+    pub(crate) fn send(&self, message: HostMessage) {
+        let parcel = Parcel::new(vec![message]);
+        self.push_reply(
+            parcel.weight,
+            Item::Shared {
+                parcel,
+                published: false,
+            },
+        );
+    }
+
+    /// Queues frames that the transport wants to send by itself.
+    pub(crate) fn send_control(&self, frames: Bytes) {
+        self.push_reply(frames.len(), Item::Control(frames));
+    }
+
+    fn push_reply(&self, weight: usize, item: Item) {
         let mut waiting = self.lock();
         if waiting.ending.is_some() {
             return;
         }
-        waiting.reply_bytes += frame.weight;
+        waiting.reply_bytes += weight;
+        waiting.messages += 1;
         waiting.pressing = true;
-        waiting.items.push_back(Item::Shared {
-            frame,
-            published: false,
-        });
+        waiting.items.push_back(item);
         drop(waiting);
         self.changed.notify_one();
     }
 
     /// Queues what a channel publishes.
-    pub(crate) fn publish(&self, frames: &[Arc<Frame>], max_latency: Option<Duration>) {
+    pub(crate) fn publish(&self, parcel: &Arc<Parcel>, max_latency: Option<Duration>) {
         let mut waiting = self.lock();
         if waiting.ending.is_some() {
             return;
         }
         let patient = max_latency.is_some_and(|latency| !latency.is_zero()) && self.options.merge;
-        let merge_after = if patient { 0 } else { self.options.merge_after };
+        let merge_after = self.options.merge_after;
         let may_merge = self.options.merge && max_latency != Some(Duration::ZERO);
-        for frame in frames {
-            if may_merge && waiting.items.len() > merge_after && waiting.merged(frame) {
-                continue;
-            }
-            waiting.published_bytes += frame.weight;
-            waiting.items.push_back(Item::Shared {
-                frame: Arc::clone(frame),
-                published: true,
-            });
+        if may_merge && (patient || waiting.messages > merge_after) {
+            waiting.push_condensed(parcel.condensed());
+        } else {
+            waiting.push_published(Arc::clone(parcel));
         }
         if waiting.published_bytes > self.options.queue_bytes {
             waiting.end(Ending::TooSlow);
@@ -215,9 +325,15 @@ impl OutboundQueue {
                 let mut waiting = self.lock();
                 let late = waiting.due.is_some_and(|due| due <= Instant::now());
                 if waiting.pressing || late {
-                    let taken = waiting.take(most);
+                    let (items, ending) = waiting.take(most);
                     drop(waiting);
-                    return self.encode(taken);
+                    self.written.fetch_add(1, Ordering::Relaxed);
+                    self.drained.notify_waiters();
+                    return Outgoing {
+                        items,
+                        version: self.version(),
+                        ending,
+                    };
                 }
                 waiting.due
             };
@@ -234,23 +350,6 @@ impl OutboundQueue {
         }
     }
 
-    /// Not under the lock: whoever publishes must not wait for an encoder.
-    fn encode(&self, (items, ending): (Vec<Item>, Option<Ending>)) -> Outgoing {
-        let version = self.version();
-        let texts = items.into_iter().map(|item| match item {
-            Item::Shared { frame, .. } => frame.text(version),
-            Item::Merged(action) => {
-                let message = HostMessage::Action(Arc::new(*action));
-                outgoing::encode(&message, version).into()
-            }
-        });
-        let texts: Vec<Utf8Bytes> = texts.collect();
-        self.written
-            .fetch_add(texts.len() as u64, Ordering::Relaxed);
-        self.drained.notify_waiters();
-        Outgoing { texts, ending }
-    }
-
     /// Waits until so little waits to be answered that more may be asked.
     pub(crate) async fn ready_for_requests(&self, most: usize) {
         loop {
@@ -265,7 +364,7 @@ impl OutboundQueue {
         }
     }
 
-    /// How many messages have been handed to the transport so far.
+    /// How often something was taken for the transport so far.
     pub(crate) fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
@@ -288,17 +387,18 @@ impl Waiting {
             let Some(item) = self.items.pop_front() else {
                 break;
             };
-            let (counter, weight) = match &item {
-                Item::Shared {
-                    frame,
-                    published: true,
-                } => (&mut self.published_bytes, frame.weight),
-                Item::Shared {
-                    frame,
-                    published: false,
-                } => (&mut self.reply_bytes, frame.weight),
-                Item::Merged(action) => (&mut self.published_bytes, weight_of_action(action)),
+            let (counter, weight, messages) = match &item {
+                Item::Shared { parcel, published } => {
+                    let counter = match published {
+                        true => &mut self.published_bytes,
+                        false => &mut self.reply_bytes,
+                    };
+                    (counter, parcel.weight, parcel.messages.len())
+                }
+                Item::Own(message) => (&mut self.published_bytes, weight_of(message), 1),
+                Item::Control(frames) => (&mut self.reply_bytes, frames.len(), 1),
             };
+            self.messages = self.messages.saturating_sub(messages);
             *counter = counter.saturating_sub(weight);
             bytes += weight;
             items.push(item);
@@ -311,47 +411,36 @@ impl Waiting {
         (items, self.ending)
     }
 
-    /// Takes the frame into the last item if both append to the same part.
-    fn merged(&mut self, frame: &Frame) -> bool {
-        let HostMessage::Action(next) = &frame.message else {
-            return false;
-        };
-        let Some(last) = self.items.back_mut() else {
-            return false;
-        };
-        let known = match last {
-            Item::Shared { frame, .. } => match &frame.message {
-                HostMessage::Action(action) => action,
-                _ => return false,
-            },
-            Item::Merged(action) => &**action,
-        };
-        let more = merge::appended_text(&next.action).map_or(0, str::len);
-        let fits = merge::appended_text(&known.action)
-            .is_some_and(|text| text.len() + more <= merge::MAX_MERGED_BYTES);
-        let continues = known.channel == next.channel
-            && known.origin.is_none()
-            && next.origin.is_none()
-            && merge::continues(&known.action, &next.action);
-        if !fits || !continues {
-            return false;
+    fn push_published(&mut self, parcel: Arc<Parcel>) {
+        self.published_bytes += parcel.weight;
+        self.messages += parcel.messages.len();
+        let published = true;
+        self.items.push_back(Item::Shared { parcel, published });
+    }
+
+    /// Queues a parcel behind others, merged with the last of them if both
+    /// append to the same part.
+    fn push_condensed(&mut self, parcel: Arc<Parcel>) {
+        if let ([next], Some(Item::Own(last))) = (&parcel.messages[..], self.items.back_mut()) {
+            let before = weight_of(last);
+            if absorb(last, next) {
+                self.published_bytes += weight_of(last) - before;
+                return;
+            }
         }
-        if let Item::Shared { frame, .. } = last {
-            let HostMessage::Action(action) = &frame.message else {
-                return false;
-            };
-            *last = Item::Merged(Box::new(Sequenced::clone(action)));
+        match &parcel.messages[..] {
+            [message @ HostMessage::Action(_)] => {
+                self.published_bytes += parcel.weight;
+                self.messages += 1;
+                self.items.push_back(Item::Own(message.clone()));
+            }
+            _ => self.push_published(parcel),
         }
-        if let Item::Merged(action) = last {
-            merge::append(&mut action.action, &next.action);
-            action.seq = next.seq;
-            self.published_bytes += more;
-        }
-        true
     }
 
     fn end(&mut self, ending: Ending) {
         self.items.clear();
+        self.messages = 0;
         self.published_bytes = 0;
         self.reply_bytes = 0;
         self.pressing = true;
@@ -414,8 +503,8 @@ mod tests {
     use innkeeper_protocol::record::Facts;
     use innkeeper_protocol::rpc::RequestId;
 
-    fn delta(seq: u64, content: &str) -> Arc<Frame> {
-        Frame::new(HostMessage::Action(Arc::new(Sequenced {
+    fn delta(seq: u64, content: &str) -> HostMessage {
+        HostMessage::Action(Arc::new(Sequenced {
             seq,
             channel: "ahp-chat:/1".into(),
             action: StateAction::ChatDelta(ChatDeltaAction {
@@ -426,15 +515,17 @@ mod tests {
             }),
             origin: None,
             facts: Facts::default(),
-        })))
+        }))
     }
 
-    fn reply() -> Arc<Frame> {
+    fn reply() -> HostMessage {
         let id = RequestId::Number(1);
-        Frame::new(HostMessage::Reply {
-            id,
-            reply: Reply::Done,
-        })
+        let reply = Reply::Done;
+        HostMessage::Reply { id, reply }
+    }
+
+    fn parcel(messages: impl IntoIterator<Item = HostMessage>) -> Arc<Parcel> {
+        Parcel::new(messages.into_iter().collect())
     }
 
     fn queue(merge_after: usize, queue_bytes: usize) -> Arc<OutboundQueue> {
@@ -447,7 +538,7 @@ mod tests {
 
     /// The numbers and texts of the deltas that a queue would send now.
     async fn sent(queue: &OutboundQueue) -> Vec<(u64, String)> {
-        let texts = queue.take(usize::MAX).await.texts;
+        let texts = queue.take(usize::MAX).await.into_texts();
         let envelopes = texts.iter().filter_map(|text| {
             let frame: serde_json::Value = serde_json::from_str(text).unwrap();
             serde_json::from_value::<ActionEnvelope>(frame["params"].clone()).ok()
@@ -464,7 +555,7 @@ mod tests {
     async fn a_queue_that_is_read_delivers_every_message_as_it_is() {
         let queue = queue(2, 10_000);
         for seq in 1..=2 {
-            queue.publish(&[delta(seq, "x")], None);
+            queue.publish(&parcel([delta(seq, "x")]), None);
         }
         assert_eq!(sent(&queue).await, [(1, "x".into()), (2, "x".into())]);
     }
@@ -472,19 +563,25 @@ mod tests {
     #[tokio::test]
     async fn behind_its_threshold_a_queue_merges_neighbours_only() {
         let queue = queue(1, 10_000);
-        queue.publish(&[delta(1, "a"), delta(2, "b"), delta(3, "c")], None);
+        queue.publish(&parcel([delta(1, "a"), delta(2, "b")]), None);
+        queue.publish(&parcel([delta(3, "c"), delta(4, "d")]), None);
+        queue.publish(&parcel([delta(5, "e")]), None);
         queue.send(reply());
-        queue.publish(&[delta(4, "d"), delta(5, "e")], None);
+        queue.publish(&parcel([delta(6, "f")]), None);
+        let expected = [(1, "a"), (2, "b"), (5, "cde"), (6, "f")];
         assert_eq!(
             sent(&queue).await,
-            [(1, "a".into()), (3, "bc".into()), (5, "de".into())]
+            expected.map(|(seq, text)| (seq, text.to_owned()))
         );
     }
 
     #[tokio::test]
     async fn a_client_that_wants_no_delay_gets_no_merging() {
         let queue = queue(0, 10_000);
-        queue.publish(&[delta(1, "a"), delta(2, "b")], Some(Duration::ZERO));
+        queue.publish(
+            &parcel([delta(1, "a"), delta(2, "b")]),
+            Some(Duration::ZERO),
+        );
         assert_eq!(sent(&queue).await.len(), 2);
     }
 
@@ -492,9 +589,9 @@ mod tests {
     async fn a_client_that_can_wait_gets_what_came_meanwhile_in_one() {
         let queue = queue(64, 10_000);
         let latency = Some(Duration::from_secs(60));
-        queue.publish(&[delta(1, "a")], latency);
-        queue.publish(&[delta(2, "b")], latency);
-        queue.publish(&[delta(3, "c")], latency);
+        queue.publish(&parcel([delta(1, "a")]), latency);
+        queue.publish(&parcel([delta(2, "b")]), latency);
+        queue.publish(&parcel([delta(3, "c")]), latency);
         let waiting = tokio::time::timeout(Duration::from_millis(1), queue.take(usize::MAX));
         assert!(waiting.await.is_err(), "nothing is due yet");
         // An answer cannot wait, and takes along what came before it.
@@ -506,26 +603,22 @@ mod tests {
     async fn a_queue_that_overflows_ends_the_connection() {
         let queue = queue(0, 1_000);
         let long = "x".repeat(merge::MAX_MERGED_BYTES);
-        queue.publish(&[delta(1, "a"), delta(2, &long)], None);
+        queue.publish(&parcel([delta(1, "a"), delta(2, &long)]), None);
         let outgoing = queue.take(usize::MAX).await;
-        assert_eq!(
-            (outgoing.texts.len(), outgoing.ending),
-            (0, Some(Ending::TooSlow))
-        );
-        queue.publish(&[delta(3, "b")], None);
-        assert!(queue.take(usize::MAX).await.texts.is_empty());
+        assert_eq!(outgoing.ending, Some(Ending::TooSlow));
+        assert!(outgoing.into_texts().is_empty());
+        queue.publish(&parcel([delta(3, "b")]), None);
+        assert!(queue.take(usize::MAX).await.into_texts().is_empty());
     }
 
     #[tokio::test]
     async fn a_closing_queue_sends_what_waits_first() {
         let queue = queue(64, 10_000);
-        queue.publish(&[delta(1, "a")], None);
+        queue.publish(&parcel([delta(1, "a")]), None);
         queue.close(Ending::ShuttingDown);
-        queue.publish(&[delta(2, "b")], None);
+        queue.publish(&parcel([delta(2, "b")]), None);
         let outgoing = queue.take(usize::MAX).await;
-        assert_eq!(
-            (outgoing.texts.len(), outgoing.ending),
-            (1, Some(Ending::ShuttingDown))
-        );
+        assert_eq!(outgoing.ending, Some(Ending::ShuttingDown));
+        assert_eq!(outgoing.into_texts().len(), 1);
     }
 }

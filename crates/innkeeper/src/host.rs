@@ -261,11 +261,10 @@ impl HostConnection {
 
     /// Waits for the next messages; `None` when the host ended the connection.
     pub async fn next(&self) -> Option<Vec<String>> {
-        let Outgoing { texts, ending } = self.queue.take(1).await;
-        if texts.is_empty() && ending.is_some() {
-            return None;
-        }
-        Some(texts.iter().map(ToString::to_string).collect())
+        let outgoing = self.queue.take(1).await;
+        let ending = outgoing.ending;
+        let texts = outgoing.into_texts();
+        (!texts.is_empty() || ending.is_none()).then_some(texts)
     }
 }
 

@@ -10,12 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use innkeeper_agents::Agents;
 use innkeeper_engine::{ConnectionId, Effect, Input, Subscriber};
+use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::LoadedSession;
 use innkeeper_store::{CommitNo, Reader, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 
-use crate::delivery::{Ending, Frame, OutboundQueue};
+use crate::delivery::{Ending, OutboundQueue, Parcel};
 use crate::engine_loop::Event;
 
 pub(crate) struct Outbox {
@@ -123,7 +124,7 @@ impl Outbox {
                     run.publish(state);
                     run.to = Some(to);
                 }
-                run.frames.push(Frame::new(message));
+                run.messages.push(message);
                 continue;
             }
             run.publish(state);
@@ -131,7 +132,7 @@ impl Outbox {
                 Effect::Publish { .. } => {}
                 Effect::Send { to, message } => {
                     if let Some(queue) = state.connections.get(&to) {
-                        queue.send(Frame::new(message));
+                        queue.send(message);
                     }
                 }
                 Effect::Speak { to, version } => {
@@ -188,12 +189,11 @@ impl Outbox {
     }
 }
 
-/// Neighbouring messages for the same subscribers: each queue is visited once
-/// for all of them.
+/// Neighbouring messages for the same subscribers: they travel together.
 #[derive(Default)]
 struct Run {
     to: Option<Arc<[Subscriber]>>,
-    frames: Vec<Arc<Frame>>,
+    messages: Vec<HostMessage>,
 }
 
 impl Run {
@@ -202,12 +202,15 @@ impl Run {
     }
 
     fn publish(&mut self, state: &State) {
-        for subscriber in self.to.take().iter().flat_map(|to| to.iter()) {
+        let Some(to) = self.to.take() else {
+            return;
+        };
+        let parcel = Parcel::new(std::mem::take(&mut self.messages));
+        for subscriber in to.iter() {
             if let Some(queue) = state.connections.get(&subscriber.connection) {
-                queue.publish(&self.frames, subscriber.max_latency);
+                queue.publish(&parcel, subscriber.max_latency);
             }
         }
-        self.frames.clear();
     }
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use hyper_util::rt::TokioIo;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::Host;
 use crate::server::access::{Access, Refusal};
@@ -78,30 +78,67 @@ async fn metrics(State(context): State<Context>, uri: Uri, headers: HeaderMap) -
     (kind, context.shared.host.metrics()).into_response()
 }
 
-async fn anything_else(
-    State(context): State<Context>,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
+async fn anything_else(State(context): State<Context>, request: Request) -> Response {
     let Context { shared, transport } = context;
-    let upgrade = match upgrade {
-        Ok(upgrade) => upgrade,
-        Err(rejection) if headers.contains_key(header::UPGRADE) => {
-            return rejection.into_response();
-        }
-        Err(_) => return plain_page(&uri, shared.web),
-    };
-    if let Transport::Tcp(_) = transport
-        && let Err(refusal) = shared.access.check_token(uri.query(), &headers)
-    {
-        return refused(refusal);
+    if !request.headers().contains_key(header::UPGRADE) {
+        return plain_page(request.uri(), shared.web);
     }
-    let connection = shared.host.connect();
-    upgrade
-        .max_message_size(shared.message_bytes)
-        .max_frame_size(shared.message_bytes)
-        .on_upgrade(move |socket| socket::run(socket, connection, shared.ping_after))
+    if let Transport::Tcp(_) = transport {
+        let checked = shared
+            .access
+            .check_token(request.uri().query(), request.headers());
+        if let Err(refusal) = checked {
+            return refused(refusal);
+        }
+    }
+    upgrade(shared, request)
+}
+
+/// The opening handshake of RFC 6455.
+fn upgrade(shared: Shared, mut request: Request) -> Response {
+    let Some(key) = websocket_key(&request) else {
+        let headers = [(header::SEC_WEBSOCKET_VERSION, "13")];
+        let message = "this is no WebSocket handshake of version 13\n";
+        return (StatusCode::BAD_REQUEST, headers, message).into_response();
+    };
+    let upgraded = hyper::upgrade::on(&mut request);
+    tokio::spawn(async move {
+        match upgraded.await {
+            Ok(upgraded) => {
+                let connection = shared.host.connect();
+                let (io, limit) = (TokioIo::new(upgraded), shared.message_bytes);
+                socket::run(io, connection, limit, shared.ping_after).await;
+            }
+            Err(error) => tracing::debug!(%error, "a connection was not upgraded"),
+        }
+    });
+    let accept = derive_accept_key(key.as_bytes());
+    let headers = [
+        (header::CONNECTION, "upgrade"),
+        (header::UPGRADE, "websocket"),
+        (header::SEC_WEBSOCKET_ACCEPT, accept.as_str()),
+    ];
+    (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+}
+
+fn websocket_key(request: &Request) -> Option<HeaderValue> {
+    let header = |name| {
+        request
+            .headers()
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+    };
+    let names = |value: &str, wanted: &str| {
+        value
+            .split(',')
+            .any(|part| part.trim().eq_ignore_ascii_case(wanted))
+    };
+    let is_handshake = request.method() == Method::GET
+        && header(header::CONNECTION).is_some_and(|value| names(value, "upgrade"))
+        && header(header::UPGRADE).is_some_and(|value| names(value, "websocket"))
+        && header(header::SEC_WEBSOCKET_VERSION) == Some("13");
+    let key = request.headers().get(header::SEC_WEBSOCKET_KEY);
+    key.filter(|_| is_handshake).cloned()
 }
 
 fn plain_page(uri: &Uri, web: bool) -> Response {

@@ -1,12 +1,24 @@
-//! One WebSocket: frames in, frames out, many in one write.
+//! One WebSocket. What goes out are finished frames that other connections
+//! share, many in one write; what comes in is read by tungstenite, whose own
+//! answers (to pings and closes) go out through the same queue.
 
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket};
-use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt as _, StreamExt as _};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf, ReadHalf, WriteHalf};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Control, OpCode};
+use tokio_tungstenite::tungstenite::protocol::frame::{CloseFrame, Frame};
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::HostConnection;
+use crate::delivery::OutboundQueue;
 
 /// How much is taken from the queue for one write.
 const WRITE_BYTES: usize = 128 * 1024;
@@ -17,54 +29,84 @@ const REPLY_BYTES: usize = 16 * 1024 * 1024;
 /// A client that says nothing and takes in nothing for this many pings is gone.
 const PINGS_UNANSWERED: u32 = 4;
 
-pub(crate) async fn run(socket: WebSocket, connection: HostConnection, ping_after: Duration) {
-    let (mut sink, mut stream) = socket.split();
+/// Serves a client over a connection that has been upgraded.
+pub(crate) async fn run(
+    io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    connection: HostConnection,
+    message_bytes: usize,
+    ping_after: Duration,
+) {
+    let (read_half, mut write_half) = tokio::io::split(io);
+    let read_side = ReadSide {
+        io: read_half,
+        queue: Arc::clone(&connection.queue),
+    };
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(message_bytes))
+        .max_frame_size(Some(message_bytes));
+    let mut stream = WebSocketStream::from_raw_socket(read_side, Role::Server, Some(config)).await;
     let close = tokio::select! {
-        close = write(&mut sink, &connection, ping_after) => close,
+        close = write(&mut write_half, &connection, ping_after) => close,
         close = read(&mut stream, &connection, ping_after) => close,
     };
-    if let Some((code, reason)) = close {
-        let frame = CloseFrame {
-            code,
-            reason: reason.into(),
-        };
-        let closing = async {
-            let _ = sink.send(Message::Close(Some(frame))).await;
-            let _ = sink.flush().await;
+    let closing = async {
+        if let Some((code, reason)) = close {
+            let frame = Frame::close(Some(CloseFrame {
+                code: code.into(),
+                reason: reason.into(),
+            }));
+            write_half.write_all(&formatted(frame)).await.ok()?;
+            write_half.flush().await.ok()?;
             // Until the other side has seen it, or is not going to.
             while let Some(Ok(_)) = stream.next().await {}
-        };
-        let _ = tokio::time::timeout(Duration::from_secs(1), closing).await;
-    }
+        }
+        write_half.shutdown().await.ok()
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(1), closing).await;
 }
 
 type Close = Option<(u16, &'static str)>;
 
-async fn write(
-    sink: &mut SplitSink<WebSocket, Message>,
+async fn write<W: AsyncWrite>(
+    io: &mut WriteHalf<W>,
     connection: &HostConnection,
     ping_after: Duration,
 ) -> Close {
     loop {
         tokio::select! {
             outgoing = connection.outgoing(WRITE_BYTES) => {
-                for text in outgoing.texts {
-                    sink.feed(Message::Text(text)).await.ok()?;
-                }
-                sink.flush().await.ok()?;
-                if let Some(ending) = outgoing.ending {
+                let ending = outgoing.ending;
+                write_all(io, outgoing.into_frames()).await.ok()?;
+                if let Some(ending) = ending {
                     return Some(ending.code());
                 }
             }
             () = tokio::time::sleep(ping_after) => {
-                sink.send(Message::Ping(Default::default())).await.ok()?;
+                let ping = Frame::ping(Bytes::new());
+                io.write_all(&formatted(ping)).await.ok()?;
+                io.flush().await.ok()?;
             }
         }
     }
 }
 
-async fn read(
-    stream: &mut SplitStream<WebSocket>,
+/// All of it in as few writes as the system takes.
+async fn write_all<W: AsyncWrite>(io: &mut WriteHalf<W>, frames: Vec<Bytes>) -> io::Result<()> {
+    let mut slices: Vec<io::IoSlice<'_>> =
+        frames.iter().map(|frame| io::IoSlice::new(frame)).collect();
+    let mut rest = &mut slices[..];
+    while !rest.is_empty() {
+        let written = io.write_vectored(rest).await?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        io::IoSlice::advance_slices(&mut rest, written);
+    }
+    io.flush().await
+}
+
+async fn read<R: AsyncRead + Unpin>(
+    stream: &mut WebSocketStream<ReadSide<R>>,
     connection: &HostConnection,
     ping_after: Duration,
 ) -> Close {
@@ -84,22 +126,69 @@ async fn read(
                 Ok(text) => connection.receive(text).await,
                 Err(_) => return Some((1007, "messages are JSON text")),
             },
-            Ok(Message::Ping(_) | Message::Pong(_)) => {}
-            Ok(Message::Close(_)) => return None,
-            Err(error) => return closes_with(error),
+            Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
+            Ok(Message::Close(_)) => return Some((1000, "")),
+            Err(error) => return closes_with(&error),
         }
     }
 }
 
-fn closes_with(error: axum::Error) -> Close {
-    use tokio_tungstenite::tungstenite::Error;
-    match error.into_inner().downcast::<Error>().map(|error| *error) {
-        Ok(Error::Capacity(_)) => Some((
+fn closes_with(error: &Error) -> Close {
+    match error {
+        Error::Capacity(_) => Some((
             1009,
             "the message is larger than server.message_bytes allows",
         )),
-        Ok(Error::Utf8(_)) => Some((1007, "messages are JSON text")),
-        Ok(Error::Protocol(_)) => Some((1002, "this is not the WebSocket protocol")),
-        Ok(_) | Err(_) => None,
+        Error::Utf8(_) => Some((1007, "messages are JSON text")),
+        Error::Protocol(_) => Some((1002, "this is not the WebSocket protocol")),
+        _ => None,
+    }
+}
+
+fn formatted(frame: Frame) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Writing into memory does not fail.
+    let _ = frame.format(&mut bytes);
+    bytes
+}
+
+/// What tungstenite reads from; what it writes is queued behind what is
+/// already on its way.
+struct ReadSide<R> {
+    io: ReadHalf<R>,
+    queue: Arc<OutboundQueue>,
+}
+
+impl<R: AsyncRead> AsyncRead for ReadSide<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(context, buffer)
+    }
+}
+
+impl<R> AsyncWrite for ReadSide<R> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        // A close is answered at the end of `run`, after which nothing may
+        // follow.
+        let is_close = bytes.first() == Some(&(0x80 | u8::from(OpCode::Control(Control::Close))));
+        if !is_close {
+            self.queue.send_control(Bytes::copy_from_slice(bytes));
+        }
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 }
