@@ -428,7 +428,14 @@ impl World {
             panic!("{} heard what it should not: {problem}", client.id);
         }
         if handshake_refused {
-            self.cut(id);
+            // Neither this connection nor one that it should have replaced.
+            let wires = self.wires.iter();
+            let mine: Vec<u64> = wires
+                .filter_map(|(id, wire)| (wire.client == index).then_some(*id))
+                .collect();
+            for wire in mine {
+                self.cut(wire);
+            }
         }
         true
     }
