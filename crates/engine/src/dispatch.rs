@@ -260,9 +260,9 @@ impl Engine {
             return Reject(reason);
         }
         let mut started = started.clone();
-        if Timestamp::parse(&started.started_at).is_none() {
-            started.started_at = self.now.to_string();
-        }
+        // A clock that runs ahead must not put the turn's end beyond time.
+        let started_at = Timestamp::parse(&started.started_at).filter(|at| *at <= self.now);
+        started.started_at = started_at.unwrap_or(self.now).to_string();
         started.queued_message_id = None;
         Apply(StateAction::ChatTurnStarted(started))
     }
