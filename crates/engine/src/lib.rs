@@ -192,7 +192,6 @@ impl Engine {
             Input::Shutdown => self.shutdown(),
         }
         self.settle();
-        self.step.bypasses_store = self.store_failure.is_some();
         std::mem::take(&mut self.step)
     }
 

@@ -53,6 +53,9 @@ impl Engine {
         id: Option<RequestId>,
         command: Result<Command, RpcError>,
     ) {
+        // While the store cannot write, all that follows is a refusal or a
+        // pong, and those must not wait for it.
+        self.step.bypasses_store = self.store_failure.is_some();
         let command = match command {
             Ok(Command::Ping) => return self.answer(connection, id, Ok(Reply::Done)),
             Ok(command) => command,
