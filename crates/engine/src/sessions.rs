@@ -148,7 +148,9 @@ impl Engine {
                     .chars()
                     .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
         });
-        if !is_uri || *uri == ChannelUri::root() {
+        // That of a default chat is kept for the session whose chat it is.
+        let reserved = *uri == ChannelUri::root() || uri.session_of_default_chat().is_some();
+        if !is_uri || reserved {
             return Err(RpcError::invalid_params(format!(
                 "`{uri}` cannot name a session; use a URI such as `ahp-session:/<uuid>`"
             )));
