@@ -3,9 +3,7 @@
 //! what it is given, and it must be given what the store has committed.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use innkeeper_engine::Input;
 use innkeeper_protocol::house::state::{
     ChatState, ResponsePart, SessionState, SessionStatus, SessionSummary, TurnState,
 };
@@ -22,8 +20,7 @@ pub(crate) fn quiet(world: &mut World) {
     world.say(|| "--- quiet".to_owned());
     world.note("quiet");
     world.drain();
-    world.now += Duration::from_millis(251).as_millis() as i64;
-    world.feed(Input::Tick);
+    world.pass_time();
     let listed = look_at_everything(world);
     check_auditor(world, &listed);
     check_ledger(world);
@@ -67,8 +64,7 @@ fn look_at_everything(world: &mut World) -> BTreeMap<String, SessionSummary> {
     }
     world.drain();
     // Loading a session may have changed its summary a little.
-    world.now += 251;
-    world.feed(Input::Tick);
+    world.pass_time();
     world.drain();
     world.clients[AUDITOR].pages.clear();
     let mut params = json!({});
@@ -238,6 +234,9 @@ fn check_client(world: &mut World, index: usize, listed: &BTreeMap<String, Sessi
         }
     }
     assert!(gone.is_empty(), "{name} follows what is gone: {gone:?}");
+    let client = &mut world.clients[index];
+    // From now on nothing more may come from there.
+    client.left.clear();
     if let Some(catalogue) = &client.catalogue {
         let plain = |row: &SessionSummary| SessionSummary {
             activity: row.activity.clone().filter(|text| !text.is_empty()),
@@ -324,7 +323,7 @@ pub(crate) fn finish(world: &mut World) {
         .iter()
         .filter(|(id, wire)| {
             let client = &world.clients[wire.client];
-            client.ready && client.wire != Some(**id)
+            client.ready && wire.welcomed && client.wire != Some(**id)
         })
         .map(|(id, _)| *id)
         .collect();

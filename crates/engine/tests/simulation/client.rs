@@ -20,6 +20,8 @@ pub(crate) enum Asked {
     Initialize,
     Reconnect,
     Subscribe(String),
+    /// A subscription that was ended before it was answered.
+    Abandoned,
     Unsubscribe(String),
     /// The whole catalogue, or a page of it.
     List {
@@ -55,7 +57,7 @@ pub(crate) struct Client {
     /// All pages of a listing so far.
     pub(crate) pages: Vec<SessionSummary>,
     /// Channels left without waiting for the answer.
-    left: BTreeSet<String>,
+    pub(crate) left: BTreeSet<String>,
     /// The highest number heard over this connection.
     heard: i64,
     requests: i64,
@@ -97,6 +99,11 @@ impl Client {
     pub(crate) fn leave_at_once(&mut self, channel: &str) -> String {
         self.mirrors.remove(channel);
         self.left.insert(channel.to_owned());
+        for asked in self.asked.values_mut() {
+            if matches!(asked, Asked::Subscribe(awaited) if awaited == channel) {
+                *asked = Asked::Abandoned;
+            }
+        }
         json!({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": channel}})
             .to_string()
     }
@@ -244,7 +251,8 @@ impl Client {
                 self.next_page = next;
                 Ok(())
             }
-            (Asked::Read, Answer::Content)
+            (Asked::Abandoned, Answer::Subscribed(_) | Answer::Done)
+            | (Asked::Read, Answer::Content)
             | (Asked::Create(_) | Asked::Dispose(_) | Asked::Other, Answer::Done) => Ok(()),
             (asked, answer) => Err(format!("{asked:?} was answered with {answer:?}")),
         }
