@@ -6,7 +6,40 @@ use serde_json::{Value, json};
 
 use crate::client::{Asked, ROOT};
 use crate::hear::State;
-use crate::world::World;
+use crate::world::{ACTORS, World};
+
+/// An ordinary beginning: everybody is here, and there is something to do.
+pub(crate) fn begin(world: &mut World) {
+    for client in 0..ACTORS {
+        come_in(world, client);
+        world.drain();
+    }
+    for session in &SESSIONS[..2] {
+        let asked = Asked::Create((*session).to_owned());
+        let params = json!({"channel": session});
+        ask(world, 0, "createSession", &params, asked);
+    }
+    world.drain();
+    while let Some(report) = world.agents.finish() {
+        world.report(report);
+        world.drain();
+    }
+    for client in 0..ACTORS {
+        for session in &SESSIONS[..2] {
+            for channel in [
+                (*session).to_owned(),
+                ChannelUri::default_chat_of(session).to_string(),
+            ] {
+                if world.rng.chance(60) {
+                    let params = json!({"channel": channel});
+                    let asked = Asked::Subscribe(channel);
+                    ask(world, client, "subscribe", &params, asked);
+                }
+            }
+        }
+    }
+    world.drain();
+}
 
 /// Names for sessions: few, so that they are taken, disposed and used again.
 const SESSIONS: [&str; 6] = [
@@ -30,9 +63,9 @@ pub(crate) fn act(world: &mut World, client: usize) {
     let kind = world.rng.weighted(&[
         (8, "subscribe"),
         (3, "unsubscribe"),
-        (8, "createSession"),
+        (5, "createSession"),
         (2, "disposeSession"),
-        (34, "dispatch to a chat"),
+        (45, "dispatch to a chat"),
         (14, "dispatch to a session"),
         (2, "dispatch to the root"),
         (2, "dispatch elsewhere"),
@@ -174,8 +207,13 @@ fn any_session(world: &mut World) -> String {
     let known: Vec<String> = world.ledger.sessions.keys().cloned().collect();
     match world.rng.pick(&known) {
         Some(session) if world.rng.chance(90) => session.clone(),
-        _ => (*world.rng.pick(&SESSIONS).unwrap_or(&"")).to_owned(),
+        _ => some_name(world),
     }
+}
+
+fn some_name(world: &mut World) -> String {
+    let names = &SESSIONS[..world.session_names];
+    (*world.rng.pick(names).unwrap_or(&"")).to_owned()
 }
 
 /// A chat that the client knows, or the default chat of some session.
@@ -258,7 +296,7 @@ fn create_session(world: &mut World, client: usize) {
     let channel = match world.rng.below(12) {
         0 => "no uri at all".to_owned(),
         1 => ChannelUri::default_chat_of(&any_session(world)).to_string(),
-        _ => (*world.rng.pick(&SESSIONS).unwrap_or(&"")).to_owned(),
+        _ => some_name(world),
     };
     let mut params = json!({"channel": channel});
     match world.rng.below(10) {

@@ -67,7 +67,13 @@ impl Backends {
 
     /// Something that an agent might say now, and what kind of thing it is.
     pub(crate) fn speak(&mut self, rng: &mut Rng) -> Option<(&'static str, AgentReport)> {
-        let ids: Vec<BackendId> = self.all.keys().copied().collect();
+        // Mostly one that has something to do.
+        let idle = rng.chance(10);
+        let all = self.all.iter();
+        let ids: Vec<BackendId> = all
+            .filter(|(_, backend)| idle || !backend.open || backend.turn.is_some())
+            .map(|(id, _)| *id)
+            .collect();
         let id = *rng.pick(&ids)?;
         self.said += 1;
         let said = self.said;

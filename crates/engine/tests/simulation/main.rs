@@ -180,7 +180,10 @@ fn number(variable: &str) -> Option<u64> {
 
 fn run(seed: u64, trace: bool, at: &AtomicU64) -> Counts {
     let mut world = World::new(seed, trace);
-    let steps = 120 + world.rng.below(80);
+    if world.rng.chance(85) {
+        acts::begin(&mut world);
+    }
+    let steps = 120 + world.rng.below(100);
     for step in 0..steps {
         at.store(step as u64, Ordering::Relaxed);
         world.say(|| format!("{step}:"));
@@ -195,23 +198,28 @@ fn run(seed: u64, trace: bool, at: &AtomicU64) -> Counts {
 
 fn one_step(world: &mut World) {
     world.now += world.rng.below(80) as i64;
+    if world.failing && world.rng.chance(15) {
+        world.note("store recovers");
+        world.recover();
+    }
     let kind = world.rng.weighted(&[
-        (300, "client"),
-        (230, "agent"),
+        (330, "client"),
+        (250, "agent"),
         (160, "deliver"),
-        (110, "commit"),
-        (70, "read"),
-        (70, "answer"),
-        (30, "tick"),
+        (90, "commit"),
+        (50, "read"),
+        (50, "answer"),
+        (20, "flow"),
+        (20, "tick"),
         (4, "long time"),
         (3, "clock steps back"),
-        (16, "cut"),
-        (6, "replace"),
-        (7, "crash"),
-        (4, "clean restart"),
-        (5, "store fails"),
-        (5, "agents change"),
-        (10, "quiet"),
+        (12, "cut"),
+        (4, "replace"),
+        (3, "crash"),
+        (2, "clean restart"),
+        (2, "store fails"),
+        (2, "agents change"),
+        (6, "quiet"),
     ]);
     match kind {
         "client" => {
@@ -274,15 +282,11 @@ fn one_step(world: &mut World) {
             world.note("clean restart");
             world.restart(true);
         }
-        "store fails" => {
-            if world.failing {
-                world.note("store recovers");
-                world.recover();
-            } else {
-                world.note("store fails");
-                world.fail();
-            }
+        "store fails" if !world.failing => {
+            world.note("store fails");
+            world.fail();
         }
+        "flow" => world.drain(),
         "agents change" => {
             world.note("agents change");
             world.agent_count = 1 + world.rng.below(3);

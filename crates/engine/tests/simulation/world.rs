@@ -55,6 +55,8 @@ pub(crate) struct World {
     pub(crate) trace: bool,
     pub(crate) counts: Counts,
     pub(crate) names: usize,
+    /// How many names for sessions are in use.
+    pub(crate) session_names: usize,
     limits: Limits,
     life: u64,
     connections: u64,
@@ -113,6 +115,7 @@ impl World {
         let (engine, step) = begin(now, 1, limits.clone(), 2, boot);
         let mut world = Self {
             as_text: rng.chance(15),
+            session_names: [2, 3, 6][rng.below(3)],
             rng,
             now,
             latest: now,
