@@ -96,16 +96,20 @@ impl Engine {
         let channel = match command {
             Command::Subscribe(params) => &params.channel,
             Command::Dispatch(dispatch) => return self.sessions_to_load([&dispatch.channel]),
+            // These need no session in memory, but one that is on its way may
+            // be awaited by what was asked before.
+            Command::Unsubscribe { channel } => return self.sessions_on_their_way(channel),
+            Command::DisposeSession(params) => {
+                return self.sessions_on_their_way(&params.channel.as_str().into());
+            }
             Command::CreateChat(params) => &params.channel,
             Command::DisposeChat(params) => &params.channel,
             Command::FetchTurns(params) => &params.channel,
             Command::Initialize(_)
             | Command::Reconnect(_)
             | Command::Ping
-            | Command::Unsubscribe { .. }
             | Command::ListSessions(_)
             | Command::CreateSession(_)
-            | Command::DisposeSession(_)
             | Command::ResolveSessionConfig(_)
             | Command::ResourceRead(_) => return Default::default(),
         };
