@@ -242,15 +242,15 @@ impl Engine {
         if !self.catalogue.remove(uri) {
             return Err(RpcError::session_not_found(uri.as_str()));
         }
-        if let Some(session) = self.sessions.remove(uri) {
-            for chat in session.chat_uris() {
-                self.forget_chat(&chat);
-            }
+        self.sessions.remove(uri);
+        // Its chats may have subscribers although it is not in memory.
+        let homes = self.homes.iter().filter(|(_, home)| *home == uri);
+        let mut chats: Vec<ChannelUri> = homes.map(|(chat, _)| chat.clone()).collect();
+        chats.push(ChannelUri::default_chat_of(uri.as_str()));
+        for chat in chats {
+            self.forget_chat(&chat);
         }
-        self.homes.retain(|_, home| home != uri);
         self.subscriptions.remove_channel(uri);
-        self.subscriptions
-            .remove_channel(&ChannelUri::default_chat_of(uri.as_str()));
         self.step.durable_first = true;
         self.step.store.ops.push(StoreOp::DisposeSession {
             session: uri.clone(),
