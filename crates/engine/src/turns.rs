@@ -147,8 +147,12 @@ impl Engine {
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
         };
-        if let Some(backend) = &mut chat.backend {
-            backend.phase = BackendPhase::Idle;
+        match &mut chat.backend {
+            Some(backend) if backend.phase == BackendPhase::Opening => {
+                backend.phase = BackendPhase::Idle;
+            }
+            // Said twice: it may be busy by now.
+            _ => return,
         }
         if chat.notes.resume != resume {
             chat.notes.resume = resume;
@@ -283,7 +287,7 @@ impl Engine {
             TurnEvent::Failed { error, resumable } => Ending::Error { error, resumable },
             ongoing => {
                 let running = self.chats.get(uri).and_then(|chat| chat.turn.as_ref());
-                if running.is_some_and(|running| running.id == *turn) {
+                if running.is_some_and(|running| running.id == *turn && running.prompted) {
                     self.turn_goes_on(uri, ongoing);
                 }
                 return;
