@@ -11,7 +11,8 @@ use innkeeper_protocol::house::actions::{
     ChatActivityChangedAction, ChatDeltaAction, ChatErrorAction, ChatReasoningAction,
     ChatResponsePartAction, ChatTurnCancelledAction, ChatTurnCompleteAction, ChatTurnStartedAction,
     ChatUsageAction, RootAgentsChangedAction, SessionChatAddedAction, SessionChatRemovedAction,
-    SessionIsReadChangedAction, SessionTitleChangedAction, StateAction,
+    SessionDefaultChatChangedAction, SessionIsReadChangedAction, SessionTitleChangedAction,
+    StateAction,
 };
 use innkeeper_protocol::house::errors::ahp_error_codes;
 use innkeeper_protocol::house::state::{
@@ -658,6 +659,22 @@ impl Engine {
             ));
         }
         let session = chat.session.clone();
+        let leads = self
+            .sessions
+            .get(&session)
+            .is_some_and(|session| session.state.default_chat.as_deref() == Some(uri.as_str()));
+        if leads {
+            // A session always has a default chat: the one that stays.
+            let stays = ChannelUri::default_chat_of(session.as_str());
+            let action = SessionDefaultChatChangedAction {
+                default_chat: Some(stays.to_string()),
+            };
+            self.emit(
+                &session,
+                StateAction::SessionDefaultChatChanged(action),
+                None,
+            );
+        }
         self.forget_chat(uri);
         self.step.durable_first = true;
         self.step
