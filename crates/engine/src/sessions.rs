@@ -130,12 +130,12 @@ impl Engine {
         self.sessions.insert(uri.clone(), session);
         self.catalogue.set_live(&uri, &summary);
         self.step.durable_first = true;
-        self.touched.insert(uri);
+        self.touched.insert(uri.clone());
         self.notify_root(Notification::SessionAdded(SessionAddedParams {
             channel: ChannelUri::root().to_string(),
             summary,
         }));
-        self.count_sessions();
+        self.count_sessions(&uri);
         self.open_backend(&chat_uri);
         Ok(())
     }
@@ -260,7 +260,7 @@ impl Engine {
             channel: ChannelUri::root().to_string(),
             session: uri.to_string(),
         }));
-        self.count_sessions();
+        self.count_sessions(uri);
         Ok(())
     }
 
@@ -275,11 +275,12 @@ impl Engine {
         }
     }
 
-    fn count_sessions(&mut self) {
+    /// Says how many sessions there are, now that one has come or gone.
+    fn count_sessions(&mut self, changed: &ChannelUri) {
         let active_sessions = i64::try_from(self.catalogue.len()).unwrap_or(i64::MAX);
         let action = RootActiveSessionsChangedAction { active_sessions };
         let action = StateAction::RootActiveSessionsChanged(action);
-        self.emit(&ChannelUri::root(), action, None);
+        self.emit_about(Some(changed.clone()), &ChannelUri::root(), action, None);
     }
 
     pub(crate) fn new_backend_id(&mut self) -> BackendId {

@@ -399,9 +399,9 @@ fn dispatch_to_chat(world: &mut World, client: usize) {
     };
     let kind = world.rng.weighted(&[
         (40, "turnStarted"),
-        (8, "turnCancelled"),
+        (6, "turnCancelled"),
         (10, "turnResume"),
-        (8, "truncated"),
+        (5, "truncated"),
         (14, "draftChanged"),
         (3, "isReadChanged"),
         (3, "isArchivedChanged"),

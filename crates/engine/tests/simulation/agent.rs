@@ -141,7 +141,7 @@ fn within_turn(rng: &mut Rng, said: usize) -> (&'static str, TurnEvent) {
         (4, "usage"),
         (6, "activity"),
         (3, "notice"),
-        (9, "completed"),
+        (18, "completed"),
         (2, "cancelled"),
         (4, "failed"),
     ]);
