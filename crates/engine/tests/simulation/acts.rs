@@ -346,7 +346,7 @@ fn fetch_turns(world: &mut World, client: usize) {
             json!({"channel": channel, "cursor": cursor})
         }
         Some((channel, _)) => json!({"channel": channel}),
-        None => json!({"channel": any_chat(world, client), "cursor": "bm9uZQ"}),
+        None => json!({"channel": any_chat(world, client), "cursor": "bm8gdHVybg"}),
     };
     ask(world, client, "fetchTurns", &params, Asked::Other);
 }
