@@ -53,9 +53,12 @@ impl Engine {
         id: Option<RequestId>,
         command: Result<Command, RpcError>,
     ) {
+        // Leaving needs no store, and nobody would learn of a refusal.
+        let leaves = matches!(command, Ok(Command::Unsubscribe { .. }));
+        let refuses = self.store_failure.is_some() && !leaves;
         // While the store cannot write, all that follows is a refusal or a
         // pong, and those must not wait for it.
-        self.step.bypasses_store = self.store_failure.is_some();
+        self.step.bypasses_store = refuses;
         let command = match command {
             Ok(Command::Ping) => return self.answer(connection, id, Ok(Reply::Done)),
             Ok(command) => command,
@@ -75,7 +78,7 @@ impl Engine {
             let error = RpcError::invalid_request("send `initialize` or `reconnect` first");
             return self.fail_request(connection, id, error);
         }
-        if let Some(reason) = &self.store_failure {
+        if let Some(reason) = self.store_failure.as_ref().filter(|_| refuses) {
             let error = RpcError::internal(store_failure_message(reason));
             return match command {
                 Command::Dispatch(dispatch) => self.reject_for_store(connection, *dispatch),
