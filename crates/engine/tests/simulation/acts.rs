@@ -24,6 +24,9 @@ pub(crate) fn begin(world: &mut World) {
         world.report(report);
         world.drain();
     }
+    if world.rng.chance(40) {
+        talk(world, &ChannelUri::default_chat_of(SESSIONS[0]).to_string());
+    }
     for client in 0..ACTORS {
         for session in &SESSIONS[..2] {
             for channel in [
@@ -31,7 +34,10 @@ pub(crate) fn begin(world: &mut World) {
                 ChannelUri::default_chat_of(session).to_string(),
             ] {
                 if world.rng.chance(60) {
-                    let params = json!({"channel": channel});
+                    let mut params = json!({"channel": channel});
+                    if world.rng.chance(30) {
+                        params["view"] = json!({"turns": 1 + world.rng.below(2)});
+                    }
                     let asked = Asked::Subscribe(channel);
                     ask(world, client, "subscribe", &params, asked);
                 }
@@ -39,6 +45,22 @@ pub(crate) fn begin(world: &mut World) {
         }
     }
     world.drain();
+}
+
+/// A chat with some history.
+fn talk(world: &mut World, chat: &str) {
+    for _ in 0..3 + world.rng.below(4) {
+        let number = world.name();
+        let action = json!({
+            "type": "chat/turnStarted", "turnId": format!("turn-{number}"),
+            "message": message("Some history", "user"),
+        });
+        dispatch(world, 0, chat, &action);
+        world.drain();
+        while let Some(report) = world.agents.finish() {
+            world.report(report);
+        }
+    }
 }
 
 /// Names for sessions: few, so that they are taken, disposed and used again.

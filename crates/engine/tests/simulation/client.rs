@@ -295,6 +295,25 @@ impl Client {
         }
     }
 
+    /// A further chat that is followed without its session: nobody will say
+    /// when it ends, so the client lets go of it.
+    pub(crate) fn orphan(&self) -> Option<String> {
+        let listed = |uri: &str| {
+            self.mirrors.values().any(|mirror| match &mirror.state {
+                State::Session(state) => state.chats.iter().any(|chat| chat.resource == uri),
+                _ => false,
+            })
+        };
+        let chats = self
+            .mirrors
+            .keys()
+            .filter(|uri| uri.starts_with("ahp-chat:/"));
+        chats
+            .filter(|uri| !uri.starts_with("ahp-chat://"))
+            .find(|uri| !listed(uri))
+            .cloned()
+    }
+
     /// The turns of a chat that this client knows.
     pub(crate) fn turns(&self, chat: &str) -> Vec<String> {
         match self.mirrors.get(chat).map(|mirror| &mirror.state) {

@@ -441,6 +441,10 @@ impl World {
         if let Err(problem) = client.hear(heard) {
             panic!("{} heard what it should not: {problem}", client.id);
         }
+        if let Some(orphan) = self.clients[index].orphan() {
+            let text = self.clients[index].leave_at_once(&orphan);
+            self.send_text(index, &text);
+        }
         if handshake_refused {
             // Neither this connection nor one that it should have replaced.
             let wires = self.wires.iter();
