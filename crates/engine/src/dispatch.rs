@@ -21,6 +21,10 @@ use crate::sessions::Session;
 use crate::{ConnectionId, Effect, Engine, config};
 
 /// What becomes of an action.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is made and taken apart at once"
+)]
 enum Verdict {
     Apply(StateAction),
     Reject(String),

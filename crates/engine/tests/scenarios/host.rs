@@ -186,10 +186,8 @@ impl Host {
 
     /// Why the last dispatched action was rejected; empty if it was not.
     pub(crate) fn rejection(&self, connection: u64) -> String {
-        let heard = self.heard.get(&connection).into_iter().flatten();
-        let last = heard
-            .filter(|frame| frame["method"] == "action")
-            .next_back();
+        let mut heard = self.heard.get(&connection).into_iter().flatten();
+        let last = heard.rfind(|frame| frame["method"] == "action");
         let reason = last.and_then(|frame| frame["params"]["rejectionReason"].as_str());
         reason.unwrap_or_default().to_owned()
     }

@@ -93,7 +93,7 @@ fn comes_back(host: &mut Host, channels: &[&str], event: impl FnOnce(&mut Host))
 fn a_client_that_comes_back_is_given_what_it_missed() {
     let mut host = Host::with_session(Limits::default());
     let reply = comes_back(&mut host, &[&chat(), "x:gone"], |host| {
-        host.start_turn(3, "t")
+        host.start_turn(3, "t");
     });
     assert_eq!(reply["type"], "replay");
     assert_eq!(reply["actions"][0]["action"]["type"], "chat/turnStarted");

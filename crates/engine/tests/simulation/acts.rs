@@ -19,11 +19,7 @@ pub(crate) fn begin(world: &mut World) {
         let params = json!({"channel": session});
         ask(world, 0, "createSession", &params, asked);
     }
-    world.drain();
-    while let Some(report) = world.agents.finish() {
-        world.report(report);
-        world.drain();
-    }
+    world.finish_work();
     if world.rng.chance(40) {
         talk(world, &ChannelUri::default_chat_of(SESSIONS[0]).to_string());
     }
@@ -56,10 +52,7 @@ fn talk(world: &mut World, chat: &str) {
             "message": message("Some history", "user"),
         });
         dispatch(world, 0, chat, &action);
-        world.drain();
-        while let Some(report) = world.agents.finish() {
-            world.report(report);
-        }
+        world.finish_work();
     }
 }
 

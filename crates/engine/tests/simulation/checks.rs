@@ -300,13 +300,7 @@ fn check_interrupted(world: &mut World) {
 
 /// When every agent does its work, every turn ends.
 pub(crate) fn finish(world: &mut World) {
-    loop {
-        world.drain();
-        let Some(report) = world.agents.finish() else {
-            break;
-        };
-        world.report(report);
-    }
+    world.finish_work();
     quiet(world);
     for (uri, mirror) in &world.clients[AUDITOR].mirrors {
         if let State::Chat(chat) = &mirror.state {
@@ -328,4 +322,6 @@ pub(crate) fn finish(world: &mut World) {
         ghosts.is_empty(),
         "replaced connections were not closed: {ghosts:?}"
     );
+    let kept = world.empty_the_house();
+    assert_eq!(kept, 0, "sessions in memory that nobody needs");
 }

@@ -45,6 +45,7 @@ const EXPECTED: &[&str] = &[
     "session loaded",
     "log loaded",
     "content loaded",
+    "log trimmed",
     "found an interrupted turn",
     "tick",
     "subscribe",

@@ -168,9 +168,8 @@ impl World {
 
     pub(crate) fn feed(&mut self, input: Input) {
         self.say(|| {
-            let mut text = format!("{input:?}");
-            text.truncate(text.floor_char_boundary(300));
-            format!("  <- {text}")
+            let text = format!("{input:?}");
+            format!("  <- {}", text.chars().take(300).collect::<String>())
         });
         self.latest = self.latest.max(self.now);
         let step = self.engine.handle(Timestamp::from_millis(self.now), input);
@@ -296,6 +295,13 @@ impl World {
         }
         for batch in &batches {
             self.ledger.commit(batch);
+            if batch
+                .ops
+                .iter()
+                .any(|op| matches!(op, StoreOp::TrimLog { .. }))
+            {
+                self.note("log trimmed");
+            }
         }
         self.committed += count as u64;
         self.pump();
@@ -367,6 +373,15 @@ impl World {
         self.feed(Input::Agent(report));
     }
 
+    /// Agents do all that they were told to.
+    pub(crate) fn finish_work(&mut self) {
+        self.drain();
+        while let Some(report) = self.agents.finish() {
+            self.report(report);
+            self.drain();
+        }
+    }
+
     // Connections
 
     pub(crate) fn connect(&mut self, client: usize) {
@@ -433,8 +448,8 @@ impl World {
             hear::directly(&message)
         };
         if self.trace {
-            let mut text = format!("{heard:?}");
-            text.truncate(text.floor_char_boundary(240));
+            let text = format!("{heard:?}");
+            let text: String = text.chars().take(240).collect();
             println!("    {} hears {text}", client.id);
         }
         let handshake_refused = matches!(&heard, Heard::Failure(Some(_), -32603)) && !client.ready;
@@ -462,6 +477,21 @@ impl World {
     pub(crate) fn pass_time(&mut self) {
         self.now = self.latest + 251;
         self.feed(Input::Tick);
+    }
+
+    /// Everybody goes, and much time passes.
+    pub(crate) fn empty_the_house(&mut self) -> usize {
+        let wires: Vec<u64> = self.wires.keys().copied().collect();
+        for wire in wires {
+            self.cut(wire);
+        }
+        for _ in 0..4 {
+            self.now = self.latest + 20_000;
+            self.feed(Input::Tick);
+            self.drain();
+            self.finish_work();
+        }
+        self.engine.resident_sessions()
     }
 
     // Restarts
