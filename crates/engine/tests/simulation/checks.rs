@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use innkeeper_protocol::house::state::{
-    ChatState, ResponsePart, SessionState, SessionStatus, SessionSummary,
+    ChatState, ResponsePart, SessionState, SessionStatus, SessionSummary, Turn,
 };
 use serde_json::json;
 
@@ -281,11 +281,13 @@ fn compare(name: &str, uri: &str, held: &Mirror, truth: &Mirror) {
 
 /// What ran when the host died was ended so that it can be resumed.
 fn check_interrupted(world: &mut World) {
-    for (uri, id) in std::mem::take(&mut world.interrupted) {
+    for (uri, id, start) in std::mem::take(&mut world.interrupted) {
         let Some(chat) = chat_of(world, AUDITOR, &uri) else {
             continue;
         };
-        let Some(turn) = chat.turns.iter().find(|turn| turn.id == id) else {
+        // It may have been cut off, and its name used again.
+        let same = |turn: &&Turn| turn.id == id && turn.started_at.as_ref() == Some(&start);
+        let Some(turn) = chat.turns.iter().find(same) else {
             continue;
         };
         // It may have been resumed since; the error stays where it was.

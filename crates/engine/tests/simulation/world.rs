@@ -49,8 +49,8 @@ pub(crate) struct World {
     pub(crate) ledger: Ledger,
     /// Every number that anybody was told, and what it stood for.
     told: HashMap<u64, Arc<Sequenced>>,
-    /// Turns that ran when the host last died, with their chats.
-    pub(crate) interrupted: Vec<(String, String)>,
+    /// Turns that ran when the host last died, with their chats and starts.
+    pub(crate) interrupted: Vec<(String, String, String)>,
     pub(crate) as_text: bool,
     pub(crate) trace: bool,
     pub(crate) counts: Counts,
@@ -546,14 +546,14 @@ impl World {
         self.pass_on(step);
     }
 
-    fn find_interrupted(&self, boot: &Boot) -> Vec<(String, String)> {
+    fn find_interrupted(&self, boot: &Boot) -> Vec<(String, String, String)> {
         let sessions = boot.interrupted.iter();
         let loaded = sessions.filter_map(|uri| self.reader.load_session(uri).unwrap());
         let chats = loaded.flat_map(|session| session.chats);
         chats
             .filter_map(|chat| {
                 let turn = chat.record.head.active_turn?;
-                Some((chat.record.uri.to_string(), turn.id))
+                Some((chat.record.uri.to_string(), turn.id, turn.started_at))
             })
             .collect()
     }
