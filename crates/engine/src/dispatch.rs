@@ -260,7 +260,7 @@ impl Engine {
         if let Some(reason) = self.why_no_turn(chat) {
             return Reject(reason);
         }
-        if let Err(reason) = self.check_message(chat, &started.message) {
+        if let Err(reason) = self.check_message(&chat.session, &started.message) {
             return Reject(reason);
         }
         let mut started = started.clone();
@@ -298,13 +298,17 @@ impl Engine {
         active.map(|turn| format!("turn `{turn}` is running; wait for it, queue, or cancel it"))
     }
 
-    fn check_message(&self, chat: &Chat, message: &Message) -> Result<(), String> {
+    pub(crate) fn check_message(
+        &self,
+        session: &ChannelUri,
+        message: &Message,
+    ) -> Result<(), String> {
         if message.origin.kind != MessageKind::User {
             return Err("a client may only send messages of the user".to_owned());
         }
         let provider = self
             .sessions
-            .get(&chat.session)
+            .get(session)
             .map(|s| s.state.provider.as_str());
         let agent = self
             .agents

@@ -308,6 +308,10 @@ impl Engine {
                 ));
             }
         };
+        if let Some(message) = &params.initial_message {
+            self.check_message(&session, message)
+                .map_err(RpcError::invalid_params)?;
+        }
         self.add_chat(&session, &chat, fork)?;
         if let Some(message) = params.initial_message {
             self.start_first_turn(&chat, message);

@@ -342,7 +342,12 @@ fn create_chat(world: &mut World, client: usize) {
         world.note("fork");
     }
     if world.rng.chance(40) {
-        params["initialMessage"] = message("begin", "user");
+        let origin = if world.rng.chance(10) {
+            "agent"
+        } else {
+            "user"
+        };
+        params["initialMessage"] = message("begin", origin);
     }
     ask(world, client, "createChat", &params, Asked::Other);
 }
