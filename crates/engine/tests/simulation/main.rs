@@ -11,6 +11,7 @@ mod acts;
 mod agent;
 mod checks;
 mod client;
+mod dispatches;
 mod hear;
 mod ledger;
 mod rng;
