@@ -520,6 +520,7 @@ impl World {
         }
         self.agents = Backends::default();
         self.life += 1;
+        self.latest = self.latest.max(self.now);
         let Some(store) = self.store.take() else {
             return;
         };
