@@ -196,6 +196,13 @@ impl Chat {
         self.turns.iter().rposition(|stored| &*stored.id == turn)
     }
 
+    /// Where a turn stands, or will when it has ended.
+    pub(crate) fn place_of(&self, turn: &str) -> Option<usize> {
+        let active = self.active_turn_id() == Some(turn);
+        self.position_of(turn)
+            .or(active.then_some(self.turns.len()))
+    }
+
     pub(crate) fn knows_turn(&self, turn: &str) -> bool {
         self.active_turn_id() == Some(turn) || self.position_of(turn).is_some()
     }

@@ -23,6 +23,10 @@ pub(crate) struct Connection {
     pub(crate) windows: HashMap<ChannelUri, usize>,
 }
 
+/// In place of that number: the view is from an earlier connection, and where
+/// it begins is known to the client only.
+pub(crate) const UNKNOWN_VIEW: usize = usize::MAX;
+
 /// A client that is here, or was and may come back.
 #[derive(Debug)]
 pub(crate) struct KnownClient {

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
+use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::AgentProfile;
+use innkeeper_protocol::house::actions::{
+    RootActiveSessionsChangedAction, RootAgentsChangedAction, RootConfigChangedAction, StateAction,
+};
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::state::{
@@ -10,6 +14,7 @@ use innkeeper_protocol::house::state::{
 };
 use serde_json::Value;
 
+use crate::Engine;
 use crate::catalogue::Catalogue;
 
 /// The property of the root configuration that names the agent of sessions
@@ -80,29 +85,54 @@ pub(crate) fn root_state(
     stored: Option<Value>,
 ) -> RootState {
     let schema = root_schema(agents);
-    let mut values = JsonObject::new();
-    if let Some(default) = schema
-        .properties
-        .get(DEFAULT_AGENT)
-        .and_then(|p| p.default.clone())
-    {
-        values.insert(DEFAULT_AGENT.to_owned(), default);
-    }
-    if let Some(Value::Object(stored)) = stored {
+    let values: JsonObject = match stored {
         // What an older or newer host stored and this one does not know stays
         // in the store and out of the state.
-        values.extend(
-            stored
-                .into_iter()
-                .filter(|(key, value)| check_root_value(&schema, key, value).is_ok()),
-        );
-    }
+        Some(Value::Object(stored)) => stored
+            .into_iter()
+            .filter(|(key, value)| check_root_value(&schema, key, value).is_ok())
+            .collect(),
+        _ => {
+            let properties = schema.properties.iter();
+            properties
+                .filter_map(|(key, property)| Some((key.clone(), property.default.clone()?)))
+                .collect()
+        }
+    };
     RootState {
         agents: agents.iter().map(|agent| agent.info.clone()).collect(),
         active_sessions: Some(i64::try_from(catalogue.len()).unwrap_or(i64::MAX)),
         terminals: None,
         config: Some(RootConfigState { schema, values }),
         meta: None,
+    }
+}
+
+impl Engine {
+    /// Says what the root channel holds now. A client that knows it from an
+    /// earlier life is given actions, and no action told of what changed
+    /// while the host was away.
+    pub(crate) fn announce_root(&mut self) {
+        let RootState {
+            agents,
+            active_sessions,
+            config,
+            ..
+        } = self.root.clone();
+        let root = ChannelUri::root();
+        let agents = RootAgentsChangedAction { agents };
+        self.emit(&root, StateAction::RootAgentsChanged(agents), None);
+        if let Some(active_sessions) = active_sessions {
+            let count = RootActiveSessionsChangedAction { active_sessions };
+            self.emit(&root, StateAction::RootActiveSessionsChanged(count), None);
+        }
+        if let Some(config) = config {
+            let values = RootConfigChangedAction {
+                config: config.values,
+                replace: Some(true),
+            };
+            self.emit(&root, StateAction::RootConfigChanged(values), None);
+        }
     }
 }
 

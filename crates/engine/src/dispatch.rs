@@ -21,6 +21,10 @@ use crate::sessions::Session;
 use crate::{ConnectionId, Effect, Engine, config};
 
 /// What becomes of an action.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is made and taken apart at once"
+)]
 enum Verdict {
     Apply(StateAction),
     Reject(String),
@@ -256,13 +260,13 @@ impl Engine {
         if let Some(reason) = self.why_no_turn(chat) {
             return Reject(reason);
         }
-        if let Err(reason) = self.check_message(chat, &started.message) {
+        if let Err(reason) = self.check_message(&chat.session, &started.message) {
             return Reject(reason);
         }
         let mut started = started.clone();
-        if Timestamp::parse(&started.started_at).is_none() {
-            started.started_at = self.now.to_string();
-        }
+        // A clock that runs ahead must not put the turn's end beyond time.
+        let started_at = Timestamp::parse(&started.started_at).filter(|at| *at <= self.now);
+        started.started_at = started_at.unwrap_or(self.now).to_string();
         started.queued_message_id = None;
         Apply(StateAction::ChatTurnStarted(started))
     }
@@ -294,13 +298,17 @@ impl Engine {
         active.map(|turn| format!("turn `{turn}` is running; wait for it, queue, or cancel it"))
     }
 
-    fn check_message(&self, chat: &Chat, message: &Message) -> Result<(), String> {
+    pub(crate) fn check_message(
+        &self,
+        session: &ChannelUri,
+        message: &Message,
+    ) -> Result<(), String> {
         if message.origin.kind != MessageKind::User {
             return Err("a client may only send messages of the user".to_owned());
         }
         let provider = self
             .sessions
-            .get(&chat.session)
+            .get(session)
             .map(|s| s.state.provider.as_str());
         let agent = self
             .agents

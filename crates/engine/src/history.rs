@@ -10,6 +10,7 @@ use innkeeper_protocol::record::LoadedChat;
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::snapshot::StoredTurn;
 
+use crate::clients::UNKNOWN_VIEW;
 use crate::{ConnectionId, Engine};
 
 /// Whether an action changes nothing but the active turn (and what follows
@@ -72,21 +73,24 @@ impl Engine {
             .connections
             .get(&connection)
             .and_then(|c| c.windows.get(channel));
-        let end = match cursor {
+        let window = window.copied().unwrap_or(0);
+        let at = match cursor {
             Some(cursor) => turn_of_cursor(cursor)
-                .and_then(|turn| chat.position_of(&turn))
+                .and_then(|turn| chat.place_of(&turn))
                 .ok_or_else(|| {
                     RpcError::invalid_params("the cursor is not one that this chat has given out")
                 })?,
-            None => window.copied().unwrap_or(0),
+            None => window.min(chat.turns.len()),
         };
         if !self.subscriptions.contains(connection, channel) {
             return Err(RpcError::invalid_params(format!(
                 "subscribe to `{channel}` before fetching its turns"
             )));
         }
-        let start = end.saturating_sub(self.config.limits.page_turns);
-        self.load_turns_for(connection, channel, start, end);
+        // Whatever the cursor, the view stays without a gap.
+        let begins = if window == UNKNOWN_VIEW { at } else { window };
+        let start = at.saturating_sub(self.config.limits.page_turns).min(begins);
+        self.load_turns_for(connection, channel, start, at.max(begins));
         Ok(())
     }
 
@@ -107,7 +111,8 @@ impl Engine {
             .filter(|(_, first)| *first >= keep)
             .collect();
         for (connection, first) in narrow {
-            self.load_turns_for(connection, channel, keep.saturating_sub(1), first);
+            let start = if first == UNKNOWN_VIEW { 0 } else { keep - 1 };
+            self.load_turns_for(connection, channel, start, first);
         }
     }
 

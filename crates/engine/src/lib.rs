@@ -123,6 +123,7 @@ impl Engine {
         boot: Boot,
     ) -> (Self, Step) {
         let sequence = Sequence::new(boot.next_seq);
+        let has_past = boot.next_seq > 1;
         let replay = ReplayWindow::new(&boot, config.limits.replay_bytes);
         let catalogue = Catalogue::new(boot.catalogue);
         let clients = boot
@@ -158,6 +159,9 @@ impl Engine {
             shutting_down: false,
         };
         engine.reserve_numbers();
+        if has_past {
+            engine.announce_root();
+        }
         for session in boot.interrupted {
             engine.start_loading(&session);
         }
@@ -188,7 +192,6 @@ impl Engine {
             Input::Shutdown => self.shutdown(),
         }
         self.settle();
-        self.step.bypasses_store = self.store_failure.is_some();
         std::mem::take(&mut self.step)
     }
 

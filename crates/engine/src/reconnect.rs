@@ -5,12 +5,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::house::actions::StateAction;
 use innkeeper_protocol::house::commands::ReconnectParams;
 use innkeeper_protocol::outgoing::{Envelope, ReconnectReply, Reply};
 use innkeeper_protocol::record::{LogEntry, Sequenced};
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::version::Version;
 
+use crate::clients::UNKNOWN_VIEW;
 use crate::replay::{CatchUp, pick};
 use crate::{ConnectionId, Effect, Engine, Subscriber, Ticket};
 
@@ -81,11 +83,21 @@ impl Engine {
             }
             CatchUp::Log | CatchUp::Memory => {
                 let wanted: HashSet<&ChannelUri> = waiting.channels.iter().collect();
-                let mut missed = pick(logged.iter(), seen, up_to, |uri| wanted.contains(uri));
-                missed.extend(
-                    self.replay
-                        .after(seen.max(up_to), |uri| wanted.contains(uri)),
-                );
+                let sessions = wanted.iter().filter_map(|uri| self.session_of(uri));
+                let sessions: HashSet<ChannelUri> = sessions.collect();
+                let root = ChannelUri::root();
+                let matters = |uri: &ChannelUri| {
+                    wanted.contains(uri) || sessions.contains(uri) || *uri == root
+                };
+                let mut missed = pick(logged.iter(), seen, up_to, matters);
+                missed.extend(self.replay.after(seen.max(up_to), matters));
+                if missed
+                    .iter()
+                    .any(|action| breaks_off(action, &wanted, &sessions))
+                {
+                    return self.start_afresh(waiting);
+                }
+                missed.retain(|action| wanted.contains(&action.channel));
                 self.resume(waiting, missed);
             }
         }
@@ -118,6 +130,9 @@ impl Engine {
                     },
                 );
                 self.use_session(channel);
+                if let Some(connection) = self.connections.get_mut(&connection) {
+                    connection.windows.insert(channel.clone(), UNKNOWN_VIEW);
+                }
             } else {
                 missing.push(channel.to_string());
             }
@@ -148,5 +163,28 @@ impl Engine {
     /// Whether there is such a channel, in memory or not.
     pub(crate) fn exists(&self, channel: &ChannelUri) -> bool {
         *channel == ChannelUri::root() || self.session_of(channel).is_some()
+    }
+}
+
+/// Whether a client that missed this action cannot go on from what it holds.
+fn breaks_off(
+    action: &Sequenced,
+    wanted: &HashSet<&ChannelUri>,
+    sessions: &HashSet<ChannelUri>,
+) -> bool {
+    match &action.action {
+        // It holds what was there before under the same name.
+        StateAction::RootActiveSessionsChanged(_) => {
+            let changed = action.facts.session.as_ref();
+            changed.is_some_and(|session| sessions.contains(session))
+        }
+        StateAction::SessionChatAdded(added) => {
+            wanted.contains(&ChannelUri::from(added.summary.resource.as_str()))
+        }
+        // It may not hold the turn that history was cut after.
+        StateAction::ChatTruncated(cut) => {
+            cut.turn_id.is_some() && wanted.contains(&action.channel)
+        }
+        _ => false,
     }
 }

@@ -53,6 +53,12 @@ impl Engine {
         id: Option<RequestId>,
         command: Result<Command, RpcError>,
     ) {
+        // Leaving needs no store, and nobody would learn of a refusal.
+        let leaves = matches!(command, Ok(Command::Unsubscribe { .. }));
+        let refuses = self.store_failure.is_some() && !leaves;
+        // While the store cannot write, all that follows is a refusal or a
+        // pong, and those must not wait for it.
+        self.step.bypasses_store = refuses;
         let command = match command {
             Ok(Command::Ping) => return self.answer(connection, id, Ok(Reply::Done)),
             Ok(command) => command,
@@ -72,7 +78,7 @@ impl Engine {
             let error = RpcError::invalid_request("send `initialize` or `reconnect` first");
             return self.fail_request(connection, id, error);
         }
-        if let Some(reason) = &self.store_failure {
+        if let Some(reason) = self.store_failure.as_ref().filter(|_| refuses) {
             let error = RpcError::internal(store_failure_message(reason));
             return match command {
                 Command::Dispatch(dispatch) => self.reject_for_store(connection, *dispatch),
@@ -93,16 +99,20 @@ impl Engine {
         let channel = match command {
             Command::Subscribe(params) => &params.channel,
             Command::Dispatch(dispatch) => return self.sessions_to_load([&dispatch.channel]),
+            // These need no session in memory, but one that is on its way may
+            // be awaited by what was asked before.
+            Command::Unsubscribe { channel } => return self.sessions_on_their_way(channel),
+            Command::DisposeSession(params) => {
+                return self.sessions_on_their_way(&params.channel.as_str().into());
+            }
             Command::CreateChat(params) => &params.channel,
             Command::DisposeChat(params) => &params.channel,
             Command::FetchTurns(params) => &params.channel,
             Command::Initialize(_)
             | Command::Reconnect(_)
             | Command::Ping
-            | Command::Unsubscribe { .. }
             | Command::ListSessions(_)
             | Command::CreateSession(_)
-            | Command::DisposeSession(_)
             | Command::ResolveSessionConfig(_)
             | Command::ResourceRead(_) => return Default::default(),
         };
@@ -298,6 +308,10 @@ impl Engine {
                 ));
             }
         };
+        if let Some(message) = &params.initial_message {
+            self.check_message(&session, message)
+                .map_err(RpcError::invalid_params)?;
+        }
         self.add_chat(&session, &chat, fork)?;
         if let Some(message) = params.initial_message {
             self.start_first_turn(&chat, message);

@@ -65,6 +65,15 @@ impl Engine {
             .collect()
     }
 
+    /// The session of a channel, if it is on its way into memory.
+    pub(crate) fn sessions_on_their_way(&self, channel: &ChannelUri) -> BTreeSet<ChannelUri> {
+        let session = self.session_of(channel);
+        session
+            .into_iter()
+            .filter(|session| self.loading.contains_key(session))
+            .collect()
+    }
+
     /// Does something as soon as these sessions are in memory: now, if they are.
     pub(crate) fn when_loaded(
         &mut self,

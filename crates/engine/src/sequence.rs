@@ -56,7 +56,19 @@ impl Engine {
         action: StateAction,
         origin: Option<ActionOrigin>,
     ) -> ReduceOutcome {
-        let (outcome, facts) = self.reduce(channel, &action);
+        self.emit_about(None, channel, action, origin)
+    }
+
+    /// Likewise, for an action that is about a session beside its channel.
+    pub(crate) fn emit_about(
+        &mut self,
+        session: Option<ChannelUri>,
+        channel: &ChannelUri,
+        action: StateAction,
+        origin: Option<ActionOrigin>,
+    ) -> ReduceOutcome {
+        let (outcome, mut facts) = self.reduce(channel, &action);
+        facts.session = facts.session.or(session);
         if outcome != ReduceOutcome::Applied {
             if outcome != ReduceOutcome::NoOp {
                 tracing::error!(%channel, ?outcome, "an action could not be reduced");

@@ -130,12 +130,12 @@ impl Engine {
         self.sessions.insert(uri.clone(), session);
         self.catalogue.set_live(&uri, &summary);
         self.step.durable_first = true;
-        self.touched.insert(uri);
+        self.touched.insert(uri.clone());
         self.notify_root(Notification::SessionAdded(SessionAddedParams {
             channel: ChannelUri::root().to_string(),
             summary,
         }));
-        self.count_sessions();
+        self.count_sessions(&uri);
         self.open_backend(&chat_uri);
         Ok(())
     }
@@ -148,7 +148,9 @@ impl Engine {
                     .chars()
                     .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
         });
-        if !is_uri || *uri == ChannelUri::root() {
+        // That of a default chat is kept for the session whose chat it is.
+        let reserved = *uri == ChannelUri::root() || uri.session_of_default_chat().is_some();
+        if !is_uri || reserved {
             return Err(RpcError::invalid_params(format!(
                 "`{uri}` cannot name a session; use a URI such as `ahp-session:/<uuid>`"
             )));
@@ -240,15 +242,15 @@ impl Engine {
         if !self.catalogue.remove(uri) {
             return Err(RpcError::session_not_found(uri.as_str()));
         }
-        if let Some(session) = self.sessions.remove(uri) {
-            for chat in session.chat_uris() {
-                self.forget_chat(&chat);
-            }
+        self.sessions.remove(uri);
+        // Its chats may have subscribers although it is not in memory.
+        let homes = self.homes.iter().filter(|(_, home)| *home == uri);
+        let mut chats: Vec<ChannelUri> = homes.map(|(chat, _)| chat.clone()).collect();
+        chats.push(ChannelUri::default_chat_of(uri.as_str()));
+        for chat in chats {
+            self.forget_chat(&chat);
         }
-        self.homes.retain(|_, home| home != uri);
         self.subscriptions.remove_channel(uri);
-        self.subscriptions
-            .remove_channel(&ChannelUri::default_chat_of(uri.as_str()));
         self.step.durable_first = true;
         self.step.store.ops.push(StoreOp::DisposeSession {
             session: uri.clone(),
@@ -258,7 +260,7 @@ impl Engine {
             channel: ChannelUri::root().to_string(),
             session: uri.to_string(),
         }));
-        self.count_sessions();
+        self.count_sessions(uri);
         Ok(())
     }
 
@@ -273,11 +275,12 @@ impl Engine {
         }
     }
 
-    fn count_sessions(&mut self) {
+    /// Says how many sessions there are, now that one has come or gone.
+    fn count_sessions(&mut self, changed: &ChannelUri) {
         let active_sessions = i64::try_from(self.catalogue.len()).unwrap_or(i64::MAX);
         let action = RootActiveSessionsChangedAction { active_sessions };
         let action = StateAction::RootActiveSessionsChanged(action);
-        self.emit(&ChannelUri::root(), action, None);
+        self.emit_about(Some(changed.clone()), &ChannelUri::root(), action, None);
     }
 
     pub(crate) fn new_backend_id(&mut self) -> BackendId {

@@ -11,7 +11,8 @@ use innkeeper_protocol::house::actions::{
     ChatActivityChangedAction, ChatDeltaAction, ChatErrorAction, ChatReasoningAction,
     ChatResponsePartAction, ChatTurnCancelledAction, ChatTurnCompleteAction, ChatTurnStartedAction,
     ChatUsageAction, RootAgentsChangedAction, SessionChatAddedAction, SessionChatRemovedAction,
-    SessionIsReadChangedAction, SessionTitleChangedAction, StateAction,
+    SessionDefaultChatChangedAction, SessionIsReadChangedAction, SessionTitleChangedAction,
+    StateAction,
 };
 use innkeeper_protocol::house::errors::ahp_error_codes;
 use innkeeper_protocol::house::state::{
@@ -147,8 +148,12 @@ impl Engine {
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
         };
-        if let Some(backend) = &mut chat.backend {
-            backend.phase = BackendPhase::Idle;
+        match &mut chat.backend {
+            Some(backend) if backend.phase == BackendPhase::Opening => {
+                backend.phase = BackendPhase::Idle;
+            }
+            // Said twice: it may be busy by now.
+            _ => return,
         }
         if chat.notes.resume != resume {
             chat.notes.resume = resume;
@@ -283,7 +288,7 @@ impl Engine {
             TurnEvent::Failed { error, resumable } => Ending::Error { error, resumable },
             ongoing => {
                 let running = self.chats.get(uri).and_then(|chat| chat.turn.as_ref());
-                if running.is_some_and(|running| running.id == *turn) {
+                if running.is_some_and(|running| running.id == *turn && running.prompted) {
                     self.turn_goes_on(uri, ongoing);
                 }
                 return;
@@ -654,6 +659,22 @@ impl Engine {
             ));
         }
         let session = chat.session.clone();
+        let leads = self
+            .sessions
+            .get(&session)
+            .is_some_and(|session| session.state.default_chat.as_deref() == Some(uri.as_str()));
+        if leads {
+            // A session always has a default chat: the one that stays.
+            let stays = ChannelUri::default_chat_of(session.as_str());
+            let action = SessionDefaultChatChangedAction {
+                default_chat: Some(stays.to_string()),
+            };
+            self.emit(
+                &session,
+                StateAction::SessionDefaultChatChanged(action),
+                None,
+            );
+        }
         self.forget_chat(uri);
         self.step.durable_first = true;
         self.step

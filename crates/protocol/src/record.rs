@@ -22,7 +22,8 @@ pub use merge::{Cut, LogEntry};
 /// action, so that gates are functions of the message alone.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Facts {
-    /// The session that a chat belongs to.
+    /// The session that a chat belongs to; on the root channel, the session
+    /// that came or went with the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<ChannelUri>,
     /// Whether the chat is that session's default chat.

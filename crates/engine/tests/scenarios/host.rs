@@ -1,0 +1,279 @@
+//! A host without a shell: its store commits at once, its clients send one
+//! message at a time, and its agent does as it is told.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use innkeeper_engine::{ConnectionId, Effect, Engine, EngineConfig, Input, Limits, Step};
+use innkeeper_protocol::agent::{
+    AgentCommand, AgentEvent, AgentProfile, AgentReport, BackendId, TurnEvent,
+};
+use innkeeper_protocol::command::ClientMessage;
+use innkeeper_protocol::house::commands::Implementation;
+use innkeeper_protocol::house::state::{AgentInfo, ErrorInfo};
+use innkeeper_protocol::outgoing::encode;
+use innkeeper_protocol::version::Version;
+use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_store::{Reader, Store};
+use serde_json::{Value, json};
+
+pub(crate) const SESSION: &str = "ahp-session:/1";
+
+pub(crate) fn chat() -> String {
+    ChannelUri::default_chat_of(SESSION).to_string()
+}
+
+/// A host whose store commits at once.
+pub(crate) struct Host {
+    pub(crate) engine: Engine,
+    store: Option<Store>,
+    reader: Reader,
+    now: i64,
+    pub(crate) heard: BTreeMap<u64, Vec<Value>>,
+    pub(crate) closed: Vec<u64>,
+    pub(crate) commands: Vec<AgentCommand>,
+    requests: i64,
+}
+
+impl Host {
+    pub(crate) fn new() -> Self {
+        Self::with(Limits::default())
+    }
+
+    pub(crate) fn with(limits: Limits) -> Self {
+        let (store, boot) = Store::open_in_memory().unwrap();
+        let (engine, step) = Engine::new(Timestamp::from_millis(0), config(limits), agents(), boot);
+        let mut host = Self {
+            engine,
+            reader: store.reader().unwrap(),
+            store: Some(store),
+            now: 0,
+            heard: BTreeMap::new(),
+            closed: Vec::new(),
+            commands: Vec::new(),
+            requests: 0,
+        };
+        host.carry_out(step);
+        host
+    }
+
+    /// With one session that is ready, client `a` on connection 1 watching
+    /// everything of it.
+    pub(crate) fn with_session(limits: Limits) -> Self {
+        let mut host = Self::with(limits);
+        host.enter(1, "a", &[ROOT]);
+        host.ok(1, "createSession", json!({"channel": SESSION}));
+        host.opened();
+        for channel in [SESSION, &chat()] {
+            host.ok(1, "subscribe", json!({"channel": channel}));
+        }
+        host.heard.clear();
+        host
+    }
+
+    pub(crate) fn restart(&mut self, limits: Limits) {
+        let (store, boot) = self.store.take().unwrap().reopen().unwrap();
+        self.reader = store.reader().unwrap();
+        self.store = Some(store);
+        self.heard.clear();
+        let now = Timestamp::from_millis(self.now);
+        let (engine, step) = Engine::new(now, config(limits), agents(), boot);
+        self.engine = engine;
+        self.carry_out(step);
+    }
+
+    pub(crate) fn feed(&mut self, input: Input) {
+        let now = Timestamp::from_millis(self.now);
+        let step = self.engine.handle(now, input);
+        self.carry_out(step);
+    }
+
+    fn carry_out(&mut self, step: Step) {
+        self.store.as_mut().unwrap().apply(&[step.store]).unwrap();
+        for effect in step.effects {
+            match effect {
+                Effect::Send { to, message } => self.deliver(to, &encode(&message, NEWEST)),
+                Effect::Publish { to, message } => {
+                    let text = encode(&message, NEWEST);
+                    for subscriber in to.iter() {
+                        self.deliver(subscriber.connection, &text);
+                    }
+                }
+                Effect::Speak { .. } => {}
+                Effect::Close { connection, .. } => self.closed.push(connection.0),
+                Effect::Agent(command) => self.commands.push(command),
+                Effect::LoadSession { session } => {
+                    let loaded = Ok(self.reader.load_session(&session).unwrap().map(Box::new));
+                    self.feed(Input::SessionLoaded { session, loaded });
+                }
+                Effect::LoadLog {
+                    ticket,
+                    after,
+                    up_to,
+                } => {
+                    let entries = Ok(self.reader.log_between(after, up_to).unwrap());
+                    self.feed(Input::LogLoaded { ticket, entries });
+                }
+                Effect::LoadContent { ticket, uri } => {
+                    let content = Ok(self.reader.content(&uri).unwrap());
+                    self.feed(Input::ContentLoaded { ticket, content });
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, to: ConnectionId, text: &str) {
+        let heard = self.heard.entry(to.0).or_default();
+        heard.push(serde_json::from_str(text).unwrap());
+    }
+
+    pub(crate) fn say(&mut self, connection: u64, text: &str) {
+        self.feed(Input::Message {
+            connection: ConnectionId(connection),
+            message: ClientMessage::decode(text),
+        });
+    }
+
+    /// Sends a request and returns the whole answer.
+    pub(crate) fn ask(&mut self, connection: u64, method: &str, params: Value) -> Value {
+        self.requests += 1;
+        let id = self.requests;
+        let text = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.say(connection, &text.to_string());
+        let heard = self.heard.entry(connection).or_default();
+        let at = heard.iter().position(|frame| frame["id"] == id);
+        heard.remove(at.unwrap_or_else(|| panic!("{method} was not answered")))
+    }
+
+    pub(crate) fn ok(&mut self, connection: u64, method: &str, params: Value) -> Value {
+        let mut answer = self.ask(connection, method, params);
+        assert!(answer.get("error").is_none(), "{method}: {answer}");
+        answer["result"].take()
+    }
+
+    pub(crate) fn refused(&mut self, connection: u64, method: &str, params: Value) -> i64 {
+        let answer = self.ask(connection, method, params);
+        let code = answer["error"]["code"].as_i64();
+        code.unwrap_or_else(|| panic!("{method} was not refused: {answer}"))
+    }
+
+    pub(crate) fn enter(&mut self, connection: u64, client: &str, channels: &[&str]) -> Value {
+        self.connect(connection);
+        let params = json!({
+            "clientId": client, "protocolVersions": ["1.0.0"], "initialSubscriptions": channels,
+        });
+        self.ok(connection, "initialize", params)
+    }
+
+    pub(crate) fn connect(&mut self, connection: u64) {
+        self.feed(Input::Connected {
+            connection: ConnectionId(connection),
+        });
+    }
+
+    pub(crate) fn leave(&mut self, connection: u64) {
+        self.feed(Input::Disconnected {
+            connection: ConnectionId(connection),
+        });
+    }
+
+    pub(crate) fn dispatch(&mut self, connection: u64, channel: &str, action: Value) {
+        self.requests += 1;
+        let params = json!({"channel": channel, "clientSeq": self.requests, "action": action});
+        let text = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
+        self.say(connection, &text.to_string());
+    }
+
+    /// Why the last dispatched action was rejected; empty if it was not.
+    pub(crate) fn rejection(&self, connection: u64) -> String {
+        let mut heard = self.heard.get(&connection).into_iter().flatten();
+        let last = heard.rfind(|frame| frame["method"] == "action");
+        let reason = last.and_then(|frame| frame["params"]["rejectionReason"].as_str());
+        reason.unwrap_or_default().to_owned()
+    }
+
+    /// What a connection has heard, shortly, and forgets it.
+    pub(crate) fn news(&mut self, connection: u64) -> Vec<String> {
+        let heard = self.heard.remove(&connection).unwrap_or_default();
+        let name = |frame: &Value| match frame["params"]["action"]["type"].as_str() {
+            Some(action) => action.to_owned(),
+            None => frame["method"].as_str().unwrap_or("answer").to_owned(),
+        };
+        heard.iter().map(name).collect()
+    }
+
+    pub(crate) fn start_turn(&mut self, connection: u64, id: &str) {
+        let message = json!({"text": format!("Do {id}"), "origin": {"kind": "user"}});
+        let action = json!({"type": "chat/turnStarted", "turnId": id, "message": message});
+        self.dispatch(connection, &chat(), action);
+    }
+
+    pub(crate) fn backend(&self) -> BackendId {
+        self.commands.last().unwrap().backend()
+    }
+
+    pub(crate) fn report(&mut self, event: AgentEvent) {
+        let backend = self.backend();
+        self.feed(Input::Agent(AgentReport { backend, event }));
+    }
+
+    pub(crate) fn opened(&mut self) {
+        self.report(AgentEvent::Opened { resume: None });
+    }
+
+    pub(crate) fn in_turn(&mut self, turn: &str, event: TurnEvent) {
+        let turn = turn.into();
+        self.report(AgentEvent::Turn { turn, event });
+    }
+
+    pub(crate) fn whole_turns(&mut self, count: usize) {
+        for n in 1..=count {
+            self.start_turn(1, &format!("t{n}"));
+            self.in_turn(&format!("t{n}"), TurnEvent::Completed);
+        }
+    }
+
+    pub(crate) fn state(&mut self, channel: &str) -> Value {
+        self.enter(99, "observer", &[]);
+        let mut reply = self.ok(99, "subscribe", json!({"channel": channel}));
+        self.leave(99);
+        reply["snapshot"]["state"].take()
+    }
+
+    pub(crate) fn wait(&mut self, time: Duration) {
+        self.now += i64::try_from(time.as_millis()).unwrap();
+        self.feed(Input::Tick);
+    }
+}
+
+pub(crate) const ROOT: &str = "ahp-root://";
+pub(crate) const NEWEST: Version = Version::NEWEST;
+
+pub(crate) fn config(limits: Limits) -> EngineConfig {
+    EngineConfig {
+        server_info: Implementation {
+            name: "scenario".to_owned(),
+            version: None,
+            title: None,
+        },
+        default_directory: None,
+        nonce: "n".to_owned(),
+        limits,
+    }
+}
+
+pub(crate) fn agents() -> Vec<AgentProfile> {
+    let info = json!({"provider": "alpha", "displayName": "A", "description": "", "models": []});
+    let info: AgentInfo = serde_json::from_value(info).unwrap();
+    vec![AgentProfile { info, config: None }]
+}
+
+pub(crate) fn broken(resumable: bool) -> TurnEvent {
+    let error = ErrorInfo {
+        error_type: "x".to_owned(),
+        message: "broken".to_owned(),
+        stack: None,
+        meta: None,
+    };
+    TurnEvent::Failed { error, resumable }
+}

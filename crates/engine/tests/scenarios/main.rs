@@ -1,0 +1,9 @@
+//! The rules of the engine as short scenarios, one file a subject.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "all of this is tests")]
+
+mod handshake;
+mod host;
+mod sessions;
+mod turns;
+mod views;

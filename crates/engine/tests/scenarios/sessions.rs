@@ -1,0 +1,127 @@
+//! Sessions: their creation, names and summaries, and where they are kept.
+
+use std::time::Duration;
+
+use innkeeper_engine::{Input, Limits};
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::agent::{AgentCommand, AgentEvent, TurnEvent};
+use serde_json::json;
+
+use crate::host::{Host, ROOT, SESSION, chat};
+
+#[test]
+fn sessions_that_cannot_be_created_say_why() {
+    let mut host = Host::with_session(Limits::default());
+    let default_chat = ChannelUri::default_chat_of("x:later").to_string();
+    let stranger = json!({"clientId": "stranger", "tools": []});
+    for (params, code) in [
+        (json!({"channel": SESSION}), -32003),
+        (json!({"channel": chat()}), -32602),
+        (json!({"channel": "x:2", "provider": "nobody"}), -32002),
+        (json!({"channel": "x:2", "activeClient": stranger}), -32602),
+        (json!({"channel": "x:2", "config": {"a": 1}}), -32602),
+        (json!({"channel": "no uri"}), -32602),
+        (json!({"channel": ROOT}), -32602),
+        (json!({"channel": default_chat}), -32602),
+    ] {
+        assert_eq!(
+            host.refused(1, "createSession", params.clone()),
+            code,
+            "{params}"
+        );
+    }
+    assert_eq!(
+        host.refused(1, "disposeSession", json!({"channel": "x:2"})),
+        -32001
+    );
+    assert_eq!(
+        host.refused(1, "subscribe", json!({"channel": "x:2"})),
+        -32001
+    );
+}
+
+#[test]
+fn the_first_message_names_a_session_until_somebody_does() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t1");
+    assert_eq!(host.state(SESSION)["title"], "Do t1");
+    host.report(AgentEvent::Title("By the agent".to_owned()));
+    assert_eq!(host.state(SESSION)["title"], "By the agent");
+    // Some clients rename over the channel of the chat.
+    let title = json!({"type": "session/titleChanged", "title": "By hand"});
+    host.dispatch(1, &chat(), title);
+    host.report(AgentEvent::Title("By the agent again".to_owned()));
+    assert_eq!(host.state(SESSION)["title"], "By hand");
+    host.dispatch(
+        1,
+        SESSION,
+        json!({"type": "session/titleChanged", "title": " "}),
+    );
+    assert!(host.rejection(1).contains("must not be empty"));
+}
+
+#[test]
+fn a_turn_makes_its_session_unread() {
+    let mut host = Host::with_session(Limits::default());
+    let is_read = |host: &mut Host| host.state(SESSION)["status"].as_u64().unwrap() & 32 != 0;
+    assert!(is_read(&mut host));
+    host.start_turn(1, "t");
+    assert!(!is_read(&mut host));
+    host.dispatch(
+        1,
+        SESSION,
+        json!({"type": "session/isReadChanged", "isRead": true}),
+    );
+    assert!(is_read(&mut host));
+}
+
+#[test]
+fn an_activity_waits_for_company_and_a_status_does_not() {
+    let mut host = Host::with_session(Limits::default());
+    let changed = "root/sessionSummaryChanged".to_owned();
+    host.start_turn(1, "t");
+    assert!(host.news(1).contains(&changed));
+    host.in_turn("t", TurnEvent::Activity(Some("Reading".to_owned())));
+    assert!(!host.news(1).contains(&changed));
+    host.wait(Duration::from_millis(250));
+    assert!(host.news(1).contains(&changed));
+}
+
+#[test]
+fn while_the_store_cannot_write_work_is_refused_and_pings_are_answered() {
+    let mut host = Host::with_session(Limits::default());
+    let reason = "full".to_owned();
+    host.feed(Input::StoreFailing { reason });
+    host.start_turn(1, "t");
+    assert!(host.rejection(1).contains("full"));
+    assert_eq!(
+        host.refused(1, "createSession", json!({"channel": "x:2"})),
+        -32603
+    );
+    host.ok(1, "ping", json!({}));
+    host.feed(Input::StoreRecovered);
+    host.start_turn(1, "t");
+    assert_eq!(host.rejection(1), "");
+}
+
+#[test]
+fn a_session_that_nobody_needs_leaves_memory_and_comes_back_on_demand() {
+    let limits = Limits {
+        idle_sessions: 0,
+        idle_session: Duration::from_secs(1),
+        ..Limits::default()
+    };
+    let mut host = Host::with_session(limits);
+    host.whole_turns(1);
+    host.wait(Duration::from_secs(5));
+    assert_eq!(host.engine.resident_sessions(), 1);
+    host.leave(1);
+    host.wait(Duration::from_secs(5));
+    assert_eq!(host.engine.resident_sessions(), 0);
+    assert!(matches!(
+        host.commands.last(),
+        Some(AgentCommand::Close { .. })
+    ));
+    assert_eq!(host.state(&chat())["turns"][0]["id"], "t1");
+    assert_eq!(host.engine.resident_sessions(), 1);
+}

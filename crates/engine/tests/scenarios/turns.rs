@@ -1,0 +1,113 @@
+//! Turns: what begins them, what is refused, and how they end.
+
+use innkeeper_engine::Limits;
+use innkeeper_protocol::agent::{AgentCommand, TurnEvent};
+use serde_json::json;
+
+use crate::host::{Host, SESSION, broken, chat};
+
+#[test]
+fn turns_are_refused_with_a_reason() {
+    let mut host = Host::new();
+    host.enter(1, "a", &[]);
+    host.ok(1, "createSession", json!({"channel": SESSION}));
+    host.start_turn(1, "t1");
+    assert!(host.rejection(1).contains("still being created"));
+    host.opened();
+    host.ok(1, "subscribe", json!({"channel": chat()}));
+    host.start_turn(1, "t1");
+    assert_eq!(host.rejection(1), "");
+    for (id, reason) in [
+        ("t2", "is running"),
+        ("t1", "exists already"),
+        ("", "needs an id"),
+    ] {
+        host.start_turn(1, id);
+        assert!(
+            host.rejection(1).contains(reason),
+            "{id}: {}",
+            host.rejection(1)
+        );
+    }
+    let cancel = |id| json!({"type": "chat/turnCancelled", "turnId": id});
+    host.dispatch(1, &chat(), cancel("t2"));
+    assert!(host.rejection(1).contains("is not running"));
+    host.dispatch(1, &chat(), cancel("t1"));
+    assert_eq!(host.rejection(1), "");
+    assert!(matches!(
+        host.commands.last(),
+        Some(AgentCommand::Cancel { .. })
+    ));
+}
+
+#[test]
+fn a_rejection_reaches_only_its_sender() {
+    let mut host = Host::with_session(Limits::default());
+    host.enter(2, "b", &[&chat()]);
+    host.heard.clear();
+    host.dispatch(
+        1,
+        &chat(),
+        json!({"type": "chat/turnCancelled", "turnId": "t"}),
+    );
+    assert_eq!(host.news(1), ["chat/turnCancelled"]);
+    assert!(host.news(2).is_empty());
+}
+
+#[test]
+fn a_turn_dated_into_the_far_future_ends() {
+    let mut host = Host::with_session(Limits::default());
+    let message = json!({"text": "hi", "origin": {"kind": "user"}});
+    let action = json!({
+        "type": "chat/turnStarted", "turnId": "t", "message": message,
+        "startedAt": "9999-12-30T22:00:00.999Z",
+    });
+    host.dispatch(1, &chat(), action);
+    host.in_turn("t", TurnEvent::Completed);
+    assert_eq!(host.state(&chat())["turns"][0]["state"], "complete");
+}
+
+#[test]
+fn a_turn_that_failed_can_be_resumed_if_its_error_says_so() {
+    for resumable in [true, false] {
+        let mut host = Host::with_session(Limits::default());
+        host.start_turn(1, "t");
+        host.in_turn("t", broken(resumable));
+        host.dispatch(
+            1,
+            &chat(),
+            json!({"type": "chat/turnResume", "turnId": "t"}),
+        );
+        assert_eq!(host.rejection(1).is_empty(), resumable);
+        let resumed = matches!(host.commands.last(), Some(AgentCommand::Prompt(p)) if p.resumed);
+        assert_eq!(resumed, resumable);
+    }
+}
+
+#[test]
+fn words_about_a_turn_that_was_cut_off_do_not_enter_its_namesake() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    host.dispatch(1, &chat(), json!({"type": "chat/truncated"}));
+    host.start_turn(1, "t");
+    host.in_turn("t", TurnEvent::Text("late".to_owned()));
+    let parts = host.state(&chat())["activeTurn"]["responseParts"].take();
+    assert_eq!(parts, json!([]));
+    host.in_turn("t", TurnEvent::Cancelled);
+    assert!(matches!(
+        host.commands.last(),
+        Some(AgentCommand::Prompt(_))
+    ));
+}
+
+#[test]
+fn after_a_crash_a_running_turn_has_ended_and_can_be_resumed() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    host.in_turn("t", TurnEvent::Text("half a sen".to_owned()));
+    host.restart(Limits::default());
+    let turn = host.state(&chat())["turns"][0].take();
+    assert_eq!(turn["state"], "error");
+    assert_eq!(turn["responseParts"][0]["content"], "half a sen");
+    assert_eq!(turn["responseParts"][1]["resumable"], true);
+}

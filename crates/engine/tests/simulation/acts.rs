@@ -1,0 +1,412 @@
+//! What clients do: everything that the protocol allows, and a good deal that
+//! it does not.
+
+use innkeeper_protocol::ChannelUri;
+use serde_json::{Value, json};
+
+use crate::client::{Asked, ROOT};
+use crate::dispatches::{dispatch_to_chat, dispatch_to_session};
+use crate::hear::State;
+use crate::world::{ACTORS, World};
+
+/// An ordinary beginning: everybody is here, and there is something to do.
+pub(crate) fn begin(world: &mut World) {
+    for client in 0..ACTORS {
+        come_in(world, client);
+        world.drain();
+    }
+    for session in &SESSIONS[..2] {
+        let asked = Asked::Create((*session).to_owned());
+        let params = json!({"channel": session});
+        ask(world, 0, "createSession", &params, asked);
+    }
+    world.finish_work();
+    if world.rng.chance(40) {
+        talk(world, &ChannelUri::default_chat_of(SESSIONS[0]).to_string());
+    }
+    for client in 0..ACTORS {
+        for session in &SESSIONS[..2] {
+            for channel in [
+                (*session).to_owned(),
+                ChannelUri::default_chat_of(session).to_string(),
+            ] {
+                if world.rng.chance(60) {
+                    let mut params = json!({"channel": channel});
+                    if world.rng.chance(30) {
+                        params["view"] = json!({"turns": 1 + world.rng.below(2)});
+                    }
+                    let asked = Asked::Subscribe(channel);
+                    ask(world, client, "subscribe", &params, asked);
+                }
+            }
+        }
+    }
+    world.drain();
+}
+
+/// A chat with some history.
+fn talk(world: &mut World, chat: &str) {
+    for _ in 0..3 + world.rng.below(4) {
+        let number = world.name();
+        let action = json!({
+            "type": "chat/turnStarted", "turnId": format!("turn-{number}"),
+            "message": message("Some history", "user"),
+        });
+        dispatch(world, 0, chat, &action);
+        world.finish_work();
+    }
+}
+
+/// Names for sessions: few, so that they are taken, disposed and used again.
+const SESSIONS: [&str; 6] = [
+    "ahp-session:/1",
+    "ahp-session:/2",
+    "ahp-session:/3",
+    "custom:four",
+    "x-y.z:/five",
+    "ahp-session:/6",
+];
+
+const CHATS: [&str; 3] = ["ahp-chat:/a", "ahp-chat:/b", "ahp-chat:/c"];
+
+pub(crate) fn act(world: &mut World, client: usize) {
+    if world.clients[client].wire.is_none() {
+        return come_in(world, client);
+    }
+    if !world.clients[client].ready {
+        return;
+    }
+    let kind = world.rng.weighted(&[
+        (8, "subscribe"),
+        (3, "unsubscribe"),
+        (5, "createSession"),
+        (2, "disposeSession"),
+        (45, "dispatch to a chat"),
+        (14, "dispatch to a session"),
+        (2, "dispatch to the root"),
+        (2, "dispatch elsewhere"),
+        (4, "createChat"),
+        (2, "disposeChat"),
+        (4, "fetchTurns"),
+        (4, "listSessions"),
+        (3, "resourceRead"),
+        (2, "garbage"),
+        (1, "ping"),
+    ]);
+    world.note(kind);
+    match kind {
+        "subscribe" => subscribe(world, client),
+        "unsubscribe" => unsubscribe(world, client),
+        "createSession" => create_session(world, client),
+        "disposeSession" => {
+            let channel = any_session(world);
+            let asked = Asked::Dispose(channel.clone());
+            ask(
+                world,
+                client,
+                "disposeSession",
+                &json!({"channel": channel}),
+                asked,
+            );
+        }
+        "dispatch to a chat" => dispatch_to_chat(world, client),
+        "dispatch to a session" => dispatch_to_session(world, client),
+        "dispatch to the root" => {
+            let value = *world
+                .rng
+                .pick(&["alpha", "beta", "nobody"])
+                .unwrap_or(&"alpha");
+            let config = match world.rng.below(3) {
+                0 => json!({}),
+                _ => json!({"defaultAgent": value}),
+            };
+            let replace = world.rng.chance(40);
+            let action =
+                json!({"type": "root/configChanged", "config": config, "replace": replace});
+            dispatch(world, client, ROOT, &action);
+        }
+        "dispatch elsewhere" => {
+            let channel = *world
+                .rng
+                .pick(&["x:nowhere", "ahp-chat:/none"])
+                .unwrap_or(&"x:");
+            let action = json!({"type": "chat/draftChanged"});
+            dispatch(world, client, channel, &action);
+        }
+        "createChat" => create_chat(world, client),
+        "disposeChat" => {
+            let chat = any_chat(world, client);
+            ask(
+                world,
+                client,
+                "disposeChat",
+                &json!({"channel": chat}),
+                Asked::Other,
+            );
+        }
+        "fetchTurns" => fetch_turns(world, client),
+        "listSessions" => list_sessions(world, client),
+        "resourceRead" => {
+            let contents: Vec<String> = world.ledger.contents.keys().cloned().collect();
+            let uri = match world.rng.pick(&contents) {
+                Some(uri) if world.rng.chance(80) => uri.clone(),
+                _ => "innkeeper-content:/none".to_owned(),
+            };
+            ask(
+                world,
+                client,
+                "resourceRead",
+                &json!({"uri": uri}),
+                Asked::Read,
+            );
+        }
+        "garbage" => garbage(world, client),
+        _ => ask(world, client, "ping", &json!({}), Asked::Other),
+    }
+}
+
+/// Connects and introduces itself, as new or as one that comes back.
+pub(crate) fn come_in(world: &mut World, client: usize) {
+    let replaces = world.clients[client].wire.is_some();
+    world.note(if replaces { "replace" } else { "connect" });
+    world.connect(client);
+    let state = &mut world.clients[client];
+    let id = state.id.clone();
+    if state.last_seen > 0 && world.rng.chance(80) {
+        let mut channels: Vec<String> = state.mirrors.keys().cloned().collect();
+        if !channels.iter().any(|channel| channel == ROOT) {
+            // Without the root's state to fold into, begin anew.
+            return introduce(world, client, &id);
+        }
+        if world.rng.chance(10) {
+            channels.push("x:never-was".to_owned());
+        }
+        let params = json!({
+            "clientId": id, "lastSeenServerSeq": state.last_seen, "subscriptions": channels,
+        });
+        world.note("reconnect");
+        ask(world, client, "reconnect", &params, Asked::Reconnect);
+    } else {
+        introduce(world, client, &id);
+    }
+}
+
+fn introduce(world: &mut World, client: usize, id: &str) {
+    let mut channels = vec![ROOT.to_owned()];
+    if world.rng.chance(50) {
+        channels.push(any_session(world));
+    }
+    if world.rng.chance(30) {
+        channels.push(ChannelUri::default_chat_of(&any_session(world)).to_string());
+    }
+    let params = json!({
+        "channel": ROOT, "clientId": id, "protocolVersions": ["1.0.0"],
+        "initialSubscriptions": channels,
+    });
+    world.note("initialize");
+    ask(world, client, "initialize", &params, Asked::Initialize);
+}
+
+pub(crate) fn ask(world: &mut World, client: usize, method: &str, params: &Value, asked: Asked) {
+    let text = world.clients[client].ask(method, params, asked);
+    world.send_text(client, &text);
+}
+
+pub(crate) fn dispatch(world: &mut World, client: usize, channel: &str, action: &Value) {
+    let kind = action["type"].as_str().unwrap_or("(none)").to_owned();
+    world.note(&kind);
+    let text = world.clients[client].dispatch(channel, action);
+    world.send_text(client, &text);
+}
+
+pub(crate) fn any_session(world: &mut World) -> String {
+    let known: Vec<String> = world.ledger.sessions.keys().cloned().collect();
+    match world.rng.pick(&known) {
+        Some(session) if world.rng.chance(90) => session.clone(),
+        _ => some_name(world),
+    }
+}
+
+fn some_name(world: &mut World) -> String {
+    let names = &SESSIONS[..world.session_names];
+    (*world.rng.pick(names).unwrap_or(&"")).to_owned()
+}
+
+/// A chat that the client knows, or the default chat of some session.
+pub(crate) fn any_chat(world: &mut World, client: usize) -> String {
+    let mirrors = world.clients[client].mirrors.iter();
+    let known: Vec<String> = mirrors
+        .flat_map(|(uri, mirror)| match &mirror.state {
+            State::Chat(_) => vec![uri.clone(), uri.clone()],
+            State::Session(state) => state.chats.iter().map(|c| c.resource.clone()).collect(),
+            State::Root(_) => Vec::new(),
+        })
+        .collect();
+    match world.rng.pick(&known) {
+        Some(chat) if world.rng.chance(85) => chat.clone(),
+        _ => ChannelUri::default_chat_of(&any_session(world)).to_string(),
+    }
+}
+
+fn subscribe(world: &mut World, client: usize) {
+    let channel = match world.rng.below(10) {
+        0..=3 => any_session(world),
+        4..=7 => ChannelUri::default_chat_of(&any_session(world)).to_string(),
+        8 => any_listed_chat(world, client),
+        _ => "x:unknown".to_owned(),
+    };
+    let mut params = json!({"channel": channel});
+    if world.rng.chance(50) {
+        let turns = world.rng.below(3);
+        params["view"] = json!({"turns": turns});
+        world.note("subscribe with a window");
+    }
+    if world.rng.chance(20) {
+        params["delivery"] = json!({"maxLatencyMs": 50});
+    }
+    let asked = Asked::Subscribe(channel);
+    ask(world, client, "subscribe", &params, asked);
+}
+
+/// A chat in a session that the client follows: it will hear of its end.
+fn any_listed_chat(world: &mut World, client: usize) -> String {
+    let mirrors = world.clients[client].mirrors.values();
+    let listed: Vec<String> = mirrors
+        .filter_map(|mirror| match &mirror.state {
+            State::Session(state) => Some(state.chats.iter().map(|chat| chat.resource.clone())),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let chat = world.rng.pick(&listed).cloned();
+    chat.unwrap_or_else(|| "ahp-chat:/none".to_owned())
+}
+
+fn unsubscribe(world: &mut World, client: usize) {
+    let mirrors = &world.clients[client].mirrors;
+    let plain = |uri: &str| {
+        ChannelUri::from(uri).session_of_default_chat().is_some() || CHATS.contains(&uri)
+    };
+    // A session is left only when none of its further chats is followed.
+    let further = mirrors.keys().any(|uri| CHATS.contains(&uri.as_str()));
+    let candidates: Vec<String> = mirrors
+        .keys()
+        .filter(|uri| *uri != ROOT && (plain(uri) || !further))
+        .cloned()
+        .collect();
+    let channel = match world.rng.pick(&candidates) {
+        Some(channel) if world.rng.chance(90) => channel.clone(),
+        _ => "x:unknown".to_owned(),
+    };
+    if world.rng.chance(40) {
+        let text = world.clients[client].leave_at_once(&channel);
+        world.send_text(client, &text);
+    } else {
+        let params = json!({"channel": channel});
+        let asked = Asked::Unsubscribe(channel);
+        ask(world, client, "unsubscribe", &params, asked);
+    }
+}
+
+fn create_session(world: &mut World, client: usize) {
+    let channel = match world.rng.below(12) {
+        0 => "no uri at all".to_owned(),
+        1 => ChannelUri::default_chat_of(&any_session(world)).to_string(),
+        _ => some_name(world),
+    };
+    let mut params = json!({"channel": channel});
+    match world.rng.below(10) {
+        0 => params["provider"] = json!("nobody"),
+        1 => params["provider"] = json!("beta"),
+        2 => params["config"] = json!({"branch": "main", "mode": "do"}),
+        3 => params["config"] = json!({"branch": 7}),
+        4 => params["activeClient"] = json!({"clientId": "somebody", "tools": []}),
+        5 | 6 => {
+            let id = &world.clients[client].id;
+            params["activeClient"] = json!({"clientId": id, "tools": []});
+        }
+        _ => {}
+    }
+    let asked = Asked::Create(channel);
+    ask(world, client, "createSession", &params, asked);
+}
+
+fn create_chat(world: &mut World, client: usize) {
+    let session = any_session(world);
+    let chat = *world.rng.pick(&CHATS).unwrap_or(&"");
+    let mut params = json!({"channel": session, "chat": chat});
+    if world.rng.chance(40) {
+        let source = any_chat(world, client);
+        let turns = world.clients[client].turns(&source);
+        let turn = world.rng.pick(&turns).cloned().unwrap_or_default();
+        params["source"] = json!({"kind": "fork", "chat": source, "turnId": turn});
+        world.note("fork");
+    }
+    if world.rng.chance(40) {
+        let origin = if world.rng.chance(10) {
+            "agent"
+        } else {
+            "user"
+        };
+        params["initialMessage"] = message("begin", origin);
+    }
+    ask(world, client, "createChat", &params, Asked::Other);
+}
+
+fn fetch_turns(world: &mut World, client: usize) {
+    let mirrors = world.clients[client].mirrors.iter();
+    let open: Vec<(String, String)> = mirrors
+        .filter_map(|(uri, mirror)| match &mirror.state {
+            State::Chat(chat) => Some((uri.clone(), chat.turns_next_cursor.clone()?)),
+            _ => None,
+        })
+        .collect();
+    let params = match world.rng.pick(&open).cloned() {
+        Some((channel, cursor)) if world.rng.chance(80) => {
+            world.note("fetchTurns with a cursor");
+            json!({"channel": channel, "cursor": cursor})
+        }
+        Some((channel, _)) => json!({"channel": channel}),
+        None => json!({"channel": any_chat(world, client), "cursor": "bm8gdHVybg"}),
+    };
+    ask(world, client, "fetchTurns", &params, Asked::Other);
+}
+
+fn list_sessions(world: &mut World, client: usize) {
+    let whole = world.rng.chance(70);
+    let next = world.clients[client].next_page.clone();
+    let params = match next {
+        _ if whole => json!({}),
+        Some(cursor) if world.rng.chance(70) => json!({"limit": 2, "cursor": cursor}),
+        _ => json!({"limit": world.rng.below(4)}),
+    };
+    ask(
+        world,
+        client,
+        "listSessions",
+        &params,
+        Asked::List { whole },
+    );
+}
+
+fn garbage(world: &mut World, client: usize) {
+    let complaints = &mut world.clients[client].complaints;
+    let text = match world.rng.below(5) {
+        0 => {
+            *complaints += 1;
+            "{nonsense".to_owned()
+        }
+        1 => {
+            *complaints += 1;
+            r#"{"jsonrpc":"2.0"}"#.to_owned()
+        }
+        2 => r#"{"jsonrpc":"2.0","method":"juggle"}"#.to_owned(),
+        3 => r#"{"jsonrpc":"2.0","id":77777,"result":null}"#.to_owned(),
+        _ => return ask(world, client, "juggle", &json!({}), Asked::Other),
+    };
+    world.send_text(client, &text);
+}
+
+pub(crate) fn message(text: &str, kind: &str) -> Value {
+    json!({"text": text, "origin": {"kind": kind}})
+}

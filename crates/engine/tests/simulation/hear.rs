@@ -1,0 +1,275 @@
+//! What a client hears: a message of the host, taken apart either from the
+//! typed message or, in a share of the schedules, from the text that a real
+//! client would get.
+
+use innkeeper_protocol::house::actions::ActionEnvelope;
+use innkeeper_protocol::house::commands::{
+    InitializeResult, ListSessionsResult, ReconnectResult, ResourceReadResult, SubscribeResult,
+};
+use innkeeper_protocol::house::notifications::{
+    SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
+};
+use innkeeper_protocol::house::state::{
+    ChatState, RootState, SessionState, SessionSummary, Snapshot, SnapshotState,
+};
+use innkeeper_protocol::outgoing::{
+    HostMessage, Notification, ReconnectReply, Rejection, Reply, SummaryItem, encode,
+};
+use innkeeper_protocol::record::Sequenced;
+use innkeeper_protocol::rpc::RequestId;
+use innkeeper_protocol::snapshot;
+use innkeeper_protocol::version::Version;
+use serde_json::Value;
+
+use crate::client::Asked;
+
+#[derive(Debug)]
+pub(crate) enum Heard {
+    Action(Box<ActionEnvelope>),
+    Added(SessionAddedParams),
+    Removed(SessionRemovedParams),
+    Changed(SessionSummaryChangedParams),
+    Reply(i64, Answer),
+    Failure(Option<i64>, i32),
+}
+
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Done,
+    Welcome {
+        server_seq: i64,
+        shots: Vec<Shot>,
+    },
+    Subscribed(Option<Shot>),
+    Replay {
+        actions: Vec<ActionEnvelope>,
+        missing: Vec<String>,
+    },
+    Afresh(Vec<Shot>),
+    Listed {
+        items: Vec<SessionSummary>,
+        next: Option<String>,
+    },
+    Content,
+}
+
+/// A snapshot, typed.
+#[derive(Debug)]
+pub(crate) struct Shot {
+    pub(crate) channel: String,
+    pub(crate) state: State,
+    pub(crate) from_seq: i64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum State {
+    Root(Box<RootState>),
+    Session(Box<SessionState>),
+    Chat(Box<ChatState>),
+}
+
+/// Takes a typed message apart.
+pub(crate) fn directly(message: &HostMessage) -> Heard {
+    match message {
+        HostMessage::Action(action) => Heard::Action(Box::new(envelope(action))),
+        HostMessage::Rejection(rejection) => {
+            let Rejection {
+                channel,
+                action,
+                server_seq,
+                origin,
+                reason,
+            } = &**rejection;
+            Heard::Action(Box::new(ActionEnvelope {
+                channel: channel.to_string(),
+                action: action.clone(),
+                server_seq: *server_seq,
+                origin: Some(origin.clone()),
+                rejection_reason: Some(reason.clone()),
+            }))
+        }
+        HostMessage::Notification(news) => match &**news {
+            Notification::SessionAdded(params) => Heard::Added(params.clone()),
+            Notification::SessionRemoved(params) => Heard::Removed(params.clone()),
+            Notification::SessionSummaryChanged(params) => Heard::Changed(params.clone()),
+        },
+        HostMessage::Failure { id, error } => {
+            Heard::Failure(id.as_ref().and_then(number), error.code)
+        }
+        HostMessage::Reply { id, reply } => Heard::Reply(number(id).unwrap_or(-1), answer(reply)),
+    }
+}
+
+fn answer(reply: &Reply) -> Answer {
+    match reply {
+        Reply::Done | Reply::Empty {} | Reply::ResolveSessionConfig(_) => Answer::Done,
+        Reply::Initialize(welcome) => Answer::Welcome {
+            server_seq: welcome.server_seq as i64,
+            shots: welcome.snapshots.iter().map(shot).collect(),
+        },
+        Reply::Subscribe(subscribed) => Answer::Subscribed(subscribed.snapshot.as_ref().map(shot)),
+        Reply::Reconnect(ReconnectReply::Replay { actions, missing }) => Answer::Replay {
+            actions: actions.iter().map(|action| envelope(&action.0)).collect(),
+            missing: missing.clone(),
+        },
+        Reply::Reconnect(ReconnectReply::Snapshot { snapshots }) => {
+            Answer::Afresh(snapshots.iter().map(shot).collect())
+        }
+        Reply::ListSessions(page) => Answer::Listed {
+            items: page.items.iter().map(summary).collect(),
+            next: page.next_cursor.clone(),
+        },
+        Reply::ResourceRead(_) => Answer::Content,
+    }
+}
+
+fn number(id: &RequestId) -> Option<i64> {
+    match id {
+        RequestId::Number(id) => Some(*id),
+        RequestId::Text(_) => None,
+    }
+}
+
+fn envelope(action: &Sequenced) -> ActionEnvelope {
+    ActionEnvelope {
+        channel: action.channel.to_string(),
+        action: action.action.clone(),
+        server_seq: action.seq,
+        origin: action.origin.clone(),
+        rejection_reason: None,
+    }
+}
+
+fn summary(item: &SummaryItem) -> SessionSummary {
+    match item {
+        SummaryItem::Stored(json) => serde_json::from_str(json.get()).unwrap(),
+        SummaryItem::Live(summary) => (**summary).clone(),
+    }
+}
+
+fn shot(snapshot: &snapshot::Snapshot) -> Shot {
+    let state = match snapshot.state.clone() {
+        snapshot::SnapshotState::Root(state) => State::Root(state),
+        snapshot::SnapshotState::Session(state) => State::Session(state),
+        snapshot::SnapshotState::Chat(chat) => State::Chat(Box::new(chat.decode().unwrap())),
+    };
+    Shot {
+        channel: snapshot.resource.to_string(),
+        state,
+        from_seq: snapshot.from_seq as i64,
+    }
+}
+
+/// Takes the text of a message apart, with the protocol's own types.
+/// `asked` says what a request was.
+pub(crate) fn through_text(message: &HostMessage, asked: impl Fn(i64) -> Option<Asked>) -> Heard {
+    let text = encode(message, Version::NEWEST);
+    let mut frame: Value = serde_json::from_str(&text).unwrap();
+    let params = frame["params"].take();
+    match frame["method"].as_str() {
+        Some("action") => Heard::Action(serde_json::from_value(params).unwrap()),
+        Some("root/sessionAdded") => Heard::Added(serde_json::from_value(params).unwrap()),
+        Some("root/sessionRemoved") => Heard::Removed(serde_json::from_value(params).unwrap()),
+        Some("root/sessionSummaryChanged") => {
+            Heard::Changed(serde_json::from_value(params).unwrap())
+        }
+        Some(other) => panic!("nobody knows the notification {other}"),
+        None => {
+            let id = frame["id"].as_i64();
+            if let Some(code) = frame["error"]["code"].as_i64() {
+                return Heard::Failure(id, code as i32);
+            }
+            let id = id.unwrap_or(-1);
+            Heard::Reply(id, read_answer(asked(id), frame["result"].take()))
+        }
+    }
+}
+
+fn read_answer(asked: Option<Asked>, result: Value) -> Answer {
+    match asked {
+        Some(Asked::Initialize) => {
+            let welcome: InitializeResult = serde_json::from_value(result).unwrap();
+            Answer::Welcome {
+                server_seq: welcome.server_seq,
+                shots: welcome.snapshots.into_iter().map(read_shot).collect(),
+            }
+        }
+        Some(Asked::Reconnect) => match serde_json::from_value(result).unwrap() {
+            ReconnectResult::Replay(replay) => Answer::Replay {
+                actions: replay.actions,
+                missing: replay.missing,
+            },
+            ReconnectResult::Snapshot(afresh) => {
+                Answer::Afresh(afresh.snapshots.into_iter().map(read_shot).collect())
+            }
+        },
+        Some(Asked::Subscribe(_)) => {
+            let subscribed: SubscribeResult = serde_json::from_value(result).unwrap();
+            Answer::Subscribed(subscribed.snapshot.map(read_shot))
+        }
+        Some(Asked::List { .. }) => {
+            let page: ListSessionsResult = serde_json::from_value(result).unwrap();
+            Answer::Listed {
+                items: page.items,
+                next: page.next_cursor,
+            }
+        }
+        Some(Asked::Read) => {
+            let _: ResourceReadResult = serde_json::from_value(result).unwrap();
+            Answer::Content
+        }
+        _ => Answer::Done,
+    }
+}
+
+fn read_shot(snapshot: Snapshot) -> Shot {
+    let state = match snapshot.state {
+        SnapshotState::Root(state) => State::Root(state),
+        SnapshotState::Session(state) => State::Session(state),
+        SnapshotState::Chat(state) => State::Chat(state),
+        other => panic!("no channel of this host has this state: {other:?}"),
+    };
+    Shot {
+        channel: snapshot.resource,
+        state,
+        from_seq: snapshot.from_seq,
+    }
+}
+
+/// A name for what a message is, to count how often each kind occurs.
+pub(crate) fn kind(message: &HostMessage) -> &'static str {
+    match message {
+        HostMessage::Action(_) => "action",
+        HostMessage::Rejection(_) => "rejection",
+        HostMessage::Notification(news) => match &**news {
+            Notification::SessionAdded(_) => "sessionAdded",
+            Notification::SessionRemoved(_) => "sessionRemoved",
+            Notification::SessionSummaryChanged(_) => "summaryChanged",
+        },
+        HostMessage::Failure { error, .. } => match error.code {
+            -32700 => "failure -32700",
+            -32601 => "failure -32601",
+            -32602 => "failure -32602",
+            -32600 => "failure -32600",
+            -32603 => "failure -32603",
+            -32001 => "failure -32001",
+            -32002 => "failure -32002",
+            -32003 => "failure -32003",
+            _ => "failure, other",
+        },
+        HostMessage::Reply { reply, .. } => match reply {
+            Reply::Done => "done",
+            Reply::Empty {} => "empty",
+            Reply::Initialize(_) => "welcome",
+            Reply::Subscribe(_) => "subscribed",
+            Reply::Reconnect(ReconnectReply::Replay { missing, .. }) if !missing.is_empty() => {
+                "replay, some missing"
+            }
+            Reply::Reconnect(ReconnectReply::Replay { .. }) => "replay",
+            Reply::Reconnect(ReconnectReply::Snapshot { .. }) => "afresh",
+            Reply::ListSessions(_) => "listed",
+            Reply::ResolveSessionConfig(_) => "resolved",
+            Reply::ResourceRead(_) => "content",
+        },
+    }
+}

@@ -1,0 +1,132 @@
+//! What the store has committed, in a few words: the facts that must be found
+//! again after any restart. Written from the batches, in the order in which
+//! the store took them, and compared with what the host shows.
+
+use std::collections::{BTreeMap, HashSet};
+
+use innkeeper_protocol::house::actions::StateAction;
+use innkeeper_protocol::house::state::{ChatOrigin, Message};
+use innkeeper_protocol::record::{Sequenced, StoreBatch, StoreOp};
+
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    pub(crate) sessions: BTreeMap<String, SessionFacts>,
+    pub(crate) chats: BTreeMap<String, ChatFacts>,
+    /// The numbers of all actions that are durable.
+    pub(crate) numbers: HashSet<u64>,
+    /// The content that agents produced.
+    pub(crate) contents: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SessionFacts {
+    pub(crate) title: Option<String>,
+    pub(crate) archived: Option<bool>,
+    pub(crate) read: Option<bool>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct ChatFacts {
+    pub(crate) session: String,
+    /// The ids of all turns that were started and not cut off, in order.
+    pub(crate) turns: Vec<String>,
+    pub(crate) draft: Option<Message>,
+}
+
+impl Ledger {
+    pub(crate) fn commit(&mut self, batch: &StoreBatch) {
+        for op in &batch.ops {
+            match op {
+                StoreOp::Append(action) => self.append(action),
+                StoreOp::PutSession(record) => {
+                    self.sessions.entry(record.uri.to_string()).or_default();
+                }
+                StoreOp::DisposeSession { session, .. } => {
+                    self.sessions.remove(session.as_str());
+                    self.chats
+                        .retain(|_, chat| chat.session != session.as_str());
+                    self.contents.retain(|_, owner| owner != session.as_str());
+                }
+                StoreOp::PutChat(record) => {
+                    let chat = self.chats.entry(record.uri.to_string()).or_default();
+                    chat.session = record.session.to_string();
+                }
+                StoreOp::DeleteChat { chat } => {
+                    self.chats.remove(chat.as_str());
+                }
+                StoreOp::PutContent(content) => {
+                    let owner = content.session.to_string();
+                    self.contents.insert(content.uri.clone(), owner);
+                }
+                StoreOp::AppendTurn { .. }
+                | StoreOp::TruncateTurns { .. }
+                | StoreOp::PutClient(_)
+                | StoreOp::PutRootConfig { .. }
+                | StoreOp::ReserveSeq { .. }
+                | StoreOp::TrimLog { .. } => {}
+            }
+        }
+    }
+
+    fn append(&mut self, action: &Sequenced) {
+        self.numbers.insert(action.seq);
+        let channel = action.channel.to_string();
+        match &action.action {
+            StateAction::SessionTitleChanged(a) => {
+                self.session(channel).title = Some(a.title.clone());
+            }
+            StateAction::SessionIsArchivedChanged(a) => {
+                self.session(channel).archived = Some(a.is_archived);
+            }
+            StateAction::SessionIsReadChanged(a) => self.session(channel).read = Some(a.is_read),
+            StateAction::SessionChatAdded(a) => {
+                let turns = match &a.summary.origin {
+                    Some(ChatOrigin::Fork { chat, turn_id }) => self.turns_up_to(chat, turn_id),
+                    _ => Vec::new(),
+                };
+                let (session, draft) = (channel, None);
+                let chat = ChatFacts {
+                    session,
+                    turns,
+                    draft,
+                };
+                self.chats.insert(a.summary.resource.clone(), chat);
+            }
+            StateAction::ChatTurnStarted(a) => self.chat(action).turns.push(a.turn_id.clone()),
+            StateAction::ChatTruncated(a) => {
+                let turns = &mut self.chat(action).turns;
+                let kept = match &a.turn_id {
+                    Some(id) => turns
+                        .iter()
+                        .position(|turn| turn == id)
+                        .map_or(0, |at| at + 1),
+                    None => 0,
+                };
+                turns.truncate(kept);
+            }
+            StateAction::ChatDraftChanged(a) => self.chat(action).draft = a.draft.clone(),
+            _ => {}
+        }
+    }
+
+    fn session(&mut self, uri: String) -> &mut SessionFacts {
+        self.sessions.entry(uri).or_default()
+    }
+
+    fn chat(&mut self, action: &Sequenced) -> &mut ChatFacts {
+        let chat = self.chats.entry(action.channel.to_string()).or_default();
+        if let Some(session) = &action.facts.session {
+            chat.session = session.to_string();
+        }
+        chat
+    }
+
+    fn turns_up_to(&self, chat: &str, turn: &str) -> Vec<String> {
+        let turns = self.chats.get(chat).map(|chat| &chat.turns);
+        let at = turns.and_then(|turns| turns.iter().position(|id| id == turn));
+        turns
+            .zip(at)
+            .map(|(turns, at)| turns[..=at].to_vec())
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,612 @@
+//! The world around the engine: a store that commits when it likes, an outbox
+//! that waits for it, connections that deliver late or never, and restarts.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_engine::{ConnectionId, Effect, Engine, EngineConfig, Input, Limits, Step, Ticket};
+use innkeeper_protocol::agent::AgentReport;
+use innkeeper_protocol::command::ClientMessage;
+use innkeeper_protocol::house::commands::Implementation;
+use innkeeper_protocol::outgoing::HostMessage;
+use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
+use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_store::{Reader, Store};
+
+use crate::agent::{Backends, profiles};
+use crate::client::Client;
+use crate::hear::{self, Heard};
+use crate::ledger::Ledger;
+use crate::rng::Rng;
+
+/// How often each kind of thing happened.
+pub(crate) type Counts = BTreeMap<String, u64>;
+
+/// The clients that act; one more only watches, for the checks.
+pub(crate) const ACTORS: usize = 4;
+pub(crate) const AUDITOR: usize = ACTORS;
+
+pub(crate) struct World {
+    pub(crate) rng: Rng,
+    pub(crate) now: i64,
+    /// The latest time that the engine was told.
+    latest: i64,
+    engine: Engine,
+    store: Option<Store>,
+    reader: Reader,
+    unapplied: VecDeque<StoreBatch>,
+    submitted: u64,
+    committed: u64,
+    outbox: VecDeque<(u64, Vec<Effect>)>,
+    pub(crate) failing: bool,
+    reads: Vec<Read>,
+    answers: Vec<Input>,
+    pub(crate) wires: BTreeMap<u64, Wire>,
+    pub(crate) clients: Vec<Client>,
+    pub(crate) agents: Backends,
+    pub(crate) agent_count: usize,
+    pub(crate) ledger: Ledger,
+    /// Every number that anybody was told, and what it stood for.
+    told: HashMap<u64, Arc<Sequenced>>,
+    /// Turns that ran when the host last died, with their chats and starts.
+    pub(crate) interrupted: Vec<(String, String, String)>,
+    pub(crate) as_text: bool,
+    pub(crate) trace: bool,
+    pub(crate) counts: Counts,
+    pub(crate) names: usize,
+    /// How many names for sessions are in use.
+    pub(crate) session_names: usize,
+    limits: Limits,
+    life: u64,
+    connections: u64,
+}
+
+/// One connection, with what is on its way to the client.
+pub(crate) struct Wire {
+    pub(crate) client: usize,
+    /// The host has let the client in over it.
+    pub(crate) welcomed: bool,
+    pub(crate) queue: VecDeque<Parcel>,
+}
+
+pub(crate) enum Parcel {
+    Message(HostMessage),
+    Close,
+}
+
+/// A question to the store that is still to be answered.
+enum Read {
+    Session(ChannelUri),
+    Log {
+        ticket: Ticket,
+        after: u64,
+        up_to: u64,
+    },
+    Content {
+        ticket: Ticket,
+        uri: String,
+    },
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, trace: bool) -> Self {
+        let mut rng = Rng::new(seed);
+        let (mut store, _) = Store::open_in_memory().unwrap();
+        // Somewhere in the sequence: now and then just before the log is cut.
+        let until = 8_192 * (1 + rng.below(3) as u64) - rng.below(300) as u64;
+        let reserve = StoreOp::ReserveSeq { until };
+        store.apply(&[StoreBatch { ops: vec![reserve] }]).unwrap();
+        let (store, boot) = store.reopen().unwrap();
+        let limits = Limits {
+            sessions: 7,
+            chats: 4,
+            subscriptions: 40,
+            replay_actions: [30, 200, 100_000][rng.below(3)],
+            replay_bytes: [1_500, 6_000, 1 << 20][rng.below(3)],
+            idle_sessions: 1,
+            idle_session: Duration::from_secs(5),
+            summary_delay: Duration::from_millis(250),
+            client_grace: Duration::from_secs(10),
+            page_turns: 1 + rng.below(3),
+            page_sessions: 2 + rng.below(20),
+        };
+        let now = 1_750_000_000_000;
+        let (engine, step) = begin(now, 1, limits.clone(), 2, boot);
+        let mut world = Self {
+            as_text: rng.chance(15),
+            session_names: [2, 3, 6][rng.below(3)],
+            rng,
+            now,
+            latest: now,
+            engine,
+            reader: store.reader().unwrap(),
+            store: Some(store),
+            unapplied: VecDeque::new(),
+            submitted: 0,
+            committed: 0,
+            outbox: VecDeque::new(),
+            failing: false,
+            reads: Vec::new(),
+            answers: Vec::new(),
+            wires: BTreeMap::new(),
+            clients: (0..=ACTORS)
+                .map(|n| Client::new(format!("client-{n}")))
+                .collect(),
+            agents: Backends::default(),
+            agent_count: 2,
+            ledger: Ledger::default(),
+            told: HashMap::new(),
+            interrupted: Vec::new(),
+            trace,
+            counts: Counts::new(),
+            names: 0,
+            limits,
+            life: 1,
+            connections: 0,
+        };
+        world.pass_on(step);
+        world
+    }
+
+    pub(crate) fn note(&mut self, what: &str) {
+        *self.counts.entry(what.to_owned()).or_default() += 1;
+    }
+
+    pub(crate) fn say(&self, what: impl FnOnce() -> String) {
+        if self.trace {
+            println!("{}", what());
+        }
+    }
+
+    pub(crate) fn name(&mut self) -> usize {
+        self.names += 1;
+        self.names
+    }
+
+    // The engine
+
+    pub(crate) fn feed(&mut self, input: Input) {
+        self.say(|| {
+            let text = format!("{input:?}");
+            format!("  <- {}", text.chars().take(300).collect::<String>())
+        });
+        self.latest = self.latest.max(self.now);
+        let step = self.engine.handle(Timestamp::from_millis(self.now), input);
+        self.pass_on(step);
+    }
+
+    fn pass_on(&mut self, step: Step) {
+        let Step {
+            store,
+            durable_first,
+            bypasses_store,
+            effects,
+        } = step;
+        if !store.ops.is_empty() || durable_first {
+            self.unapplied.push_back(store);
+            self.submitted += 1;
+        }
+        if bypasses_store {
+            self.note("overtook the store");
+            return self.carry_out(effects);
+        }
+        let after = if durable_first { self.submitted } else { 0 };
+        self.outbox.push_back((after, effects));
+        self.pump();
+    }
+
+    fn pump(&mut self) {
+        while self
+            .outbox
+            .front()
+            .is_some_and(|(after, _)| *after <= self.committed)
+        {
+            if let Some((_, effects)) = self.outbox.pop_front() {
+                self.carry_out(effects);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Send { to, message } => {
+                    self.check_durable(&message);
+                    self.send(to, message);
+                }
+                Effect::Publish { to, message } => {
+                    self.check_durable(&message);
+                    for subscriber in to.iter() {
+                        self.send(subscriber.connection, message.clone());
+                    }
+                }
+                Effect::Speak { .. } => {}
+                Effect::Close { connection, .. } => {
+                    if let Some(wire) = self.wires.get_mut(&connection.0) {
+                        wire.queue.push_back(Parcel::Close);
+                    }
+                }
+                Effect::Agent(command) => {
+                    self.say(|| {
+                        format!("  agent: {:?} {:?}", command.backend(), kind_of(&command))
+                    });
+                    self.note(kind_of(&command));
+                    if let Err(problem) = self.agents.command(&command) {
+                        panic!("the agent was told what it should not be: {problem}");
+                    }
+                }
+                Effect::LoadSession { session } => self.reads.push(Read::Session(session)),
+                Effect::LoadLog {
+                    ticket,
+                    after,
+                    up_to,
+                } => self.reads.push(Read::Log {
+                    ticket,
+                    after,
+                    up_to,
+                }),
+                Effect::LoadContent { ticket, uri } => {
+                    self.reads.push(Read::Content { ticket, uri });
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, to: ConnectionId, message: HostMessage) {
+        let kind = hear::kind(&message);
+        self.note(kind);
+        if let Some(wire) = self.wires.get_mut(&to.0) {
+            wire.welcomed |= matches!(kind, "welcome" | "replay" | "afresh");
+            wire.queue.push_back(Parcel::Message(message));
+        }
+    }
+
+    /// What a client did is durable before anybody is told, and a number
+    /// stands for one action only.
+    fn check_durable(&mut self, message: &HostMessage) {
+        let HostMessage::Action(action) = message else {
+            return;
+        };
+        assert!(
+            action.origin.is_none() || self.ledger.numbers.contains(&action.seq),
+            "{} was told before it was durable",
+            action.seq
+        );
+        let before = self
+            .told
+            .entry(action.seq)
+            .or_insert_with(|| action.clone());
+        assert_eq!(before, action, "a number was used twice");
+    }
+
+    // The store
+
+    /// Commits some of what waits, as one transaction.
+    pub(crate) fn commit(&mut self, most: usize) -> bool {
+        let count = self.unapplied.len().min(most);
+        if count == 0 || self.failing {
+            return false;
+        }
+        let batches: Vec<StoreBatch> = self.unapplied.drain(..count).collect();
+        self.say(|| format!("  commit {count}"));
+        if let Some(store) = &mut self.store {
+            store.apply(&batches).unwrap();
+        }
+        for batch in &batches {
+            self.ledger.commit(batch);
+            if batch
+                .ops
+                .iter()
+                .any(|op| matches!(op, StoreOp::TrimLog { .. }))
+            {
+                self.note("log trimmed");
+            }
+        }
+        self.committed += count as u64;
+        self.pump();
+        true
+    }
+
+    /// Reads one thing that was asked for. The answer is still on its way.
+    pub(crate) fn read_one(&mut self) -> bool {
+        if self.reads.is_empty() {
+            return false;
+        }
+        let at = self.rng.below(self.reads.len());
+        let answer = match self.reads.swap_remove(at) {
+            Read::Session(session) => {
+                let loaded = self.reader.load_session(&session).unwrap().map(Box::new);
+                Input::SessionLoaded {
+                    session,
+                    loaded: Ok(loaded),
+                }
+            }
+            Read::Log {
+                ticket,
+                after,
+                up_to,
+            } => Input::LogLoaded {
+                ticket,
+                entries: Ok(self.reader.log_between(after, up_to).unwrap()),
+            },
+            Read::Content { ticket, uri } => Input::ContentLoaded {
+                ticket,
+                content: Ok(self.reader.content(&uri).unwrap()),
+            },
+        };
+        self.answers.push(answer);
+        true
+    }
+
+    pub(crate) fn answer_one(&mut self) -> bool {
+        if self.answers.is_empty() {
+            return false;
+        }
+        let at = self.rng.below(self.answers.len());
+        let answer = self.answers.swap_remove(at);
+        self.note(match answer {
+            Input::SessionLoaded { .. } => "session loaded",
+            Input::LogLoaded { .. } => "log loaded",
+            _ => "content loaded",
+        });
+        self.feed(answer);
+        true
+    }
+
+    pub(crate) fn fail(&mut self) {
+        self.failing = true;
+        let reason = "the disk is full".to_owned();
+        self.feed(Input::StoreFailing { reason });
+    }
+
+    pub(crate) fn recover(&mut self) {
+        if std::mem::take(&mut self.failing) {
+            self.commit(usize::MAX);
+            self.feed(Input::StoreRecovered);
+        }
+    }
+
+    // Agents
+
+    pub(crate) fn report(&mut self, report: AgentReport) {
+        self.feed(Input::Agent(report));
+    }
+
+    /// Agents do all that they were told to.
+    pub(crate) fn finish_work(&mut self) {
+        self.drain();
+        while let Some(report) = self.agents.finish() {
+            self.report(report);
+            self.drain();
+        }
+    }
+
+    // Connections
+
+    pub(crate) fn connect(&mut self, client: usize) {
+        self.connections += 1;
+        let id = self.connections;
+        let wire = Wire {
+            client,
+            welcomed: false,
+            queue: VecDeque::new(),
+        };
+        self.wires.insert(id, wire);
+        self.clients[client].disconnected();
+        self.clients[client].wire = Some(id);
+        self.feed(Input::Connected {
+            connection: ConnectionId(id),
+        });
+    }
+
+    /// The connection breaks; what was on its way is lost.
+    pub(crate) fn cut(&mut self, id: u64) {
+        if let Some(wire) = self.wires.remove(&id) {
+            let client = &mut self.clients[wire.client];
+            if client.wire == Some(id) {
+                client.disconnected();
+            }
+            self.feed(Input::Disconnected {
+                connection: ConnectionId(id),
+            });
+        }
+    }
+
+    pub(crate) fn send_text(&mut self, client: usize, text: &str) {
+        let Some(wire) = self.clients[client].wire else {
+            return;
+        };
+        self.say(|| format!("{} says {text}", self.clients[client].id));
+        self.feed(Input::Message {
+            connection: ConnectionId(wire),
+            message: ClientMessage::decode(text),
+        });
+    }
+
+    /// Delivers the next message of a connection, if there is one.
+    pub(crate) fn deliver(&mut self, id: u64) -> bool {
+        let Some(wire) = self.wires.get_mut(&id) else {
+            return false;
+        };
+        let Some(parcel) = wire.queue.pop_front() else {
+            return false;
+        };
+        let index = wire.client;
+        let Parcel::Message(message) = parcel else {
+            self.note("closed by the host");
+            self.cut(id);
+            return true;
+        };
+        let client = &mut self.clients[index];
+        if client.wire != Some(id) {
+            return true;
+        }
+        let heard = if self.as_text {
+            hear::through_text(&message, |id| client.asked.get(&id).cloned())
+        } else {
+            hear::directly(&message)
+        };
+        if self.trace {
+            let text = format!("{heard:?}");
+            let text: String = text.chars().take(240).collect();
+            println!("    {} hears {text}", client.id);
+        }
+        let handshake_refused = matches!(&heard, Heard::Failure(Some(_), -32603)) && !client.ready;
+        if let Err(problem) = client.hear(heard) {
+            panic!("{} heard what it should not: {problem}", client.id);
+        }
+        if let Some(orphan) = self.clients[index].orphan() {
+            let text = self.clients[index].leave_at_once(&orphan);
+            self.send_text(index, &text);
+        }
+        if handshake_refused {
+            // Neither this connection nor one that it should have replaced.
+            let wires = self.wires.iter();
+            let mine: Vec<u64> = wires
+                .filter_map(|(id, wire)| (wire.client == index).then_some(*id))
+                .collect();
+            for wire in mine {
+                self.cut(wire);
+            }
+        }
+        true
+    }
+
+    /// Lets enough time pass for a summary that is held back.
+    pub(crate) fn pass_time(&mut self) {
+        self.now = self.latest + 251;
+        self.feed(Input::Tick);
+    }
+
+    /// Everybody goes, and much time passes.
+    pub(crate) fn empty_the_house(&mut self) -> usize {
+        let wires: Vec<u64> = self.wires.keys().copied().collect();
+        for wire in wires {
+            self.cut(wire);
+        }
+        for _ in 0..4 {
+            self.now = self.latest + 20_000;
+            self.feed(Input::Tick);
+            self.drain();
+            self.finish_work();
+        }
+        self.engine.resident_sessions()
+    }
+
+    // Restarts
+
+    /// The host dies here, or ends as it should, and begins again.
+    pub(crate) fn restart(&mut self, cleanly: bool) {
+        if cleanly {
+            self.recover();
+            self.feed(Input::Shutdown);
+            self.commit(usize::MAX);
+            let wires: Vec<u64> = self.wires.keys().copied().collect();
+            for wire in wires.into_iter().filter(|wire| wire % 2 == 0) {
+                while self.deliver(wire) {}
+            }
+        }
+        self.say(|| format!("--- restart, clean: {cleanly}"));
+        self.failing = false;
+        self.unapplied.clear();
+        self.outbox.clear();
+        self.committed = self.submitted;
+        self.reads.clear();
+        self.answers.clear();
+        self.wires.clear();
+        for client in &mut self.clients {
+            client.disconnected();
+        }
+        self.agents = Backends::default();
+        self.life += 1;
+        self.latest = self.latest.max(self.now);
+        let Some(store) = self.store.take() else {
+            return;
+        };
+        let (store, boot) = store.reopen().unwrap();
+        self.reader = store.reader().unwrap();
+        self.store = Some(store);
+        // Those of a session that did not even come into memory meanwhile
+        // are still to be ended.
+        let before = std::mem::take(&mut self.interrupted);
+        self.interrupted = self.find_interrupted(&boot);
+        assert!(
+            !cleanly || self.interrupted.iter().all(|turn| before.contains(turn)),
+            "a clean end left turns running: {:?}",
+            self.interrupted
+        );
+        let (engine, step) = begin(
+            self.now,
+            self.life,
+            self.limits.clone(),
+            self.agent_count,
+            boot,
+        );
+        self.engine = engine;
+        self.pass_on(step);
+    }
+
+    fn find_interrupted(&self, boot: &Boot) -> Vec<(String, String, String)> {
+        let sessions = boot.interrupted.iter();
+        let loaded = sessions.filter_map(|uri| self.reader.load_session(uri).unwrap());
+        let chats = loaded.flat_map(|session| session.chats);
+        chats
+            .filter_map(|chat| {
+                let turn = chat.record.head.active_turn?;
+                Some((chat.record.uri.to_string(), turn.id, turn.started_at))
+            })
+            .collect()
+    }
+
+    /// Lets everything happen that is under way.
+    pub(crate) fn drain(&mut self) {
+        self.recover();
+        loop {
+            let mut busy = self.commit(usize::MAX);
+            while self.read_one() {
+                busy = true;
+            }
+            while self.answer_one() {
+                busy = true;
+            }
+            let wires: Vec<u64> = self.wires.keys().copied().collect();
+            for wire in wires {
+                while self.deliver(wire) {
+                    busy = true;
+                }
+            }
+            if !busy {
+                break;
+            }
+        }
+        assert!(self.outbox.is_empty(), "something never left the outbox");
+    }
+}
+
+fn begin(now: i64, life: u64, limits: Limits, agents: usize, boot: Boot) -> (Engine, Step) {
+    let config = EngineConfig {
+        server_info: Implementation {
+            name: "simulated".to_owned(),
+            version: None,
+            title: None,
+        },
+        default_directory: None,
+        nonce: format!("life{life}"),
+        limits,
+    };
+    Engine::new(Timestamp::from_millis(now), config, profiles(agents), boot)
+}
+
+fn kind_of(command: &innkeeper_protocol::agent::AgentCommand) -> &'static str {
+    use innkeeper_protocol::agent::AgentCommand;
+    match command {
+        AgentCommand::Open(_) => "told to open",
+        AgentCommand::Prompt(prompt) if prompt.resumed => "told to resume",
+        AgentCommand::Prompt(_) => "told to run",
+        AgentCommand::Cancel { .. } => "told to cancel",
+        AgentCommand::Configure { .. } => "told to configure",
+        AgentCommand::Truncate { .. } => "told to truncate",
+        AgentCommand::Close { .. } => "told to close",
+    }
+}
