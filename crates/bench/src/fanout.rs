@@ -153,9 +153,25 @@ impl Load {
         let mut tasks: JoinSet<Result<()>> = JoinSet::new();
         for mut client in self.clients.into_iter().chain([self.starter]) {
             tasks.spawn(async move {
-                // Frames are told apart by their type alone, which is cheap.
-                while find(client.next().await?, b"chat/turnComplete").is_none() {}
-                Ok(())
+                // All frames of the chat begin alike, so after the first one it
+                // is known where the type of the action stands.
+                let mut place = None;
+                loop {
+                    let frame = client.next().await?;
+                    let place = match place {
+                        Some(place) => place,
+                        None => match find(frame, b"chat/") {
+                            Some(found) => *place.insert(found),
+                            None => continue,
+                        },
+                    };
+                    if frame
+                        .get(place..)
+                        .is_some_and(|rest| rest.starts_with(b"chat/turnComplete"))
+                    {
+                        return Ok(());
+                    }
+                }
             });
         }
         finish(tasks).await

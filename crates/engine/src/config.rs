@@ -66,7 +66,7 @@ impl Default for Limits {
             chats: 1_000,
             subscriptions: 10_000,
             replay_actions: 100_000,
-            replay_bytes: 2 * 1024 * 1024,
+            replay_bytes: 512 * 1024,
             idle_sessions: 32,
             idle_session: Duration::from_secs(300),
             summary_delay: Duration::from_millis(250),

@@ -10,7 +10,7 @@ use innkeeper_protocol::record::{
 };
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, Timestamp};
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, MAIN_DB, OptionalExtension as _, params};
 use serde_json::Value;
 
 use crate::StoreError;
@@ -179,24 +179,42 @@ fn put_chat(connection: &Connection, record: &ChatRecord) -> Result<(), StoreErr
     Ok(())
 }
 
+/// A value beyond this is written piece by piece into room that was made for
+/// it: as a parameter, SQLite would copy it, and then copy it again.
+const LARGE: usize = 256 * 1024;
+
 fn append_turn(
     connection: &Connection,
     chat: &ChannelUri,
     index: u64,
     turn: &StoredTurn,
 ) -> Result<(), StoreError> {
-    connection
+    let json = turn.json.get();
+    let (chat, place, id) = (chat.as_str(), integer(index), &*turn.id);
+    if json.len() <= LARGE {
+        connection
+            .prepare_cached(
+                "INSERT INTO turn (chat, place, id, json) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (chat, place) DO UPDATE SET id = excluded.id, json = excluded.json",
+            )?
+            .execute(params![chat, place, id, json])?;
+        return Ok(());
+    }
+    let row: i64 = connection
         .prepare_cached(
-            "INSERT INTO turn (chat, place, id, json) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT (chat, place) DO UPDATE SET id = excluded.id, json = excluded.json",
+            "INSERT INTO turn (chat, place, id, json) VALUES (?1, ?2, ?3, zeroblob(?4))
+             ON CONFLICT (chat, place) DO UPDATE SET id = excluded.id, json = excluded.json
+             RETURNING rowid",
         )?
-        .execute(params![
-            chat.as_str(),
-            integer(index),
-            &*turn.id,
-            turn.json.get(),
-        ])?;
-    Ok(())
+        .query_row(
+            params![chat, place, id, integer(json.len() as u64)],
+            |row| row.get(0),
+        )?;
+    let mut room = connection.blob_open(MAIN_DB, "turn", "json", row, false)?;
+    for (piece, bytes) in json.as_bytes().chunks(LARGE).enumerate() {
+        room.write_at(bytes, piece * LARGE)?;
+    }
+    Ok(room.close()?)
 }
 
 fn truncate_turns(connection: &Connection, chat: &ChannelUri, keep: u64) -> Result<(), StoreError> {

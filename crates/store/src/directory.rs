@@ -61,6 +61,8 @@ pub(crate) fn connect(dir: &Path, sync: Sync) -> Result<Connection, StoreError> 
         Sync::Full => "FULL",
     };
     connection.pragma_update(None, "synchronous", sync)?;
+    // Rows are written once and read rarely: a large cache would only be kept.
+    connection.pragma_update(None, "cache_size", -512)?;
     // One burst shall not leave a huge write-ahead log behind for ever.
     let keep: i64 = 64 * 1024 * 1024;
     connection.query_row(&format!("PRAGMA journal_size_limit = {keep}"), [], |_| {

@@ -165,10 +165,19 @@ fn load_turns(connection: &Connection, chat: &ChannelUri) -> Result<Vec<StoredTu
     while let Some(row) = rows.next()? {
         turns.push(StoredTurn {
             id: Arc::from(text(row, 0)?),
-            json: raw("turn", row.get(1)?)?,
+            json: raw("turn", stored_text(row, 1)?)?,
         });
     }
     Ok(turns)
+}
+
+/// Text that may have been written piece by piece, which makes it a blob.
+fn stored_text(row: &Row<'_>, column: usize) -> Result<String, StoreError> {
+    let bytes = row
+        .get_ref(column)?
+        .as_bytes()
+        .map_err(rusqlite::Error::from)?;
+    Ok(String::from_utf8_lossy(bytes).into_owned())
 }
 
 /// What the log has on a chat that its record may lack.

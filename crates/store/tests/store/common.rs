@@ -71,9 +71,13 @@ pub(crate) fn put_chat(uri: &str, session: &str, seq: u64, active_turn: Option<&
 }
 
 pub(crate) fn turn(chat: &str, index: u64, id: &str) -> StoreOp {
+    turn_saying(chat, index, id, "hi")
+}
+
+pub(crate) fn turn_saying(chat: &str, index: u64, id: &str, text: &str) -> StoreOp {
     let turn = of(json!({
         "id": id, "startedAt": iso(1), "duration": 3, "responseParts": [], "state": "complete",
-        "message": {"text": "hi", "origin": {"kind": "user"}},
+        "message": {"text": text, "origin": {"kind": "user"}},
     }));
     StoreOp::AppendTurn {
         chat: chat.into(),

@@ -28,6 +28,29 @@ fn turns(loaded: &LoadedSession, chat: usize) -> Vec<&str> {
 }
 
 #[test]
+fn a_turn_of_any_size_comes_back_as_it_went() {
+    let mut store = in_memory();
+    apply(
+        &mut store,
+        [put_session(S, "S", 1), put_chat("c:/1", S, 0, None)],
+    );
+    let sizes = [0, 1, 262_000, 262_144, 300_000, 1_000_000];
+    for (index, size) in sizes.into_iter().enumerate() {
+        let text = format!("é{}", "x".repeat(size));
+        let turn = turn_saying("c:/1", index as u64, "t", &text);
+        // Written twice: the second replaces the first.
+        apply(&mut store, [turn.clone(), turn]);
+    }
+    let loaded = load(&store, S).unwrap();
+    let kept: Vec<usize> = loaded.chats[0]
+        .turns
+        .iter()
+        .map(|turn| turn.decode().unwrap().message.text.len() - "é".len())
+        .collect();
+    assert_eq!(kept, sizes);
+}
+
+#[test]
 fn a_session_comes_back_as_it_went() {
     let mut store = in_memory();
     apply(
