@@ -116,8 +116,8 @@ fn stored_session(index: usize) -> Result<StoreBatch> {
     });
     let common = json!({
         "provider": "script", "title": title, "status": 33,
-        "project": {"uri": "file:///home/user/project", "displayName": "project"},
-        "workingDirectories": ["file:///home/user/project"], "defaultChat": chat,
+        "project": {"uri": "file:///srv/project", "displayName": "project"},
+        "workingDirectories": ["file:///srv/project"], "defaultChat": chat,
     });
     let with = |more: serde_json::Value| {
         let mut value = common.clone();

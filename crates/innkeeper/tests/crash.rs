@@ -1,6 +1,12 @@
 //! The real program is killed again and again, at any moment, and loses
 //! nothing that it echoed.
 
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a helper of a test may fail as the test may"
+)]
+
 mod common;
 
 use std::collections::BTreeSet;

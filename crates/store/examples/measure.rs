@@ -93,7 +93,7 @@ fn session(n: i64) -> StoreBatch {
     let summary = json!({
         "resource": uri, "provider": "claude", "title": format!("A task with the number {n}"),
         "status": 1, "createdAt": at, "modifiedAt": at,
-        "workingDirectories": ["file:///home/someone/projects/innkeeper"],
+        "workingDirectories": ["file:///srv/someone/projects/innkeeper"],
         "changes": {"additions": 120, "deletions": 7, "files": 3},
         "defaultChat": chat, "chats": [{"resource": chat, "title": "Chat", "status": 1}],
     });

@@ -6,7 +6,10 @@
     dead_code,
     unreachable_pub,
     clippy::allow_attributes,
-    reason = "every test target uses its own part of this"
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "every test target uses its own part of this, and none goes on after a failure"
 )]
 
 use std::future::Future;
