@@ -18,8 +18,8 @@ enum Outcome {
 
 pub(crate) fn run() -> Result<()> {
     let suites = [
-        ("Rust tests", of(tools::run(&mut rust_tests()))),
         ("Rust doc tests", of(tools::run(&mut doc_tests()))),
+        ("Rust tests", of(tools::run(&mut rust_tests()))),
         ("web unit tests", of_web(web::npm_run("test"))),
         ("web browser tests", of_web(web::npm_run("test:browser"))),
     ];

@@ -65,13 +65,16 @@ fn better(best: &mut Option<Rate>, rate: Rate) {
 async fn measure_bare(subscribers: usize, frames: usize) -> Result<Rate> {
     let server = Server::bare().await?;
     let mut clients = Vec::new();
-    for _ in 0..subscribers {
-        clients.push(WireClient::connect(&server.url).await?);
+    for _ in 0..=subscribers {
+        let mut client = WireClient::connect(&server.url).await?;
+        // An echo: the server knows this client when it comes back.
+        client.send("hello").await?;
+        client.next().await?;
+        clients.push(client);
     }
-    let mut starter = WireClient::connect(&server.url).await?;
-    // An echo: everybody is connected when it comes back.
-    starter.send("hello").await?;
-    starter.next().await?;
+    let Some(mut starter) = clients.pop() else {
+        return Ok(rate(0, Duration::ZERO, Duration::ZERO));
+    };
     let (before, began) = (server.usage()?, Instant::now());
     starter.send(&format!("go {frames}")).await?;
     let mut tasks: JoinSet<Result<()>> = JoinSet::new();

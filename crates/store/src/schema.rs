@@ -25,7 +25,9 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
         if number <= found {
             continue;
         }
-        tracing::info!(version = number, "upgrading the database");
+        if found > 0 {
+            tracing::info!(version = number, "upgrading the database");
+        }
         let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         tx.execute_batch(step)?;
         tx.pragma_update(None, "user_version", number)?;

@@ -167,7 +167,7 @@ impl<N: Fn(WriterEvent)> Worker<N> {
     fn run(mut self) -> Result<(), StoreError> {
         while self.gather() {
             if let Err(error) = self.commit() {
-                tracing::warn!(%error, "the store is failing");
+                tracing::debug!(%error, "the store is still failing");
                 self.pause();
             }
         }
