@@ -121,14 +121,14 @@ pub(crate) async fn load(url: &str, subscribers: usize, deltas: usize) -> Result
 }
 
 /// A session, one client that starts turns and many that listen.
-struct Load {
+pub(crate) struct Load {
     starter: WireClient,
     clients: Vec<WireClient>,
     chat: String,
 }
 
 impl Load {
-    async fn prepare(url: &str, subscribers: usize) -> Result<Self> {
+    pub(crate) async fn prepare(url: &str, subscribers: usize) -> Result<Self> {
         let mut starter = WireClient::connect(url).await?;
         starter.initialize("starter", &[]).await?;
         let chat = starter.new_session("ahp-session:/bench").await?;
@@ -150,7 +150,12 @@ impl Load {
         })
     }
 
-    async fn run(mut self, deltas: usize) -> Result<()> {
+    /// The chat in which the deltas will be.
+    pub(crate) fn chat(&self) -> &str {
+        &self.chat
+    }
+
+    pub(crate) async fn run(mut self, deltas: usize) -> Result<()> {
         let flood = json!([{"flood": {"deltas": deltas, "bytes": DELTA_BYTES}}]);
         self.starter.start_turn(&self.chat, "turn-1", flood).await?;
         let mut tasks: JoinSet<Result<()>> = JoinSet::new();

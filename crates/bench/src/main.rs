@@ -2,7 +2,7 @@
 //! measured in the same run, because machines differ and are shared: the ratio
 //! is what counts.
 //!
-//! `cargo xtask bench` runs all of them; a name (`fanout`, `latency`, `start`,
+//! `cargo xtask bench` runs all of them; a name (`fanout`, `slow`, `latency`, `start`,
 //! `history`) runs one; `load URL SUBSCRIBERS DELTAS` puts a host that runs
 //! already under load, for a profiler. The other subcommands are parts that run
 //! as processes of their own.
@@ -12,6 +12,7 @@ mod fanout;
 mod history;
 mod latency;
 mod process;
+mod slow;
 mod start;
 mod wire;
 
@@ -25,6 +26,7 @@ fn main() -> Result<()> {
         ["feed-deltas", turns, deltas] => history::feed(turns.parse()?, deltas.parse()?),
         [] => {
             runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;
+            runtime()?.block_on(slow::run())?;
             runtime()?.block_on(latency::run())?;
             runtime()?.block_on(start::run())?;
             history::run()
@@ -34,10 +36,11 @@ fn main() -> Result<()> {
         ["load", url, subscribers, deltas] => {
             runtime()?.block_on(fanout::load(url, subscribers.parse()?, deltas.parse()?))
         }
+        ["slow"] => runtime()?.block_on(slow::run()),
         ["latency"] => runtime()?.block_on(latency::run()),
         ["start"] => runtime()?.block_on(start::run()),
         ["history"] => history::run(),
-        _ => bail!("usage: innkeeper-bench [fanout [N] | latency | start | history]"),
+        _ => bail!("usage: innkeeper-bench [fanout [N] | slow | latency | start | history]"),
     }
 }
 
