@@ -12,9 +12,20 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
 /// The URI of a channel. Cloning it is cheap: one is attached to every action.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
+#[expect(
+    clippy::derived_hash_with_manual_eq,
+    reason = "equality is the same, only faster"
+)]
 pub struct ChannelUri(Arc<str>);
+
+/// Most URIs that are compared are clones of one.
+impl PartialEq for ChannelUri {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
 
 impl ChannelUri {
     /// The channel that every host has.
