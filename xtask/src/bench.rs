@@ -1,16 +1,27 @@
-//! `cargo xtask bench`: the benchmarks, in a release build.
+//! `cargo xtask bench`: the benchmarks, in a release build, against the real
+//! binary of the same build.
 
-use anyhow::{Result, bail};
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
 
 use crate::tools;
 
-const PACKAGE: &str = "innkeeper-bench";
-
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    if !tools::works(tools::cargo().args(["pkgid", "--package", PACKAGE])) {
-        bail!("there is no package `{PACKAGE}` in this tree yet, so nothing to measure");
+    let mut build = tools::cargo();
+    build.args(["build", "--release"]);
+    build.args(["--package", "innkeeper", "--package", "innkeeper-bench"]);
+    tools::run(&mut build)?;
+    // Not by `cargo run`: that would build one of the two once more, with the
+    // features that it needs alone.
+    let bench = target_directory().join("release").join("innkeeper-bench");
+    tools::run(Command::new(bench).args(arguments))
+}
+
+fn target_directory() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(directory) => directory.into(),
+        None => tools::root().join("target"),
     }
-    let mut cargo = tools::cargo();
-    cargo.args(["run", "--release", "--package", PACKAGE, "--"]);
-    tools::run(cargo.args(arguments))
 }
