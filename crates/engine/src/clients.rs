@@ -35,7 +35,13 @@ pub(crate) struct KnownClient {
     pub(crate) connection: Option<ConnectionId>,
     /// When it loses its roles unless it comes back.
     pub(crate) leaves_at: Option<Timestamp>,
+    /// When it last introduced itself.
+    seen_at: Timestamp,
 }
+
+/// How many clients are remembered. Whoever comes back after being forgotten
+/// is taken for somebody new, and served as such.
+const KNOWN_CLIENTS: usize = 10_000;
 
 impl From<ClientRecord> for KnownClient {
     fn from(record: ClientRecord) -> Self {
@@ -43,6 +49,7 @@ impl From<ClientRecord> for KnownClient {
             version: record.version,
             connection: None,
             leaves_at: None,
+            seen_at: record.seen_at,
         }
     }
 }
@@ -136,18 +143,15 @@ impl Engine {
                 version: version.clone(),
                 connection: Some(connection),
                 leaves_at: None,
+                seen_at: self.now,
             },
         );
-        if previous
-            .as_ref()
-            .is_none_or(|known| known.version != version)
-        {
-            self.step.store.ops.push(StoreOp::PutClient(ClientRecord {
-                client_id: client_id.clone(),
-                version,
-                seen_at: self.now,
-            }));
-        }
+        self.step.store.ops.push(StoreOp::PutClient(ClientRecord {
+            client_id: client_id.clone(),
+            version,
+            seen_at: self.now,
+        }));
+        while self.clients.len() > KNOWN_CLIENTS && self.forget_a_client() {}
         if let Some(older) = previous.and_then(|known| known.connection) {
             self.subscriptions.remove_connection(older);
             self.connections.remove(&older);
@@ -163,6 +167,26 @@ impl Engine {
             to: connection,
             version: spoken,
         });
+    }
+
+    /// Forgets the client that has been away for longest. Returns whether any
+    /// is away.
+    fn forget_a_client(&mut self) -> bool {
+        let away = self
+            .clients
+            .iter()
+            .filter(|(_, client)| client.connection.is_none());
+        let longest = away.min_by_key(|(_, client)| client.seen_at);
+        let Some(client_id) = longest.map(|(id, _)| id.clone()) else {
+            return false;
+        };
+        self.end_roles_of(&client_id);
+        self.clients.remove(&client_id);
+        self.step
+            .store
+            .ops
+            .push(StoreOp::ForgetClient { client_id });
+        true
     }
 
     fn welcome(
@@ -237,10 +261,14 @@ impl Engine {
             if let Some(client) = self.clients.get_mut(&client_id) {
                 client.leaves_at = None;
             }
-            let sessions: Vec<ChannelUri> = self.sessions.keys().cloned().collect();
-            for session in sessions {
-                self.remove_active_client(&session, &client_id);
-            }
+            self.end_roles_of(&client_id);
+        }
+    }
+
+    fn end_roles_of(&mut self, client_id: &str) {
+        let sessions: Vec<ChannelUri> = self.sessions.keys().cloned().collect();
+        for session in sessions {
+            self.remove_active_client(&session, client_id);
         }
     }
 

@@ -65,6 +65,8 @@ pub enum StoreOp {
     TruncateTurns { chat: ChannelUri, keep: u64 },
     /// Remembers a client over restarts of the host.
     PutClient(ClientRecord),
+    /// Forgets a client that has not been here for long.
+    ForgetClient { client_id: String },
     /// Writes the values of the host's configuration that clients may change.
     PutRootConfig { values: Value },
     /// Stores large content that the state refers to by URI.

@@ -67,6 +67,7 @@ impl Applying<'_> {
             }
             StoreOp::TruncateTurns { chat, keep } => truncate_turns(connection, chat, *keep),
             StoreOp::PutClient(client) => put_client(connection, client),
+            StoreOp::ForgetClient { client_id } => forget_client(connection, client_id),
             StoreOp::PutRootConfig { values } => put_root_config(connection, values),
             StoreOp::PutContent(content) => put_content(connection, content),
             StoreOp::ReserveSeq { until } => {
@@ -221,6 +222,13 @@ fn truncate_turns(connection: &Connection, chat: &ChannelUri, keep: u64) -> Resu
     connection
         .prepare_cached("DELETE FROM turn WHERE chat = ?1 AND place >= ?2")?
         .execute(params![chat.as_str(), integer(keep)])?;
+    Ok(())
+}
+
+fn forget_client(connection: &Connection, client_id: &str) -> Result<(), StoreError> {
+    connection
+        .prepare_cached("DELETE FROM client WHERE client_id = ?1")?
+        .execute([client_id])?;
     Ok(())
 }
 

@@ -50,6 +50,17 @@ fn initial_subscriptions_are_those_that_exist() {
 }
 
 #[test]
+fn clients_that_come_and_go_without_end_are_forgotten_in_turn() {
+    let mut host = Host::with_session(Limits::default());
+    for number in 2..10_050 {
+        host.enter(number, &format!("passer-by {number}"), &[]);
+        host.leave(number);
+        host.heard.clear();
+    }
+    assert_eq!(host.restart(Limits::default()), 10_000);
+}
+
+#[test]
 fn a_client_that_connects_again_takes_its_place() {
     let mut host = Host::with_session(Limits::default());
     host.enter(2, "a", &[&chat()]);

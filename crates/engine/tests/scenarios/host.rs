@@ -71,8 +71,10 @@ impl Host {
         host
     }
 
-    pub(crate) fn restart(&mut self, limits: Limits) {
+    /// Returns how many clients the store remembers.
+    pub(crate) fn restart(&mut self, limits: Limits) -> usize {
         let (store, boot) = self.store.take().unwrap().reopen().unwrap();
+        let clients = boot.clients.len();
         self.reader = store.reader().unwrap();
         self.store = Some(store);
         self.heard.clear();
@@ -80,6 +82,7 @@ impl Host {
         let (engine, step) = Engine::new(now, config(limits), agents(), boot);
         self.engine = engine;
         self.carry_out(step);
+        clients
     }
 
     pub(crate) fn feed(&mut self, input: Input) {

@@ -63,6 +63,7 @@ impl Ledger {
                 | StoreOp::PutClient(_)
                 | StoreOp::PutRootConfig { .. }
                 | StoreOp::ReserveSeq { .. }
+                | StoreOp::ForgetClient { .. }
                 | StoreOp::TrimLog { .. } => {}
             }
         }
