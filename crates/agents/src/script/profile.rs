@@ -28,7 +28,7 @@ pub(super) fn profile() -> AgentProfile {
             capabilities: Some(AgentCapabilities {
                 multiple_chats: Some(MultipleChatsCapability {
                     fork: Some(true),
-                    side_chat: Some(true),
+                    side_chat: None,
                 }),
                 ..AgentCapabilities::default()
             }),

@@ -395,10 +395,7 @@ fn the_profile_is_what_the_contract_says() {
     assert_eq!(info["models"][1]["id"], "script-large");
     let effort = &info["models"][1]["configSchema"]["properties"]["effort"];
     assert_eq!(effort["enum"], json!(["low", "medium", "high"]));
-    assert_eq!(
-        info["capabilities"]["multipleChats"],
-        json!({"fork": true, "sideChat": true})
-    );
+    assert_eq!(info["capabilities"]["multipleChats"], json!({"fork": true}));
 
     let config = &json!(profile.config)["properties"];
     assert_eq!(config["autoApprove"]["enum"], json!(["ask", "all"]));
