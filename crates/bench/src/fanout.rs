@@ -28,31 +28,39 @@ struct Rate {
 pub(crate) async fn run(subscribers: &[usize]) -> Result<()> {
     println!("\nDeliveries of {DELTA_BYTES}-byte deltas (best of {ROUNDS})\n");
     println!(
-        "| subscribers | bare /s | host /s | ratio | bare µs | host µs | as shipped /s | ratio |"
+        "| subscribers | batches /s | frames /s | host /s | of batches | of frames | host µs |"
     );
-    println!("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    println!("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     for &count in subscribers {
         let deltas = (DELIVERIES / count).clamp(4_000, 200_000);
-        let (mut bare, mut host, mut shipped) = (None, None, None);
+        let (mut raw, mut bare, mut host, mut shipped) = (None, None, None, None);
         for _ in 0..ROUNDS {
-            better(&mut bare, measure_bare(count, deltas).await?);
+            better(
+                &mut raw,
+                measure_floor(Server::raw().await?, count, deltas).await?,
+            );
+            better(
+                &mut bare,
+                measure_floor(Server::bare().await?, count, deltas).await?,
+            );
             better(&mut host, measure_host(count, deltas, false).await?);
             better(&mut shipped, measure_host(count, deltas, true).await?);
         }
-        if let (Some(bare), Some(host), Some(shipped)) = (bare, host, shipped) {
+        if let (Some(raw), Some(bare), Some(host), Some(shipped)) = (raw, bare, host, shipped) {
             println!(
-                "| {count} | {:.0} | {:.0} | {:.2} | {:.2} | {:.2} | {:.0} | {:.2} |",
+                "| {count} | {:.0} | {:.0} | {:.0} | {:.2} | {:.2} | {:.2} |",
+                raw.per_second,
                 bare.per_second,
                 host.per_second,
+                host.per_second / raw.per_second,
                 host.per_second / bare.per_second,
-                bare.cpu_micros,
                 host.cpu_micros,
-                shipped.per_second,
-                shipped.per_second / bare.per_second,
             );
+            println!("| as shipped | | | {:.0} | | | |", shipped.per_second);
         }
     }
-    println!("\nµs: CPU time of the server for one delivery. Host: merging switched off.");
+    println!("\nFloors: ready-made bytes, written in finished batches as the host does, or frame");
+    println!("by frame through the library. Host: merging off. µs: its CPU time a delivery.");
     Ok(())
 }
 
@@ -62,8 +70,7 @@ fn better(best: &mut Option<Rate>, rate: Rate) {
     }
 }
 
-async fn measure_bare(subscribers: usize, frames: usize) -> Result<Rate> {
-    let server = Server::bare().await?;
+async fn measure_floor(server: Server, subscribers: usize, frames: usize) -> Result<Rate> {
     let mut clients = Vec::new();
     for _ in 0..=subscribers {
         let mut client = WireClient::connect(&server.url).await?;

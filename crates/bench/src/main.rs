@@ -12,6 +12,7 @@ mod fanout;
 mod history;
 mod latency;
 mod process;
+mod raw;
 mod slow;
 mod start;
 mod wire;
@@ -23,6 +24,7 @@ fn main() -> Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["bare-server", ready_file] => runtime()?.block_on(bare::serve(ready_file)),
+        ["raw-server", ready_file] => runtime()?.block_on(raw::serve(ready_file)),
         ["feed-deltas", turns, deltas] => history::feed(turns.parse()?, deltas.parse()?),
         [] => {
             runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;

@@ -42,11 +42,20 @@ impl Server {
         Self::start(command, "--ready-file", scratch).await
     }
 
-    /// The bare broadcaster.
+    /// The bare broadcaster, frame by frame through the library.
     pub(crate) async fn bare() -> Result<Self> {
+        Self::floor("bare-server").await
+    }
+
+    /// The bare broadcaster that writes finished batches, as the host does.
+    pub(crate) async fn raw() -> Result<Self> {
+        Self::floor("raw-server").await
+    }
+
+    async fn floor(name: &str) -> Result<Self> {
         let scratch = tempfile::tempdir()?;
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("bare-server");
+        command.arg(name);
         Self::start(command, "", scratch).await
     }
 
