@@ -71,7 +71,11 @@ pub(crate) async fn run(args: RunArgs) -> Outcome {
         let client = connect_to(&running).await?;
         return one_turn(&client, &args, &directory, &mut signals).await;
     }
-    let host = Host::start(host_options(&config, &data_dir), agents::chosen(None)?).await?;
+    let host = Host::start(
+        host_options(&config, &data_dir),
+        agents::chosen(&config, None)?,
+    )
+    .await?;
     let client = connect_within(host.connect()).await?;
     let outcome = one_turn(&client, &args, &directory, &mut signals).await;
     let closed = host.shutdown().await;
