@@ -12,6 +12,7 @@ use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::version::{self, Version};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
+use crate::subscriptions::Latencies;
 use crate::{CloseReason, ConnectionId, Effect, Engine, Subscriber};
 
 #[derive(Debug, Default)]
@@ -21,6 +22,9 @@ pub(crate) struct Connection {
     /// Where this connection's view of a chat begins, if not at the start:
     /// the number of older turns that it was not given.
     pub(crate) windows: HashMap<ChannelUri, usize>,
+    /// What the client wanted of the subscriptions of its last connection: it
+    /// names only the channels when it takes them up again.
+    pub(crate) wanted: Latencies,
 }
 
 /// In place of that number: the view is from an earlier connection, and where
@@ -37,6 +41,8 @@ pub(crate) struct KnownClient {
     pub(crate) leaves_at: Option<Timestamp>,
     /// When it last introduced itself.
     seen_at: Timestamp,
+    /// See [`Connection::wanted`].
+    wanted: Latencies,
 }
 
 /// How many clients are remembered. Whoever comes back after being forgotten
@@ -50,6 +56,7 @@ impl From<ClientRecord> for KnownClient {
             connection: None,
             leaves_at: None,
             seen_at: record.seen_at,
+            wanted: Latencies::default(),
         }
     }
 }
@@ -60,7 +67,7 @@ impl Engine {
     }
 
     pub(crate) fn disconnected(&mut self, connection: ConnectionId) {
-        self.subscriptions.remove_connection(connection);
+        let wanted = self.subscriptions.remove_connection(connection);
         let client = self
             .connections
             .remove(&connection)
@@ -71,6 +78,7 @@ impl Engine {
         {
             client.connection = None;
             client.leaves_at = Some(leaves_at);
+            client.wanted = wanted;
         }
         self.waiting_reads
             .retain(|_, read| read.connection != connection);
@@ -131,6 +139,10 @@ impl Engine {
         };
         let wire = wire.to_owned();
         self.admit(connection, params.client_id.clone(), wire.clone());
+        // It begins anew.
+        if let Some(connection) = self.connections.get_mut(&connection) {
+            connection.wanted.clear();
+        }
         Ok(wire)
     }
 
@@ -144,6 +156,7 @@ impl Engine {
                 connection: Some(connection),
                 leaves_at: None,
                 seen_at: self.now,
+                wanted: Latencies::default(),
             },
         );
         self.step.store.ops.push(StoreOp::PutClient(ClientRecord {
@@ -152,8 +165,12 @@ impl Engine {
             seen_at: self.now,
         }));
         while self.clients.len() > KNOWN_CLIENTS && self.forget_a_client() {}
-        if let Some(older) = previous.and_then(|known| known.connection) {
-            self.subscriptions.remove_connection(older);
+        let (older, mut wanted) = match previous {
+            Some(known) => (known.connection, known.wanted),
+            None => (None, Latencies::default()),
+        };
+        if let Some(older) = older {
+            wanted = self.subscriptions.remove_connection(older);
             self.connections.remove(&older);
             self.step.effects.push(Effect::Close {
                 connection: older,
@@ -162,6 +179,7 @@ impl Engine {
         }
         if let Some(entry) = self.connections.get_mut(&connection) {
             entry.client = Some(client_id);
+            entry.wanted = wanted;
         }
         self.step.effects.push(Effect::Speak {
             to: connection,
@@ -220,7 +238,39 @@ impl Engine {
         });
     }
 
-    /// Subscribes to those of the channels that exist.
+    /// The one way to subscribe; `hidden` is the number of older turns that
+    /// the client is not given. Returns whether the connection may.
+    pub(crate) fn listen(
+        &mut self,
+        channel: &ChannelUri,
+        subscriber: Subscriber,
+        hidden: usize,
+    ) -> bool {
+        let Some(connection) = self.connections.get_mut(&subscriber.connection) else {
+            return false;
+        };
+        if !self.subscriptions.add(channel, subscriber) {
+            return false;
+        }
+        match hidden {
+            0 => connection.windows.remove(channel),
+            hidden => connection.windows.insert(channel.clone(), hidden),
+        };
+        self.use_session(channel);
+        true
+    }
+
+    /// A subscription that a client takes up again, as it wanted it then.
+    pub(crate) fn taken_up(&self, connection: ConnectionId, channel: &ChannelUri) -> Subscriber {
+        let entry = self.connections.get(&connection);
+        Subscriber {
+            connection,
+            max_latency: entry.and_then(|entry| entry.wanted.get(channel).copied()),
+        }
+    }
+
+    /// Subscribes to those of the channels that exist, as far as the
+    /// connection may.
     pub(crate) fn subscribe_to_all(
         &mut self,
         connection: ConnectionId,
@@ -231,17 +281,7 @@ impl Engine {
             let Some(snapshot) = self.snapshot(channel, None) else {
                 continue;
             };
-            if self.subscriptions.count(connection) < self.config.limits.subscriptions
-                && self.connections.contains_key(&connection)
-            {
-                let max_latency = None;
-                self.subscriptions.add(
-                    channel,
-                    Subscriber {
-                        connection,
-                        max_latency,
-                    },
-                );
+            if self.listen(channel, self.taken_up(connection, channel), 0) {
                 snapshots.push(snapshot);
             }
         }

@@ -371,7 +371,7 @@ impl Engine {
         let Some(turn) = &mut chat.turn else {
             return;
         };
-        let turn_id = turn.id.to_string();
+        let turn_id = String::from(&*turn.id);
         let part_id = match &turn.open_part {
             Some(part) if part.kind == kind => part.id.clone(),
             _ => {

@@ -90,6 +90,7 @@ pub(crate) fn act(world: &mut World, client: usize) {
         (4, "fetchTurns"),
         (4, "listSessions"),
         (3, "resourceRead"),
+        (2, "resolveSessionConfig"),
         (2, "garbage"),
         (1, "ping"),
     ]);
@@ -161,6 +162,15 @@ pub(crate) fn act(world: &mut World, client: usize) {
             );
         }
         "garbage" => garbage(world, client),
+        "resolveSessionConfig" => {
+            let params = match world.rng.below(4) {
+                0 => json!({"channel": ROOT}),
+                1 => json!({"channel": ROOT, "provider": "alpha", "config": {}}),
+                2 => json!({"channel": ROOT, "provider": "gamma"}),
+                _ => json!({"channel": ROOT, "config": {"mode": 3, "nonsense": true}}),
+            };
+            ask(world, client, kind, &params, Asked::Resolve);
+        }
         _ => ask(world, client, "ping", &json!({}), Asked::Other),
     }
 }
