@@ -20,7 +20,7 @@ const MOST_AT_ONCE: usize = 256;
 
 /// How many operations the store may be behind before agents have to wait for
 /// it. Half of that, and it is told to hurry.
-const MOST_UNWRITTEN: usize = 4_096;
+const MOST_UNWRITTEN: usize = 2_048;
 
 #[derive(Debug)]
 pub(crate) enum Event {
