@@ -1,0 +1,96 @@
+import { useEffect, useId, useRef, useState } from "react";
+import type { ReactNode } from "react";
+import { Icon } from "./Icon";
+import type { IconName } from "./Icon";
+
+export interface MenuItem {
+  label: string;
+  icon?: IconName;
+  run: () => void;
+  isDangerous?: boolean;
+  isChecked?: boolean;
+  hint?: string;
+}
+
+interface Props {
+  label: string;
+  items: MenuItem[];
+  children: ReactNode;
+  className?: string;
+  isDisabled?: boolean;
+  /** Menus near the bottom of the page open upwards. */
+  opensUp?: boolean;
+}
+
+/** A button with a menu, steered by arrow keys. */
+export function Menu({ label, items, children, className = "icon-button", isDisabled, opensUp }: Props) {
+  const [isOpen, setOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const id = useId();
+
+  useEffect(() => {
+    if (!isOpen) return;
+    const focusables = () => [...(root.current?.querySelectorAll<HTMLElement>("[role^=menuitem]") ?? [])];
+    (focusables().find((item) => item.ariaChecked === "true") ?? focusables()[0])?.focus();
+    const onPointer = (event: PointerEvent) => {
+      if (!root.current?.contains(event.target as Node)) setOpen(false);
+    };
+    document.addEventListener("pointerdown", onPointer);
+    return () => document.removeEventListener("pointerdown", onPointer);
+  }, [isOpen]);
+
+  const onKeyDown = (event: React.KeyboardEvent) => {
+    if (!isOpen) return;
+    const all = [...(root.current?.querySelectorAll<HTMLElement>("[role^=menuitem]") ?? [])];
+    const at = all.indexOf(document.activeElement as HTMLElement);
+    const move = { ArrowDown: at + 1, ArrowUp: at - 1 + all.length, Home: 0, End: all.length - 1 }[event.key];
+    if (move !== undefined) {
+      event.preventDefault();
+      all[move % all.length]?.focus();
+    } else if (event.key === "Escape" || event.key === "Tab") {
+      event.stopPropagation();
+      setOpen(false);
+      root.current?.querySelector<HTMLElement>("[aria-haspopup]")?.focus();
+    }
+  };
+
+  return (
+    <div className="menu" ref={root} onKeyDown={onKeyDown}>
+      <button
+        type="button"
+        className={className}
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        aria-controls={isOpen ? id : undefined}
+        aria-label={label}
+        title={label}
+        disabled={isDisabled}
+        onClick={() => setOpen(!isOpen)}
+      >
+        {children}
+      </button>
+      {isOpen && (
+        <div className={opensUp ? "menu-list up" : "menu-list"} role="menu" id={id} aria-label={label}>
+          {items.map((item) => (
+            <button
+              key={item.label}
+              type="button"
+              role={item.isChecked === undefined ? "menuitem" : "menuitemradio"}
+              aria-checked={item.isChecked}
+              tabIndex={-1}
+              className={item.isDangerous ? "menu-item danger" : "menu-item"}
+              onClick={() => {
+                setOpen(false);
+                item.run();
+              }}
+            >
+              {item.icon && <Icon name={item.icon} />}
+              <span>{item.label}</span>
+              {item.hint && <small>{item.hint}</small>}
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
