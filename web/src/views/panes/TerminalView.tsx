@@ -5,6 +5,7 @@ import { Terminal } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
 import { useEffect, useRef } from "react";
 import { useChannel, useHost } from "../../app/context";
+import { documentWithoutStyleElements } from "../../lib/styleless";
 import type { TerminalContentPart, TerminalState } from "../../protocol/types";
 
 interface Props {
@@ -31,6 +32,7 @@ export default function TerminalView({ resource, title, isInteractive = false }:
       fontSize: 12.5,
       rows: isInteractive ? 24 : 10,
       convertEol: true,
+      documentOverride: documentWithoutStyleElements(),
       disableStdin: !isInteractive,
       screenReaderMode: isInteractive,
       theme: {

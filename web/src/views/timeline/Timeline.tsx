@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { Virtualizer } from "virtua";
 import { loadOlder } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
+import { Status } from "../../protocol/types";
 import type { UiMessage } from "../../state/appState";
 import { Icon } from "../ui/Icon";
 import { Entry } from "./Entry";
@@ -16,6 +17,7 @@ export function Timeline({ chat }: { chat: string }) {
   const isStreaming = useApp((state) => state.streaming);
   const cursor = useApp((state) => state.chat?.turnsNextCursor);
   const activity = useApp((state) => state.chat?.activity);
+  const isBlocked = useApp((state) => ((state.chat?.status ?? 0) & Status.InputNeeded) === Status.InputNeeded);
   const scroller = useRef<HTMLDivElement>(null);
   const { isFollowing, onScroll, toEnd } = useFollow(scroller);
   const wasPrepended = usePrepended(messages);
@@ -60,7 +62,7 @@ export function Timeline({ chat }: { chat: string }) {
           </Virtualizer>
           {isStreaming && (
             <div className="working" aria-hidden="true">
-              <span className="working-dots" /> {activity || "Working"}
+              <span className="working-dots" /> {isBlocked ? "Waiting for you" : activity || "Working"}
             </div>
           )}
         </div>
