@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { entries, house, newSession, play, scenario, send } from "./harness";
+import { entries, house, newSession, play, said, scenario, send } from "./harness";
 
 const { open } = house();
 const editor = (page: Page) => page.locator("[data-composer]");
@@ -84,7 +84,7 @@ describe("while a turn runs", () => {
     const page = await open();
     await newSession(page);
     await send(page, waiting);
-    await page.getByText("started").waitFor();
+    await said(page, "started").waitFor();
     await send(page, "go left");
     await page.locator(".turn-footer").waitFor();
     expect(await page.locator(".timeline").innerText()).toContain("go left");
@@ -95,7 +95,7 @@ describe("while a turn runs", () => {
     const page = await open();
     await newSession(page);
     await send(page, waiting);
-    await page.getByText("started").waitFor();
+    await said(page, "started").waitFor();
     for (const text of ["one", "two", "three"]) {
       await editor(page).fill(text);
       await editor(page).press("Alt+Enter");
@@ -113,7 +113,7 @@ describe("while a turn runs", () => {
     const page = await open();
     await newSession(page);
     await send(page, waiting);
-    await page.getByText("started").waitFor();
+    await said(page, "started").waitFor();
     for (const text of ["one", "two"]) {
       await editor(page).fill(text);
       await editor(page).press("Alt+Enter");

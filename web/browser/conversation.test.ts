@@ -88,7 +88,7 @@ describe("the view", () => {
     await newSession(page);
     await play(page, long);
     await send(page, scenario({ say: "more\n\n".repeat(10), chunks: 10 }, { awaitSteering: true }, { say: "late\n\n".repeat(40), chunks: 40 }));
-    await page.getByText("Working").waitFor();
+    await page.locator(".working").waitFor();
     await page.locator(".timeline").hover();
     await page.mouse.wheel(0, -1500);
     await page.getByRole("button", { name: "Latest" }).waitFor();
@@ -103,6 +103,6 @@ describe("the view", () => {
     await page.locator(".app").getByText("The agent is done").waitFor({ state: "attached" });
     expect(await anchor.evaluate((e) => e.getBoundingClientRect().top)).toBeCloseTo(before, 0);
     await page.getByRole("button", { name: "Latest" }).click();
-    await page.getByText("late").last().waitFor();
+    await page.locator(".md p", { hasText: "late" }).last().waitFor();
   });
 });

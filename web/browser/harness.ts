@@ -149,3 +149,8 @@ export function scenario(...steps: object[]): string {
 export function entries(page: Page, kind: string) {
   return page.locator(`[data-entry="${kind}"]`);
 }
+
+/** Something that the agent said, once it is there. */
+export function said(page: Page, text: string) {
+  return page.locator(".entry-assistant", { hasText: text });
+}

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { entries, house, newSession, play, scenario, send } from "./harness";
+import { entries, house, newSession, play, said, scenario, send } from "./harness";
 
 const { open } = house();
 const row = (page: Page, title: string) => page.locator(".session-row", { hasText: title });
@@ -80,7 +80,7 @@ describe("sessions", () => {
     for (const name of ["alpha", "beta"]) {
       await newSession(page);
       await send(page, scenario({ title: name }, { say: `${name} began` }, { awaitSteering: true }));
-      await page.getByText(`${name} began`).waitFor();
+      await said(page, `${name} began`).waitFor();
       urls.push(page.url());
     }
     await expect.poll(() => page.locator(".dot-working").count()).toBeGreaterThanOrEqual(2);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { house, newSession, scenario, send } from "./harness";
+import { house, newSession, said, scenario, send } from "./harness";
 
 const { open } = house();
 
@@ -11,7 +11,7 @@ describe("two browsers on one session", () => {
     await first.locator(".turn-footer").waitFor();
     const hash = new URL(first.url()).hash;
     const second = await open(hash);
-    await second.getByText("hello, both of you").waitFor();
+    await said(second, "hello, both of you").waitFor();
     await first.locator(".presence").waitFor();
     expect(await first.locator(".presence").innerText()).toContain("Chrome");
     await send(second, "a word from the second");

@@ -181,9 +181,8 @@ export class AppStore {
 
   /** Takes back everything that waits in the current chat, and returns it. */
   clearScheduledMessages(): UiMessage[] {
-    const chat = this.currentChatId;
     this.flush();
-    const { scheduledMessages } = this.state;
+    const { scheduledMessages, currentChatId: chat } = this.state;
     for (const { id, scheduled: kind } of chat ? scheduledMessages : []) {
       if (chat && kind) this.dispatch(chat, { type: "chat/pendingMessageRemoved", kind, id });
     }

@@ -85,14 +85,12 @@ function Field({ question, value, onChange, id }: Props & { id: string }) {
 const TYPES: Record<string, string> = { email: "email", uri: "url", url: "url", date: "date", password: "password" };
 
 function TextField({ question, value, onChange, id }: Props<TextQuestion> & { id: string }) {
-  const text = value?.kind === "text" ? value.value : "";
-  const [typed, setTyped] = useShared(text);
+  const typed = value?.kind === "text" ? value.value : "";
   const props = {
     id,
     value: typed,
     "aria-required": question.required,
     onChange: (event: { target: { value: string } }) => {
-      setTyped(event.target.value);
       onChange({ kind: "text", value: event.target.value });
     },
   };
@@ -101,8 +99,9 @@ function TextField({ question, value, onChange, id }: Props<TextQuestion> & { id
 }
 
 function NumberField({ question, value, onChange, id }: Props<NumberQuestion> & { id: string }) {
-  const known = value?.kind === "number" && !Number.isNaN(value.value) ? String(value.value) : "";
-  const [typed, setTyped] = useShared(known);
+  // What is typed on the way to a number is not always one.
+  const [typed, setTyped] = useState<string>();
+  const known = value?.kind === "number" && !Number.isNaN(value.value) ? value.value : undefined;
   return (
     <input
       id={id}
@@ -110,27 +109,13 @@ function NumberField({ question, value, onChange, id }: Props<NumberQuestion> & 
       step={question.kind === "integer" ? 1 : "any"}
       min={question.min}
       max={question.max}
-      value={typed}
+      value={typed !== undefined && Number(typed) === known ? typed : (known ?? "")}
       onChange={({ target }) => {
         setTyped(target.value);
         onChange(target.value === "" ? undefined : { kind: "number", value: Number(target.value) });
       }}
     />
   );
-}
-
-/**
- * The field shows what is typed here at once, and what comes from elsewhere
- * when nothing is being typed here.
- */
-function useShared(shared: string): [string, (typed: string) => void] {
-  const [typed, setTyped] = useState(shared);
-  const [seen, setSeen] = useState(shared);
-  if (shared !== seen) {
-    setSeen(shared);
-    setTyped(shared);
-  }
-  return [typed, setTyped];
 }
 
 function Option({ option, name, type, isChecked, onChange }: { option: InputOption; name: string; type: "radio" | "checkbox"; isChecked: boolean; onChange: (isChecked: boolean) => void }) {

@@ -14,16 +14,21 @@ export function QuestionForm({ chat, request }: { chat: string; request: InputRe
   const host = useHost();
   const [wasTried, setTried] = useState(false);
   const questions = request.questions ?? [];
-  const values = questions.map((question) => valueOf(question, request.answers?.[question.id]));
+  const [own, setOwn] = useOwnAnswers(request.answers);
+  const values = questions.map((question) =>
+    own.has(question.id) ? own.get(question.id) : valueOf(question, request.answers?.[question.id]),
+  );
   const problems = questions.map((question, index) => problemOf(question, values[index]));
 
-  const change = (id: string, value: AnswerValue | undefined) =>
+  const change = (id: string, value: AnswerValue | undefined) => {
+    setOwn(new Map(own).set(id, value));
     draftAnswer(host, chat, request.id, id, value && { state: "draft", value });
+  };
   const submit = (event: React.FormEvent) => {
     event.preventDefault();
     setTried(true);
     if (problems.every((problem) => problem === undefined)) {
-      completeInput(host, chat, request.id, "accept", submission(request));
+      completeInput(host, chat, request.id, "accept", submission(questions, values));
     }
   };
 
@@ -61,4 +66,20 @@ export function QuestionForm({ chat, request }: { chat: string; request: InputRe
       </div>
     </form>
   );
+}
+
+type OwnAnswers = ReadonlyMap<string, AnswerValue | undefined>;
+
+/**
+ * What was entered here shows at once. As soon as the shared answers change,
+ * they hold it too, and whatever another client entered.
+ */
+function useOwnAnswers(shared: InputRequest["answers"]): [OwnAnswers, (own: OwnAnswers) => void] {
+  const [own, setOwn] = useState<OwnAnswers>(new Map());
+  const [seen, setSeen] = useState(shared);
+  if (shared !== seen) {
+    setSeen(shared);
+    setOwn(new Map());
+  }
+  return [own, setOwn];
 }

@@ -1,6 +1,6 @@
 // Answers to questions: from what is typed to the protocol's shapes, and back.
 
-import type { AnswerValue, InputAnswer, InputQuestion, InputRequest } from "../../protocol/types";
+import type { AnswerValue, InputAnswer, InputQuestion } from "../../protocol/types";
 
 export function valueOf(question: InputQuestion, answer: InputAnswer | undefined): AnswerValue | undefined {
   if (answer && answer.state !== "skipped") return answer.value;
@@ -50,11 +50,10 @@ function isEmpty(value: AnswerValue | undefined): boolean {
 }
 
 /** All answers as they stand, submitted; what was left out is skipped. */
-export function submission(request: InputRequest): Record<string, InputAnswer> {
-  const entries = (request.questions ?? []).map((question): [string, InputAnswer] => {
-    const value = valueOf(question, request.answers?.[question.id]);
-    if (!value || isEmpty(value)) return [question.id, { state: "skipped" }];
-    return [question.id, { state: "submitted", value }];
+export function submission(questions: InputQuestion[], values: (AnswerValue | undefined)[]): Record<string, InputAnswer> {
+  const entries = questions.map(({ id }, index): [string, InputAnswer] => {
+    const value = values[index];
+    return [id, !value || isEmpty(value) ? { state: "skipped" } : { state: "submitted", value }];
   });
   return Object.fromEntries(entries);
 }
