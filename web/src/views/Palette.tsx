@@ -39,7 +39,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
         group: groupOf(session),
         run: () => go({ view: "session", session: session.resource, chat: null }),
       }));
-    return query ? [...opens, ...fitting] : [...fitting, ...opens];
+    return [...fitting, ...opens];
   }, [commands, sessions, query]);
   const run = (command: Command | undefined) => {
     onClose();

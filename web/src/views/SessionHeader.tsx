@@ -34,7 +34,7 @@ export function SessionHeader({ route, session, chat }: Props) {
         <h1 title={title}>{title}</h1>
         {chats.length > 1 && (
           <Menu
-            label="Chats of this session"
+            label={`Chats of this session: ${isSide ? chat.title || "Chat" : "Main chat"}`}
             className="picker"
             items={chats.map((known) => ({
               label: known.title || (known.resource === session?.defaultChat ? "Main chat" : "Chat"),

@@ -26,7 +26,7 @@ export function ModelPicker({ chat, text }: Props) {
   return (
     <>
       <Menu
-        label="Model"
+        label={`Model: ${info.name || info.id}`}
         className="picker"
         opensUp
         items={models.map(({ id, name }) => ({
@@ -39,7 +39,7 @@ export function ModelPicker({ chat, text }: Props) {
       </Menu>
       {key && schema && (
         <Menu
-          label={schema.title || "Thinking"}
+          label={`${schema.title || "Thinking"}: ${level ?? schema.title}`}
           className="picker"
           opensUp
           items={(schema.enum ?? []).map((value, index) => ({

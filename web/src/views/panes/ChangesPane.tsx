@@ -27,7 +27,7 @@ export default function ChangesPane({ route }: PaneProps) {
       <PaneHead title="Changes" route={route}>
         {choices.length > 1 && current && (
           <Menu
-            label="Which changes"
+            label={`Which changes: ${current.label}`}
             className="picker"
             items={choices.map(({ label, uri }) => ({ label, isChecked: uri === current.uri, run: () => setChosen(uri) }))}
           >
