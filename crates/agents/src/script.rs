@@ -38,12 +38,24 @@ use crate::{Agent, CommandStream, EventSink};
 pub const PROVIDER: &str = "script";
 
 /// The agent that plays scenarios.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ScriptAgent;
+#[derive(Debug, Clone, Default)]
+pub struct ScriptAgent {
+    /// A protected resource that it pretends to need a token for.
+    token_for: Option<String>,
+}
+
+impl ScriptAgent {
+    /// One that wants a token before it plays anything.
+    pub fn that_needs_a_token_for(resource: String) -> Self {
+        Self {
+            token_for: Some(resource),
+        }
+    }
+}
 
 impl Agent for ScriptAgent {
     fn profile(&self) -> AgentProfile {
-        profile::profile()
+        profile::profile(self.token_for.as_deref())
     }
 
     fn complete_config(

@@ -31,7 +31,7 @@ impl Conversation {
     }
 
     pub(crate) async fn open_as(open: OpenBackend) -> Self {
-        let mut conversation = Self::with(ScriptAgent, 1024);
+        let mut conversation = Self::with(ScriptAgent::default(), 1024);
         conversation.command(AgentCommand::Open(Box::new(open)));
         for expected in ["opened", "tools", "commands"] {
             let line = line(&conversation.next().await);

@@ -33,6 +33,14 @@ pub struct Config {
     pub limits: LimitsTable,
     pub delivery: DeliveryTable,
     pub store: StoreTable,
+    pub script: ScriptTable,
+}
+
+/// `[script]`: the agent that plays scenarios.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ScriptTable {
+    pub token_for: String,
 }
 
 /// `[server]`: where clients reach the host, and who may.

@@ -7,14 +7,14 @@ use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::house::state::{
     AgentCapabilities, AgentCustomization, AgentInfo, ChildCustomization, ConfigPropertySchema,
     ConfigSchema, Customization, MultipleChatsCapability, PluginCustomization,
-    SessionConfigPropertySchema, SessionConfigSchema, SessionModelInfo, ToolAnnotations,
-    ToolDefinition,
+    ProtectedResourceMetadata, SessionConfigPropertySchema, SessionConfigSchema, SessionModelInfo,
+    ToolAnnotations, ToolDefinition,
 };
 use serde_json::{Value, json};
 
 use super::PROVIDER;
 
-pub(super) fn profile() -> AgentProfile {
+pub(super) fn profile(token_for: Option<&str>) -> AgentProfile {
     AgentProfile {
         info: AgentInfo {
             provider: PROVIDER.to_owned(),
@@ -26,7 +26,7 @@ pub(super) fn profile() -> AgentProfile {
                 model("script-small", "Script small", None),
                 model("script-large", "Script large", Some(effort())),
             ],
-            protected_resources: None,
+            protected_resources: token_for.map(|resource| vec![protected(resource)]),
             customizations: Some(vec![custom_agents()]),
             capabilities: Some(AgentCapabilities {
                 multiple_chats: Some(MultipleChatsCapability {
@@ -37,6 +37,22 @@ pub(super) fn profile() -> AgentProfile {
             }),
         },
         config: Some(session_config()),
+    }
+}
+
+fn protected(resource: &str) -> ProtectedResourceMetadata {
+    ProtectedResourceMetadata {
+        resource: resource.to_owned(),
+        resource_name: Some("Pretended models".to_owned()),
+        authorization_servers: None,
+        jwks_uri: None,
+        scopes_supported: None,
+        bearer_methods_supported: None,
+        resource_signing_alg_values_supported: None,
+        resource_documentation: None,
+        resource_policy_uri: None,
+        resource_tos_uri: None,
+        required: Some(true),
     }
 }
 

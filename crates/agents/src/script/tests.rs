@@ -19,7 +19,7 @@ async fn played(steps: Value) -> Vec<String> {
 
 #[tokio::test]
 async fn opening_gives_something_to_resume_with() {
-    let mut conversation = Conversation::with(ScriptAgent, 8);
+    let mut conversation = Conversation::with(ScriptAgent::default(), 8);
     conversation.command(AgentCommand::Open(Box::new(open("script"))));
     let event = conversation.next().await;
     assert!(
@@ -409,7 +409,7 @@ async fn cancelling_ends_a_flood() {
 #[tokio::test(start_paused = true)]
 async fn a_full_channel_stops_a_flood_and_still_lets_a_cancel_through() {
     let room = 4;
-    let mut conversation = Conversation::with(ScriptAgent, room);
+    let mut conversation = Conversation::with(ScriptAgent::default(), room);
     conversation.command(AgentCommand::Open(Box::new(open("script"))));
     let steps = json!([{"flood": {"deltas": ENDLESS, "bytes": 8}}]);
     let turn = conversation.prompt(&scenario(steps));
@@ -489,7 +489,7 @@ async fn the_list_of_scenarios_names_them_all() {
 
 #[test]
 fn the_profile_is_what_the_contract_says() {
-    let profile = profile::profile();
+    let profile = profile::profile(None);
     let info = json!(profile.info);
     assert_eq!(info["provider"], "script");
     assert_eq!(info["models"][0]["id"], "script-small");

@@ -16,7 +16,7 @@ where
     F: Fn(CommandStream, EventSink) -> BoxFuture<'static, ()> + Send + Sync + 'static,
 {
     fn profile(&self) -> AgentProfile {
-        ScriptAgent.profile()
+        ScriptAgent::default().profile()
     }
 
     fn run(
@@ -82,7 +82,7 @@ async fn a_failed_opening_is_the_last_word() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unknown_provider_fails_to_open() {
-    let mut conversation = Conversation::with(ScriptAgent, 8);
+    let mut conversation = Conversation::with(ScriptAgent::default(), 8);
     conversation.command(AgentCommand::Open(Box::new(open("nobody"))));
     let said = conversation.silence().await;
     assert_eq!(
@@ -161,7 +161,7 @@ async fn shutdown_drops_what_does_not_end() {
 
 #[tokio::test]
 async fn commands_may_come_from_outside_the_runtime() {
-    let mut conversation = Conversation::with(ScriptAgent, 8);
+    let mut conversation = Conversation::with(ScriptAgent::default(), 8);
     let open = AgentCommand::Open(Box::new(open(script::PROVIDER)));
     std::thread::scope(|scope| {
         scope.spawn(|| conversation.agents.command(open));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use innkeeper_agents::{Agent, ScriptAgent};
 
 use super::{Failure, Outcome, print, text};
+use crate::config::Config;
 
 /// An agent, and where it comes from.
 pub(crate) struct Found {
@@ -13,16 +14,23 @@ pub(crate) struct Found {
 }
 
 /// All agents that there are.
-pub(crate) fn found() -> Vec<Found> {
+pub(crate) fn found(config: &Config) -> Vec<Found> {
+    let script = match config.script.token_for.as_str() {
+        "" => ScriptAgent::default(),
+        resource => ScriptAgent::that_needs_a_token_for(resource.to_owned()),
+    };
     vec![Found {
-        agent: Arc::new(ScriptAgent),
+        agent: Arc::new(script),
         origin: "built in",
     }]
 }
 
 /// The agents of these providers, or all.
-pub(crate) fn chosen(providers: Option<&[String]>) -> Result<Vec<Arc<dyn Agent>>, Failure> {
-    let all: Vec<Arc<dyn Agent>> = found().into_iter().map(|found| found.agent).collect();
+pub(crate) fn chosen(
+    config: &Config,
+    providers: Option<&[String]>,
+) -> Result<Vec<Arc<dyn Agent>>, Failure> {
+    let all: Vec<Arc<dyn Agent>> = found(config).into_iter().map(|found| found.agent).collect();
     let Some(providers) = providers else {
         return Ok(all);
     };
@@ -43,7 +51,7 @@ pub(crate) fn chosen(providers: Option<&[String]>) -> Result<Vec<Arc<dyn Agent>>
 
 pub(crate) fn list() -> Outcome {
     let mut rows = vec![["PROVIDER", "NAME", "MODELS", "FOUND"].map(str::to_owned)];
-    for Found { agent, origin } in found() {
+    for Found { agent, origin } in found(&Config::default()) {
         let info = agent.profile().info;
         let models: Vec<&str> = info.models.iter().map(|model| model.id.as_str()).collect();
         let models = models.join(", ");
@@ -64,9 +72,20 @@ mod tests {
                 .map(|&name| name.to_owned())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(chosen(Some(&names(&["script"]))).ok().unwrap().len(), 1);
-        assert_eq!(chosen(None).ok().unwrap().len(), found().len());
-        let Err(Failure::Usage(message)) = chosen(Some(&names(&["script", "butler"]))) else {
+        assert_eq!(
+            chosen(&Config::default(), Some(&names(&["script"])))
+                .ok()
+                .unwrap()
+                .len(),
+            1
+        );
+        let config = Config::default();
+        assert_eq!(
+            chosen(&config, None).ok().unwrap().len(),
+            found(&config).len()
+        );
+        let Err(Failure::Usage(message)) = chosen(&config, Some(&names(&["script", "butler"])))
+        else {
             panic!("there is no such agent");
         };
         assert_eq!(

@@ -240,7 +240,7 @@ fn check_shell() -> Finding {
 }
 
 fn check_agents() -> Finding {
-    let found = agents::found();
+    let found = agents::found(&Config::default());
     let names = found.iter().map(|found| {
         let provider = found.agent.profile().info.provider;
         format!("{provider} ({})", found.origin)

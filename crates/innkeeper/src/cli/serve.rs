@@ -73,7 +73,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
     let data_dir = args.place.data_dir()?;
     let given_token = args.given_token()?;
     let listen = args.listen(&config)?;
-    let agents = agents::chosen(args.agents.as_deref())?;
+    let agents = agents::chosen(&config, args.agents.as_deref())?;
     // From here on, being told to stop means an orderly end.
     let signals = Signals::new()?;
     let host = Host::start(host_options(&config, &data_dir), agents).await?;

@@ -65,6 +65,8 @@ pub struct InnOptions {
     pub limits: Limits,
     pub delivery: DeliveryOptions,
     pub message_bytes: Option<usize>,
+    /// What the script agent needs a token for.
+    pub protected: Option<String>,
 }
 
 impl Inn {
@@ -84,7 +86,11 @@ impl Inn {
             delivery: options.delivery,
             default_directory: Some("file:///tmp".to_owned()),
         };
-        let host = Host::start(host_options, vec![Arc::new(ScriptAgent)])
+        let agent = match options.protected {
+            None => ScriptAgent::default(),
+            Some(resource) => ScriptAgent::that_needs_a_token_for(resource),
+        };
+        let host = Host::start(host_options, vec![Arc::new(agent)])
             .await
             .unwrap();
         let access = Access {
