@@ -14,5 +14,5 @@ export default tseslint.config(
       "no-console": "error",
     },
   },
-  { files: ["browser/**"], rules: { "no-console": "off" } },
+  { files: ["browser/**", "build/**"], rules: { "no-console": "off" } },
 );

@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, watch } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
@@ -27,7 +27,11 @@ export async function startHost(flags: string[] = ["--without-connection-token"]
   rmSync(ready, { force: true });
   const data = join(directory, "data");
   const call = ["serve", "--port", "0", "--data-dir", data, "--agents", "script", "--ready-file", ready, ...flags];
-  const child = spawn(program, call, { stdio: ["ignore", "ignore", "pipe"], cwd: directory });
+  // Where new sessions work unless told otherwise.
+  const home = join(directory, "the-inn");
+  mkdirSync(home, { recursive: true });
+  const env = { ...process.env, HOME: home };
+  const child = spawn(program, call, { stdio: ["ignore", "ignore", "pipe"], cwd: directory, env });
   let said = "";
   child.stderr.on("data", (text: Buffer) => (said += text.toString()));
   await appears(ready, directory, child, () => said);

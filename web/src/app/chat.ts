@@ -1,6 +1,7 @@
 // What a person does in a chat, in the protocol's words.
 
 import type {
+  AgentSelection,
   ConfirmationOption,
   InputAnswer,
   InputResponseKind,
@@ -12,28 +13,31 @@ import type {
 import { MESSAGE_ID } from "../state/channel";
 import type { UiMessage } from "../state/appState";
 import type { Host } from "./host";
+import { newId } from "../lib/id";
 
 export interface Words {
   text: string;
   attachments?: MessageAttachment[];
   model?: ModelSelection;
+  agent?: AgentSelection;
 }
 
 export type Manner = "send" | "steer" | "queue";
 
-function messageOf({ text, attachments, model }: Words, id: string): Message {
+function messageOf({ text, attachments, model, agent }: Words, id: string): Message {
   return {
     text,
     origin: { kind: "user" },
     ...(attachments?.length ? { attachments } : {}),
     ...(model ? { model } : {}),
+    ...(agent ? { agent } : {}),
     _meta: { [MESSAGE_ID]: id },
   };
 }
 
 /** Begins a turn, steers the running one, or waits behind it. */
 export function say({ store }: Host, chat: URI, words: Words, manner: Manner): void {
-  const id = crypto.randomUUID();
+  const id = newId();
   const message = messageOf(words, id);
   if (manner === "send") {
     const startedAt = new Date().toISOString();
@@ -61,7 +65,7 @@ export function reorder({ store }: Host, chat: URI, order: string[]): void {
 }
 
 export function setDraft({ store }: Host, chat: URI, words: Words | undefined): void {
-  const empty = !words || (!words.text && !words.attachments?.length && !words.model);
+  const empty = !words || (!words.text && !words.attachments?.length && !words.model && !words.agent);
   const draft: Message | undefined = empty
     ? undefined
     : {
@@ -69,6 +73,7 @@ export function setDraft({ store }: Host, chat: URI, words: Words | undefined): 
         origin: { kind: "user" },
         ...(words.attachments?.length ? { attachments: words.attachments } : {}),
         ...(words.model ? { model: words.model } : {}),
+        ...(words.agent ? { agent: words.agent } : {}),
       };
   store.dispatch(chat, { type: "chat/draftChanged", draft });
 }

@@ -8,6 +8,7 @@ import { frameScheduler } from "../lib/frame";
 import { groupOf } from "../state/sessions";
 import { AppStore } from "../state/store";
 import { describeThisClient } from "./client";
+import { newId } from "../lib/id";
 
 /** Turns of a chat that are asked for at once; older ones come on demand. */
 const WINDOW_TURNS = 60;
@@ -20,7 +21,7 @@ export class Host {
   private readonly opening = new Map<URI, Promise<void>>();
 
   constructor(options: Pick<ConnectionOptions, "open" | "whyRefused">) {
-    this.store = new AppStore({ clientId: crypto.randomUUID(), schedule: frameScheduler() });
+    this.store = new AppStore({ clientId: newId(), schedule: frameScheduler() });
     this.connection = new Connection({
       ...options,
       memory: this.store,

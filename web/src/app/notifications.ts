@@ -27,7 +27,8 @@ export function callForAttention({ store }: Host): () => void {
   let known = new Set<string>();
   return store.subscribe(() => {
     const { inbox, session, currentSessionId } = store.getState();
-    document.title = titleOf(inbox.length, currentSessionId ? session?.title : undefined);
+    const title = titleOf(inbox.length, currentSessionId ? session?.title : undefined);
+    if (document.title !== title) document.title = title;
     const keys = new Set(inbox.map(({ session: uri, request }) => `${uri}:${request.id}`));
     if (keys.size !== known.size) void badge(keys.size);
     for (const item of inbox) {

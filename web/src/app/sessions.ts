@@ -85,6 +85,8 @@ export function remove(host: Host, { resource, title }: Pick<SessionSummary, "re
   if (store.getState().currentSessionId === resource) location.hash = "#/";
   const dispose = async () => {
     store.dismiss(notice);
+    clearTimeout(timer);
+    removeEventListener("pagehide", leave);
     try {
       await host.connection.persist("disposeSession", { channel: resource });
     } catch (error) {
@@ -93,8 +95,12 @@ export function remove(host: Host, { resource, title }: Pick<SessionSummary, "re
     }
   };
   const timer = setTimeout(() => void dispose(), UNDO_MS);
+  // Whoever closes the page does not want to undo it.
+  const leave = () => void dispose();
+  addEventListener("pagehide", leave);
   const undo = () => {
     clearTimeout(timer);
+    removeEventListener("pagehide", leave);
     store.hideSession(resource, false);
     store.dismiss(notice);
   };

@@ -1,13 +1,14 @@
 // Names of channels and files.
 
 import type { URI } from "./types";
+import { newId } from "../lib/id";
 
 export function newSessionUri(): URI {
-  return `ahp-session:/${crypto.randomUUID()}`;
+  return `ahp-session:/${newId()}`;
 }
 
 export function newChatUri(): URI {
-  return `ahp-chat:/${crypto.randomUUID()}`;
+  return `ahp-chat:/${newId()}`;
 }
 
 /** A file's address as a path that people read. */

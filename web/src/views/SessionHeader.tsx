@@ -3,6 +3,7 @@ import { go, hrefOf } from "../app/address";
 import type { Pane, Route } from "../app/address";
 import { useApp, useHost } from "../app/context";
 import { archive, remove, rename } from "../app/sessions";
+import { copyText } from "../lib/clipboard";
 import { Status } from "../protocol/types";
 import type { ChatState, SessionState } from "../protocol/types";
 import { Presence } from "./Presence";
@@ -56,7 +57,7 @@ export function SessionHeader({ route, session, chat }: Props) {
           items={[
             { label: "Rename…", icon: "edit", run: () => setRenaming(true) },
             { label: "Details and settings", icon: "settings", run: () => toggle("details") },
-            { label: "Copy link", icon: "copy", run: () => void navigator.clipboard?.writeText(new URL(hrefOf(route), location.href).href) },
+            { label: "Copy link", icon: "copy", run: () => void copyText(new URL(hrefOf(route), location.href).href) },
             { label: isArchived ? "Unarchive" : "Archive", icon: "archive", run: () => archive(host, route.session, !isArchived) },
             { label: "Delete", icon: "trash", isDangerous: true, run: () => remove(host, { resource: route.session, title }) },
           ]}

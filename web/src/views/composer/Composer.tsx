@@ -8,6 +8,7 @@ import { useApp, useHost } from "../../app/context";
 import { isTouch } from "../../lib/device";
 import type { MessageAttachment } from "../../protocol/types";
 import { Icon } from "../ui/Icon";
+import { AgentPicker } from "./AgentPicker";
 import { AttachmentStrip } from "./AttachmentStrip";
 import { CompletionList } from "./CompletionList";
 import { ContextMeter } from "./ContextMeter";
@@ -23,12 +24,13 @@ export function Composer({ chat, isReadOnly }: { chat: string; isReadOnly: boole
   const isStreaming = useApp((state) => state.streaming);
   const activeTurn = useApp((state) => state.chat?.activeTurn?.id);
   const model = useApp((state) => state.model);
+  const agent = useApp((state) => state.chat?.draft?.agent);
   const shellPrefix = useApp((state) => state.connection.shellPrefix);
   const scheduled = useApp((state) => state.scheduledMessages);
   const input = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState("");
   const [attachments, setAttachments] = useState<MessageAttachment[]>([]);
-  const forgetDraft = useDraft(chat, { text, attachments, model }, (draft) => {
+  const forgetDraft = useDraft(chat, { text, attachments, model, agent }, (draft) => {
     setText(draft.text);
     setAttachments(draft.attachments ?? []);
   });
@@ -44,7 +46,7 @@ export function Composer({ chat, isReadOnly }: { chat: string; isReadOnly: boole
 
   const send = (manner: Manner) => {
     if (isEmpty) return;
-    say(host, chat, { text, attachments, model }, isStreaming ? manner : "send");
+    say(host, chat, { text, attachments, model, agent }, isStreaming ? manner : "send");
     forgetDraft();
     setText("");
     setAttachments([]);
@@ -96,7 +98,7 @@ export function Composer({ chat, isReadOnly }: { chat: string; isReadOnly: boole
           className="composer-input"
           rows={1}
           value={text}
-          placeholder={isStreaming ? "Steer the agent, or Alt+Enter to queue…" : "Message the agent…"}
+          placeholder={!isStreaming ? "Message the agent…" : isTouch() ? "Steer the agent…" : "Steer the agent, or Alt+Enter to queue…"}
           aria-label="Message"
           aria-expanded={completions.isOpen}
           aria-controls={completions.isOpen ? "completions" : undefined}
@@ -133,7 +135,8 @@ export function Composer({ chat, isReadOnly }: { chat: string; isReadOnly: boole
               }}
             />
           </label>
-          <ModelPicker chat={chat} text={text} attachments={attachments} />
+          <ModelPicker chat={chat} text={text} />
+          <AgentPicker chat={chat} />
           {isShell && <span className="badge">shell</span>}
           <ContextMeter />
           {isStreaming && activeTurn && (

@@ -38,7 +38,8 @@ export function useDraft(chat: string, words: Words, take: (draft: Words) => voi
     timer.current = setTimeout(() => {
       isTyping.current = false;
       said.current = text;
-      setDraft(host, chat, { text, model: latest.current.words.model });
+      const { model, agent } = latest.current.words;
+      setDraft(host, chat, { text, model, agent });
     }, DEBOUNCE_MS);
     return () => clearTimeout(timer.current);
   }, [host, chat, text, attached]);

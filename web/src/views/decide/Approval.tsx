@@ -7,6 +7,7 @@ import { useHost } from "../../app/context";
 import type { ConfirmationOption, PendingCall } from "../../protocol/types";
 import { plain } from "../../lib/text";
 import { Icon } from "../ui/Icon";
+import { focusNext } from "./focus";
 import { InputText } from "../timeline/ToolInputView";
 
 const FileEditView = lazy(() => import("../panes/FileEditView"));
@@ -32,13 +33,15 @@ export function Approval({ chat, turnId, call }: Props) {
   const firstApproval = choices.find(({ kind }) => kind === "approve");
   const firstDenial = choices.find(({ kind }) => kind === "deny");
 
-  const choose = (option: ConfirmationOption) =>
+  const choose = (option: ConfirmationOption) => {
     decide(host, { chat, turnId, toolCallId: call.toolCallId }, {
       approved: option.kind === "approve",
       option: option.id ? option : undefined,
       editedInput: edited !== undefined && edited !== toolInput ? edited : undefined,
       suggestion,
     });
+    focusNext();
+  };
 
   return (
     <div className="approval" data-call={call.toolCallId}>

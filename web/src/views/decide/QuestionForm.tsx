@@ -9,6 +9,7 @@ import { Icon } from "../ui/Icon";
 import { Markdown } from "../ui/Markdown";
 import { QuestionField } from "./QuestionField";
 import { problemOf, submission, valueOf } from "./answers";
+import { focusNext } from "./focus";
 
 export function QuestionForm({ chat, request }: { chat: string; request: InputRequest }) {
   const host = useHost();
@@ -29,6 +30,7 @@ export function QuestionForm({ chat, request }: { chat: string; request: InputRe
     setTried(true);
     if (problems.every((problem) => problem === undefined)) {
       completeInput(host, chat, request.id, "accept", submission(questions, values));
+      focusNext();
     }
   };
 

@@ -1,11 +1,15 @@
 import { decideResult } from "../../app/chat";
 import { useHost } from "../../app/context";
 import type { PendingResultCall } from "../../protocol/types";
+import { focusNext } from "./focus";
 
 /** May the agent see what the tool produced? */
 export function ResultApproval({ chat, turnId, call }: { chat: string; turnId: string; call: PendingResultCall }) {
   const host = useHost();
-  const choose = (approved: boolean) => decideResult(host, { chat, turnId, toolCallId: call.toolCallId }, approved);
+  const choose = (approved: boolean) => {
+    decideResult(host, { chat, turnId, toolCallId: call.toolCallId }, approved);
+    focusNext();
+  };
   return (
     <div className="approval" data-call={call.toolCallId}>
       <p className="decide-title">Give this result to the agent?</p>

@@ -5,8 +5,10 @@ import { Terminal } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
 import { useEffect, useRef } from "react";
 import { useChannel, useHost } from "../../app/context";
-import { documentWithoutStyleElements } from "../../lib/styleless";
+import { obedientDocument, obediently, obedientSpans } from "../../lib/styleless";
 import type { TerminalContentPart, TerminalState } from "../../protocol/types";
+
+obedientSpans();
 
 interface Props {
   resource: string;
@@ -25,14 +27,15 @@ export default function TerminalView({ resource, title, isInteractive = false }:
   const mayType = isInteractive && isOurs && state?.lifecycle.status === "running";
 
   useEffect(() => {
-    if (!element.current) return;
+    const parent = element.current;
+    if (!parent) return;
     const style = getComputedStyle(document.documentElement);
     const xterm = new Terminal({
       fontFamily: style.getPropertyValue("--font-mono"),
       fontSize: 12.5,
       rows: isInteractive ? 24 : 10,
       convertEol: true,
-      documentOverride: documentWithoutStyleElements(),
+      documentOverride: obedientDocument(),
       disableStdin: !isInteractive,
       screenReaderMode: isInteractive,
       theme: {
@@ -44,13 +47,13 @@ export default function TerminalView({ resource, title, isInteractive = false }:
     });
     const fit = new FitAddon();
     xterm.loadAddon(fit);
-    xterm.open(element.current);
+    obediently(() => xterm.open(parent));
     terminal.current = xterm;
     written.current = 0;
     const observer = new ResizeObserver(() => {
       if (isInteractive) fit.fit();
     });
-    observer.observe(element.current);
+    observer.observe(parent);
     return () => {
       observer.disconnect();
       xterm.dispose();

@@ -6,6 +6,7 @@ import { messageOf } from "../../app/sessions";
 import { Icon } from "../ui/Icon";
 import { PaneHead } from "./PaneHead";
 import type { PaneProps } from "./PaneHead";
+import { newId } from "../../lib/id";
 
 const TerminalView = lazy(() => import("./TerminalView"));
 const NONE: never[] = [];
@@ -22,7 +23,7 @@ export default function TerminalsPane({ route }: PaneProps) {
   const ask = (what: string, request: Promise<unknown>) =>
     request.catch((error: unknown) => host.store.notify({ tone: "error", text: `${what}: ${messageOf(error)}` }));
   const open = () => {
-    const channel = `ahp-terminal:/${crypto.randomUUID()}`;
+    const channel = `ahp-terminal:/${newId()}`;
     const params = { channel, claim: { kind: "client", clientId }, cwd, cols: 80, rows: 24 };
     void ask("The terminal was not opened", host.connection.request("createTerminal", params)).then(() => setChosen(channel));
   };

@@ -1,11 +1,12 @@
 import { useState } from "react";
+import { copyText } from "../../lib/clipboard";
 import { Icon } from "./Icon";
 
 export function CopyButton({ text, label }: { text: string | (() => string); label: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = () => {
-    void navigator.clipboard?.writeText(typeof text === "string" ? text : text()).then(() => {
-      setCopied(true);
+    void copyText(typeof text === "string" ? text : text()).then((isDone) => {
+      setCopied(isDone);
       setTimeout(() => setCopied(false), 1500);
     });
   };
