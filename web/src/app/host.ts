@@ -26,6 +26,7 @@ export class Host {
       ...options,
       memory: this.store,
       clientInfo: { name: "innkeeper-web", version: __APP_VERSION__, title: describeThisClient() },
+      locale: navigator.language,
       onReady: () => void this.refreshSessions(),
     });
     this.store.connectTo((own) => this.connection.sendAction(own));

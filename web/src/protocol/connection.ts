@@ -37,6 +37,8 @@ export interface ConnectionOptions {
   memory: Memory;
   open: () => SocketLike;
   clientInfo: { name: string; version: string; title?: string };
+  /** The language in which the host should label what it offers. */
+  locale?: string;
   /** Asked when a connection could not be opened: is the host there at all? */
   whyRefused?: () => Promise<string | undefined>;
   /** Called whenever a connection is ready, the first and every later time. */
@@ -170,6 +172,7 @@ export class Connection {
         clientId: memory.clientId,
         clientInfo: this.options.clientInfo,
         initialSubscriptions: [...channels],
+        ...(this.options.locale ? { locale: this.options.locale } : {}),
       },
       (hello) => {
         memory.handleServerEvent({ type: "connected", hello });
