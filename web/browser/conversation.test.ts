@@ -105,4 +105,76 @@ describe("the view", () => {
     await page.getByRole("button", { name: "Latest" }).click();
     await page.locator(".md p", { hasText: "late" }).last().waitFor();
   });
+
+  test("earlier turns come as the reader goes up, and nothing moves when they do", async () => {
+    const page = await open();
+    await newSession(page);
+    await page.evaluate(async () => {
+      interface Client {
+        innkeeper: {
+          store: {
+            getState(): { currentChatId: string; chat?: { turns: unknown[]; activeTurn?: unknown } };
+            dispatch(channel: string, action: object): void;
+            subscribe(listener: () => void): () => void;
+          };
+        };
+      }
+      const { store } = (globalThis as never as Client).innkeeper;
+      const chat = store.getState().currentChatId;
+      for (let n = 0; n < 100; n++) {
+        const message = { text: `turn number ${n}.`, origin: { kind: "user" } };
+        await new Promise<void>((resolve) => {
+          const stop = store.subscribe(() => {
+            const state = store.getState().chat;
+            if (state?.turns.length !== n + 1 || state.activeTurn) return;
+            stop();
+            resolve();
+          });
+          store.dispatch(chat, { type: "chat/turnStarted", turnId: `t${n}`, startedAt: new Date().toISOString(), message });
+        });
+      }
+    });
+    await page.reload();
+    await page.locator(".user-bubble", { hasText: "turn number 99." }).waitFor();
+    expect(await page.evaluate(movedByLoading)).toBeLessThan(2);
+    const scrollUp = (by: number) => page.locator(".timeline").evaluate((e, step) => (e.scrollTop = Math.max(0, e.scrollTop - step)), by);
+    const first = page.locator(".user-bubble", { hasText: "turn number 0." });
+    await expect
+      .poll(async () => {
+        await scrollUp(2500);
+        return first.count();
+      })
+      .toBe(1);
+    await expect.poll(() => page.locator(".timeline-more").innerText()).toBe("");
+  });
 });
+
+/** Goes near the top, lets older turns come, and says how far a line moved. */
+async function movedByLoading(): Promise<number> {
+  interface Client {
+    innkeeper: { store: { getState(): { chat?: { turns: unknown[] } }; subscribe(listener: () => void): () => void } };
+  }
+  const { store } = (globalThis as never as Client).innkeeper;
+  const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+  const timeline = document.querySelector(".timeline") as HTMLElement;
+  const known = store.getState().chat?.turns.length ?? 0;
+  const grown = new Promise<void>((resolve) => {
+    const stop = store.subscribe(() => {
+      if ((store.getState().chat?.turns.length ?? 0) <= known) return;
+      stop();
+      resolve();
+    });
+  });
+  timeline.scrollTop = 700;
+  await frame();
+  await frame();
+  const middle = innerHeight / 2;
+  const bubbles = [...document.querySelectorAll(".user-bubble")];
+  const near = bubbles.find((bubble) => bubble.getBoundingClientRect().top > middle);
+  const words = near?.textContent;
+  const before = near?.getBoundingClientRect().top ?? 0;
+  await grown;
+  for (let n = 0; n < 6; n++) await frame();
+  const same = [...document.querySelectorAll(".user-bubble")].find((bubble) => bubble.textContent === words);
+  return Math.abs((same?.getBoundingClientRect().top ?? Number.POSITIVE_INFINITY) - before);
+}

@@ -31,7 +31,6 @@ export function AgentPicker({ chat }: { chat: string }) {
     <Menu
       label={`Agent: ${current?.name ?? "default"}`}
       className="picker"
-      opensUp
       items={[
         { label: "Default", isChecked: !current, run: () => select(undefined) },
         ...agents.map(({ uri, name }) => ({ label: name, isChecked: uri === current?.uri, run: () => select({ uri }) })),

@@ -23,7 +23,6 @@ export function ModelPicker({ chat, text }: { chat: string; text: string }) {
       <Menu
         label={`Model: ${info.name || info.id}`}
         className="picker"
-        opensUp
         items={models.map(({ id, name }) => ({
           label: name || id,
           isChecked: id === info.id,
@@ -36,7 +35,6 @@ export function ModelPicker({ chat, text }: { chat: string; text: string }) {
         <Menu
           label={`${schema.title || "Thinking"}: ${level ?? schema.title}`}
           className="picker"
-          opensUp
           items={(schema.enum ?? []).map((value, index) => ({
             label: schema.enumLabels?.[index] ?? String(value),
             isChecked: value === level,

@@ -11,6 +11,9 @@ import { Icon } from "../ui/Icon";
 import { Entry } from "./Entry";
 import { useFollow } from "./follow";
 
+/** The height of what stands before the entries; it never changes. */
+const START_MARGIN = 40;
+
 export function Timeline({ chat }: { chat: string }) {
   const host = useHost();
   const messages = useApp((state) => state.messages);
@@ -47,8 +50,8 @@ export function Timeline({ chat }: { chat: string }) {
     <div className="timeline-frame">
       <div className="timeline" ref={scroller} onScroll={onScrolled} tabIndex={0} role="log" aria-live="off" aria-label="Conversation">
         <div className="timeline-content">
-          {cursor && <div className="timeline-more">Loading earlier turns…</div>}
-          <Virtualizer scrollRef={scroller} shift={wasPrepended} data={messages} bufferSize={600} itemSize={90} startMargin={cursor ? 40 : 0}>
+          <div className="timeline-more">{cursor && "Loading earlier turns…"}</div>
+          <Virtualizer scrollRef={scroller} shift={wasPrepended} data={messages} bufferSize={600} itemSize={90} startMargin={START_MARGIN}>
             {(message, index) => (
               <Entry
                 key={message.id}

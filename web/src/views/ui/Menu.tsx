@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from "react";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 import type { ReactNode } from "react";
 import { Icon } from "./Icon";
 import type { IconName } from "./Icon";
@@ -18,15 +18,18 @@ interface Props {
   children: ReactNode;
   className?: string;
   isDisabled?: boolean;
-  /** Menus near the bottom of the page open upwards. */
-  opensUp?: boolean;
 }
 
 /** A button with a menu, steered by arrow keys. */
-export function Menu({ label, items, children, className = "icon-button", isDisabled, opensUp }: Props) {
+export function Menu({ label, items, children, className = "icon-button", isDisabled }: Props) {
   const [isOpen, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const id = useId();
+
+  useLayoutEffect(() => {
+    if (isOpen && list.current && root.current) place(list.current, root.current.getBoundingClientRect());
+  }, [isOpen]);
 
   useEffect(() => {
     if (!isOpen) return;
@@ -70,7 +73,7 @@ export function Menu({ label, items, children, className = "icon-button", isDisa
         {children}
       </button>
       {isOpen && (
-        <div className={opensUp ? "menu-list up" : "menu-list"} role="menu" id={id} aria-label={label}>
+        <div ref={list} popover="manual" className="menu-list" role="menu" id={id} aria-label={label}>
           {items.map((item) => (
             <button
               key={item.label}
@@ -93,4 +96,16 @@ export function Menu({ label, items, children, className = "icon-button", isDisa
       )}
     </div>
   );
+}
+
+const GAP = 4;
+
+/** Above everything else, on the side of its button where there is room. */
+function place(list: HTMLElement, button: DOMRect): void {
+  list.showPopover();
+  const { width, height } = list.getBoundingClientRect();
+  const fitsBelow = button.bottom + GAP + height <= innerHeight;
+  const alignsRight = button.left + width > innerWidth - GAP;
+  list.style.top = `${Math.max(GAP, fitsBelow ? button.bottom + GAP : button.top - GAP - height)}px`;
+  list.style.left = `${Math.max(GAP, alignsRight ? button.right - width : button.left)}px`;
 }
