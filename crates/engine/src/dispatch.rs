@@ -213,9 +213,9 @@ impl Engine {
         let Some(current) = &self.root.config else {
             return reject("this host has no settings");
         };
-        let checks = config
-            .iter()
-            .map(|(key, value)| config::check_root_value(&current.schema, key, value));
+        let checks = config.iter().map(|(key, value)| {
+            config::check_root_value(&current.schema, &self.agents, key, value)
+        });
         match checks.collect::<Result<Vec<()>, String>>() {
             Ok(_) => Apply(action.clone()),
             Err(reason) => Reject(reason),

@@ -17,12 +17,11 @@ use innkeeper_protocol::record::{Facts, Sequenced, StoreOp};
 
 use crate::{ConnectionId, Effect, Engine, history};
 
-/// How many numbers are reserved at a time.
-const BLOCK: u64 = 1 << 16;
-
 #[derive(Debug)]
 pub(crate) struct Sequence {
     next: u64,
+    /// How many numbers are reserved at a time.
+    block: u64,
     /// Up to where numbers may be given out, once the reservation is durable.
     reserved: u64,
     /// The first number whose reservation no committed step has carried yet.
@@ -33,10 +32,11 @@ impl Sequence {
     /// Begins a life. Its first number is never an action: it is what clients
     /// that connect now are told they have seen, and no earlier life can have
     /// told that to anybody.
-    pub(crate) fn new(first: u64) -> Self {
+    pub(crate) fn new(first: u64, block: u64) -> Self {
         let first = first.max(1);
         Self {
             next: first + 1,
+            block: block.max(8),
             reserved: first,
             unsettled: first + 1,
         }
@@ -153,17 +153,17 @@ impl Engine {
             self.step.durable_first = true;
             self.sequence.unsettled = self.sequence.reserved + 1;
         }
-        if number + BLOCK / 2 > self.sequence.reserved {
+        if number + self.sequence.block / 2 > self.sequence.reserved {
             self.reserve_numbers();
         }
-        if number.is_multiple_of(BLOCK / 8) {
+        if number.is_multiple_of(self.sequence.block / 8) {
             self.trim_log();
         }
         number
     }
 
     pub(crate) fn reserve_numbers(&mut self) {
-        self.sequence.reserved = self.sequence.last() + BLOCK;
+        self.sequence.reserved = self.sequence.last() + self.sequence.block;
         let until = self.sequence.reserved;
         self.step.store.ops.push(StoreOp::ReserveSeq { until });
     }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use innkeeper_agents::{Agent, Agents};
-use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits};
+use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits, Step};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_store::{CommitNo, Store, StoreError, StoreOptions, Writer, WriterEvent};
@@ -93,6 +93,7 @@ impl Host {
             default_directory: options.default_directory,
             nonce: nonce()?,
             limits: options.limits,
+            number_block: EngineConfig::NUMBER_BLOCK,
         };
         let (engine, first) = Engine::new(now(), config, agents.profiles(), boot);
         let gauges = Arc::new(Gauges::default());
@@ -105,6 +106,7 @@ impl Host {
             gauges: Arc::clone(&gauges),
             last_commit: CommitNo(0),
             unwritten: Unwritten::default(),
+            step: Step::default(),
         };
         let thread = thread::Builder::new()
             .name("engine".to_owned())
@@ -159,8 +161,12 @@ impl Host {
         let Some(thread) = thread else {
             return Ok(());
         };
+        let outbox = Arc::clone(&self.inner.outbox);
         let closed = tokio::task::spawn_blocking(move || match thread.join() {
-            Ok(Some(writer)) => writer.close().map_err(HostError::Store),
+            Ok(Some(writer)) => {
+                outbox.stop_reading();
+                writer.close().map_err(HostError::Store)
+            }
             Ok(None) | Err(_) => Err(HostError::EngineGone),
         });
         let closed = closed.await.map_err(|_| HostError::EngineGone)?;
@@ -182,6 +188,12 @@ impl Host {
             ("innkeeper_connections", "gauge", "Open connections.", {
                 self.connections() as u64
             }),
+            (
+                "innkeeper_connections_refused_total",
+                "counter",
+                "Connections that were refused because there were too many.",
+                { read(&gauges.refused_connections) },
+            ),
             (
                 "innkeeper_sessions",
                 "gauge",
@@ -218,6 +230,11 @@ impl Host {
                 format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n")
             })
             .collect()
+    }
+
+    pub(crate) fn note_refused_connection(&self) {
+        let refused = &self.inner.gauges.refused_connections;
+        refused.fetch_add(1, Ordering::Relaxed);
     }
 
     fn send(&self, event: Event) {

@@ -180,43 +180,70 @@ struct NotificationFrame<'a, P> {
 
 /// Writes a message as one frame of text in the given version.
 pub fn encode(message: &HostMessage, version: Version) -> String {
-    match version {
-        Version::V1_0 => encode_newest(message),
-    }
-    .unwrap_or_else(|error| unencodable(message, &error))
+    let mut text = Vec::new();
+    encode_into(&mut text, message, version);
+    // JSON is UTF-8, so nothing is lost here.
+    String::from_utf8(text).unwrap_or_default()
 }
 
-fn encode_newest(message: &HostMessage) -> serde_json::Result<String> {
+/// Likewise, behind what `text` holds already.
+pub fn encode_into(text: &mut Vec<u8>, message: &HostMessage, version: Version) {
+    let begins = text.len();
+    let encoded = match version {
+        Version::V1_0 => encode_newest(text, message),
+    };
+    if let Err(error) = encoded {
+        text.truncate(begins);
+        text.extend_from_slice(unencodable(message, &error).as_bytes());
+    }
+}
+
+fn encode_newest(text: &mut Vec<u8>, message: &HostMessage) -> serde_json::Result<()> {
     match message {
-        HostMessage::Reply { id, reply } => serde_json::to_string(&ReplyFrame {
-            jsonrpc: "2.0",
-            id,
-            result: reply,
-        }),
-        HostMessage::Failure { id, error } => serde_json::to_string(&FailureFrame {
-            jsonrpc: "2.0",
-            id: id.as_ref(),
-            error,
-        }),
-        HostMessage::Action(sequenced) => notification("action", EnvelopeWire::from(&**sequenced)),
-        HostMessage::Rejection(rejection) => notification("action", &**rejection),
+        HostMessage::Reply { id, reply } => {
+            let frame = ReplyFrame {
+                jsonrpc: "2.0",
+                id,
+                result: reply,
+            };
+            serde_json::to_writer(text, &frame)
+        }
+        HostMessage::Failure { id, error } => {
+            let frame = FailureFrame {
+                jsonrpc: "2.0",
+                id: id.as_ref(),
+                error,
+            };
+            serde_json::to_writer(text, &frame)
+        }
+        HostMessage::Action(sequenced) => {
+            notification(text, "action", EnvelopeWire::from(&**sequenced))
+        }
+        HostMessage::Rejection(rejection) => notification(text, "action", &**rejection),
         HostMessage::Notification(news) => match &**news {
-            Notification::SessionAdded(params) => notification("root/sessionAdded", params),
-            Notification::SessionRemoved(params) => notification("root/sessionRemoved", params),
-            Notification::SessionSummaryChanged(params) => {
-                notification("root/sessionSummaryChanged", params)
+            Notification::SessionAdded(params) => notification(text, "root/sessionAdded", params),
+            Notification::SessionRemoved(params) => {
+                notification(text, "root/sessionRemoved", params)
             }
-            Notification::AuthRequired(params) => notification("auth/required", params),
+            Notification::SessionSummaryChanged(params) => {
+                notification(text, "root/sessionSummaryChanged", params)
+            }
+            Notification::AuthRequired(params) => notification(text, "auth/required", params),
         },
     }
 }
 
-fn notification(method: &str, params: impl Serialize) -> serde_json::Result<String> {
-    serde_json::to_string(&NotificationFrame {
+fn notification(
+    text: &mut Vec<u8>,
+    method: &str,
+    params: impl Serialize,
+) -> serde_json::Result<()> {
+    let frame = NotificationFrame {
         jsonrpc: "2.0",
         method,
         params,
-    })
+    };
+    serde_json::to_writer(text, &frame)
 }
 
 /// No type here is without a JSON form; should one become so, the client that

@@ -4,7 +4,8 @@
 
 use innkeeper_protocol::house::actions::ActionEnvelope;
 use innkeeper_protocol::house::commands::{
-    InitializeResult, ListSessionsResult, ReconnectResult, ResourceReadResult, SubscribeResult,
+    InitializeResult, ListSessionsResult, ReconnectResult, ResolveSessionConfigResult,
+    ResourceReadResult, SubscribeResult,
 };
 use innkeeper_protocol::house::notifications::{
     SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
@@ -51,6 +52,7 @@ pub(crate) enum Answer {
         next: Option<String>,
     },
     Content,
+    Resolved(Box<ResolveSessionConfigResult>),
 }
 
 /// A snapshot, typed.
@@ -104,11 +106,10 @@ pub(crate) fn directly(message: &HostMessage) -> Heard {
 
 fn answer(reply: &Reply) -> Answer {
     match reply {
-        Reply::Done
-        | Reply::Empty {}
-        | Reply::ResolveSessionConfig(_)
-        | Reply::CompleteSessionConfig(_)
-        | Reply::Completions(_) => Answer::Done,
+        Reply::Done | Reply::Empty {} | Reply::CompleteSessionConfig(_) | Reply::Completions(_) => {
+            Answer::Done
+        }
+        Reply::ResolveSessionConfig(resolved) => Answer::Resolved(resolved.clone()),
         Reply::Initialize(welcome) => Answer::Welcome {
             server_seq: welcome.server_seq as i64,
             shots: welcome.snapshots.iter().map(shot).collect(),
@@ -224,6 +225,7 @@ fn read_answer(asked: Option<Asked>, result: Value) -> Answer {
             let _: ResourceReadResult = serde_json::from_value(result).unwrap();
             Answer::Content
         }
+        Some(Asked::Resolve) => Answer::Resolved(serde_json::from_value(result).unwrap()),
         _ => Answer::Done,
     }
 }
