@@ -174,10 +174,8 @@ struct NotificationFrame<'a, P> {
 
 /// Writes a message as one frame of text in the given version.
 pub fn encode(message: &HostMessage, version: Version) -> String {
-    match version {
-        Version::V1_0 => encode_newest(message),
-    }
-    .unwrap_or_else(|error| unencodable(message, &error))
+    let _ = version;
+    encode_newest(message).unwrap_or_else(|error| unencodable(message, &error))
 }
 
 fn encode_newest(message: &HostMessage) -> serde_json::Result<String> {

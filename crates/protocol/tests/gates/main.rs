@@ -1,0 +1,12 @@
+//! The gates, judged by the types and reducers of every published version.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
+
+mod action_types;
+//mod house;
+mod reducer_cases;
+//mod square;
