@@ -20,7 +20,8 @@ use crate::house::state::{
 ///   today's reducer updates it, those up to 0.5 ignore that.
 /// - A call that is made ready again says its input again, because reducers up
 ///   to 0.6 forget it; input is edited only where there is some.
-/// - A call that waits for a sign-in can only fail, with what it had written.
+/// - A call that waits for a sign-in does nothing, or fails with what it had
+///   written: up to 0.5 it is shown as running.
 /// - Questions are asked within a turn, and errors end one.
 pub fn follow(action: &mut StateAction, turn: Option<&ActiveTurn>) -> bool {
     match action {
@@ -31,7 +32,9 @@ pub fn follow(action: &mut StateAction, turn: Option<&ActiveTurn>) -> bool {
         StateAction::ChatToolCallReady(a) => {
             a.meta = None;
             match call(turn, &a.turn_id, &a.tool_call_id) {
-                Some(ToolCallState::PendingConfirmation(_)) => return false,
+                Some(ToolCallState::PendingConfirmation(_) | ToolCallState::AuthRequired(_)) => {
+                    return false;
+                }
                 Some(ToolCallState::Running(running)) => {
                     a.tool_input = a.tool_input.take().or_else(|| running.tool_input.clone());
                 }
@@ -68,7 +71,11 @@ pub fn follow(action: &mut StateAction, turn: Option<&ActiveTurn>) -> bool {
             }
         }
         StateAction::ChatToolCallResultConfirmed(a) => a.meta = None,
-        StateAction::ChatToolCallContentChanged(a) => a.meta = None,
+        StateAction::ChatToolCallContentChanged(a) => {
+            a.meta = None;
+            let now = call(turn, &a.turn_id, &a.tool_call_id);
+            return !matches!(now, Some(ToolCallState::AuthRequired(_)));
+        }
         StateAction::ChatToolCallAuthRequired(a) => a.meta = None,
         StateAction::ChatToolCallAuthResolved(a) => a.meta = None,
         StateAction::ChatInputRequested(_) => return turn.is_some(),

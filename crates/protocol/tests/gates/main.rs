@@ -7,6 +7,8 @@
 )]
 
 mod action_types;
-//mod house;
+mod house;
 mod reducer_cases;
-//mod square;
+mod square;
+mod steps;
+mod words;
