@@ -16,8 +16,10 @@ mod supervisor;
 #[cfg(test)]
 mod testing;
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use innkeeper_protocol::agent::{AgentProfile, OpenBackend};
+use innkeeper_protocol::agent::{AgentProfile, ConfigQuery, OpenBackend};
+use innkeeper_protocol::house::commands::SessionConfigValueItem;
 
 pub use link::{CommandStream, EventSink};
 pub use script::ScriptAgent;
@@ -27,6 +29,14 @@ pub use supervisor::Agents;
 pub trait Agent: Send + Sync + 'static {
     /// What clients may know of it before they open anything.
     fn profile(&self) -> AgentProfile;
+
+    /// Values for a setting whose choices are not all known beforehand.
+    fn complete_config(
+        &self,
+        _query: ConfigQuery,
+    ) -> BoxFuture<'static, Vec<SessionConfigValueItem>> {
+        std::future::ready(Vec::new()).boxed()
+    }
 
     /// The whole life of one backend. The future first says `Opened` or
     /// `OpenFailed`, then serves `commands` until `Close` or their end.

@@ -72,7 +72,12 @@ impl EventSink {
 fn is_last_word(event: &AgentEvent) -> bool {
     match event {
         AgentEvent::OpenFailed(_) | AgentEvent::Exited { .. } => true,
-        AgentEvent::Opened { .. } | AgentEvent::Turn { .. } | AgentEvent::Title(_) => false,
+        AgentEvent::Opened { .. }
+        | AgentEvent::Turn { .. }
+        | AgentEvent::Title(_)
+        | AgentEvent::Tools(_)
+        | AgentEvent::Commands(_)
+        | AgentEvent::AuthRequired { .. } => false,
     }
 }
 

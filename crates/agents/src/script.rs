@@ -2,7 +2,10 @@
 //!
 //! - `scenario`: what a message asks for; `step`: the steps and how they are read;
 //! - `builtin`: the scenarios that have names;
-//! - `player`: how a step is played; `pieces`: how a text is cut for streaming;
+//! - `player`: how a step is played; `calls`: those that wait for somebody;
+//!   `pieces`: how a text is cut for streaming; `tool`: tool calls as written;
+//!   `inbox`: what a turn waits for; `progress`: how far a
+//!   turn had come that is taken up again;
 //! - `backend`: the conversation around the turns; `history`: what it remembers;
 //! - `profile`: what clients see of it.
 //!
@@ -11,18 +14,23 @@
 
 mod backend;
 mod builtin;
+mod calls;
 mod history;
+mod inbox;
 mod pieces;
 mod player;
 mod profile;
+mod progress;
 mod scenario;
 mod step;
 #[cfg(test)]
 mod tests;
+mod tool;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use innkeeper_protocol::agent::{AgentProfile, OpenBackend};
+use innkeeper_protocol::agent::{AgentProfile, ConfigQuery, OpenBackend};
+use innkeeper_protocol::house::commands::SessionConfigValueItem;
 
 use crate::{Agent, CommandStream, EventSink};
 
@@ -36,6 +44,13 @@ pub struct ScriptAgent;
 impl Agent for ScriptAgent {
     fn profile(&self) -> AgentProfile {
         profile::profile()
+    }
+
+    fn complete_config(
+        &self,
+        query: ConfigQuery,
+    ) -> BoxFuture<'static, Vec<SessionConfigValueItem>> {
+        std::future::ready(profile::complete(&query)).boxed()
     }
 
     fn run(

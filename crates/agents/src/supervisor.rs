@@ -14,9 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentEvent, AgentProfile, AgentReport, BackendId, OpenBackend,
+    AgentCommand, AgentEvent, AgentProfile, AgentReport, BackendId, ConfigQuery, OpenBackend,
 };
+use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::house::state::ErrorInfo;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -72,14 +74,22 @@ impl Agents {
                     handle.close(backend);
                 }
             }
-            AgentCommand::Prompt(_)
-            | AgentCommand::Cancel { .. }
-            | AgentCommand::Configure { .. }
-            | AgentCommand::Truncate { .. } => {
+            _ => {
                 if let Some(handle) = self.running().backends.get(&backend) {
                     handle.send(command);
                 }
             }
+        }
+    }
+
+    /// Values that an agent proposes for one of its settings.
+    pub fn complete_config(
+        &self,
+        query: ConfigQuery,
+    ) -> BoxFuture<'static, Vec<SessionConfigValueItem>> {
+        match self.find(&query.provider) {
+            Some(agent) => agent.complete_config(query),
+            None => std::future::ready(Vec::new()).boxed(),
         }
     }
 

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentEvent, AgentReport, BackendId, OpenBackend, Prompt, TurnEvent,
+    AgentCommand, AgentEvent, AgentReport, Approval, BackendId, Decision, OpenBackend, Prompt,
+    TurnEvent,
 };
-use innkeeper_protocol::house::state::Message;
+use innkeeper_protocol::house::state::{Message, ResponsePart};
 use innkeeper_protocol::snapshot::StoredTurn;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -32,8 +33,10 @@ impl Conversation {
     pub(crate) async fn open_as(open: OpenBackend) -> Self {
         let mut conversation = Self::with(ScriptAgent, 1024);
         conversation.command(AgentCommand::Open(Box::new(open)));
-        let event = conversation.next().await;
-        assert!(matches!(event, AgentEvent::Opened { .. }), "{event:?}");
+        for expected in ["opened", "tools", "commands"] {
+            let line = line(&conversation.next().await);
+            assert!(line.starts_with(expected), "{line}");
+        }
         conversation
     }
 
@@ -59,16 +62,27 @@ impl Conversation {
         self.turns += 1;
         let turn: Arc<str> = format!("turn-{}", self.turns).into();
         let message: Message = serde_json::from_value(message).unwrap();
-        self.send_prompt(&turn, message, false);
+        self.send_prompt(&turn, message, None);
         turn
     }
 
-    pub(crate) fn resume(&mut self, turn: &Arc<str>) {
-        let message = json!({"text": "", "origin": {"kind": "user"}});
-        self.send_prompt(turn, serde_json::from_value(message).unwrap(), true);
+    /// Takes up a turn that was begun with a text and has come this far.
+    pub(crate) fn resume(&mut self, turn: &Arc<str>, text: &str, parts: Value) {
+        let message = json!({"text": text, "origin": {"kind": "user"}});
+        let message = serde_json::from_value(message).unwrap();
+        let parts = serde_json::from_value(parts).unwrap();
+        self.send_prompt(turn, message, Some(parts));
     }
 
-    fn send_prompt(&self, turn: &Arc<str>, message: Message, resumed: bool) {
+    pub(crate) fn decide(&self, turn: &Arc<str>, decision: Decision) {
+        self.command(AgentCommand::Decide {
+            backend: BACKEND,
+            turn: turn.clone(),
+            decision: Box::new(decision),
+        });
+    }
+
+    fn send_prompt(&self, turn: &Arc<str>, message: Message, resumed: Option<Vec<ResponsePart>>) {
         self.command(AgentCommand::Prompt(Box::new(Prompt {
             backend: BACKEND,
             turn: turn.clone(),
@@ -139,6 +153,8 @@ pub(crate) fn open(provider: &str) -> OpenBackend {
         config: config.as_object().unwrap().clone(),
         resume: None,
         transcript: Vec::new(),
+        client_tools: Vec::new().into(),
+        credentials: Vec::new(),
     }
 }
 
@@ -161,7 +177,7 @@ fn is_end(event: &AgentEvent) -> bool {
             matches!(event, Completed | Cancelled | Failed { .. })
         }
         AgentEvent::OpenFailed(_) | AgentEvent::Exited { .. } => true,
-        AgentEvent::Opened { .. } | AgentEvent::Title(_) => false,
+        _ => false,
     }
 }
 
@@ -171,6 +187,9 @@ pub(crate) fn line(event: &AgentEvent) -> String {
         AgentEvent::OpenFailed(error) => return format!("open failed: {}", error.message),
         AgentEvent::Title(title) => return format!("title: {title}"),
         AgentEvent::Exited { reason } => return format!("exited: {reason}"),
+        AgentEvent::Tools(tools) => return format!("tools: {}", tools.len()),
+        AgentEvent::Commands(commands) => return format!("commands: {}", commands.len()),
+        AgentEvent::AuthRequired { resource, .. } => return format!("needs auth: {resource}"),
         AgentEvent::Turn { event, .. } => event,
     };
     match event {
@@ -183,6 +202,20 @@ pub(crate) fn line(event: &AgentEvent) -> String {
         TurnEvent::Usage(usage) => format!("usage: {}", json!(usage)),
         TurnEvent::Activity(activity) => format!("activity: {activity:?}"),
         TurnEvent::Notice(notice) => format!("notice: {}", notice.as_text()),
+        TurnEvent::ToolStarted(start) => format!("tool {}: {}", start.call, start.name),
+        TurnEvent::ToolInput { content, .. } => format!("input: {content}"),
+        TurnEvent::ToolReady(ready) => match ready.approval {
+            Approval::NotNeeded => format!("ready: {}", ready.message.as_text()),
+            Approval::Needed(_) => format!("asks: {}", ready.message.as_text()),
+        },
+        TurnEvent::ToolContent { content, .. } => format!("{} blocks", content.len()),
+        TurnEvent::ToolFinished { result, .. } => {
+            format!("finished: {}", result.past_tense_message.as_text())
+        }
+        TurnEvent::Ask(request) => format!("ask: {}", request.id),
+        TurnEvent::AskWithdrawn { request } => format!("withdrawn: {request}"),
+        TurnEvent::Steered { message } => format!("steered: {message}"),
+        TurnEvent::Delegated(delegation) => format!("delegated: {}", delegation.title),
         TurnEvent::Completed => "completed".to_owned(),
         TurnEvent::Cancelled => "cancelled".to_owned(),
         TurnEvent::Failed { error, resumable } => {

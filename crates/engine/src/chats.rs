@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use ahp::reducers::ReduceOutcome;
-use innkeeper_protocol::agent::BackendId;
+use innkeeper_protocol::agent::{AgentCommandInfo, BackendId};
 use innkeeper_protocol::house::actions::StateAction;
 use innkeeper_protocol::house::state::{
     ChatInteractivity, ChatOrigin, ChatState, ChatSummary, SessionStatus,
@@ -18,6 +18,7 @@ use innkeeper_protocol::snapshot::{ChatSnapshot, StoredTurn};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use crate::history;
+use crate::labels::Locale;
 
 #[derive(Debug)]
 pub(crate) struct Chat {
@@ -28,6 +29,8 @@ pub(crate) struct Chat {
     pub(crate) turns: Vec<StoredTurn>,
     pub(crate) notes: ChatNotes,
     pub(crate) backend: Option<Backend>,
+    /// The commands that a message to the agent may begin with.
+    pub(crate) commands: Vec<AgentCommandInfo>,
     pub(crate) turn: Option<RunningTurn>,
     /// The row in the store is older than `head` in a way the log does not tell.
     pub(crate) dirty: bool,
@@ -64,6 +67,28 @@ pub(crate) struct RunningTurn {
     /// The agent has been given the turn.
     pub(crate) prompted: bool,
     pub(crate) open_part: Option<OpenPart>,
+    /// The backend of another chat that works on this turn, if one does.
+    pub(crate) delegated_by: Option<BackendId>,
+    /// The agent has been given a steering message.
+    pub(crate) steered: bool,
+    /// The language of whoever began the turn.
+    pub(crate) locale: Locale,
+}
+
+impl RunningTurn {
+    pub(crate) fn new(id: &str, began: Timestamp, locale: Locale) -> Self {
+        Self {
+            id: Arc::from(id),
+            began,
+            earlier_millis: 0,
+            resumed: false,
+            prompted: false,
+            open_part: None,
+            delegated_by: None,
+            steered: false,
+            locale,
+        }
+    }
 }
 
 /// The part that streamed text goes to.
@@ -127,6 +152,7 @@ impl Chat {
             turns,
             notes,
             backend: None,
+            commands: Vec::new(),
             turn: None,
             dirty: false,
             stored_at: 0,

@@ -12,7 +12,8 @@ use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::version::{self, Version};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
-use crate::{CloseReason, ConnectionId, Effect, Engine, Subscriber};
+use crate::labels::Locale;
+use crate::{CloseReason, ConnectionId, Effect, Engine, Subscriber, completions};
 
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
@@ -21,6 +22,8 @@ pub(crate) struct Connection {
     /// Where this connection's view of a chat begins, if not at the start:
     /// the number of older turns that it was not given.
     pub(crate) windows: HashMap<ChannelUri, usize>,
+    /// The language that it wants to read.
+    pub(crate) locale: Locale,
 }
 
 /// In place of that number: the view is from an earlier connection, and where
@@ -72,10 +75,15 @@ impl Engine {
             client.connection = None;
             client.leaves_at = Some(leaves_at);
         }
-        self.waiting_reads
-            .retain(|_, read| read.connection != connection);
+        self.waiting
+            .retain(|_, request| request.connection != connection);
         self.waiting_reconnects
             .retain(|_, waiting| waiting.connection != connection);
+    }
+
+    pub(crate) fn locale_of(&self, connection: ConnectionId) -> Locale {
+        let connection = self.connections.get(&connection);
+        connection.map(|entry| entry.locale).unwrap_or_default()
     }
 
     pub(crate) fn client_of(&self, connection: ConnectionId) -> Option<&str> {
@@ -131,6 +139,9 @@ impl Engine {
         };
         let wire = wire.to_owned();
         self.admit(connection, params.client_id.clone(), wire.clone());
+        if let Some(entry) = self.connections.get_mut(&connection) {
+            entry.locale = Locale::of_tag(params.locale.as_deref());
+        }
         Ok(wire)
     }
 
@@ -213,7 +224,9 @@ impl Engine {
                 server_info: engine.config.server_info.clone(),
                 snapshots,
                 default_directory: engine.config.default_directory.clone(),
-                completion_trigger_characters: None,
+                completion_trigger_characters: Some(
+                    completions::TRIGGERS.map(str::to_owned).to_vec(),
+                ),
                 terminal_command_prefix: None,
             };
             engine.reply(connection, id, Reply::Initialize(Box::new(reply)));
@@ -272,6 +285,12 @@ impl Engine {
         }
     }
 
+    /// Its tools are gone, and what it had to run will not be run.
+    pub(crate) fn active_client_left(&mut self, session: &ChannelUri, client_id: &str) {
+        self.offer_client_tools(session);
+        self.fail_client_calls(session, client_id);
+    }
+
     pub(crate) fn remove_active_client(&mut self, session: &ChannelUri, client_id: &str) {
         let action = SessionActiveClientRemovedAction {
             client_id: client_id.to_owned(),
@@ -289,6 +308,7 @@ impl Engine {
                 StateAction::SessionActiveClientRemoved(action),
                 None,
             );
+            self.active_client_left(session, client_id);
         }
     }
 }

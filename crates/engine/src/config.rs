@@ -39,6 +39,10 @@ pub struct Limits {
     pub sessions: usize,
     /// Chats in one session.
     pub chats: usize,
+    /// Messages that wait in one chat's queue.
+    pub queued_messages: usize,
+    /// Tool input and results that are larger are kept beside the state.
+    pub inline_bytes: usize,
     /// Channels that one connection subscribes to.
     pub subscriptions: usize,
     /// Actions that a client may have missed and still be given one by one.
@@ -64,6 +68,8 @@ impl Default for Limits {
         Self {
             sessions: 100_000,
             chats: 1_000,
+            queued_messages: 1_000,
+            inline_bytes: 64 * 1024,
             subscriptions: 10_000,
             replay_actions: 100_000,
             replay_bytes: 512 * 1024,

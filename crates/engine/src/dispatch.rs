@@ -9,13 +9,15 @@ use innkeeper_protocol::house::actions::{
     RootConfigChangedAction, SessionActiveClientSetAction, SessionConfigChangedAction, StateAction,
 };
 use innkeeper_protocol::house::state::{
-    ChatInteractivity, Message, MessageKind, ResponsePart, SessionLifecycle, TurnState,
+    ChatInteractivity, ChildCustomization, Customization, Message, MessageKind, ResponsePart,
+    SessionLifecycle, TurnState,
 };
 use innkeeper_protocol::outgoing::{HostMessage, Rejection};
 use innkeeper_protocol::record::StoreOp;
 use serde_json::Value;
 
 use crate::chats::Chat;
+use crate::labels::Locale;
 use crate::requests::store_failure_message;
 use crate::sessions::Session;
 use crate::{ConnectionId, Effect, Engine, config};
@@ -25,7 +27,7 @@ use crate::{ConnectionId, Effect, Engine, config};
     clippy::large_enum_variant,
     reason = "it is made and taken apart at once"
 )]
-enum Verdict {
+pub(crate) enum Verdict {
     Apply(StateAction),
     Reject(String),
     /// Nothing would change, and some clients loop when that is echoed.
@@ -34,7 +36,7 @@ enum Verdict {
 
 use Verdict::{Apply, Ignore, Reject};
 
-fn reject(reason: impl Into<String>) -> Verdict {
+pub(crate) fn reject(reason: impl Into<String>) -> Verdict {
     Reject(reason.into())
 }
 
@@ -50,7 +52,7 @@ impl Engine {
         } = dispatch;
         let channel = self.channel_meant(channel, &action);
         let verdict = if let Some(chat) = self.chats.get(&channel) {
-            self.judge_for_chat(chat, &action)
+            self.judge_for_chat(chat, &client_id, &action)
         } else if let Some(session) = self.sessions.get(&channel) {
             self.judge_for_session(session, &client_id, &action)
         } else if channel == ChannelUri::root() {
@@ -65,7 +67,10 @@ impl Engine {
             client_seq,
         };
         match verdict {
-            Apply(accepted) => self.apply_dispatched(&channel, accepted, origin),
+            Apply(accepted) => {
+                let locale = self.locale_of(connection);
+                self.apply_dispatched(&channel, accepted, origin, locale);
+            }
             Reject(reason) => self.reject(connection, channel, action, origin, reason),
             Ignore => {}
         }
@@ -90,6 +95,7 @@ impl Engine {
         channel: &ChannelUri,
         action: StateAction,
         origin: ActionOrigin,
+        locale: Locale,
     ) {
         if let StateAction::ChatTruncated(cut) = &action {
             let kept = self.chats.get(channel).zip(cut.turn_id.as_deref());
@@ -101,14 +107,20 @@ impl Engine {
             StateAction::ChatTurnCancelled(_) | StateAction::ChatTruncated(_) => chat.turn.take(),
             _ => None,
         });
+        let action = self.with_small_results(channel, action);
         self.emit(channel, action.clone(), Some(origin));
         match action {
-            StateAction::ChatTurnStarted(started) => self.turn_started(channel, &started),
-            StateAction::ChatTurnResume(resume) => self.turn_resumed(channel, &resume.turn_id),
+            StateAction::ChatTurnStarted(started) => {
+                self.turn_started(channel, &started, locale);
+            }
+            StateAction::ChatTurnResume(resume) => {
+                self.turn_resumed(channel, &resume.turn_id, locale);
+            }
             StateAction::ChatTurnCancelled(_) => {
                 if let Some(turn) = was_running {
                     self.turn_cancelled(channel, &turn);
                 }
+                self.next_pending_turn(channel, true);
             }
             StateAction::ChatTruncated(_) => {
                 if let Some(turn) = was_running {
@@ -120,6 +132,25 @@ impl Engine {
                 if let Some(session) = self.sessions.get_mut(channel) {
                     session.notes.title_is_open = false;
                 }
+            }
+            StateAction::ChatToolCallConfirmed(confirmed) => {
+                self.tool_confirmed(channel, confirmed);
+            }
+            StateAction::ChatToolCallComplete(complete) => {
+                self.tool_result_settled(channel, &complete.tool_call_id);
+            }
+            StateAction::ChatToolCallResultConfirmed(confirmed) => {
+                self.tool_result_settled(channel, &confirmed.tool_call_id);
+            }
+            StateAction::ChatInputCompleted(completed) => self.input_completed(channel, completed),
+            StateAction::ChatPendingMessageSet(_) | StateAction::ChatPendingMessageRemoved(_) => {
+                self.steer(channel);
+                self.next_pending_turn(channel, false);
+            }
+            StateAction::ChatQueuedMessagesReordered(_) => self.next_pending_turn(channel, false),
+            StateAction::SessionActiveClientSet(_) => self.offer_client_tools(channel),
+            StateAction::SessionActiveClientRemoved(removed) => {
+                self.active_client_left(channel, &removed.client_id);
             }
             StateAction::SessionConfigChanged(_) => self.configure_backends(channel),
             StateAction::RootConfigChanged(_) => {
@@ -231,7 +262,7 @@ impl Engine {
         }
     }
 
-    fn judge_for_chat(&self, chat: &Chat, action: &StateAction) -> Verdict {
+    fn judge_for_chat(&self, chat: &Chat, client_id: &str, action: &StateAction) -> Verdict {
         match action {
             StateAction::ChatTurnStarted(started) => self.judge_turn_start(chat, started),
             StateAction::ChatTurnCancelled(cancelled) => self.judge_cancel(chat, cancelled),
@@ -240,9 +271,33 @@ impl Engine {
                 Some(turn) if chat.position_of(turn).is_none() => Ignore,
                 _ => Apply(action.clone()),
             },
-            StateAction::ChatDraftChanged(_)
-            | StateAction::ChatIsReadChanged(_)
-            | StateAction::ChatIsArchivedChanged(_) => Apply(action.clone()),
+            StateAction::ChatToolCallConfirmed(action) => self.judge_tool_confirmed(chat, action),
+            StateAction::ChatToolCallResultConfirmed(action) => {
+                self.judge_tool_result_confirmed(chat, action)
+            }
+            StateAction::ChatToolCallComplete(action) => {
+                self.judge_tool_complete(chat, client_id, action)
+            }
+            StateAction::ChatToolCallContentChanged(action) => {
+                self.judge_tool_content(chat, client_id, action)
+            }
+            StateAction::ChatInputAnswerChanged(action) => self.judge_answer_change(chat, action),
+            StateAction::ChatInputCompleted(action) => self.judge_input_completed(chat, action),
+            StateAction::ChatPendingMessageSet(action) => self.judge_pending_set(chat, action),
+            StateAction::ChatPendingMessageRemoved(action) => {
+                self.judge_pending_removed(chat, action)
+            }
+            StateAction::ChatQueuedMessagesReordered(action) => self.judge_reorder(chat, action),
+            StateAction::ChatDraftChanged(change) => match &change.draft {
+                Some(draft) => match self.check_message(&chat.session, draft) {
+                    Ok(()) => Apply(action.clone()),
+                    Err(reason) => Reject(reason),
+                },
+                None => Apply(action.clone()),
+            },
+            StateAction::ChatIsReadChanged(_) | StateAction::ChatIsArchivedChanged(_) => {
+                Apply(action.clone())
+            }
             _ => not_accepted(action, "a chat"),
         }
     }
@@ -272,7 +327,7 @@ impl Engine {
     }
 
     /// Why a chat cannot begin or resume a turn now, if it cannot.
-    fn why_no_turn(&self, chat: &Chat) -> Option<String> {
+    pub(crate) fn why_no_turn(&self, chat: &Chat) -> Option<String> {
         if self.shutting_down {
             return Some("the host is shutting down".to_owned());
         }
@@ -288,14 +343,35 @@ impl Engine {
                 return Some(format!("the session could not be created: {why}"));
             }
         }
-        match chat.head.interactivity {
-            None | Some(ChatInteractivity::Full) => {}
-            Some(ChatInteractivity::ReadOnly | ChatInteractivity::Hidden) => {
-                return Some("this chat takes no messages".to_owned());
-            }
+        if let Err(reason) = self.check_takes_messages(chat) {
+            return Some(reason);
         }
         let active = chat.active_turn_id();
         active.map(|turn| format!("turn `{turn}` is running; wait for it, queue, or cancel it"))
+    }
+
+    pub(crate) fn check_takes_messages(&self, chat: &Chat) -> Result<(), String> {
+        match chat.head.interactivity {
+            None | Some(ChatInteractivity::Full) => Ok(()),
+            Some(ChatInteractivity::ReadOnly | ChatInteractivity::Hidden) => {
+                Err("this chat takes no messages".to_owned())
+            }
+        }
+    }
+
+    /// What a client says that is too large for the state is kept beside it.
+    fn with_small_results(&mut self, channel: &ChannelUri, action: StateAction) -> StateAction {
+        match action {
+            StateAction::ChatToolCallComplete(mut action) => {
+                action.result = self.small_enough_result(channel, action.result);
+                StateAction::ChatToolCallComplete(action)
+            }
+            StateAction::ChatToolCallContentChanged(mut action) => {
+                action.content = self.small_enough_content(channel, action.content);
+                StateAction::ChatToolCallContentChanged(action)
+            }
+            other => other,
+        }
     }
 
     pub(crate) fn check_message(
@@ -306,25 +382,29 @@ impl Engine {
         if message.origin.kind != MessageKind::User {
             return Err("a client may only send messages of the user".to_owned());
         }
-        let provider = self
-            .sessions
-            .get(session)
-            .map(|s| s.state.provider.as_str());
-        let agent = self
-            .agents
-            .iter()
-            .find(|agent| Some(agent.info.provider.as_str()) == provider);
-        let Some((model, agent)) = message.model.as_ref().zip(agent) else {
+        let Some(session) = self.sessions.get(session) else {
             return Ok(());
         };
-        let models = &agent.info.models;
-        if models.is_empty() || models.iter().any(|known| known.id == model.id) {
+        let Some(agent) = self.agent_of(session) else {
             return Ok(());
+        };
+        let name = &agent.info.display_name;
+        if let Some(model) = &message.model {
+            let models = &agent.info.models;
+            let known = models.is_empty() || models.iter().any(|known| known.id == model.id);
+            if !known {
+                return Err(format!("{name} has no model `{}`", model.id));
+            }
         }
-        Err(format!(
-            "{} has no model `{}`",
-            agent.info.display_name, model.id
-        ))
+        if let Some(custom) = &message.agent {
+            let of_agent = agent.info.customizations.iter().flatten();
+            let of_session = session.state.customizations.iter().flatten();
+            let mut known = of_agent.chain(of_session).flat_map(custom_agents);
+            if !known.any(|uri| uri == custom.uri) {
+                return Err(format!("{name} has no custom agent `{}`", custom.uri));
+            }
+        }
+        Ok(())
     }
 
     fn judge_cancel(&self, chat: &Chat, cancelled: &ChatTurnCancelledAction) -> Verdict {
@@ -358,6 +438,20 @@ impl Engine {
             reject("the turn did not end in an error that can be resumed")
         }
     }
+}
+
+/// The custom agents that a customization brings, by URI.
+fn custom_agents(customization: &Customization) -> impl Iterator<Item = &str> {
+    let children = match customization {
+        Customization::Plugin(plugin) => plugin.children.as_deref(),
+        Customization::Directory(directory) => directory.children.as_deref(),
+        Customization::McpServer(_) | Customization::Unknown(_) => None,
+    };
+    let children = children.unwrap_or_default().iter();
+    children.filter_map(|child| match child {
+        ChildCustomization::Agent(agent) => Some(agent.uri.as_str()),
+        _ => None,
+    })
 }
 
 fn judge_config(session: &Session, change: &SessionConfigChangedAction) -> Verdict {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::agent::AgentCommand;
+use innkeeper_protocol::agent::{AgentCommand, ConfigQuery};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::StoreBatch;
 use innkeeper_protocol::version::Version;
@@ -66,6 +66,18 @@ pub enum Effect {
     LoadContent {
         ticket: Ticket,
         uri: String,
+    },
+    /// Files whose path matches what somebody typed, the best first.
+    FindFiles {
+        ticket: Ticket,
+        directories: Vec<String>,
+        query: String,
+        limit: usize,
+    },
+    /// Values that an agent proposes for one of its settings.
+    CompleteConfig {
+        ticket: Ticket,
+        query: Box<ConfigQuery>,
     },
 }
 

@@ -38,6 +38,20 @@ pub(crate) fn is_within_turn(action: &StateAction) -> bool {
     )
 }
 
+/// Whether an action may change what the session waits for.
+pub(crate) fn may_need_somebody(action: &StateAction) -> bool {
+    matches!(
+        action,
+        StateAction::ChatToolCallReady(_)
+            | StateAction::ChatToolCallConfirmed(_)
+            | StateAction::ChatToolCallComplete(_)
+            | StateAction::ChatToolCallResultConfirmed(_)
+            | StateAction::ChatInputRequested(_)
+            | StateAction::ChatInputAnswerChanged(_)
+            | StateAction::ChatInputCompleted(_)
+    )
+}
+
 /// Brings a stored chat up to the end of the log.
 pub fn fold_log(loaded: &mut LoadedChat) {
     let LoadedChat { record, log, .. } = loaded;

@@ -3,7 +3,9 @@
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{AgentProfile, AgentReport};
 use innkeeper_protocol::command::ClientMessage;
+use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::record::{ContentRecord, LoadedSession, LogEntry};
+use innkeeper_protocol::workspace::FoundFile;
 
 use crate::{ConnectionId, Ticket};
 
@@ -36,6 +38,16 @@ pub enum Input {
     ContentLoaded {
         ticket: Ticket,
         content: Result<Option<ContentRecord>, String>,
+    },
+    /// The answer to [`crate::Effect::FindFiles`].
+    FilesFound {
+        ticket: Ticket,
+        files: Vec<FoundFile>,
+    },
+    /// The answer to [`crate::Effect::CompleteConfig`].
+    ConfigCompleted {
+        ticket: Ticket,
+        items: Vec<SessionConfigValueItem>,
     },
     /// The store cannot write: accept no work, and say why.
     StoreFailing {

@@ -8,7 +8,8 @@
 //! # Where things are
 //!
 //! A frame enters as [`Input::Message`] and is answered in `requests` or, if it
-//! is an action, judged in `dispatch`. Agents report to `turns`. Whoever
+//! is an action, judged in `dispatch`. Agents report to `backends`, which hands
+//! what happens in a turn to `turns`. Whoever
 //! changes state does so through `Engine::emit` (in `sequence`): the one place
 //! that applies a reducer, gives out a number, writes the log and tells the
 //! subscribers. After every input, `settle` brings what is derived (the chat
@@ -29,14 +30,25 @@
 //! - What a client dispatched is durable before anybody is told.
 //! - Every turn ends.
 
+mod answers;
+mod auth;
+mod backends;
 mod catalogue;
 mod chats;
 mod clients;
+mod completions;
 mod config;
+mod delegation;
 mod dispatch;
 mod effect;
+mod further_chats;
 mod history;
 mod input;
+mod input_needed;
+mod labels;
+mod parts;
+mod pending;
+mod questions;
 mod reconnect;
 mod replay;
 mod requests;
@@ -46,21 +58,25 @@ mod sessions;
 mod settle;
 mod subscriptions;
 mod summary;
+mod tool_verdicts;
+mod tools;
 mod turns;
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use innkeeper_protocol::agent::{AgentProfile, BackendId};
 use innkeeper_protocol::house::state::RootState;
 use innkeeper_protocol::record::Boot;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
+use auth::Token;
 use catalogue::Catalogue;
 use chats::Chat;
 use clients::{Connection, KnownClient};
 use reconnect::WaitingReconnect;
 use replay::ReplayWindow;
-use requests::WaitingRead;
+use requests::WaitingRequest;
 use residency::Loading;
 use sequence::Sequence;
 use sessions::Session;
@@ -99,10 +115,13 @@ pub struct Engine {
     homes: HashMap<ChannelUri, ChannelUri>,
     loading: HashMap<ChannelUri, Loading>,
     backends: HashMap<BackendId, ChannelUri>,
+    /// The chats of the turns that backends have delegated.
+    delegates: HashMap<(BackendId, Arc<str>), ChannelUri>,
+    tokens: HashMap<String, Token>,
 
     /// Sessions that this input touched and that `settle` must look at.
     touched: BTreeSet<ChannelUri>,
-    waiting_reads: HashMap<Ticket, WaitingRead>,
+    waiting: HashMap<Ticket, WaitingRequest>,
     waiting_reconnects: HashMap<Ticket, WaitingReconnect>,
     last_ticket: u64,
     last_backend: u64,
@@ -149,8 +168,10 @@ impl Engine {
             homes: boot.chats.into_iter().collect(),
             loading: HashMap::new(),
             backends: HashMap::new(),
+            delegates: HashMap::new(),
+            tokens: HashMap::new(),
             touched: BTreeSet::new(),
-            waiting_reads: HashMap::new(),
+            waiting: HashMap::new(),
             waiting_reconnects: HashMap::new(),
             last_ticket: 0,
             last_backend: 0,
@@ -159,11 +180,12 @@ impl Engine {
             shutting_down: false,
         };
         engine.reserve_numbers();
-        if has_past {
-            engine.announce_root();
-        }
+        // First of all: the log is not cut while these are on their way.
         for session in boot.interrupted {
             engine.start_loading(&session);
+        }
+        if has_past {
+            engine.announce_root();
         }
         let step = std::mem::take(&mut engine.step);
         (engine, step)
@@ -186,6 +208,8 @@ impl Engine {
             Input::SessionLoaded { session, loaded } => self.session_loaded(&session, loaded),
             Input::LogLoaded { ticket, entries } => self.log_loaded(ticket, entries),
             Input::ContentLoaded { ticket, content } => self.content_loaded(ticket, content),
+            Input::FilesFound { ticket, files } => self.files_found(ticket, files),
+            Input::ConfigCompleted { ticket, items } => self.config_completed(ticket, items),
             Input::StoreFailing { reason } => self.store_failure = Some(reason),
             Input::StoreRecovered => self.store_failure = None,
             Input::Tick => self.tick(),
@@ -202,7 +226,9 @@ impl Engine {
             .values()
             .filter_map(|session| session.summary_due);
         let clients = self.clients.values().filter_map(|client| client.leaves_at);
-        summaries.chain(clients).chain([self.next_sweep]).min()
+        let tokens = self.tokens.values().filter_map(|token| token.expires_at);
+        let next = summaries.chain(clients).chain(tokens);
+        next.chain([self.next_sweep]).min()
     }
 
     /// The last number that was given out.
@@ -222,6 +248,7 @@ impl Engine {
 
     fn tick(&mut self) {
         self.let_departed_clients_go();
+        self.drop_expired_tokens();
         self.publish_due_summaries();
         if self.now >= self.next_sweep {
             self.release_idle_sessions();

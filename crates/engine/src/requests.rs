@@ -5,10 +5,12 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::agent::ConfigQuery;
 use innkeeper_protocol::command::{ClientMessage, Command};
 use innkeeper_protocol::house::commands::{
-    ChatSource, ContentEncoding, CreateChatParams, ListSessionsParams, ResolveSessionConfigParams,
-    ResolveSessionConfigResult, ResourceReadParams, ResourceReadResult, SubscribeParams,
+    ContentEncoding, ListSessionsParams, ResolveSessionConfigParams, ResolveSessionConfigResult,
+    ResourceReadParams, ResourceReadResult, SessionConfigCompletionsParams,
+    SessionConfigCompletionsResult, SessionConfigValueItem, SubscribeParams,
 };
 use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::errors::ahp_error_codes;
@@ -18,19 +20,30 @@ use innkeeper_protocol::outgoing::{HostMessage, Reply, SubscribeReply};
 use innkeeper_protocol::record::ContentRecord;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
+use innkeeper_protocol::workspace::FoundFile;
 
+use crate::completions::{self, TypedAt};
 use crate::{ConnectionId, Effect, Engine, Subscriber, Ticket, sessions};
 
 /// The scheme of content that left the state and is kept by the host.
 pub(crate) const CONTENT_SCHEME: &str = "innkeeper-content:";
 
-/// A client that waits for stored content.
+/// A client that waits for something from outside the engine.
 #[derive(Debug)]
-pub(crate) struct WaitingRead {
+pub(crate) struct WaitingRequest {
     pub(crate) connection: ConnectionId,
     id: RequestId,
-    uri: String,
-    encoding: Option<ContentEncoding>,
+    need: Need,
+}
+
+#[derive(Debug)]
+pub(crate) enum Need {
+    Content {
+        uri: String,
+        encoding: Option<ContentEncoding>,
+    },
+    Files(TypedAt),
+    ConfigValues,
 }
 
 impl Engine {
@@ -108,12 +121,18 @@ impl Engine {
             Command::CreateChat(params) => &params.channel,
             Command::DisposeChat(params) => &params.channel,
             Command::FetchTurns(params) => &params.channel,
+            Command::Complete(params) => &params.channel,
+            Command::CreateSession(new) => {
+                let fork = new.fork.iter().map(|fork| &fork.session);
+                return self.sessions_to_load(fork);
+            }
             Command::Initialize(_)
             | Command::Reconnect(_)
             | Command::Ping
             | Command::ListSessions(_)
-            | Command::CreateSession(_)
             | Command::ResolveSessionConfig(_)
+            | Command::CompleteSessionConfig(_)
+            | Command::Authenticate(_)
             | Command::ResourceRead(_) => return Default::default(),
         };
         self.sessions_to_load([&ChannelUri::from(channel.as_str())])
@@ -140,6 +159,19 @@ impl Engine {
                 }
                 return;
             }
+            Command::Complete(params) => {
+                if let Some(id) = id {
+                    self.complete(connection, id, params);
+                }
+                return;
+            }
+            Command::CompleteSessionConfig(params) => {
+                if let Some(id) = id {
+                    self.complete_session_config(connection, id, params);
+                }
+                return;
+            }
+            Command::Authenticate(params) => self.authenticate(params).map(|()| Reply::Empty {}),
             Command::Subscribe(params) => self.subscribe(connection, params),
             Command::Unsubscribe { channel } => {
                 self.unsubscribe(connection, &channel);
@@ -156,7 +188,9 @@ impl Engine {
             Command::DisposeSession(params) => self
                 .dispose_session(&params.channel.into())
                 .map(|()| Reply::Done),
-            Command::CreateChat(params) => self.create_chat(*params).map(|()| Reply::Done),
+            Command::CreateChat(params) => {
+                self.create_chat(connection, *params).map(|()| Reply::Done)
+            }
             Command::DisposeChat(params) => self
                 .dispose_chat(&params.channel.into())
                 .map(|()| Reply::Done),
@@ -296,29 +330,6 @@ impl Engine {
         Ok(Reply::ResolveSessionConfig(Box::new(result)))
     }
 
-    fn create_chat(&mut self, params: CreateChatParams) -> Result<(), RpcError> {
-        let session = ChannelUri::from(params.channel);
-        let chat = ChannelUri::from(params.chat);
-        let fork = match params.source {
-            None => None,
-            Some(ChatSource::Fork(source)) => Some((source.chat.into(), source.turn_id)),
-            Some(ChatSource::SideChat(_) | ChatSource::Unknown(_)) => {
-                return Err(RpcError::invalid_params(
-                    "this kind of source is not supported",
-                ));
-            }
-        };
-        if let Some(message) = &params.initial_message {
-            self.check_message(&session, message)
-                .map_err(RpcError::invalid_params)?;
-        }
-        self.add_chat(&session, &chat, fork)?;
-        if let Some(message) = params.initial_message {
-            self.start_first_turn(&chat, message);
-        }
-        Ok(())
-    }
-
     fn resource_read(
         &mut self,
         connection: ConnectionId,
@@ -335,17 +346,26 @@ impl Engine {
             );
             return self.fail(connection, Some(id), error);
         }
-        let ticket = self.next_ticket();
-        let read = WaitingRead {
-            connection,
-            id,
+        let need = Need::Content {
             uri: params.uri.clone(),
             encoding: params.encoding,
         };
-        self.waiting_reads.insert(ticket, read);
+        let ticket = self.wait(connection, id, need);
         let uri = params.uri;
         self.step.durable_first = true;
         self.step.effects.push(Effect::LoadContent { ticket, uri });
+    }
+
+    /// Remembers a request whose answer needs something from outside.
+    pub(crate) fn wait(&mut self, connection: ConnectionId, id: RequestId, need: Need) -> Ticket {
+        let ticket = self.next_ticket();
+        let request = WaitingRequest {
+            connection,
+            id,
+            need,
+        };
+        self.waiting.insert(ticket, request);
+        ticket
     }
 
     pub(crate) fn content_loaded(
@@ -353,17 +373,70 @@ impl Engine {
         ticket: Ticket,
         content: Result<Option<ContentRecord>, String>,
     ) {
-        let Some(read) = self.waiting_reads.remove(&ticket) else {
+        let Some(request) = self.waiting.remove(&ticket) else {
+            return;
+        };
+        let Need::Content { uri, encoding } = request.need else {
             return;
         };
         let outcome = match content {
-            Ok(Some(content)) => Ok(Reply::ResourceRead(encoded(&content, read.encoding))),
-            Ok(None) => Err(RpcError::not_found(&read.uri)),
+            Ok(Some(content)) => Ok(Reply::ResourceRead(encoded(&content, encoding))),
+            Ok(None) => Err(RpcError::not_found(&uri)),
             Err(reason) => Err(RpcError::internal(format!(
                 "the content cannot be read: {reason}"
             ))),
         };
-        self.answer(read.connection, Some(read.id), outcome);
+        self.answer(request.connection, Some(request.id), outcome);
+    }
+
+    pub(crate) fn files_found(&mut self, ticket: Ticket, files: Vec<FoundFile>) {
+        if let Some(request) = self.waiting.remove(&ticket)
+            && let Need::Files(at) = &request.need
+        {
+            let reply = Reply::Completions(completions::file_items(at, files));
+            self.reply(request.connection, request.id, reply);
+        }
+    }
+
+    fn complete_session_config(
+        &mut self,
+        connection: ConnectionId,
+        id: RequestId,
+        params: SessionConfigCompletionsParams,
+    ) {
+        let agent = match self.agent_for(params.provider.as_deref()) {
+            Ok(agent) => agent,
+            Err(error) => return self.fail(connection, Some(id), error),
+        };
+        let schema = agent.config.as_ref();
+        let property = schema.and_then(|schema| schema.properties.get(&params.property));
+        if property.is_none() {
+            let error = RpcError::invalid_params(format!(
+                "`{}` has no session setting `{}`",
+                agent.info.provider, params.property
+            ));
+            return self.fail(connection, Some(id), error);
+        }
+        let query = ConfigQuery {
+            provider: agent.info.provider.clone(),
+            directory: params.working_directory,
+            config: params.config.unwrap_or_default(),
+            property: params.property,
+            query: params.query.unwrap_or_default(),
+        };
+        let ticket = self.wait(connection, id, Need::ConfigValues);
+        let query = Box::new(query);
+        self.step
+            .effects
+            .push(Effect::CompleteConfig { ticket, query });
+    }
+
+    pub(crate) fn config_completed(&mut self, ticket: Ticket, items: Vec<SessionConfigValueItem>) {
+        if let Some(request) = self.waiting.remove(&ticket) {
+            let result = SessionConfigCompletionsResult { items };
+            let reply = Reply::CompleteSessionConfig(result);
+            self.reply(request.connection, request.id, reply);
+        }
     }
 
     /// Answers a request; a notification has nobody who waits.

@@ -5,11 +5,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::state::SessionLifecycle;
 use innkeeper_protocol::record::{LoadedChat, LoadedSession};
+use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use crate::chats::{Chat, RunningTurn};
+use crate::labels::Locale;
 use crate::sessions::Session;
 use crate::{Effect, Engine, history};
 
@@ -169,7 +170,9 @@ impl Engine {
             .map(Session::chat_uris)
             .unwrap_or_default();
         for chat in chats {
-            self.end_interrupted_turn(&chat);
+            if !self.waits_for_a_person(&chat) {
+                self.end_interrupted_turn(&chat);
+            }
         }
         if never_ready {
             // The host ended while the agent was starting: start it again.
@@ -185,13 +188,11 @@ impl Engine {
         let mut chat = Chat::from_parts(record.uri, record.session, head, turns, record.notes);
         chat.stored_at = record.seq;
         if let Some((id, started_at)) = history::interrupted_turn(&chat.head) {
+            let began = Timestamp::parse(&started_at).unwrap_or(self.now);
             chat.turn = Some(RunningTurn {
-                id: id.into(),
-                began: innkeeper_protocol::Timestamp::parse(&started_at).unwrap_or(self.now),
-                earlier_millis: 0,
-                resumed: false,
-                prompted: false,
-                open_part: None,
+                // If it goes on at all, then as one that was interrupted.
+                resumed: true,
+                ..RunningTurn::new(&id, began, Locale::default())
             });
         }
         self.chats.insert(chat.uri.clone(), chat);
@@ -217,7 +218,7 @@ impl Engine {
     /// Lets sessions go that nobody watches and nothing happens in: those that
     /// have been idle for long, and the longest idle of too many.
     pub(crate) fn release_idle_sessions(&mut self) {
-        let mut idle: Vec<(innkeeper_protocol::Timestamp, ChannelUri)> = self
+        let mut idle: Vec<(Timestamp, ChannelUri)> = self
             .sessions
             .values()
             .filter(|session| self.is_idle(session))

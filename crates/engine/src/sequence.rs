@@ -15,7 +15,7 @@ use innkeeper_protocol::house::actions::{ActionOrigin, StateAction};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{Facts, Sequenced, StoreOp};
 
-use crate::{ConnectionId, Effect, Engine};
+use crate::{ConnectionId, Effect, Engine, history};
 
 /// How many numbers are reserved at a time.
 const BLOCK: u64 = 1 << 16;
@@ -117,7 +117,7 @@ impl Engine {
             };
             let status = chat.head.status;
             let outcome = chat.reduce(action, apply_action_to_chat);
-            if chat.dirty || chat.head.status != status {
+            if chat.dirty || chat.head.status != status || history::may_need_somebody(action) {
                 self.touched.insert(chat.session.clone());
             }
             return (outcome, facts);
@@ -182,7 +182,9 @@ impl Engine {
             .sequence
             .next
             .saturating_sub(self.config.limits.replay_actions);
-        if below <= self.replay.log_start() {
+        // A session that is on its way into memory may need the log for a turn
+        // that was running: the next time will do.
+        if below <= self.replay.log_start() || !self.loading.is_empty() {
             return;
         }
         for chat in self.chats.values_mut() {

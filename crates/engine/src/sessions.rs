@@ -1,10 +1,10 @@
 //! A session in memory, and its life: creation, readiness, disposal.
 
 use innkeeper_protocol::agent::{AgentProfile, BackendId};
+use innkeeper_protocol::command::{CreateSession, SessionFork};
 use innkeeper_protocol::house::actions::{
     RootActiveSessionsChangedAction, SessionCreationFailedAction, SessionReadyAction, StateAction,
 };
-use innkeeper_protocol::house::commands::CreateSessionParams;
 use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::errors::ahp_error_codes;
 use innkeeper_protocol::house::notifications::{SessionAddedParams, SessionRemovedParams};
@@ -15,15 +15,24 @@ use innkeeper_protocol::house::state::{
 use innkeeper_protocol::outgoing::Notification;
 use innkeeper_protocol::record::{SessionNotes, SessionRecord, StoreOp};
 use innkeeper_protocol::rpc::RpcError;
+use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::Value;
 
 use crate::chats::Chat;
 use crate::config::{self, DEFAULT_AGENT};
+use crate::labels::Label;
 use crate::{ConnectionId, Effect, Engine};
 
-/// What a session is called until somebody or something names it.
-pub(crate) const UNTITLED: &str = "New session";
+/// The session that another one is a copy of.
+struct Original {
+    provider: String,
+    title: String,
+    config: JsonObject,
+    directories: Vec<String>,
+    turns: Vec<StoredTurn>,
+    context: Vec<StoredTurn>,
+}
 
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -63,37 +72,59 @@ impl Engine {
     pub(crate) fn create_session(
         &mut self,
         connection: ConnectionId,
-        params: CreateSessionParams,
+        new: CreateSession,
     ) -> Result<(), RpcError> {
+        let CreateSession { params, fork } = new;
+        let locale = self.locale_of(connection);
         let uri = ChannelUri::from(params.channel);
         self.check_new_session_uri(&uri)?;
-        let agent = self.agent_for(params.provider.as_deref())?;
-        let config = resolve_config(agent.config.as_ref(), params.config.unwrap_or_default())
+        let original = fork.map(|fork| self.original(fork)).transpose()?;
+        let original = original.as_ref();
+        let provider = params
+            .provider
+            .or_else(|| original.map(|original| original.provider.clone()));
+        let agent = self.agent_for(provider.as_deref())?;
+        let chosen = params
+            .config
+            .or_else(|| original.map(|original| original.config.clone()));
+        let config = resolve_config(agent.config.as_ref(), chosen.unwrap_or_default())
             .map_err(RpcError::invalid_params)?;
         let provider = agent.info.provider.clone();
+        self.check_authenticated(&provider)?;
         let several_directories = agent
             .info
             .capabilities
             .as_ref()
             .is_some_and(|can| can.multiple_working_directories.is_some());
-        let mut directories = params.working_directories.unwrap_or_default();
+        let mut directories = params
+            .working_directories
+            .or_else(|| original.map(|original| original.directories.clone()))
+            .unwrap_or_default();
         if !several_directories {
             directories.truncate(1);
         }
         let active_clients = self.initial_active_client(connection, params.active_client)?;
 
+        let title = match original {
+            Some(original) => Label::ForkOf(&original.title).text(locale),
+            None => Label::NewSession.text(locale),
+        };
         let chat_uri = ChannelUri::default_chat_of(uri.as_str());
         let mut chat = Chat::new(
             chat_uri.clone(),
             uri.clone(),
-            UNTITLED.to_owned(),
+            title.clone(),
             ChatOrigin::User,
             self.now,
         );
         chat.dirty = true;
+        if let Some(original) = original {
+            chat.adopt_turns(&original.turns);
+            chat.notes.context.clone_from(&original.context);
+        }
         let state = SessionState {
             provider,
-            title: UNTITLED.to_owned(),
+            title,
             status: (SessionStatus::Idle | SessionStatus::IsRead).bits(),
             activity: None,
             origin: None,
@@ -119,7 +150,7 @@ impl Engine {
             uri: uri.clone(),
             state,
             notes: SessionNotes {
-                title_is_open: true,
+                title_is_open: original.is_none(),
             },
             summary_due: None,
             last_used: self.now,
@@ -138,6 +169,27 @@ impl Engine {
         self.count_sessions(&uri);
         self.open_backend(&chat_uri);
         Ok(())
+    }
+
+    /// What a session that copies another one begins with.
+    fn original(&self, fork: SessionFork) -> Result<Original, RpcError> {
+        let Some(session) = self.sessions.get(&fork.session) else {
+            return Err(RpcError::session_not_found(fork.session.as_str()));
+        };
+        let chat = ChannelUri::default_chat_of(fork.session.as_str());
+        let state = &session.state;
+        let config = state.config.as_ref();
+        let notes = self.chats.get(&chat).map(|chat| &chat.notes);
+        Ok(Original {
+            provider: state.provider.clone(),
+            title: state.title.clone(),
+            config: config
+                .map(|config| config.values.clone())
+                .unwrap_or_default(),
+            directories: state.working_directories.clone().unwrap_or_default(),
+            turns: self.turns_up_to(&chat, &fork.turn_id)?,
+            context: notes.map(|notes| notes.context.clone()).unwrap_or_default(),
+        })
     }
 
     fn check_new_session_uri(&self, uri: &ChannelUri) -> Result<(), RpcError> {
@@ -200,6 +252,12 @@ impl Engine {
                 ),
             )
         })
+    }
+
+    pub(crate) fn agent_of(&self, session: &Session) -> Option<&AgentProfile> {
+        let provider = &session.state.provider;
+        let mut agents = self.agents.iter();
+        agents.find(|agent| agent.info.provider == *provider)
     }
 
     fn initial_active_client(

@@ -20,6 +20,7 @@ impl Engine {
         // finds nothing more to do.
         while let Some(uri) = self.touched.pop_first() {
             self.update_chat_catalogue(&uri);
+            self.update_input_needed(&uri);
             self.update_activity(&uri);
             self.review_summary(&uri);
             settled.push(uri);

@@ -4,32 +4,24 @@
 
 use std::sync::Arc;
 
-use innkeeper_protocol::agent::{
-    AgentCommand, AgentEvent, AgentProfile, AgentReport, OpenBackend, Prompt, TurnEvent,
-};
+use innkeeper_protocol::agent::{AgentCommand, TurnEvent};
 use innkeeper_protocol::house::actions::{
-    ChatActivityChangedAction, ChatDeltaAction, ChatErrorAction, ChatReasoningAction,
-    ChatResponsePartAction, ChatTurnCancelledAction, ChatTurnCompleteAction, ChatTurnStartedAction,
-    ChatUsageAction, RootAgentsChangedAction, SessionChatAddedAction, SessionChatRemovedAction,
-    SessionDefaultChatChangedAction, SessionIsReadChangedAction, SessionTitleChangedAction,
+    ChatActivityChangedAction, ChatErrorAction, ChatTurnCancelledAction, ChatTurnCompleteAction,
+    ChatTurnStartedAction, ChatUsageAction, SessionIsReadChangedAction, SessionTitleChangedAction,
     StateAction,
 };
-use innkeeper_protocol::house::errors::ahp_error_codes;
 use innkeeper_protocol::house::state::{
-    ChatOrigin, ErrorInfo, ErrorResponsePart, MarkdownResponsePart, Message, ReasoningResponsePart,
-    ResourceResponsePart, ResponsePart, SessionLifecycle, SessionStatus,
-    SystemNotificationResponsePart,
+    ErrorInfo, ErrorResponsePart, ResponsePart, SessionStatus, SystemNotificationResponsePart,
 };
-use innkeeper_protocol::record::{ContentRecord, StoreOp};
-use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
-use crate::chats::{Backend, BackendPhase, Chat, OpenPart, PartKind, RunningTurn};
-use crate::requests::CONTENT_SCHEME;
-use crate::{Effect, Engine, history};
+use crate::chats::{BackendPhase, PartKind, RunningTurn};
+use crate::labels::{Label, Locale};
+use crate::{Engine, history};
 
 /// How a turn ends.
-enum Ending {
+#[derive(Debug, Clone)]
+pub(crate) enum Ending {
     Complete,
     Cancelled,
     Error { error: ErrorInfo, resumable: bool },
@@ -43,196 +35,18 @@ impl RunningTurn {
 }
 
 impl Engine {
-    pub(crate) fn agent_reported(&mut self, report: AgentReport) {
-        let AgentReport { backend, event } = report;
-        // The last words of a backend that was closed concern nobody.
-        let Some(uri) = self.backends.get(&backend).cloned() else {
-            return;
-        };
-        match event {
-            AgentEvent::Turn { turn, event } => self.turn_event(&uri, &turn, event),
-            AgentEvent::Opened { resume } => self.backend_opened(&uri, resume),
-            AgentEvent::OpenFailed(error) => self.backend_lost(&uri, error),
-            AgentEvent::Exited { reason } => {
-                let message = format!("The agent ended unexpectedly: {reason}");
-                self.backend_lost(&uri, error_info("agentExited", message));
-            }
-            AgentEvent::Title(title) => self.title_from_agent(&uri, title),
-        }
-    }
-
-    pub(crate) fn agents_changed(&mut self, agents: Vec<AgentProfile>) {
-        self.agents = agents;
-        let agents = self.agents.iter().map(|agent| agent.info.clone()).collect();
-        let action = StateAction::RootAgentsChanged(RootAgentsChangedAction { agents });
-        self.emit(&ChannelUri::root(), action, None);
-    }
-
-    // The backend of a chat
-
-    pub(crate) fn open_backend(&mut self, uri: &ChannelUri) {
-        let id = self.new_backend_id();
-        let Some(chat) = self.chats.get_mut(uri) else {
-            return;
-        };
-        let Some(session) = self.sessions.get(&chat.session) else {
-            return;
-        };
-        let config = session.state.config.as_ref();
-        let open = OpenBackend {
-            backend: id,
-            provider: session.state.provider.clone(),
-            session: chat.session.clone(),
-            chat: uri.clone(),
-            directories: session
-                .state
-                .working_directories
-                .clone()
-                .unwrap_or_default(),
-            config: config
-                .map(|config| config.values.clone())
-                .unwrap_or_default(),
-            resume: chat.notes.resume.clone(),
-            transcript: chat.turns.clone(),
-        };
-        chat.backend = Some(Backend {
-            id,
-            phase: BackendPhase::Opening,
-        });
-        self.backends.insert(id, uri.clone());
-        self.tell_agent(AgentCommand::Open(Box::new(open)));
-    }
-
-    pub(crate) fn close_backend(&mut self, uri: &ChannelUri) {
-        let backend = self.chats.get_mut(uri).and_then(|chat| chat.backend.take());
-        if let Some(backend) = backend {
-            self.backends.remove(&backend.id);
-            self.tell_agent(AgentCommand::Close {
-                backend: backend.id,
-            });
-        }
-    }
-
-    pub(crate) fn configure_backends(&mut self, session: &ChannelUri) {
-        let Some(session) = self.sessions.get(session) else {
-            return;
-        };
-        let config = session.state.config.as_ref();
-        let values = config
-            .map(|config| config.values.clone())
-            .unwrap_or_default();
-        let open = session.chat_uris().into_iter().filter_map(|chat| {
-            self.chats
-                .get(&chat)
-                .and_then(|chat| chat.backend.as_ref())
-                .map(|backend| backend.id)
-        });
-        for backend in open.collect::<Vec<_>>() {
-            let values = values.clone();
-            self.tell_agent(AgentCommand::Configure { backend, values });
-        }
-    }
-
-    /// The agent forgets what the chat has forgotten.
-    pub(crate) fn truncate_backend(&mut self, uri: &ChannelUri) {
-        let Some(chat) = self.chats.get(uri) else {
-            return;
-        };
-        if let Some(backend) = chat.backend.as_ref().map(|backend| backend.id) {
-            let keep = chat.turns.len();
-            self.tell_agent(AgentCommand::Truncate { backend, keep });
-        }
-    }
-
-    fn backend_opened(&mut self, uri: &ChannelUri, resume: Option<serde_json::Value>) {
-        let Some(chat) = self.chats.get_mut(uri) else {
-            return;
-        };
-        match &mut chat.backend {
-            Some(backend) if backend.phase == BackendPhase::Opening => {
-                backend.phase = BackendPhase::Idle;
-            }
-            // Said twice: it may be busy by now.
-            _ => return,
-        }
-        if chat.notes.resume != resume {
-            chat.notes.resume = resume;
-            chat.dirty = true;
-        }
-        let session = chat.session.clone();
-        self.touched.insert(session.clone());
-        self.session_ready(&session);
-        self.pump(uri);
-    }
-
-    fn backend_lost(&mut self, uri: &ChannelUri, error: ErrorInfo) {
-        let Some(chat) = self.chats.get_mut(uri) else {
-            return;
-        };
-        if let Some(backend) = chat.backend.take() {
-            self.backends.remove(&backend.id);
-        }
-        let session = chat.session.clone();
-        if !self.session_failed(&session, &error) {
-            self.end_turn(
-                uri,
-                Ending::Error {
-                    error,
-                    resumable: true,
-                },
-            );
-        }
-    }
-
-    /// Gives the agent the turn that waits for it, if it is free.
-    fn pump(&mut self, uri: &ChannelUri) {
-        let Some(chat) = self.chats.get_mut(uri) else {
-            return;
-        };
-        let waiting = chat.turn.as_mut().filter(|turn| !turn.prompted);
-        let Some((turn, active)) = waiting.zip(chat.head.active_turn.as_ref()) else {
-            return;
-        };
-        match &mut chat.backend {
-            None => self.open_backend(uri),
-            Some(Backend {
-                phase: BackendPhase::Opening | BackendPhase::Busy(_),
-                ..
-            }) => {}
-            Some(backend) => {
-                backend.phase = BackendPhase::Busy(turn.id.clone());
-                turn.prompted = true;
-                let prompt = Prompt {
-                    backend: backend.id,
-                    turn: turn.id.clone(),
-                    message: active.message.clone(),
-                    resumed: turn.resumed,
-                };
-                self.tell_agent(AgentCommand::Prompt(Box::new(prompt)));
-            }
-        }
-    }
-
-    fn tell_agent(&mut self, command: AgentCommand) {
-        self.step.effects.push(Effect::Agent(command));
-    }
-
-    // The life of a turn
-
     /// A turn was put into the state: everything else that makes it run.
-    pub(crate) fn turn_started(&mut self, uri: &ChannelUri, started: &ChatTurnStartedAction) {
+    pub(crate) fn turn_started(
+        &mut self,
+        uri: &ChannelUri,
+        started: &ChatTurnStartedAction,
+        locale: Locale,
+    ) {
         let began = self.now;
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
         };
-        chat.turn = Some(RunningTurn {
-            id: Arc::from(started.turn_id.as_str()),
-            began,
-            earlier_millis: 0,
-            resumed: false,
-            prompted: false,
-            open_part: None,
-        });
+        chat.turn = Some(RunningTurn::new(&started.turn_id, began, locale));
         let is_first_of_session = chat.is_default && chat.turns.is_empty();
         let session = chat.session.clone();
         self.mark_unread(&session);
@@ -242,7 +56,7 @@ impl Engine {
         self.pump(uri);
     }
 
-    pub(crate) fn turn_resumed(&mut self, uri: &ChannelUri, turn_id: &str) {
+    pub(crate) fn turn_resumed(&mut self, uri: &ChannelUri, turn_id: &str, locale: Locale) {
         let now = self.now;
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
@@ -256,12 +70,9 @@ impl Engine {
             .zip(Timestamp::parse(&chat.head.modified_at))
             .map_or(0, |(started, modified)| modified.millis_since(started));
         chat.turn = Some(RunningTurn {
-            id: Arc::from(turn_id),
-            began: now,
             earlier_millis,
             resumed: true,
-            prompted: false,
-            open_part: None,
+            ..RunningTurn::new(turn_id, now, locale)
         });
         let session = chat.session.clone();
         self.mark_unread(&session);
@@ -271,17 +82,17 @@ impl Engine {
     /// A client cancelled the turn: its state is final; the agent must stop.
     pub(crate) fn turn_cancelled(&mut self, uri: &ChannelUri, turn: &RunningTurn) {
         self.clear_activity(uri);
-        let backend = self.chats.get(uri).and_then(|chat| chat.backend.as_ref());
+        let own = self.chats.get(uri).and_then(|chat| chat.backend.as_ref());
+        let backend = turn.delegated_by.or(own.map(|backend| backend.id));
         if let Some(backend) = backend.filter(|_| turn.prompted) {
-            let command = AgentCommand::Cancel {
-                backend: backend.id,
-                turn: turn.id.clone(),
-            };
-            self.tell_agent(command);
+            let turn = turn.id.clone();
+            self.delegates.remove(&(backend, turn.clone()));
+            self.end_delegates(backend, Some(uri), &Ending::Cancelled);
+            self.tell_agent(AgentCommand::Cancel { backend, turn });
         }
     }
 
-    fn turn_event(&mut self, uri: &ChannelUri, turn: &Arc<str>, event: TurnEvent) {
+    pub(crate) fn turn_event(&mut self, uri: &ChannelUri, turn: &Arc<str>, event: TurnEvent) {
         let ending = match event {
             TurnEvent::Completed => Ending::Complete,
             TurnEvent::Cancelled => Ending::Cancelled,
@@ -294,6 +105,8 @@ impl Engine {
                 return;
             }
         };
+        // What was queued was meant to follow on something that worked.
+        let goes_on = !matches!(ending, Ending::Error { .. });
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
         };
@@ -310,6 +123,9 @@ impl Engine {
             self.end_turn(uri, ending);
         }
         self.pump(uri);
+        if goes_on {
+            self.next_pending_turn(uri, true);
+        }
     }
 
     fn turn_goes_on(&mut self, uri: &ChannelUri, event: TurnEvent) {
@@ -318,24 +134,9 @@ impl Engine {
             TurnEvent::Reasoning(text) => self.stream(uri, PartKind::Reasoning, text),
             TurnEvent::Break => self.close_part(uri),
             TurnEvent::Content { data, content_type } => {
-                self.last_content += 1;
-                let nonce = &self.config.nonce;
-                let content_uri = format!("{CONTENT_SCHEME}/{nonce}/{}", self.last_content);
-                let part = ResourceResponsePart {
-                    uri: content_uri.clone(),
-                    size_hint: i64::try_from(data.len()).ok(),
-                    content_type: Some(content_type.clone()),
-                    nonce: None,
-                };
-                let session = self.chats.get(uri).map(|chat| chat.session.clone());
-                let content = session.map(|session| ContentRecord {
-                    uri: content_uri,
-                    session,
-                    content_type,
-                    data,
-                });
-                self.step.store.ops.extend(content.map(StoreOp::PutContent));
-                self.add_part(uri, ResponsePart::ContentRef(part));
+                if let Some(part) = self.keep_content(uri, data, content_type) {
+                    self.add_part(uri, ResponsePart::ContentRef(part));
+                }
             }
             TurnEvent::Notice(content) => {
                 let part = SystemNotificationResponsePart {
@@ -356,100 +157,31 @@ impl Engine {
                 }
             }
             TurnEvent::Activity(activity) => self.set_activity(uri, activity),
+            TurnEvent::ToolStarted(start) => self.tool_started(uri, *start),
+            TurnEvent::ToolInput { call, content } => self.tool_input(uri, call, content),
+            TurnEvent::ToolReady(ready) => self.tool_ready(uri, *ready),
+            TurnEvent::ToolContent { call, content } => self.tool_content(uri, call, content),
+            TurnEvent::ToolFinished {
+                call,
+                result,
+                confirm,
+            } => self.tool_finished(uri, call, *result, confirm),
+            TurnEvent::Ask(request) => self.ask(uri, *request),
+            TurnEvent::AskWithdrawn { request } => self.withdraw_question(uri, request),
+            TurnEvent::Steered { message } => self.steered(uri, message),
+            TurnEvent::Delegated(delegation) => self.delegate(uri, *delegation),
             TurnEvent::Completed | TurnEvent::Cancelled | TurnEvent::Failed { .. } => {}
         }
     }
 
-    /// Appends streamed text to the open part, beginning one if needed.
-    fn stream(&mut self, uri: &ChannelUri, kind: PartKind, content: String) {
-        if content.is_empty() {
-            return;
-        }
-        let Some(chat) = self.chats.get_mut(uri) else {
-            return;
-        };
-        let Some(turn) = &mut chat.turn else {
-            return;
-        };
-        let turn_id = turn.id.to_string();
-        let part_id = match &turn.open_part {
-            Some(part) if part.kind == kind => part.id.clone(),
-            _ => {
-                let parts = chat
-                    .head
-                    .active_turn
-                    .as_ref()
-                    .map_or(0, |t| t.response_parts.len());
-                let id = format!("p{}", parts + 1);
-                turn.open_part = Some(OpenPart {
-                    kind,
-                    id: id.clone(),
-                });
-                let (id_of_part, content) = (id.clone(), String::new());
-                let part = match kind {
-                    PartKind::Markdown => ResponsePart::Markdown(MarkdownResponsePart {
-                        id: id_of_part,
-                        content,
-                    }),
-                    PartKind::Reasoning => ResponsePart::Reasoning(ReasoningResponsePart {
-                        id: id_of_part,
-                        content,
-                    }),
-                };
-                self.emit_part(uri, turn_id.clone(), part);
-                id
-            }
-        };
-        let meta = None;
-        let action = match kind {
-            PartKind::Markdown => StateAction::ChatDelta(ChatDeltaAction {
-                turn_id,
-                part_id,
-                content,
-                meta,
-            }),
-            PartKind::Reasoning => StateAction::ChatReasoning(ChatReasoningAction {
-                turn_id,
-                part_id,
-                content,
-                meta,
-            }),
-        };
-        self.emit(uri, action, None);
-    }
-
-    fn add_part(&mut self, uri: &ChannelUri, part: ResponsePart) {
-        self.close_part(uri);
-        if let Some(turn_id) = self.running_turn_id(uri) {
-            self.emit_part(uri, turn_id, part);
-        }
-    }
-
-    fn emit_part(&mut self, uri: &ChannelUri, turn_id: String, part: ResponsePart) {
-        let meta = None;
-        let action = ChatResponsePartAction {
-            turn_id,
-            part,
-            meta,
-        };
-        self.emit(uri, StateAction::ChatResponsePart(action), None);
-    }
-
-    fn close_part(&mut self, uri: &ChannelUri) {
-        if let Some(turn) = self.chats.get_mut(uri).and_then(|chat| chat.turn.as_mut()) {
-            turn.open_part = None;
-        }
-    }
-
-    fn running_turn_id(&self, uri: &ChannelUri) -> Option<String> {
-        let turn = self.chats.get(uri)?.turn.as_ref()?;
-        Some(turn.id.to_string())
-    }
-
-    fn end_turn(&mut self, uri: &ChannelUri, ending: Ending) {
+    pub(crate) fn end_turn(&mut self, uri: &ChannelUri, ending: Ending) {
         let Some(turn) = self.chats.get_mut(uri).and_then(|chat| chat.turn.take()) else {
             return;
         };
+        if let Some(backend) = turn.delegated_by.or(self.backend_at_work(uri)) {
+            self.delegates.remove(&(backend, turn.id.clone()));
+            self.end_delegates(backend, Some(uri), &Ending::Cancelled);
+        }
         let (turn_id, duration, meta) = (turn.id.to_string(), turn.duration(self.now), None);
         let action = match ending {
             Ending::Complete => StateAction::ChatTurnComplete(ChatTurnCompleteAction {
@@ -478,9 +210,10 @@ impl Engine {
 
     /// A stored turn that was running when the host ended.
     pub(crate) fn end_interrupted_turn(&mut self, uri: &ChannelUri) {
-        let message = "The host ended while this turn was running. \
-                       What it had said until then is here; resume the turn to go on.";
-        let error = error_info("hostInterrupted", message);
+        let Some(turn) = self.chats.get(uri).and_then(|chat| chat.turn.as_ref()) else {
+            return;
+        };
+        let error = error_info("hostInterrupted", Label::HostInterrupted.text(turn.locale));
         self.end_turn(
             uri,
             Ending::Error {
@@ -495,7 +228,10 @@ impl Engine {
         self.shutting_down = true;
         let chats: Vec<ChannelUri> = self.chats.keys().cloned().collect();
         for chat in &chats {
-            self.end_interrupted_turn(chat);
+            // What a person is asked can be answered in the next life, too.
+            if !self.waits_for_a_person(chat) {
+                self.end_interrupted_turn(chat);
+            }
             self.close_backend(chat);
         }
         self.publish_all_summaries();
@@ -506,7 +242,7 @@ impl Engine {
 
     // What a turn changes around it
 
-    fn mark_unread(&mut self, session: &ChannelUri) {
+    pub(crate) fn mark_unread(&mut self, session: &ChannelUri) {
         let read = SessionStatus::IsRead.bits();
         if self
             .sessions
@@ -529,7 +265,7 @@ impl Engine {
         }
     }
 
-    fn title_from_agent(&mut self, uri: &ChannelUri, title: String) {
+    pub(crate) fn title_from_agent(&mut self, uri: &ChannelUri, title: String) {
         let chat = self.chats.get(uri).filter(|chat| chat.is_default);
         let session = chat.map(|chat| chat.session.clone());
         if let Some(session) = session.filter(|_| !title.trim().is_empty()) {
@@ -553,143 +289,9 @@ impl Engine {
     fn clear_activity(&mut self, uri: &ChannelUri) {
         self.set_activity(uri, None);
     }
-
-    // Chats beside the default one
-
-    pub(crate) fn add_chat(
-        &mut self,
-        session: &ChannelUri,
-        uri: &ChannelUri,
-        fork: Option<(ChannelUri, String)>,
-    ) -> Result<(), RpcError> {
-        let Some(owner) = self.sessions.get(session) else {
-            return Err(RpcError::session_not_found(session.as_str()));
-        };
-        if owner.state.lifecycle != SessionLifecycle::Ready {
-            return Err(RpcError::invalid_params("the session is not ready"));
-        }
-        let limit = self.config.limits.chats;
-        if owner.state.chats.len() >= limit {
-            return Err(RpcError::internal(format!(
-                "a session has at most {limit} chats; dispose of some, or raise limits.chats"
-            )));
-        }
-        let taken = self.exists(uri) || uri.session_of_default_chat().is_some();
-        if taken || !uri.as_str().contains(':') {
-            return Err(RpcError::new(
-                ahp_error_codes::SESSION_ALREADY_EXISTS,
-                format!("`{uri}` cannot name a new chat: it is taken, or reserved"),
-            ));
-        }
-        let provider = owner.state.provider.as_str();
-        let agent = self
-            .agents
-            .iter()
-            .find(|agent| agent.info.provider == provider);
-        let capabilities = agent.and_then(|agent| agent.info.capabilities.as_ref());
-        let several = capabilities.and_then(|can| can.multiple_chats.as_ref());
-        let Some(several) = several else {
-            return Err(RpcError::invalid_params(
-                "this agent has one chat in a session",
-            ));
-        };
-        let (origin, turns, title) = match &fork {
-            None => (ChatOrigin::User, Vec::new(), "New chat".to_owned()),
-            Some(_) if several.fork != Some(true) => {
-                return Err(RpcError::invalid_params("this agent cannot fork a chat"));
-            }
-            Some((source, turn)) => {
-                let chat = self
-                    .chats
-                    .get(source)
-                    .filter(|chat| chat.session == *session);
-                let Some(chat) = chat else {
-                    return Err(RpcError::invalid_params(format!(
-                        "the session has no chat `{source}` to fork"
-                    )));
-                };
-                let Some(index) = chat.position_of(turn) else {
-                    return Err(RpcError::invalid_params(format!(
-                        "`{source}` has no finished turn `{turn}`"
-                    )));
-                };
-                let origin = ChatOrigin::Fork {
-                    chat: source.to_string(),
-                    turn_id: turn.clone(),
-                };
-                (
-                    origin,
-                    chat.turns[..=index].to_vec(),
-                    format!("Fork of {}", chat.head.title),
-                )
-            }
-        };
-        let mut chat = Chat::new(uri.clone(), session.clone(), title, origin, self.now);
-        chat.adopt_turns(&turns);
-        chat.dirty = true;
-        let summary = chat.summary();
-        self.chats.insert(uri.clone(), chat);
-        self.homes.insert(uri.clone(), session.clone());
-        self.step.durable_first = true;
-        let action = SessionChatAddedAction { summary };
-        self.emit(session, StateAction::SessionChatAdded(action), None);
-        Ok(())
-    }
-
-    /// The message that a new chat was created with.
-    pub(crate) fn start_first_turn(&mut self, uri: &ChannelUri, message: Message) {
-        let started = ChatTurnStartedAction {
-            turn_id: format!("{}-{}", self.config.nonce, self.server_seq()),
-            started_at: self.now.to_string(),
-            message,
-            queued_message_id: None,
-            meta: None,
-        };
-        self.emit(uri, StateAction::ChatTurnStarted(started.clone()), None);
-        self.turn_started(uri, &started);
-    }
-
-    pub(crate) fn dispose_chat(&mut self, uri: &ChannelUri) -> Result<(), RpcError> {
-        let Some(chat) = self.chats.get(uri) else {
-            return Err(RpcError::session_not_found(uri.as_str()));
-        };
-        if chat.is_default {
-            return Err(RpcError::invalid_params(
-                "a session's default chat goes with the session; use `disposeSession`",
-            ));
-        }
-        let session = chat.session.clone();
-        let leads = self
-            .sessions
-            .get(&session)
-            .is_some_and(|session| session.state.default_chat.as_deref() == Some(uri.as_str()));
-        if leads {
-            // A session always has a default chat: the one that stays.
-            let stays = ChannelUri::default_chat_of(session.as_str());
-            let action = SessionDefaultChatChangedAction {
-                default_chat: Some(stays.to_string()),
-            };
-            self.emit(
-                &session,
-                StateAction::SessionDefaultChatChanged(action),
-                None,
-            );
-        }
-        self.forget_chat(uri);
-        self.step.durable_first = true;
-        self.step
-            .store
-            .ops
-            .push(StoreOp::DeleteChat { chat: uri.clone() });
-        let action = SessionChatRemovedAction {
-            chat: uri.to_string(),
-        };
-        self.emit(&session, StateAction::SessionChatRemoved(action), None);
-        Ok(())
-    }
 }
 
-fn error_info(error_type: &str, message: impl Into<String>) -> ErrorInfo {
+pub(crate) fn error_info(error_type: &str, message: impl Into<String>) -> ErrorInfo {
     ErrorInfo {
         error_type: error_type.to_owned(),
         message: message.into(),

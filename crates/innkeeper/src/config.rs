@@ -83,6 +83,10 @@ pub struct LimitsTable {
     pub sessions: u64,
     #[serde(deserialize_with = "within::<_, 1, 1_000_000>")]
     pub chats: u64,
+    #[serde(deserialize_with = "within::<_, 1, 100_000>")]
+    pub queued_messages: u64,
+    #[serde(deserialize_with = "within::<_, 1024, { 16 * MIB }>")]
+    pub inline_bytes: u64,
     #[serde(deserialize_with = "within::<_, 1, 10_000_000>")]
     pub subscriptions: u64,
     #[serde(deserialize_with = "within::<_, 0, 1_000_000_000>")]
@@ -109,6 +113,8 @@ impl Default for LimitsTable {
         let Limits {
             sessions,
             chats,
+            queued_messages,
+            inline_bytes,
             subscriptions,
             replay_actions,
             replay_bytes,
@@ -122,6 +128,8 @@ impl Default for LimitsTable {
         Self {
             sessions: sessions as u64,
             chats: chats as u64,
+            queued_messages: queued_messages as u64,
+            inline_bytes: inline_bytes as u64,
             subscriptions: subscriptions as u64,
             replay_actions,
             replay_bytes: replay_bytes as u64,
@@ -140,6 +148,8 @@ impl LimitsTable {
         Limits {
             sessions: size(self.sessions),
             chats: size(self.chats),
+            queued_messages: size(self.queued_messages),
+            inline_bytes: size(self.inline_bytes),
             subscriptions: size(self.subscriptions),
             replay_actions: self.replay_actions,
             replay_bytes: size(self.replay_bytes),

@@ -482,6 +482,8 @@ fn weight_of_reply(reply: &Reply) -> usize {
                 .sum(),
             Reply::ListSessions(page) => page.items.len() * 3 * FIXED_WEIGHT,
             Reply::ResourceRead(content) => content.data.len(),
+            Reply::Completions(found) => found.items.len() * FIXED_WEIGHT,
+            Reply::CompleteSessionConfig(found) => found.items.len() * FIXED_WEIGHT,
             Reply::Done | Reply::Empty {} | Reply::ResolveSessionConfig(_) => 0,
         }
 }

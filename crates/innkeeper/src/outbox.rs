@@ -13,6 +13,7 @@ use innkeeper_engine::{ConnectionId, Effect, Input, Subscriber};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::LoadedSession;
 use innkeeper_store::{CommitNo, Reader, StoreError};
+use innkeeper_workspace::FileFinder;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 
@@ -23,6 +24,7 @@ pub(crate) struct Outbox {
     state: Mutex<State>,
     agents: Arc<Agents>,
     reader: Arc<Mutex<Reader>>,
+    finder: FileFinder,
     events: mpsc::UnboundedSender<Event>,
     runtime: Handle,
     commits: Notify,
@@ -51,6 +53,7 @@ impl Outbox {
             state: Mutex::default(),
             agents,
             reader: Arc::new(Mutex::new(reader)),
+            finder: FileFinder::default(),
             events,
             runtime: Handle::current(),
             commits: Notify::new(),
@@ -166,6 +169,27 @@ impl Outbox {
                     self.read(move |reader| Input::ContentLoaded {
                         ticket,
                         content: explained(reader.content(&uri)),
+                    });
+                }
+                Effect::FindFiles {
+                    ticket,
+                    directories,
+                    query,
+                    limit,
+                } => {
+                    let finder = self.finder.clone();
+                    let events = self.events.clone();
+                    self.runtime.spawn_blocking(move || {
+                        let files = finder.find(&directories, &query, limit);
+                        let _ = events.send(Event::Input(Input::FilesFound { ticket, files }));
+                    });
+                }
+                Effect::CompleteConfig { ticket, query } => {
+                    let values = self.agents.complete_config(*query);
+                    let events = self.events.clone();
+                    self.runtime.spawn(async move {
+                        let items = values.await;
+                        let _ = events.send(Event::Input(Input::ConfigCompleted { ticket, items }));
                     });
                 }
             }

@@ -2,6 +2,8 @@
 //! protocol into these events and these commands into its own protocol; the
 //! engine turns the events into actions. Neither knows who the other is.
 
+use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,7 +11,12 @@ use serde_json::Value;
 
 use crate::ChannelUri;
 use crate::house::common::{JsonObject, StringOrMarkdown};
-use crate::house::state::{AgentInfo, ErrorInfo, Message, SessionConfigSchema, UsageInfo};
+use crate::house::state::{
+    AgentInfo, ChatInputAnswer, ChatInputRequest, ChatInputResponseKind, ConfirmationOption,
+    ErrorInfo, FileEditCollection, Message, PendingMessage, ResponsePart, SessionConfigSchema,
+    ToolCallCancellationReason, ToolCallContributor, ToolCallResult, ToolDefinition,
+    ToolResultContent, UsageInfo,
+};
 use crate::snapshot::StoredTurn;
 
 /// One opened conversation with an agent. The engine gives these out, each
@@ -24,6 +31,18 @@ pub struct AgentProfile {
     pub info: AgentInfo,
     /// The configuration that its sessions have, if any.
     pub config: Option<SessionConfigSchema>,
+}
+
+/// What values may one setting of a session with this agent have?
+#[derive(Debug, Clone)]
+pub struct ConfigQuery {
+    pub provider: String,
+    pub directory: Option<String>,
+    /// The values that are chosen so far.
+    pub config: JsonObject,
+    pub property: String,
+    /// What the value begins with or contains; everything, if empty.
+    pub query: String,
 }
 
 /// From the engine to a backend.
@@ -42,6 +61,29 @@ pub enum AgentCommand {
     },
     /// Forget all turns but the first `keep`.
     Truncate { backend: BackendId, keep: usize },
+    /// A message for the turn that runs, to be taken up when it is convenient.
+    /// It replaces the one before; `None` takes that back.
+    Steer {
+        backend: BackendId,
+        turn: Arc<str>,
+        message: Option<Box<PendingMessage>>,
+    },
+    /// What somebody decided about something that the turn waits for.
+    Decide {
+        backend: BackendId,
+        turn: Arc<str>,
+        decision: Box<Decision>,
+    },
+    /// The tools that clients offer from now on: all of them.
+    OfferTools {
+        backend: BackendId,
+        tools: Arc<[ClientTool]>,
+    },
+    /// A client gave a token for a resource that the agent needs.
+    Authenticate {
+        backend: BackendId,
+        credential: Credential,
+    },
     /// End the conversation and all that belongs to it. Nothing follows.
     Close { backend: BackendId },
 }
@@ -54,6 +96,10 @@ impl AgentCommand {
             Self::Cancel { backend, .. }
             | Self::Configure { backend, .. }
             | Self::Truncate { backend, .. }
+            | Self::Steer { backend, .. }
+            | Self::Decide { backend, .. }
+            | Self::OfferTools { backend, .. }
+            | Self::Authenticate { backend, .. }
             | Self::Close { backend } => *backend,
         }
     }
@@ -71,6 +117,29 @@ pub struct OpenBackend {
     pub resume: Option<Value>,
     /// The finished turns so far, for an agent that cannot resume by itself.
     pub transcript: Vec<StoredTurn>,
+    /// The tools that clients offer.
+    pub client_tools: Arc<[ClientTool]>,
+    pub credentials: Vec<Credential>,
+}
+
+/// A tool that a client runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientTool {
+    pub client_id: String,
+    pub definition: ToolDefinition,
+}
+
+/// A token for a protected resource. It is never written down anywhere.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credential {
+    pub resource: String,
+    pub token: String,
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Credential({})", self.resource)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -78,9 +147,45 @@ pub struct Prompt {
     pub backend: BackendId,
     pub turn: Arc<str>,
     pub message: Message,
-    /// The turn ended in an error and is taken up again: what it said so far
-    /// is known, and the message is not to be repeated.
-    pub resumed: bool,
+    /// The turn was interrupted and is taken up again. This is what it said
+    /// and did so far, and what was decided about that meanwhile; the message
+    /// is not to be repeated.
+    pub resumed: Option<Vec<ResponsePart>>,
+}
+
+/// What a turn waited for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// Whether a tool call may run.
+    Tool { call: String, verdict: ToolVerdict },
+    /// Whether the result of a tool call may be used.
+    ToolResult { call: String, approved: bool },
+    /// A client ran its tool.
+    ClientTool {
+        call: String,
+        result: ToolCallResult,
+    },
+    /// Questions were answered, declined or dismissed.
+    Answer {
+        request: String,
+        response: ChatInputResponseKind,
+        answers: HashMap<String, ChatInputAnswer>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolVerdict {
+    Approved {
+        /// The input as a person changed it, if somebody did.
+        edited_input: Option<String>,
+        option: Option<ConfirmationOption>,
+    },
+    Denied {
+        reason: ToolCallCancellationReason,
+        message: Option<StringOrMarkdown>,
+        suggestion: Option<Box<Message>>,
+        option: Option<ConfirmationOption>,
+    },
 }
 
 /// From a backend to the engine.
@@ -100,8 +205,31 @@ pub enum AgentEvent {
     Turn { turn: Arc<str>, event: TurnEvent },
     /// The agent named the conversation.
     Title(String),
+    /// The tools that the agent has by itself: all of them.
+    Tools(Vec<ToolDefinition>),
+    /// The commands that a message may begin with: all of them.
+    Commands(Vec<AgentCommandInfo>),
+    /// It cannot go on without a new token for this resource.
+    AuthRequired {
+        resource: String,
+        reason: AuthReason,
+    },
     /// The backend is gone, unasked; nothing follows.
     Exited { reason: String },
+}
+
+/// A command of the agent's own, such as `/compact`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentCommandInfo {
+    /// Without the slash.
+    pub name: String,
+    pub description: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthReason {
+    Missing,
+    Expired,
 }
 
 #[derive(Debug, Clone)]
@@ -120,6 +248,40 @@ pub enum TurnEvent {
     Usage(UsageInfo),
     Activity(Option<String>),
     Notice(StringOrMarkdown),
+    /// A tool call begins; its input may still be on its way.
+    ToolStarted(Box<ToolStart>),
+    /// A piece of the input of a tool call.
+    ToolInput {
+        call: String,
+        content: String,
+    },
+    /// The input is complete; or a running call needs approval once more.
+    ToolReady(Box<ToolReady>),
+    /// What a running tool has produced so far: all of it.
+    ToolContent {
+        call: String,
+        content: Vec<ToolResultContent>,
+    },
+    /// A tool ran.
+    ToolFinished {
+        call: String,
+        result: Box<ToolCallResult>,
+        /// Somebody has to approve the result before it is used.
+        confirm: bool,
+    },
+    /// Questions to the user. The turn goes on when they are answered.
+    Ask(Box<ChatInputRequest>),
+    /// The answer is not needed any more.
+    AskWithdrawn {
+        request: String,
+    },
+    /// The steering message with this id was taken up.
+    Steered {
+        message: String,
+    },
+    /// A tool call lets another agent work, in a turn of its own. What happens
+    /// in that turn is reported under its id, over the same backend.
+    Delegated(Box<Delegation>),
     /// The turn ended well.
     Completed,
     /// The turn ended because it was cancelled.
@@ -129,4 +291,56 @@ pub enum TurnEvent {
         error: ErrorInfo,
         resumable: bool,
     },
+}
+
+#[derive(Debug, Clone)]
+pub struct ToolStart {
+    /// Unique in its turn.
+    pub call: String,
+    pub name: String,
+    pub display_name: String,
+    pub intention: Option<String>,
+    pub contributor: Option<ToolCallContributor>,
+    pub meta: Option<JsonObject>,
+}
+
+#[derive(Debug, Clone)]
+pub struct ToolReady {
+    pub call: String,
+    pub input: Option<String>,
+    /// What the call does, in a sentence.
+    pub message: StringOrMarkdown,
+    pub approval: Approval,
+    pub meta: Option<JsonObject>,
+}
+
+/// Whether a tool call needs approval. If it does, the agent waits for a
+/// [`Decision`], whoever or whatever takes it.
+#[derive(Debug, Clone)]
+pub enum Approval {
+    NotNeeded,
+    Needed(ApprovalRequest),
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct ApprovalRequest {
+    pub title: Option<StringOrMarkdown>,
+    /// The edits that the call would make.
+    pub edits: Option<FileEditCollection>,
+    /// The input may be changed before it is approved.
+    pub editable: bool,
+    pub options: Vec<ConfirmationOption>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Delegation {
+    /// The tool call that does it, in the turn that reports this.
+    pub call: String,
+    /// The id of the other agent's turn: unique on this backend.
+    pub turn: Arc<str>,
+    pub title: String,
+    pub agent_name: Option<String>,
+    pub description: Option<String>,
+    /// What the other agent was told.
+    pub message: String,
 }

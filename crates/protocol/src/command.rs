@@ -9,9 +9,10 @@ use serde_json::value::RawValue;
 use crate::ChannelUri;
 use crate::house::actions::StateAction;
 use crate::house::commands::{
-    CreateChatParams, CreateSessionParams, DisposeChatParams, DisposeSessionParams,
-    FetchTurnsParams, InitializeParams, ListSessionsParams, ReconnectParams,
-    ResolveSessionConfigParams, ResourceReadParams, SubscribeParams,
+    AuthenticateParams, CompletionsParams, CreateChatParams, CreateSessionParams,
+    DisposeChatParams, DisposeSessionParams, FetchTurnsParams, InitializeParams,
+    ListSessionsParams, ReconnectParams, ResolveSessionConfigParams, ResourceReadParams,
+    SessionConfigCompletionsParams, SubscribeParams,
 };
 use crate::rpc::{BadFrame, Incoming, RequestId, RpcError};
 
@@ -40,13 +41,34 @@ pub enum Command {
     Unsubscribe { channel: ChannelUri },
     Dispatch(Box<Dispatch>),
     ListSessions(ListSessionsParams),
-    CreateSession(Box<CreateSessionParams>),
+    CreateSession(Box<CreateSession>),
     DisposeSession(DisposeSessionParams),
     CreateChat(Box<CreateChatParams>),
     DisposeChat(DisposeChatParams),
     FetchTurns(FetchTurnsParams),
     ResolveSessionConfig(ResolveSessionConfigParams),
+    CompleteSessionConfig(SessionConfigCompletionsParams),
+    Complete(CompletionsParams),
     ResourceRead(ResourceReadParams),
+    Authenticate(AuthenticateParams),
+}
+
+/// A new session, and what it is a copy of, if it is one. Versions before 0.4
+/// fork whole sessions; this host goes on doing so in every version.
+#[derive(Debug, Deserialize)]
+pub struct CreateSession {
+    #[serde(flatten)]
+    pub params: CreateSessionParams,
+    #[serde(default)]
+    pub fork: Option<SessionFork>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionFork {
+    pub session: ChannelUri,
+    /// The last turn that the copy has.
+    pub turn_id: String,
 }
 
 /// An action that a client dispatches. One that this host does not know, or
@@ -99,7 +121,10 @@ impl Command {
             "disposeChat" => Self::DisposeChat(decode(method, params)?),
             "fetchTurns" => Self::FetchTurns(decode(method, params)?),
             "resolveSessionConfig" => Self::ResolveSessionConfig(decode(method, params)?),
+            "sessionConfigCompletions" => Self::CompleteSessionConfig(decode(method, params)?),
+            "completions" => Self::Complete(decode(method, params)?),
             "resourceRead" => Self::ResourceRead(decode(method, params)?),
+            "authenticate" => Self::Authenticate(decode(method, params)?),
             _ => return Err(RpcError::method_not_found(method)),
         })
     }
@@ -117,7 +142,9 @@ const CONNECTION_METHODS: &[&str] = &[
     "reconnect",
     "listSessions",
     "resolveSessionConfig",
+    "sessionConfigCompletions",
     "resourceRead",
+    "authenticate",
 ];
 
 fn decode<T: DeserializeOwned>(method: &str, params: Option<&RawValue>) -> Result<T, RpcError> {

@@ -9,8 +9,9 @@
 //! - [`outgoing`]: what the host says, encoded once for each version in use;
 //! - [`channel`]: channel URIs; [`time`]: points in time; [`version`]: negotiation;
 //! - [`gates`]: the steps between neighbouring protocol versions;
-//! - [`agent`] and [`record`]: the vocabularies that the engine shares with the
-//!   agents and with the store, so that neither of them knows the other.
+//! - [`agent`], [`workspace`] and [`record`]: the vocabularies that the engine
+//!   shares with the agents, with what touches the user's machine and with the
+//!   store, so that none of them knows another.
 //!
 //! *Invariant*: no I/O, no clock, no randomness. *Boundary*: JSON-RPC and
 //! protocol versions are known here and at the socket, nowhere else.
@@ -25,6 +26,7 @@ pub mod rpc;
 pub mod snapshot;
 pub mod time;
 pub mod version;
+pub mod workspace;
 
 /// The types of the newest protocol version, as their owner publishes them.
 pub use ahp_types as house;

@@ -8,9 +8,12 @@ use serde_json::value::RawValue;
 
 use crate::ChannelUri;
 use crate::house::actions::{ActionOrigin, StateAction};
-use crate::house::commands::{Implementation, ResolveSessionConfigResult, ResourceReadResult};
+use crate::house::commands::{
+    CompletionsResult, Implementation, ResolveSessionConfigResult, ResourceReadResult,
+    SessionConfigCompletionsResult,
+};
 use crate::house::notifications::{
-    SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
+    AuthRequiredParams, SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
 use crate::house::state::SessionSummary;
 use crate::record::Sequenced;
@@ -52,6 +55,7 @@ pub enum Notification {
     SessionAdded(SessionAddedParams),
     SessionRemoved(SessionRemovedParams),
     SessionSummaryChanged(SessionSummaryChangedParams),
+    AuthRequired(AuthRequiredParams),
 }
 
 /// The result of a request.
@@ -67,6 +71,8 @@ pub enum Reply {
     Reconnect(ReconnectReply),
     ListSessions(ListSessionsReply),
     ResolveSessionConfig(Box<ResolveSessionConfigResult>),
+    CompleteSessionConfig(SessionConfigCompletionsResult),
+    Completions(CompletionsResult),
     ResourceRead(ResourceReadResult),
 }
 
@@ -198,6 +204,7 @@ fn encode_newest(message: &HostMessage) -> serde_json::Result<String> {
             Notification::SessionSummaryChanged(params) => {
                 notification("root/sessionSummaryChanged", params)
             }
+            Notification::AuthRequired(params) => notification("auth/required", params),
         },
     }
 }

@@ -186,6 +186,9 @@ pub struct ChatNotes {
     /// How the agent finds its own conversation again, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<Value>,
+    /// Turns of another chat that the agent knows of and this one does not show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub context: Vec<StoredTurn>,
 }
 
 /// A client that has been here: its next connection keeps its version.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use serde::ser::SerializeStruct as _;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::ChannelUri;
@@ -35,6 +35,27 @@ impl StoredTurn {
 impl Serialize for StoredTurn {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.json.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for StoredTurn {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Named {
+            id: String,
+        }
+        let json = Box::<RawValue>::deserialize(deserializer)?;
+        let named: Named = serde_json::from_str(json.get()).map_err(serde::de::Error::custom)?;
+        Ok(Self {
+            id: Arc::from(named.id),
+            json: Arc::from(json),
+        })
+    }
+}
+
+impl PartialEq for StoredTurn {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.json.get() == other.json.get()
     }
 }
 

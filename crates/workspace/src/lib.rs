@@ -1,4 +1,10 @@
-//! What touches the user's machine: files, watches, terminals, changes.
+//! What touches the user's machine, behind effects and inputs of the engine as
+//! agents are.
 //!
-//! So far the host shows nothing of the machine that it runs on; what will is
-//! built here, behind effects and inputs of the engine as agents are.
+//! - [`FileFinder`]: the files of a directory that match what somebody types.
+//!
+//! *Boundary*: nothing here decides; it does what the engine asks for.
+
+mod finder;
+
+pub use finder::FileFinder;

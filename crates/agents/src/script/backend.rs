@@ -1,23 +1,27 @@
 //! One conversation with the script agent: commands in, turns played, until it
 //! is closed or a scenario lets it die.
 
-use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use innkeeper_protocol::agent::{AgentCommand, AgentEvent, OpenBackend, Prompt, TurnEvent};
+use innkeeper_protocol::agent::{
+    AgentCommand, AgentCommandInfo, AgentEvent, ClientTool, OpenBackend, Prompt, TurnEvent,
+};
 use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::state::ErrorInfo;
 use serde_json::json;
 
 use super::history::History;
-use super::player::{Outcome, Player};
-use super::scenario;
-use super::step::{Speech, Step};
+use super::inbox::Inbox;
+use super::player::{Answers, Outcome, Player};
+use super::progress::{self, Remaining};
+use super::{builtin, profile, scenario};
 use crate::{CommandStream, EventSink};
 
 pub(super) async fn run(open: OpenBackend, commands: CommandStream, events: EventSink) {
     let resume = Some(json!({"script": 1}));
     events.emit(AgentEvent::Opened { resume }).await;
+    events.emit(AgentEvent::Tools(profile::tools())).await;
+    events.emit(AgentEvent::Commands(commands_offered())).await;
     let mut backend = Backend {
         commands,
         events,
@@ -27,15 +31,22 @@ pub(super) async fn run(open: OpenBackend, commands: CommandStream, events: Even
         let life = match command {
             AgentCommand::Prompt(prompt) => backend.turn(*prompt).await,
             AgentCommand::Close { .. } => Life::Over,
-            AgentCommand::Configure { values, .. } => backend.memory.configure(values),
-            AgentCommand::Truncate { keep, .. } => backend.memory.truncate(keep),
-            // A turn that has just ended may still be cancelled.
-            AgentCommand::Cancel { .. } | AgentCommand::Open(_) => Life::GoesOn,
+            other => {
+                backend.memory.learn(other);
+                Life::GoesOn
+            }
         };
         if let Life::Over = life {
             return;
         }
     }
+}
+
+fn commands_offered() -> Vec<AgentCommandInfo> {
+    vec![AgentCommandInfo {
+        name: builtin::LIST.to_owned(),
+        description: Some("Lists the scenarios that have names".to_owned()),
+    }]
 }
 
 enum Life {
@@ -60,45 +71,50 @@ impl Backend {
     async fn turn(&mut self, prompt: Prompt) -> Life {
         let steps = match self.steps_for(&prompt) {
             Ok(steps) => steps,
-            Err(failed) => return self.end(prompt, failed, None).await,
+            Err(failed) => return self.end(prompt, failed).await,
         };
-        match self.play(&prompt, steps).await {
-            Stop::BackendOver | Stop::Ended(Outcome::Crashed) => Life::Over,
-            Stop::Cancelled => self.end(prompt, TurnEvent::Cancelled, None).await,
-            Stop::Ended(Outcome::Completed) => self.end(prompt, TurnEvent::Completed, None).await,
+        let last = match self.play(&prompt, steps).await {
+            Stop::BackendOver | Stop::Ended(Outcome::Crashed) => return Life::Over,
+            Stop::Cancelled => TurnEvent::Cancelled,
+            Stop::Ended(Outcome::Completed) => TurnEvent::Completed,
             Stop::Ended(Outcome::Unavailable(step)) => {
                 let message = format!("the step `{step}` is not available yet");
-                let failed = failed("notAvailable", message, false);
-                self.end(prompt, failed, None).await
+                failed("notAvailable", message, false)
             }
-            Stop::Ended(Outcome::Failed { failure, rest }) => {
-                let failed = failed(&failure.error_type, failure.message, true);
-                self.end(prompt, failed, Some(rest)).await
+            Stop::Ended(Outcome::Failed(failure)) => {
+                failed(&failure.error_type, failure.message, true)
             }
-        }
+        };
+        self.end(prompt, last).await
     }
 
-    fn steps_for(&self, prompt: &Prompt) -> Result<Vec<Step>, TurnEvent> {
-        if prompt.resumed {
-            let rest = self.memory.lock().history.take_up(&prompt.turn);
-            // Where an earlier backend stopped is not known to this one.
-            let go_on = || vec![Step::Say(Speech::plain("Continuing where it stopped."))];
-            return Ok(rest.unwrap_or_else(go_on));
-        }
-        scenario::of_message(&prompt.message.text)
-            .map_err(|error| failed(error.error_type(), error.to_string(), false))
+    fn steps_for(&self, prompt: &Prompt) -> Result<Vec<Remaining>, TurnEvent> {
+        let steps = scenario::of_message(&prompt.message.text)
+            .map_err(|error| failed(error.error_type(), error.to_string(), false))?;
+        Ok(match &prompt.resumed {
+            None => Remaining::all(steps),
+            Some(parts) => {
+                self.memory.lock().history.take_up(&prompt.turn);
+                progress::remaining(steps, parts)
+            }
+        })
     }
 
     /// Plays while listening, so that a command is heard at any step.
-    async fn play(&mut self, prompt: &Prompt, steps: Vec<Step>) -> Stop {
+    async fn play(&mut self, prompt: &Prompt, steps: Vec<Remaining>) -> Stop {
+        let inbox = Inbox::new();
+        let before = prompt.resumed.as_deref().unwrap_or_default();
         let player = Player {
             events: &self.events,
-            turn: &prompt.turn,
+            turn: prompt.turn.clone(),
             message: &prompt.message,
             memory: &self.memory,
-            part_open: prompt.resumed,
+            inbox: &inbox,
+            part_open: prompt.resumed.is_some(),
+            calls: before.len(),
+            answers: Answers::of(before),
         };
-        let mut playing = pin!(player.play(steps));
+        let mut playing = player.play(steps);
         loop {
             let command = tokio::select! {
                 biased;
@@ -110,20 +126,25 @@ impl Backend {
                 Some(AgentCommand::Cancel { turn, .. }) if turn == prompt.turn => {
                     return Stop::Cancelled;
                 }
-                Some(AgentCommand::Configure { values, .. }) => _ = self.memory.configure(values),
-                Some(AgentCommand::Truncate { keep, .. }) => _ = self.memory.truncate(keep),
+                Some(AgentCommand::Cancel { turn, .. }) => inbox.cancel(turn),
+                Some(AgentCommand::Decide { turn, decision, .. }) => {
+                    inbox.decided(turn, *decision);
+                }
+                Some(AgentCommand::Steer { message, .. }) => {
+                    inbox.steer(message.map(|message| *message));
+                }
                 Some(AgentCommand::Prompt(other)) => {
                     tracing::warn!(turn = &*other.turn, "prompted while a turn runs; ignored");
                 }
-                Some(AgentCommand::Cancel { .. } | AgentCommand::Open(_)) => {}
+                Some(other) => self.memory.learn(other),
             }
         }
     }
 
-    async fn end(&self, prompt: Prompt, last: TurnEvent, rest: Option<Vec<Step>>) -> Life {
+    async fn end(&self, prompt: Prompt, last: TurnEvent) -> Life {
         let Prompt { turn, message, .. } = prompt;
         let known = turn.clone();
-        self.memory.lock().history.add(known, message.text, rest);
+        self.memory.lock().history.add(known, message.text);
         self.events.turn(&turn, last).await;
         Life::GoesOn
     }
@@ -138,6 +159,7 @@ pub(super) struct Memory(Mutex<Known>);
 pub(super) struct Known {
     pub(super) config: JsonObject,
     pub(super) history: History,
+    client_tools: Arc<[ClientTool]>,
 }
 
 impl Memory {
@@ -145,6 +167,7 @@ impl Memory {
         Self(Mutex::new(Known {
             config: open.config,
             history: History::new(open.transcript),
+            client_tools: open.client_tools,
         }))
     }
 
@@ -152,18 +175,29 @@ impl Memory {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn configure(&self, values: JsonObject) -> Life {
-        self.lock().config = values;
-        Life::GoesOn
-    }
-
-    fn truncate(&self, keep: usize) -> Life {
-        self.lock().history.truncate(keep);
-        Life::GoesOn
+    /// Takes in what changes what the backend knows. What was meant for a
+    /// turn that has just ended changes nothing.
+    fn learn(&self, command: AgentCommand) {
+        match command {
+            AgentCommand::Configure { values, .. } => self.lock().config = values,
+            AgentCommand::Truncate { keep, .. } => self.lock().history.truncate(keep),
+            AgentCommand::OfferTools { tools, .. } => self.lock().client_tools = tools,
+            _ => {}
+        }
     }
 }
 
-fn failed(error_type: &str, message: String, resumable: bool) -> TurnEvent {
+impl Known {
+    /// The client that offers a tool, and what the tool is called.
+    pub(super) fn owner_of(&self, name: &str) -> Option<(String, String)> {
+        let mut tools = self.client_tools.iter();
+        let tool = tools.find(|tool| tool.definition.name == name)?;
+        let title = tool.definition.title.as_deref().unwrap_or(name);
+        Some((tool.client_id.clone(), title.to_owned()))
+    }
+}
+
+pub(super) fn failed(error_type: &str, message: String, resumable: bool) -> TurnEvent {
     let error = ErrorInfo {
         error_type: error_type.to_owned(),
         message,

@@ -1,6 +1,9 @@
 //! The scenarios that have names. Those that can be played are data: the same
 //! JSON that anyone may send.
 
+/// The command that lists them, without its slash.
+pub(super) const LIST: &str = "scenarios";
+
 #[derive(Debug)]
 pub(super) struct Builtin {
     pub(super) name: &'static str,
@@ -17,12 +20,28 @@ pub(super) const HELLO: Builtin = Builtin {
 
 pub(super) static ALL: [Builtin; 10] = [
     HELLO,
-    unavailable("tools", "tool calls through their whole life"),
-    unavailable("confirm", "a tool call that waits for your approval"),
-    unavailable("ask", "questions to you"),
+    Builtin {
+        name: "tools",
+        about: "tool calls through their whole life",
+        scenario: Some(include_str!("scenarios/tools.json")),
+    },
+    Builtin {
+        name: "confirm",
+        about: "a tool call that waits for your approval",
+        scenario: Some(include_str!("scenarios/confirm.json")),
+    },
+    Builtin {
+        name: "ask",
+        about: "questions to you",
+        scenario: Some(include_str!("scenarios/ask.json")),
+    },
     unavailable("edit", "a file that is really changed"),
     unavailable("terminal", "a command that is really run"),
-    unavailable("subagent", "an agent that starts another one"),
+    Builtin {
+        name: "subagent",
+        about: "an agent that starts another one",
+        scenario: Some(include_str!("scenarios/subagent.json")),
+    },
     Builtin {
         name: "error",
         about: "a turn that fails and can be taken up again",

@@ -9,8 +9,6 @@ use innkeeper_protocol::snapshot::StoredTurn;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::step::Step;
-
 #[derive(Debug)]
 pub(super) struct History(Vec<KnownTurn>);
 
@@ -21,8 +19,6 @@ enum KnownTurn {
     Played {
         id: Arc<str>,
         text: String,
-        /// What is left to play if it is taken up again.
-        rest: Option<Vec<Step>>,
     },
 }
 
@@ -31,21 +27,17 @@ impl History {
         Self(transcript.into_iter().map(KnownTurn::Stored).collect())
     }
 
-    pub(super) fn add(&mut self, id: Arc<str>, text: String, rest: Option<Vec<Step>>) {
-        self.0.push(KnownTurn::Played { id, text, rest });
+    pub(super) fn add(&mut self, id: Arc<str>, text: String) {
+        self.0.push(KnownTurn::Played { id, text });
     }
 
     pub(super) fn truncate(&mut self, keep: usize) {
         self.0.truncate(keep);
     }
 
-    /// Takes a turn out, because it runs again, and gives what is left of it.
-    pub(super) fn take_up(&mut self, turn: &str) -> Option<Vec<Step>> {
-        let at = self.0.iter().position(|known| known.id() == turn)?;
-        match self.0.remove(at) {
-            KnownTurn::Stored(_) => None,
-            KnownTurn::Played { rest, .. } => rest,
-        }
+    /// Takes a turn out, because it runs again.
+    pub(super) fn take_up(&mut self, turn: &str) {
+        self.0.retain(|known| known.id() != turn);
     }
 
     /// What `echo history` says.

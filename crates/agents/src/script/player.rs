@@ -3,18 +3,25 @@
 //! Playing is a future that may be dropped at any point of waiting; that is
 //! how a turn is cancelled. The event that ends the turn is not said here.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use innkeeper_protocol::agent::{AgentEvent, TurnEvent};
 use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::Message;
+use innkeeper_protocol::house::state::{
+    ChatInputAnswer, ChatInputResponseKind, Message, ResponsePart,
+};
 use serde_json::{Value, json};
 use tokio::time::MissedTickBehavior;
 
 use super::backend::Memory;
+use super::inbox::Inbox;
 use super::pieces::pieces;
+use super::progress::Remaining;
 use super::step::{Content, Echo, Failure, Flood, Speech, Step};
 use crate::EventSink;
 
@@ -29,11 +36,7 @@ const FILLER: &[u8] = b"the quick brown fox jumps over the lazy dog 0123456789\n
 #[derive(Debug)]
 pub(super) enum Outcome {
     Completed,
-    /// A `fail` step; `rest` is what comes after it.
-    Failed {
-        failure: Failure,
-        rest: Vec<Step>,
-    },
+    Failed(Failure),
     /// A step that cannot be played yet.
     Unavailable(&'static str),
     Crashed,
@@ -41,44 +44,135 @@ pub(super) enum Outcome {
 
 pub(super) struct Player<'a> {
     pub(super) events: &'a EventSink,
-    pub(super) turn: &'a Arc<str>,
+    pub(super) turn: Arc<str>,
     pub(super) message: &'a Message,
     pub(super) memory: &'a Memory,
+    pub(super) inbox: &'a Inbox,
     /// Whether the turn has a part already, which the next one must not join.
     pub(super) part_open: bool,
+    /// How many parts the turn had before: calls are numbered after those.
+    pub(super) calls: usize,
+    pub(super) answers: Answers,
 }
 
-impl Player<'_> {
-    pub(super) async fn play(mut self, steps: Vec<Step>) -> Outcome {
-        let mut steps = steps.into_iter();
-        while let Some(step) = steps.next() {
-            match step {
-                Step::Say(speech) => self.speak(&speech, TurnEvent::Text).await,
-                Step::Reason(speech) => self.speak(&speech, TurnEvent::Reasoning).await,
-                Step::Flood(flood) => self.flood(flood).await,
-                Step::Content(content) => self.content(content).await,
-                Step::Usage(usage) => self.emit(TurnEvent::Usage(usage)).await,
-                Step::Title(title) => self.events.emit(AgentEvent::Title(title)).await,
-                Step::Activity(activity) => self.emit(TurnEvent::Activity(activity)).await,
-                Step::Notify(text) => {
-                    let notice = TurnEvent::Notice(StringOrMarkdown::Plain(text));
-                    self.emit(notice).await;
-                }
-                Step::Sleep(time) => tokio::time::sleep(time).await,
-                Step::Echo(echo) => self.echo(echo).await,
-                Step::Fail(failure) => {
-                    let rest = steps.collect();
-                    return Outcome::Failed { failure, rest };
-                }
-                Step::Crash => return Outcome::Crashed,
-                Step::Unavailable(name) => return Outcome::Unavailable(name),
+/// What was answered to the questions of a turn.
+#[derive(Debug, Default)]
+pub(super) struct Answers(HashMap<String, Value>);
+
+impl Answers {
+    /// The answers that a turn from before has been given.
+    pub(super) fn of(parts: &[ResponsePart]) -> Self {
+        let mut answers = Self::default();
+        for part in parts {
+            if let ResponsePart::InputRequest(part) = part
+                && let Some(response) = part.response
+            {
+                let given = part.request.answers.clone().unwrap_or_default();
+                answers.add(&part.request, response, &given);
             }
         }
-        Outcome::Completed
+        answers
     }
 
-    async fn emit(&self, event: TurnEvent) {
-        self.events.turn(self.turn, event).await;
+    pub(super) fn add(
+        &mut self,
+        request: &innkeeper_protocol::house::state::ChatInputRequest,
+        response: ChatInputResponseKind,
+        given: &HashMap<String, ChatInputAnswer>,
+    ) {
+        let outcome = json!(response);
+        // A request without questions is answered as a whole.
+        self.0.insert(request.id.clone(), outcome.clone());
+        let questions = json!(request.questions);
+        let ids = questions.as_array().into_iter().flatten();
+        for id in ids.filter_map(|question| question["id"].as_str()) {
+            let answer = match response {
+                ChatInputResponseKind::Accept => json!(given.get(id)),
+                ChatInputResponseKind::Decline | ChatInputResponseKind::Cancel => outcome.clone(),
+            };
+            self.0.insert(id.to_owned(), answer);
+        }
+    }
+}
+
+impl<'a> Player<'a> {
+    /// Boxed, because a sub-agent is a player within a player.
+    pub(super) fn play(mut self, steps: Vec<Remaining>) -> BoxFuture<'a, Outcome> {
+        async move {
+            for step in steps {
+                let ended = match step {
+                    Remaining::Whole(step) => self.step(step).await,
+                    Remaining::Tool(step, state) => {
+                        self.take_up_call(step, *state).await;
+                        None
+                    }
+                    Remaining::Question(part) => {
+                        if part.response.is_none() {
+                            self.await_answer(part.request).await;
+                        }
+                        None
+                    }
+                };
+                if let Some(outcome) = ended {
+                    return outcome;
+                }
+            }
+            Outcome::Completed
+        }
+        .boxed()
+    }
+
+    /// Plays a step. Returns how the turn ends, if it ends with this step.
+    async fn step(&mut self, step: Step) -> Option<Outcome> {
+        match step {
+            Step::Say(speech) => self.speak(&speech, TurnEvent::Text).await,
+            Step::Reason(speech) => self.speak(&speech, TurnEvent::Reasoning).await,
+            Step::Flood(flood) => self.flood(flood).await,
+            Step::Content(content) => self.content(content).await,
+            Step::Usage(usage) => self.emit(TurnEvent::Usage(usage)).await,
+            Step::Title(title) => self.events.emit(AgentEvent::Title(title)).await,
+            Step::Activity(activity) => self.emit(TurnEvent::Activity(activity)).await,
+            Step::Notify(text) => {
+                let notice = TurnEvent::Notice(StringOrMarkdown::Plain(text));
+                self.emit(notice).await;
+            }
+            Step::Sleep(time) => tokio::time::sleep(time).await,
+            Step::Echo(echo) => self.echo(echo).await,
+            Step::Tool(tool) => self.tool(&tool).await,
+            Step::ClientTool(call) => self.client_tool(&call).await,
+            Step::Ask(request) => {
+                self.emit(TurnEvent::Ask(request.clone())).await;
+                self.await_answer(*request).await;
+            }
+            Step::SayAnswer(question) => {
+                let answer = self.answers.0.get(&question).unwrap_or(&Value::Null);
+                let text = match answer {
+                    Value::String(outcome) => outcome.clone(),
+                    answer => answer.to_string(),
+                };
+                self.say(text).await;
+            }
+            Step::Subagent(subagent) => return self.subagent(subagent).await,
+            Step::AwaitSteering => {
+                let steering = self.inbox.steering().await;
+                let message = steering.id;
+                self.emit(TurnEvent::Steered { message }).await;
+                self.say(steering.message.text).await;
+            }
+            Step::Fail(failure) => return Some(Outcome::Failed(failure)),
+            Step::Crash => return Some(Outcome::Crashed),
+            Step::Unavailable(name) => return Some(Outcome::Unavailable(name)),
+        }
+        None
+    }
+
+    pub(super) async fn emit(&self, event: TurnEvent) {
+        self.events.turn(&self.turn, event).await;
+    }
+
+    async fn say(&mut self, text: String) {
+        let speech = Speech::in_one_piece(text);
+        self.speak(&speech, TurnEvent::Text).await;
     }
 
     async fn begin_part(&mut self) {
@@ -138,8 +232,7 @@ impl Player<'_> {
             Echo::Config => Value::Object(self.memory.lock().config.clone()),
             Echo::History => self.memory.lock().history.summary(),
         };
-        let speech = Speech::in_one_piece(value.to_string());
-        self.speak(&speech, TurnEvent::Text).await;
+        self.say(value.to_string()).await;
     }
 }
 

@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 
-use innkeeper_protocol::agent::AgentProfile;
+use innkeeper_protocol::agent::{AgentProfile, ConfigQuery};
+use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::house::state::{
-    AgentCapabilities, AgentInfo, ConfigPropertySchema, ConfigSchema, MultipleChatsCapability,
-    SessionConfigPropertySchema, SessionConfigSchema, SessionModelInfo,
+    AgentCapabilities, AgentCustomization, AgentInfo, ChildCustomization, ConfigPropertySchema,
+    ConfigSchema, Customization, MultipleChatsCapability, PluginCustomization,
+    SessionConfigPropertySchema, SessionConfigSchema, SessionModelInfo, ToolAnnotations,
+    ToolDefinition,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::PROVIDER;
 
@@ -24,17 +27,109 @@ pub(super) fn profile() -> AgentProfile {
                 model("script-large", "Script large", Some(effort())),
             ],
             protected_resources: None,
-            customizations: None,
+            customizations: Some(vec![custom_agents()]),
             capabilities: Some(AgentCapabilities {
                 multiple_chats: Some(MultipleChatsCapability {
                     fork: Some(true),
-                    side_chat: None,
+                    side_chat: Some(true),
                 }),
                 ..AgentCapabilities::default()
             }),
         },
         config: Some(session_config()),
     }
+}
+
+/// The tools that the named scenarios use.
+pub(super) fn tools() -> Vec<ToolDefinition> {
+    let reads = ToolAnnotations {
+        read_only_hint: Some(true),
+        ..ToolAnnotations::default()
+    };
+    let destroys = ToolAnnotations {
+        destructive_hint: Some(true),
+        ..ToolAnnotations::default()
+    };
+    vec![
+        tool("list_files", "List files", "path", reads.clone()),
+        tool("read_file", "Read file", "path", reads),
+        tool("run_command", "Run command", "command", destroys),
+    ]
+}
+
+fn tool(name: &str, title: &str, input: &str, annotations: ToolAnnotations) -> ToolDefinition {
+    ToolDefinition {
+        name: name.to_owned(),
+        title: Some(title.to_owned()),
+        description: Some("Pretends to, as the scenario says.".to_owned()),
+        input_schema: Some(json!({
+            "type": "object",
+            "properties": { input: { "type": "string" } },
+            "required": [input],
+        })),
+        output_schema: None,
+        annotations: Some(annotations),
+        meta: None,
+    }
+}
+
+/// The custom agents that a message may be addressed to.
+fn custom_agents() -> Customization {
+    let agent = |name: &str, description: &str| {
+        ChildCustomization::Agent(AgentCustomization {
+            id: format!("script-agent-{name}"),
+            uri: format!("script:/agents/{name}"),
+            name: name.to_owned(),
+            icons: None,
+            range: None,
+            meta: None,
+            enabled: None,
+            description: Some(description.to_owned()),
+            model: None,
+            tools: None,
+            disable_model_invocation: None,
+            disable_user_invocation: None,
+        })
+    };
+    Customization::Plugin(PluginCustomization {
+        id: "script-agents".to_owned(),
+        uri: "script:/agents".to_owned(),
+        name: "Script agents".to_owned(),
+        icons: None,
+        range: None,
+        meta: None,
+        client_id: None,
+        load: None,
+        children: Some(vec![
+            agent("reviewer", "Pretends to read carefully."),
+            agent("planner", "Pretends to plan ahead."),
+        ]),
+        enablement: None,
+        version: None,
+    })
+}
+
+/// The values that the settings with a dynamic list may have.
+pub(super) fn complete(query: &ConfigQuery) -> Vec<SessionConfigValueItem> {
+    let branches: &[&str] = match query.property.as_str() {
+        "branch" => &[
+            "main",
+            "develop",
+            "release",
+            "feature/inn",
+            "feature/keeper",
+        ],
+        _ => &[],
+    };
+    let wanted = query.query.to_lowercase();
+    let matching = branches.iter().filter(|branch| branch.contains(&wanted));
+    matching
+        .map(|&branch| SessionConfigValueItem {
+            value: branch.to_owned(),
+            label: branch.to_owned(),
+            description: None,
+        })
+        .collect()
 }
 
 fn model(id: &str, name: &str, config_schema: Option<ConfigSchema>) -> SessionModelInfo {

@@ -32,7 +32,7 @@ pub(super) fn of_message(text: &str) -> Result<Vec<Step>, ScenarioError> {
         return read(&steps);
     }
     let asked = text.trim();
-    if asked == "/scenarios" {
+    if asked.strip_prefix('/') == Some(builtin::LIST) {
         return Ok(vec![Step::Say(Speech::plain(builtin::list()))]);
     }
     match builtin::find(asked) {

@@ -7,10 +7,12 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use innkeeper_protocol::house::common::JsonObject;
-use innkeeper_protocol::house::state::UsageInfo;
+use innkeeper_protocol::house::state::{ChatInputQuestion, ChatInputRequest, UsageInfo};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Value;
+
+use super::tool::{ClientCall, Tool};
 
 /// Every step that there is, in the order in which errors list them.
 pub(super) const KNOWN: [&str; 20] = [
@@ -43,6 +45,8 @@ const SPEECH_OPTIONS: [&str; 2] = ["chunks", "everyMs"];
 /// not be able to exhaust the host's memory.
 const MAX_DELTA_BYTES: usize = 16 << 20;
 const MAX_CONTENT_BYTES: usize = 64 << 20;
+/// Likewise for how deep sub-agents may be nested.
+const MAX_DEPTH: usize = 4;
 
 #[derive(Debug, Clone)]
 pub(super) enum Step {
@@ -56,6 +60,12 @@ pub(super) enum Step {
     Notify(String),
     Sleep(Duration),
     Echo(Echo),
+    Tool(Box<Tool>),
+    ClientTool(ClientCall),
+    Ask(Box<ChatInputRequest>),
+    SayAnswer(String),
+    Subagent(Subagent),
+    AwaitSteering,
     Fail(Failure),
     Crash,
     /// A step that is known by name but cannot be played yet.
@@ -121,6 +131,12 @@ pub(super) struct Failure {
     pub(super) message: String,
 }
 
+#[derive(Debug, Clone)]
+pub(super) struct Subagent {
+    pub(super) title: String,
+    pub(super) steps: Vec<Step>,
+}
+
 /// Why a step could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StepError {
@@ -135,10 +151,21 @@ pub(super) enum StepError {
         step: &'static str,
         error: serde_json::Error,
     },
+    #[error("`subagent`, step {number}: {error}")]
+    Nested {
+        number: usize,
+        error: Box<StepError>,
+    },
+    #[error("`subagent`: a sub-agent may have sub-agents {MAX_DEPTH} levels deep, no deeper")]
+    TooDeep,
 }
 
 impl Step {
     pub(super) fn read(step: &Value) -> Result<Self, StepError> {
+        Self::read_at(step, 0)
+    }
+
+    fn read_at(step: &Value, depth: usize) -> Result<Self, StepError> {
         let object = step.as_object().ok_or(StepError::NotAStep)?;
         let (name, body) = the_one_step(object)?;
         let reading = match name {
@@ -154,6 +181,12 @@ impl Step {
             "echo" => decode(body).map(Self::Echo),
             "fail" => decode(body).map(Self::Fail),
             "crash" => only_true(body).map(|()| Self::Crash),
+            "tool" => decode(body).map(Self::Tool),
+            "clientTool" => decode(body).map(Self::ClientTool),
+            "ask" => question(body).map(Self::Ask),
+            "sayAnswer" => decode(body).map(Self::SayAnswer),
+            "awaitSteering" => only_true(body).map(|()| Self::AwaitSteering),
+            "subagent" => return subagent(body, depth).map(Self::Subagent),
             other => Ok(Self::Unavailable(other)),
         };
         reading.map_err(|error| StepError::Body { step: name, error })
@@ -249,6 +282,57 @@ fn usage(body: &Value) -> serde_json::Result<UsageInfo> {
         model: strict.model,
         meta: None,
     })
+}
+
+fn question(body: &Value) -> serde_json::Result<Box<ChatInputRequest>> {
+    // The protocol's own type ignores keys that it does not know.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Strict {
+        id: String,
+        message: Option<String>,
+        url: Option<String>,
+        questions: Option<Vec<ChatInputQuestion>>,
+    }
+    let strict: Strict = decode(body)?;
+    let unknown = strict.questions.iter().flatten();
+    for question in unknown {
+        if let ChatInputQuestion::Unknown(value) = question {
+            let message = format_args!("no question of the protocol: {value}");
+            return Err(serde_json::Error::custom(message));
+        }
+    }
+    Ok(Box::new(ChatInputRequest {
+        id: strict.id,
+        message: strict.message,
+        url: strict.url,
+        questions: strict.questions,
+        answers: None,
+    }))
+}
+
+fn subagent(body: &Value, depth: usize) -> Result<Subagent, StepError> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Wire {
+        title: String,
+        steps: Vec<Value>,
+    }
+    if depth >= MAX_DEPTH {
+        return Err(StepError::TooDeep);
+    }
+    let step = "subagent";
+    let Wire { title, steps } = decode(body).map_err(|error| StepError::Body { step, error })?;
+    let numbered = steps.iter().zip(1..);
+    let steps = numbered
+        .map(|(step, number)| {
+            Step::read_at(step, depth + 1).map_err(|error| StepError::Nested {
+                number,
+                error: Box::new(error),
+            })
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(Subagent { title, steps })
 }
 
 fn only_true(body: &Value) -> serde_json::Result<()> {

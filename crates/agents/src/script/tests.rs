@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use innkeeper_protocol::agent::{AgentCommand, AgentEvent, TurnEvent};
+use innkeeper_protocol::agent::{AgentCommand, AgentEvent, Decision, ToolVerdict, TurnEvent};
+use innkeeper_protocol::house::state::{ChatInputResponseKind, ToolCallCancellationReason};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::builtin;
+use super::builtin::{self, Builtin};
 use super::{ScriptAgent, profile};
 use crate::testing::{BACKEND, Conversation, line, open, scenario, stored_turn};
 
@@ -216,32 +217,130 @@ async fn history_goes_on_from_the_transcript() {
     assert_eq!(said[0], r#"text: {"last":"sec\"ond","turns":2}"#);
 }
 
-#[tokio::test]
-async fn a_failed_turn_goes_on_after_the_failed_step() {
-    let mut conversation = Conversation::open().await;
-    let steps = json!([
-        {"say": "a"}, {"fail": {"errorType": "e", "message": "m"}}, {"say": "b"},
-        {"fail": {"errorType": "f", "message": "n"}}, {"echo": "history"},
-    ]);
-    let turn = conversation.prompt(&scenario(steps));
-    let said = conversation.rest().await;
-    assert_eq!(said, ["text: a", "failed (resumable): e: m"]);
-    conversation.resume(&turn);
-    let said = conversation.rest().await;
-    assert_eq!(said, ["break", "text: b", "failed (resumable): f: n"]);
-    conversation.resume(&turn);
-    let said = conversation.rest().await;
-    let history = r#"text: {"last":null,"turns":0}"#;
-    assert_eq!(said, ["break", history, "completed"]);
+fn said(text: &str) -> Value {
+    json!({"kind": "markdown", "id": "p", "content": text})
+}
+
+fn error(kind: &str) -> Value {
+    let error = json!({"errorType": kind, "message": "m"});
+    json!({"kind": "error", "error": error, "resumable": true})
 }
 
 #[tokio::test]
-async fn a_turn_of_an_earlier_backend_is_continued_and_completed() {
+async fn a_failed_turn_goes_on_after_the_failed_step() {
     let mut conversation = Conversation::open().await;
-    conversation.resume(&"unknown".into());
-    let said = conversation.rest().await.concat();
-    assert!(said.starts_with("breaktext: Continuing"), "{said}");
-    assert!(said.ends_with("completed"), "{said}");
+    let text = scenario(json!([
+        {"say": "a"}, {"fail": {"errorType": "e", "message": "m"}}, {"say": "b"},
+        {"fail": {"errorType": "f", "message": "n"}}, {"echo": "history"},
+    ]));
+    let turn = conversation.prompt(&text);
+    let lines = conversation.rest().await;
+    assert_eq!(lines, ["text: a", "failed (resumable): e: m"]);
+    conversation.resume(&turn, &text, json!([said("a"), error("e")]));
+    let lines = conversation.rest().await;
+    assert_eq!(lines, ["break", "text: b", "failed (resumable): f: n"]);
+    let parts = json!([said("a"), error("e"), said("b"), error("f")]);
+    conversation.resume(&turn, &text, parts);
+    let lines = conversation.rest().await;
+    let history = r#"text: {"last":null,"turns":0}"#;
+    assert_eq!(lines, ["break", history, "completed"]);
+}
+
+#[tokio::test]
+async fn an_interrupted_turn_goes_on_in_the_middle_of_a_text() {
+    let mut conversation = Conversation::open().await;
+    let text = scenario(json!([{"say": "one two three"}, {"notify": "n"}, {"say": "four"}]));
+    let parts = json!([said("one tw"), error("hostInterrupted")]);
+    conversation.resume(&"old".into(), &text, parts);
+    let lines = conversation.rest().await;
+    let expected = [
+        "break",
+        "text: o ",
+        "text: three",
+        "notice: n",
+        "break",
+        "text: four",
+    ];
+    assert_eq!(lines[..6], expected);
+}
+
+#[tokio::test]
+async fn an_approved_call_of_an_earlier_backend_is_run() {
+    let mut conversation = Conversation::open().await;
+    let text = scenario(json!([
+        {"say": "a"}, {"tool": {"name": "t", "input": "i", "confirm": "ask"}}, {"say": "b"},
+    ]));
+    let call = json!({
+        "status": "running", "toolCallId": "call-1", "toolName": "t", "displayName": "t",
+        "invocationMessage": "Run t", "toolInput": "i", "confirmed": "user-action",
+    });
+    let parts = json!([said("a"), {"kind": "toolCall", "toolCall": call}]);
+    conversation.resume(&"old".into(), &text, parts);
+    let lines = conversation.rest().await;
+    assert_eq!(lines, ["finished: Ran t", "break", "text: b", "completed"]);
+}
+
+#[tokio::test]
+async fn a_call_waits_until_it_is_decided() {
+    let mut conversation = Conversation::open().await;
+    let steps = json!([
+        {"tool": {"name": "t", "input": {"a": 1}, "inputChunks": 2, "confirm": "ask"}},
+        {"say": "b"},
+    ]);
+    let turn = conversation.prompt(&scenario(steps));
+    let mut lines = Vec::new();
+    for _ in 0..4 {
+        lines.push(line(&conversation.next().await));
+    }
+    let expected = [
+        "tool call-1: t",
+        "input: {\"a\"",
+        "input: :1}",
+        "asks: Run t",
+    ];
+    assert_eq!(lines, expected);
+    conversation.decide(
+        &turn,
+        Decision::Tool {
+            call: "call-1".to_owned(),
+            verdict: ToolVerdict::Denied {
+                reason: ToolCallCancellationReason::Denied,
+                message: None,
+                suggestion: None,
+                option: None,
+            },
+        },
+    );
+    assert_eq!(conversation.rest().await, ["break", "text: b", "completed"]);
+}
+
+#[tokio::test]
+async fn an_answer_is_said_as_it_was_given_or_as_the_outcome() {
+    let given = json!({"q": {"state": "submitted", "value": {"kind": "text", "value": "blue"}}});
+    let cases = [
+        (
+            ChatInputResponseKind::Accept,
+            r#"text: {"state":"submitted","value":{"kind":"text","value":"blue"}}"#,
+        ),
+        (ChatInputResponseKind::Decline, "text: decline"),
+        (ChatInputResponseKind::Cancel, "text: cancel"),
+    ];
+    for (response, expected) in cases {
+        let mut conversation = Conversation::open().await;
+        let question = json!({"kind": "text", "id": "q", "message": "Which colour?"});
+        let steps = json!([{"ask": {"id": "r", "questions": [question]}}, {"sayAnswer": "q"}]);
+        let turn = conversation.prompt(&scenario(steps));
+        assert_eq!(line(&conversation.next().await), "ask: r");
+        conversation.decide(
+            &turn,
+            Decision::Answer {
+                request: "r".to_owned(),
+                response,
+                answers: serde_json::from_value(given.clone()).unwrap(),
+            },
+        );
+        assert_eq!(conversation.rest().await, ["break", expected, "completed"]);
+    }
 }
 
 #[tokio::test]
@@ -344,8 +443,8 @@ async fn a_scenario_with_a_mistake_is_not_played_at_all() {
 
 #[tokio::test]
 async fn a_step_that_is_still_to_come_says_so() {
-    let said = played(json!([{"say": "a"}, {"awaitSteering": true}])).await;
-    let failed = "failed (final): notAvailable: the step `awaitSteering` is not available yet";
+    let said = played(json!([{"say": "a"}, {"terminal": {"command": "ls"}}])).await;
+    let failed = "failed (final): notAvailable: the step `terminal` is not available yet";
     assert_eq!(said, ["text: a", failed]);
 }
 
@@ -359,7 +458,9 @@ async fn any_other_text_is_greeted_and_quoted() {
 
 #[tokio::test(start_paused = true)]
 async fn every_builtin_scenario_plays_or_says_that_it_cannot_yet() {
-    for builtin in &builtin::ALL {
+    // These wait for somebody.
+    let alone = |builtin: &&Builtin| !matches!(builtin.name, "confirm" | "ask");
+    for builtin in builtin::ALL.iter().filter(alone) {
         let mut conversation = Conversation::open().await;
         let said = conversation.say(builtin.name).await;
         let end = said.last().unwrap();
@@ -383,7 +484,7 @@ async fn the_list_of_scenarios_names_them_all() {
     for builtin in &builtin::ALL {
         assert!(list.contains(&format!("- `{}`", builtin.name)), "{list}");
     }
-    assert_eq!(list.matches("(not available yet)").count(), 6);
+    assert_eq!(list.matches("(not available yet)").count(), 2);
 }
 
 #[test]
@@ -395,7 +496,10 @@ fn the_profile_is_what_the_contract_says() {
     assert_eq!(info["models"][1]["id"], "script-large");
     let effort = &info["models"][1]["configSchema"]["properties"]["effort"];
     assert_eq!(effort["enum"], json!(["low", "medium", "high"]));
-    assert_eq!(info["capabilities"]["multipleChats"], json!({"fork": true}));
+    assert_eq!(
+        info["capabilities"]["multipleChats"],
+        json!({"fork": true, "sideChat": true})
+    );
 
     let config = &json!(profile.config)["properties"];
     assert_eq!(config["autoApprove"]["enum"], json!(["ask", "all"]));

@@ -121,6 +121,14 @@ impl Host {
                     let content = Ok(self.reader.content(&uri).unwrap());
                     self.feed(Input::ContentLoaded { ticket, content });
                 }
+                Effect::FindFiles { ticket, .. } => {
+                    let files = Vec::new();
+                    self.feed(Input::FilesFound { ticket, files });
+                }
+                Effect::CompleteConfig { ticket, .. } => {
+                    let items = Vec::new();
+                    self.feed(Input::ConfigCompleted { ticket, items });
+                }
             }
         }
     }

@@ -79,7 +79,8 @@ fn a_turn_that_failed_can_be_resumed_if_its_error_says_so() {
             json!({"type": "chat/turnResume", "turnId": "t"}),
         );
         assert_eq!(host.rejection(1).is_empty(), resumable);
-        let resumed = matches!(host.commands.last(), Some(AgentCommand::Prompt(p)) if p.resumed);
+        let resumed =
+            matches!(host.commands.last(), Some(AgentCommand::Prompt(p)) if p.resumed.is_some());
         assert_eq!(resumed, resumable);
     }
 }

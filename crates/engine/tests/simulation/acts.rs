@@ -88,6 +88,9 @@ pub(crate) fn act(world: &mut World, client: usize) {
         (4, "createChat"),
         (2, "disposeChat"),
         (4, "fetchTurns"),
+        (2, "completions"),
+        (2, "sessionConfigCompletions"),
+        (2, "resolveSessionConfig"),
         (4, "listSessions"),
         (3, "resourceRead"),
         (2, "garbage"),
@@ -145,6 +148,34 @@ pub(crate) fn act(world: &mut World, client: usize) {
             );
         }
         "fetchTurns" => fetch_turns(world, client),
+        "completions" => {
+            let channel = any_chat(world, client);
+            let text = *world.rng.pick(&["/do", "@src", "plain"]).unwrap_or(&"");
+            let params = json!({
+                "channel": channel, "kind": "userMessage", "text": text,
+                "offset": world.rng.below(7),
+            });
+            ask(world, client, "completions", &params, Asked::Other);
+        }
+        "sessionConfigCompletions" => {
+            let property = *world.rng.pick(&["branch", "none"]).unwrap_or(&"");
+            let params = json!({"property": property});
+            ask(
+                world,
+                client,
+                "sessionConfigCompletions",
+                &params,
+                Asked::Other,
+            );
+        }
+        "resolveSessionConfig" => {
+            let config = match world.rng.below(3) {
+                0 => json!({"mode": 7}),
+                _ => json!({"mode": "do"}),
+            };
+            let params = json!({"config": config});
+            ask(world, client, "resolveSessionConfig", &params, Asked::Other);
+        }
         "listSessions" => list_sessions(world, client),
         "resourceRead" => {
             let contents: Vec<String> = world.ledger.contents.keys().cloned().collect();
@@ -284,11 +315,11 @@ fn any_listed_chat(world: &mut World, client: usize) -> String {
 
 fn unsubscribe(world: &mut World, client: usize) {
     let mirrors = &world.clients[client].mirrors;
-    let plain = |uri: &str| {
-        ChannelUri::from(uri).session_of_default_chat().is_some() || CHATS.contains(&uri)
-    };
+    let is_further = |uri: &str| uri.starts_with("ahp-chat:/") && !uri.starts_with("ahp-chat://");
+    let plain =
+        |uri: &str| ChannelUri::from(uri).session_of_default_chat().is_some() || is_further(uri);
     // A session is left only when none of its further chats is followed.
-    let further = mirrors.keys().any(|uri| CHATS.contains(&uri.as_str()));
+    let further = mirrors.keys().any(|uri| is_further(uri));
     let candidates: Vec<String> = mirrors
         .keys()
         .filter(|uri| *uri != ROOT && (plain(uri) || !further))
@@ -323,9 +354,17 @@ fn create_session(world: &mut World, client: usize) {
         4 => params["activeClient"] = json!({"clientId": "somebody", "tools": []}),
         5 | 6 => {
             let id = &world.clients[client].id;
-            params["activeClient"] = json!({"clientId": id, "tools": []});
+            params["activeClient"] = json!({"clientId": id, "tools": [{"name": "tool"}]});
         }
         _ => {}
+    }
+    if world.rng.chance(20) {
+        let session = any_session(world);
+        let chat = ChannelUri::default_chat_of(&session).to_string();
+        let turns = world.clients[client].turns(&chat);
+        let turn = world.rng.pick(&turns).cloned().unwrap_or_default();
+        params["fork"] = json!({"session": session, "turnId": turn});
+        world.note("fork of a session");
     }
     let asked = Asked::Create(channel);
     ask(world, client, "createSession", &params, asked);
@@ -339,8 +378,13 @@ fn create_chat(world: &mut World, client: usize) {
         let source = any_chat(world, client);
         let turns = world.clients[client].turns(&source);
         let turn = world.rng.pick(&turns).cloned().unwrap_or_default();
-        params["source"] = json!({"kind": "fork", "chat": source, "turnId": turn});
-        world.note("fork");
+        let kind = if world.rng.chance(60) {
+            "fork"
+        } else {
+            "sideChat"
+        };
+        params["source"] = json!({"kind": kind, "chat": source, "turnId": turn});
+        world.note(kind);
     }
     if world.rng.chance(40) {
         let origin = if world.rng.chance(10) {

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentEvent, AgentProfile, AgentReport, BackendId, TurnEvent,
+    AgentCommand, AgentEvent, AgentProfile, AgentReport, Approval, ApprovalRequest, BackendId,
+    Delegation, ToolReady, ToolStart, TurnEvent,
 };
 use innkeeper_protocol::house::common::StringOrMarkdown;
 use innkeeper_protocol::house::state::{
     AgentCapabilities, AgentInfo, ErrorInfo, MultipleChatsCapability, SessionConfigSchema,
-    UsageInfo,
+    ToolCallClientContributor, ToolCallContributor, ToolCallResult, ToolResultContent,
+    ToolResultTextContent, UsageInfo,
 };
 use serde_json::json;
 
@@ -28,6 +30,10 @@ pub(crate) struct Backends {
 struct Backend {
     open: bool,
     turn: Option<Arc<str>>,
+    /// Turns that it delegated and that have not ended.
+    delegated: Vec<Arc<str>>,
+    /// The last steering message that it was given.
+    steering: Option<String>,
     /// It has said something that no backend should.
     unruly: bool,
 }
@@ -57,9 +63,15 @@ impl Backends {
             AgentCommand::Close { backend } => {
                 self.all.remove(backend);
             }
+            AgentCommand::Steer { message, .. } => {
+                backend.steering = message.as_ref().map(|message| message.id.clone());
+            }
+            AgentCommand::Cancel { turn, .. } => backend.delegated.retain(|id| id != turn),
             AgentCommand::Open(_)
-            | AgentCommand::Cancel { .. }
             | AgentCommand::Configure { .. }
+            | AgentCommand::Decide { .. }
+            | AgentCommand::OfferTools { .. }
+            | AgentCommand::Authenticate { .. }
             | AgentCommand::Truncate { .. } => {}
         }
         Ok(())
@@ -103,10 +115,18 @@ impl Backends {
                 AgentEvent::Title(format!("Named by the agent {said}")),
             )
         } else {
-            let turn = backend.turn.clone()?;
-            let (kind, event) = within_turn(rng, said);
+            let own = backend.turn.clone()?;
+            let turn = match rng.pick(&backend.delegated) {
+                Some(delegated) if rng.chance(40) => delegated.clone(),
+                _ => own.clone(),
+            };
+            let (kind, event) = within_turn(rng, said, backend, &turn);
             if ends(&event) {
-                backend.turn = None;
+                backend.delegated.retain(|id| *id != turn);
+                if turn == own {
+                    backend.turn = None;
+                    backend.delegated.clear();
+                }
             }
             (kind, AgentEvent::Turn { turn, event })
         };
@@ -123,6 +143,7 @@ impl Backends {
                 return Some(AgentReport { backend, event });
             }
             if let Some(turn) = state.turn.take() {
+                state.delegated.clear();
                 let event = TurnEvent::Completed;
                 let event = AgentEvent::Turn { turn, event };
                 return Some(AgentReport { backend, event });
@@ -132,7 +153,12 @@ impl Backends {
     }
 }
 
-fn within_turn(rng: &mut Rng, said: usize) -> (&'static str, TurnEvent) {
+fn within_turn(
+    rng: &mut Rng,
+    said: usize,
+    backend: &mut Backend,
+    turn: &Arc<str>,
+) -> (&'static str, TurnEvent) {
     let kind = rng.weighted(&[
         (24, "text"),
         (8, "reasoning"),
@@ -141,6 +167,15 @@ fn within_turn(rng: &mut Rng, said: usize) -> (&'static str, TurnEvent) {
         (4, "usage"),
         (6, "activity"),
         (3, "notice"),
+        (9, "toolStarted"),
+        (5, "toolInput"),
+        (14, "toolReady"),
+        (5, "toolContent"),
+        (8, "toolFinished"),
+        (6, "ask"),
+        (2, "withdrawn"),
+        (4, "steered"),
+        (3, "delegated"),
         (18, "completed"),
         (2, "cancelled"),
         (4, "failed"),
@@ -163,6 +198,37 @@ fn within_turn(rng: &mut Rng, said: usize) -> (&'static str, TurnEvent) {
         }),
         "activity" => TurnEvent::Activity(rng.chance(70).then(|| format!("Doing {said}"))),
         "notice" => TurnEvent::Notice(StringOrMarkdown::Plain(format!("n{said}"))),
+        "toolStarted" | "toolInput" | "toolReady" | "toolContent" | "toolFinished" => {
+            tool_event(rng, kind, said)
+        }
+        "ask" => TurnEvent::Ask(Box::new(
+            serde_json::from_value(json!({
+                "id": format!("q{}", rng.below(2)), "message": format!("What {said}?"),
+                "questions": [
+                    {"kind": "text", "id": "a", "message": "?", "required": true},
+                    {"kind": "boolean", "id": "b", "message": "?"},
+                ],
+            }))
+            .unwrap(),
+        )),
+        "withdrawn" => TurnEvent::AskWithdrawn {
+            request: format!("q{}", rng.below(2)),
+        },
+        "steered" => TurnEvent::Steered {
+            message: backend.steering.take().unwrap_or_default(),
+        },
+        "delegated" => {
+            let delegated: Arc<str> = format!("{turn}/{said}").into();
+            backend.delegated.push(delegated.clone());
+            TurnEvent::Delegated(Box::new(Delegation {
+                call: any_call(rng),
+                turn: delegated,
+                title: format!("Helper {said}"),
+                agent_name: None,
+                description: None,
+                message: "help".to_owned(),
+            }))
+        }
         "completed" => TurnEvent::Completed,
         "cancelled" => TurnEvent::Cancelled,
         _ => TurnEvent::Failed {
@@ -171,6 +237,71 @@ fn within_turn(rng: &mut Rng, said: usize) -> (&'static str, TurnEvent) {
         },
     };
     (kind, event)
+}
+
+/// Few names, so that calls are met in every state.
+fn any_call(rng: &mut Rng) -> String {
+    format!("c{}", rng.below(3))
+}
+
+fn tool_event(rng: &mut Rng, kind: &str, said: usize) -> TurnEvent {
+    let call = any_call(rng);
+    let text = |length: usize| {
+        ToolResultContent::Text(ToolResultTextContent {
+            text: "x".repeat(length),
+        })
+    };
+    match kind {
+        "toolStarted" => TurnEvent::ToolStarted(Box::new(ToolStart {
+            call,
+            name: "tool".to_owned(),
+            display_name: "Tool".to_owned(),
+            intention: None,
+            contributor: rng.chance(40).then(|| {
+                ToolCallContributor::Client(ToolCallClientContributor {
+                    client_id: format!("client-{}", rng.below(4)),
+                })
+            }),
+            meta: None,
+        })),
+        "toolInput" => TurnEvent::ToolInput {
+            call,
+            content: format!("i{said} "),
+        },
+        "toolReady" => TurnEvent::ToolReady(Box::new(ToolReady {
+            call,
+            input: rng.chance(70).then(|| format!("input {said}")),
+            message: StringOrMarkdown::Plain(format!("Do {said}")),
+            approval: match rng.chance(65) {
+                true => Approval::Needed(ApprovalRequest {
+                    editable: rng.chance(50),
+                    options: serde_json::from_value(json!([
+                        {"id": "yes", "label": "Yes", "kind": "approve"},
+                        {"id": "no", "label": "No", "kind": "deny"},
+                    ]))
+                    .unwrap(),
+                    ..ApprovalRequest::default()
+                }),
+                false => Approval::NotNeeded,
+            },
+            meta: None,
+        })),
+        "toolContent" => TurnEvent::ToolContent {
+            call,
+            content: vec![text(rng.below(40))],
+        },
+        _ => TurnEvent::ToolFinished {
+            call,
+            result: Box::new(ToolCallResult {
+                success: rng.chance(80),
+                past_tense_message: StringOrMarkdown::Plain(format!("Did {said}")),
+                content: rng.chance(60).then(|| vec![text(rng.below(40))]),
+                structured_content: None,
+                error: None,
+            }),
+            confirm: rng.chance(35),
+        },
+    }
 }
 
 fn ends(event: &TurnEvent) -> bool {
@@ -224,7 +355,7 @@ pub(crate) fn profiles(count: usize) -> Vec<AgentProfile> {
                 capabilities: (name != "beta").then(|| AgentCapabilities {
                     multiple_chats: Some(MultipleChatsCapability {
                         fork: Some(true),
-                        side_chat: None,
+                        side_chat: Some(true),
                     }),
                     ..AgentCapabilities::default()
                 }),
@@ -242,7 +373,11 @@ fn settings() -> SessionConfigSchema {
                 "type": "string", "title": "Mode", "default": "ask",
                 "enum": ["ask", "do"], "sessionMutable": true,
             },
-            "branch": { "type": "string", "title": "Branch" },
+            "autoApprove": {
+                "type": "string", "title": "Approvals", "default": "ask",
+                "enum": ["ask", "all"], "sessionMutable": true,
+            },
+            "branch": { "type": "string", "title": "Branch", "enumDynamic": true },
         },
     }))
     .unwrap()

@@ -5,14 +5,14 @@
 use std::collections::BTreeMap;
 
 use innkeeper_protocol::house::state::{
-    ChatState, ResponsePart, SessionState, SessionStatus, SessionSummary, Turn,
+    ChatState, ResponsePart, SessionInputRequest, SessionState, SessionStatus, SessionSummary, Turn,
 };
 use serde_json::json;
 
-use crate::acts::ask;
+use crate::acts::{ask, dispatch};
 use crate::client::{Asked, Mirror, ROOT};
 use crate::hear::State;
-use crate::world::{ACTORS, AUDITOR, World};
+use crate::world::{ACTORS, AUDITOR, World, waits_for_a_person};
 
 const ACTIVITY_BITS: u32 = 31;
 
@@ -120,7 +120,7 @@ fn check_session(world: &World, uri: &str, session: &SessionState, row: &Session
         session.default_chat.is_some(),
         "{uri} lost its default chat"
     );
-    let mut bits = Vec::new();
+    let (mut bits, mut waiting) = (Vec::new(), 0);
     for listed in &session.chats {
         let chat = chat_of(world, AUDITOR, &listed.resource);
         let chat = chat.unwrap_or_else(|| panic!("{} cannot be seen", listed.resource));
@@ -129,7 +129,19 @@ fn check_session(world: &World, uri: &str, session: &SessionState, row: &Session
         let activity = listed.activity.clone().filter(|text| !text.is_empty());
         assert_eq!(activity, chat.activity, "activity of {}", listed.resource);
         bits.push(chat.status & ACTIVITY_BITS);
+        let parts = chat
+            .active_turn
+            .iter()
+            .flat_map(|turn| &turn.response_parts);
+        waiting += parts.filter(|part| waits_for_a_person(part)).count();
     }
+    let told = session.input_needed.iter().flatten();
+    let told =
+        told.filter(|request| !matches!(request, SessionInputRequest::ToolClientExecution(_)));
+    assert_eq!(told.count(), waiting, "what {uri} waits for");
+    let needs = session.status & SessionStatus::InputNeeded.bits();
+    let needs = needs == SessionStatus::InputNeeded.bits();
+    assert_eq!(needs, waiting > 0, "whether {uri} waits");
     assert_eq!(row.title, session.title, "title of {uri}");
     assert_eq!(
         row.status & !ACTIVITY_BITS,
@@ -198,6 +210,12 @@ fn check_ledger(world: &World) {
         let chat = chat.unwrap_or_else(|| panic!("the chat {uri} is lost"));
         assert_eq!(all_turns(chat), facts.turns, "turns of {uri}");
         assert_eq!(chat.draft, facts.draft, "draft of {uri}");
+        let queue = chat.queued_messages.iter().flatten();
+        let queue: Vec<_> = queue.map(|message| message.id.clone()).collect();
+        assert_eq!(queue, facts.queue, "queue of {uri}");
+        let steering = chat.steering_message.as_ref();
+        let steering = steering.map(|message| message.id.clone());
+        assert_eq!(steering, facts.steering, "steering of {uri}");
     }
     let shown = auditor.mirrors.len();
     let known = 1 + world.ledger.sessions.len() + world.ledger.chats.len();
@@ -300,10 +318,35 @@ fn check_interrupted(world: &mut World) {
     }
 }
 
+/// A turn that goes on only when a person does something.
+fn turn_that_waits(world: &World) -> Option<(String, String)> {
+    let mirrors = world.clients[AUDITOR].mirrors.iter();
+    let mut waiting = mirrors.filter_map(|(uri, mirror)| match &mirror.state {
+        State::Chat(chat) => {
+            let turn = chat.active_turn.as_ref()?;
+            let waits = turn.response_parts.iter().any(waits_for_a_person);
+            waits.then(|| (uri.clone(), turn.id.clone()))
+        }
+        _ => None,
+    });
+    waiting.next()
+}
+
 /// When every agent does its work, every turn ends.
 pub(crate) fn finish(world: &mut World) {
     world.finish_work();
     quiet(world);
+    let mut patience = 40;
+    while let Some((chat, turn)) = turn_that_waits(world) {
+        patience -= 1;
+        assert!(patience > 0, "{chat} never ends");
+        world.note("somebody ends what waits");
+        look_at_everything(world);
+        let action = json!({"type": "chat/turnCancelled", "turnId": turn});
+        dispatch(world, AUDITOR, &chat, &action);
+        world.finish_work();
+        quiet(world);
+    }
     for (uri, mirror) in &world.clients[AUDITOR].mirrors {
         if let State::Chat(chat) = &mirror.state {
             let active = chat.active_turn.as_ref().map(|turn| &turn.id);

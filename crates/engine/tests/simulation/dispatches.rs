@@ -8,6 +8,9 @@ use crate::world::World;
 
 pub(crate) fn dispatch_to_chat(world: &mut World, client: usize) {
     let chat = any_chat(world, client);
+    if world.rng.chance(45) {
+        return decide_something(world, client, &chat);
+    }
     let turns = world.clients[client].turns(&chat);
     let active = match world.clients[client].mirrors.get(&chat).map(|m| &m.state) {
         Some(State::Chat(state)) => state.active_turn.as_ref().map(|turn| turn.id.clone()),
@@ -89,6 +92,113 @@ pub(crate) fn dispatch_to_chat(world: &mut World, client: usize) {
     dispatch(world, client, &chat, &action);
 }
 
+/// What people do while an agent works: they decide, answer, queue and steer.
+fn decide_something(world: &mut World, client: usize, chat: &str) {
+    let kind = world.rng.weighted(&[
+        (16, "toolCallConfirmed"),
+        (8, "toolCallResultConfirmed"),
+        (8, "toolCallComplete"),
+        (5, "toolCallContentChanged"),
+        (8, "inputAnswerChanged"),
+        (10, "inputCompleted"),
+        (14, "pendingMessageSet"),
+        (5, "pendingMessageRemoved"),
+        (5, "queuedMessagesReordered"),
+    ]);
+    let (turn, call) = any_call(world, client, chat);
+    let (number, flag) = (world.name(), world.rng.chance(60));
+    let mut action = match kind {
+        "toolCallConfirmed" => {
+            let mut action = json!({"approved": flag});
+            if !flag && world.rng.chance(85) {
+                action["reason"] = json!("denied");
+            }
+            match world.rng.below(5) {
+                0 => action["selectedOptionId"] = json!(if flag { "yes" } else { "no" }),
+                1 => action["selectedOptionId"] = json!("perhaps"),
+                2 => action["editedToolInput"] = json!(format!("edited {number}")),
+                _ => {}
+            }
+            action
+        }
+        "toolCallResultConfirmed" => json!({"approved": flag}),
+        "toolCallComplete" => json!({
+            "result": {"success": flag, "pastTenseMessage": format!("ran {number}")},
+            "requiresResultConfirmation": world.rng.chance(20),
+        }),
+        "toolCallContentChanged" => {
+            json!({"content": [{"type": "text", "text": format!("so far {number}")}]})
+        }
+        "inputAnswerChanged" => {
+            let value = match world.rng.chance(85) {
+                true => json!({"kind": "text", "value": format!("answer {number}")}),
+                false => json!({"kind": "number", "value": 7}),
+            };
+            let mut action = json!({"requestId": any_question(world), "questionId": "a"});
+            if world.rng.chance(80) {
+                action["answer"] = json!({"state": "draft", "value": value});
+            }
+            action
+        }
+        "inputCompleted" => {
+            let value = json!({"kind": "text", "value": "final"});
+            let response = *world
+                .rng
+                .pick(&["accept", "accept", "decline", "cancel"])
+                .unwrap_or(&"cancel");
+            let mut action = json!({"requestId": any_question(world), "response": response});
+            if world.rng.chance(70) {
+                action["answers"] = json!({"a": {"state": "submitted", "value": value}});
+            }
+            action
+        }
+        "pendingMessageSet" => {
+            let kind = if world.rng.chance(70) {
+                "queued"
+            } else {
+                "steering"
+            };
+            let id = format!("m{}", world.rng.below(5));
+            let message = message(&format!("Then {number}"), "user");
+            json!({"kind": kind, "id": id, "message": message})
+        }
+        "pendingMessageRemoved" => {
+            let kind = if world.rng.chance(70) {
+                "queued"
+            } else {
+                "steering"
+            };
+            json!({"kind": kind, "id": format!("m{}", world.rng.below(5))})
+        }
+        _ => {
+            let order: Vec<String> = (0..world.rng.below(5))
+                .map(|_| format!("m{}", world.rng.below(6)))
+                .collect();
+            json!({"order": order})
+        }
+    };
+    action["type"] = json!(format!("chat/{kind}"));
+    if kind.starts_with("toolCall") {
+        action["turnId"] = json!(turn);
+        action["toolCallId"] = json!(call);
+    }
+    dispatch(world, client, chat, &action);
+}
+
+fn any_question(world: &mut World) -> String {
+    format!("q{}", world.rng.below(2))
+}
+
+/// A tool call that the client sees, or one that may not be there.
+fn any_call(world: &mut World, client: usize, chat: &str) -> (String, String) {
+    let turn = match world.clients[client].mirrors.get(chat).map(|m| &m.state) {
+        Some(State::Chat(state)) => state.active_turn.as_ref().map(|turn| turn.id.clone()),
+        _ => None,
+    };
+    let call = format!("c{}", world.rng.below(3));
+    (turn.unwrap_or_else(|| "none".to_owned()), call)
+}
+
 pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
     let session = any_session(world);
     let id = world.clients[client].id.clone();
@@ -110,8 +220,9 @@ pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
         "read" => json!({"type": "session/isReadChanged", "isRead": flag}),
         "archived" => json!({"type": "session/isArchivedChanged", "isArchived": flag}),
         "config" => {
-            let config = match world.rng.below(4) {
+            let config = match world.rng.below(5) {
                 0 => json!({"mode": "juggle"}),
+                2 => json!({"autoApprove": if flag { "ask" } else { "all" }}),
                 1 => json!({"branch": "other"}),
                 _ => json!({"mode": if flag { "ask" } else { "do" }}),
             };
@@ -124,7 +235,7 @@ pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
                 &id
             };
             let name = format!("Window {}", world.rng.below(2));
-            let client = json!({"clientId": id, "displayName": name, "tools": []});
+            let client = json!({"clientId": id, "displayName": name, "tools": [{"name": "tool"}]});
             json!({"type": "session/activeClientSet", "activeClient": client})
         }
         "inactive" => json!({"type": "session/activeClientRemoved", "clientId": id}),

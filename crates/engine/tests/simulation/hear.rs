@@ -92,6 +92,8 @@ pub(crate) fn directly(message: &HostMessage) -> Heard {
             Notification::SessionAdded(params) => Heard::Added(params.clone()),
             Notification::SessionRemoved(params) => Heard::Removed(params.clone()),
             Notification::SessionSummaryChanged(params) => Heard::Changed(params.clone()),
+            // No agent here needs a token.
+            Notification::AuthRequired(_) => Heard::Failure(None, 0),
         },
         HostMessage::Failure { id, error } => {
             Heard::Failure(id.as_ref().and_then(number), error.code)
@@ -102,7 +104,11 @@ pub(crate) fn directly(message: &HostMessage) -> Heard {
 
 fn answer(reply: &Reply) -> Answer {
     match reply {
-        Reply::Done | Reply::Empty {} | Reply::ResolveSessionConfig(_) => Answer::Done,
+        Reply::Done
+        | Reply::Empty {}
+        | Reply::ResolveSessionConfig(_)
+        | Reply::CompleteSessionConfig(_)
+        | Reply::Completions(_) => Answer::Done,
         Reply::Initialize(welcome) => Answer::Welcome {
             server_seq: welcome.server_seq as i64,
             shots: welcome.snapshots.iter().map(shot).collect(),
@@ -245,6 +251,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Notification::SessionAdded(_) => "sessionAdded",
             Notification::SessionRemoved(_) => "sessionRemoved",
             Notification::SessionSummaryChanged(_) => "summaryChanged",
+            Notification::AuthRequired(_) => "authRequired",
         },
         HostMessage::Failure { error, .. } => match error.code {
             -32700 => "failure -32700",
@@ -270,6 +277,8 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Reply::ListSessions(_) => "listed",
             Reply::ResolveSessionConfig(_) => "resolved",
             Reply::ResourceRead(_) => "content",
+            Reply::CompleteSessionConfig(_) => "values",
+            Reply::Completions(_) => "completed for",
         },
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use innkeeper_protocol::house::actions::StateAction;
-use innkeeper_protocol::house::state::{ChatOrigin, Message};
+use innkeeper_protocol::house::state::{ChatOrigin, Message, PendingMessageKind};
 use innkeeper_protocol::record::{Sequenced, StoreBatch, StoreOp};
 
 #[derive(Debug, Default)]
@@ -31,14 +31,21 @@ pub(crate) struct ChatFacts {
     /// The ids of all turns that were started and not cut off, in order.
     pub(crate) turns: Vec<String>,
     pub(crate) draft: Option<Message>,
+    /// The ids of the messages that wait, in order, and of the one that steers.
+    pub(crate) queue: Vec<String>,
+    pub(crate) steering: Option<String>,
 }
 
 impl Ledger {
     pub(crate) fn commit(&mut self, batch: &StoreBatch) {
+        let mut created = HashSet::new();
         for op in &batch.ops {
             match op {
                 StoreOp::Append(action) => self.append(action),
                 StoreOp::PutSession(record) => {
+                    if !self.sessions.contains_key(record.uri.as_str()) {
+                        created.insert(record.uri.to_string());
+                    }
                     self.sessions.entry(record.uri.to_string()).or_default();
                 }
                 StoreOp::DisposeSession { session, .. } => {
@@ -58,8 +65,14 @@ impl Ledger {
                     let owner = content.session.to_string();
                     self.contents.insert(content.uri.clone(), owner);
                 }
-                StoreOp::AppendTurn { .. }
-                | StoreOp::TruncateTurns { .. }
+                StoreOp::AppendTurn { chat, index, turn } => {
+                    // Those of a copied session are told by no action.
+                    let chat = self.chats.entry(chat.to_string()).or_default();
+                    if created.contains(&chat.session) && chat.turns.len() as u64 == *index {
+                        chat.turns.push(turn.id.to_string());
+                    }
+                }
+                StoreOp::TruncateTurns { .. }
                 | StoreOp::PutClient(_)
                 | StoreOp::PutRootConfig { .. }
                 | StoreOp::ReserveSeq { .. }
@@ -85,11 +98,10 @@ impl Ledger {
                     Some(ChatOrigin::Fork { chat, turn_id }) => self.turns_up_to(chat, turn_id),
                     _ => Vec::new(),
                 };
-                let (session, draft) = (channel, None);
                 let chat = ChatFacts {
-                    session,
+                    session: channel,
                     turns,
-                    draft,
+                    ..ChatFacts::default()
                 };
                 self.chats.insert(a.summary.resource.clone(), chat);
             }
@@ -106,6 +118,24 @@ impl Ledger {
                 turns.truncate(kept);
             }
             StateAction::ChatDraftChanged(a) => self.chat(action).draft = a.draft.clone(),
+            StateAction::ChatPendingMessageSet(a) => {
+                let chat = self.chat(action);
+                match a.kind {
+                    PendingMessageKind::Steering => chat.steering = Some(a.id.clone()),
+                    PendingMessageKind::Queued if chat.queue.contains(&a.id) => {}
+                    PendingMessageKind::Queued => chat.queue.push(a.id.clone()),
+                }
+            }
+            StateAction::ChatPendingMessageRemoved(a) => {
+                let chat = self.chat(action);
+                match a.kind {
+                    PendingMessageKind::Steering => chat.steering = None,
+                    PendingMessageKind::Queued => chat.queue.retain(|id| *id != a.id),
+                }
+            }
+            StateAction::ChatQueuedMessagesReordered(a) => {
+                self.chat(action).queue.clone_from(&a.order);
+            }
             _ => {}
         }
     }

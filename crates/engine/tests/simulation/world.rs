@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_engine::{ConnectionId, Effect, Engine, EngineConfig, Input, Limits, Step, Ticket};
+use innkeeper_engine::{
+    ConnectionId, Effect, Engine, EngineConfig, Input, Limits, Step, Ticket, fold_log,
+};
 use innkeeper_protocol::agent::AgentReport;
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
+use innkeeper_protocol::house::state::{ChatOrigin, ResponsePart, ToolCallState};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
 use innkeeper_protocol::{ChannelUri, Timestamp};
@@ -101,6 +104,8 @@ impl World {
         let limits = Limits {
             sessions: 7,
             chats: 4,
+            queued_messages: 4,
+            inline_bytes: 20,
             subscriptions: 40,
             replay_actions: [30, 200, 100_000][rng.below(3)],
             replay_bytes: [1_500, 6_000, 1 << 20][rng.below(3)],
@@ -248,6 +253,14 @@ impl World {
                 }),
                 Effect::LoadContent { ticket, uri } => {
                     self.reads.push(Read::Content { ticket, uri });
+                }
+                Effect::FindFiles { ticket, .. } => {
+                    let files = Vec::new();
+                    self.answers.push(Input::FilesFound { ticket, files });
+                }
+                Effect::CompleteConfig { ticket, .. } => {
+                    let items = Vec::new();
+                    self.answers.push(Input::ConfigCompleted { ticket, items });
                 }
             }
         }
@@ -552,8 +565,13 @@ impl World {
         let loaded = sessions.filter_map(|uri| self.reader.load_session(uri).unwrap());
         let chats = loaded.flat_map(|session| session.chats);
         chats
-            .filter_map(|chat| {
+            .filter_map(|mut chat| {
+                fold_log(&mut chat);
+                let own = !matches!(chat.record.head.origin, Some(ChatOrigin::Tool { .. }));
                 let turn = chat.record.head.active_turn?;
+                if own && turn.response_parts.iter().any(waits_for_a_person) {
+                    return None;
+                }
                 Some((chat.record.uri.to_string(), turn.id, turn.started_at))
             })
             .collect()
@@ -584,6 +602,18 @@ impl World {
     }
 }
 
+/// Whether a part of a running turn is somebody's to deal with.
+pub(crate) fn waits_for_a_person(part: &ResponsePart) -> bool {
+    match part {
+        ResponsePart::ToolCall(part) => matches!(
+            part.tool_call,
+            ToolCallState::PendingConfirmation(_) | ToolCallState::PendingResultConfirmation(_)
+        ),
+        ResponsePart::InputRequest(part) => part.response.is_none(),
+        _ => false,
+    }
+}
+
 fn begin(now: i64, life: u64, limits: Limits, agents: usize, boot: Boot) -> (Engine, Step) {
     let config = EngineConfig {
         server_info: Implementation {
@@ -599,14 +629,24 @@ fn begin(now: i64, life: u64, limits: Limits, agents: usize, boot: Boot) -> (Eng
 }
 
 fn kind_of(command: &innkeeper_protocol::agent::AgentCommand) -> &'static str {
-    use innkeeper_protocol::agent::AgentCommand;
+    use innkeeper_protocol::agent::{AgentCommand, Decision};
     match command {
         AgentCommand::Open(_) => "told to open",
-        AgentCommand::Prompt(prompt) if prompt.resumed => "told to resume",
+        AgentCommand::Prompt(prompt) if prompt.resumed.is_some() => "told to resume",
         AgentCommand::Prompt(_) => "told to run",
         AgentCommand::Cancel { .. } => "told to cancel",
         AgentCommand::Configure { .. } => "told to configure",
         AgentCommand::Truncate { .. } => "told to truncate",
+        AgentCommand::Steer { message: None, .. } => "told to forget steering",
+        AgentCommand::Steer { .. } => "told to steer",
+        AgentCommand::Decide { decision, .. } => match **decision {
+            Decision::Tool { .. } => "told about a call",
+            Decision::ToolResult { .. } => "told about a result",
+            Decision::ClientTool { .. } => "told what a client did",
+            Decision::Answer { .. } => "told the answer",
+        },
+        AgentCommand::OfferTools { .. } => "told of tools",
+        AgentCommand::Authenticate { .. } => "told a token",
         AgentCommand::Close { .. } => "told to close",
     }
 }

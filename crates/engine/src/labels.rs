@@ -1,0 +1,145 @@
+//! What the host itself writes for people to read, in their language. To add a
+//! language: add it to [`Locale`] and follow the compiler.
+
+/// A language that the host writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Locale {
+    #[default]
+    English,
+    German,
+    French,
+    Spanish,
+}
+
+impl Locale {
+    /// The language of a tag such as `de-CH`; English if it is another one.
+    pub(crate) fn of_tag(tag: Option<&str>) -> Self {
+        let tag = tag.unwrap_or_default();
+        let language = tag.split(['-', '_']).next().unwrap_or_default();
+        match language.to_ascii_lowercase().as_str() {
+            "de" => Self::German,
+            "fr" => Self::French,
+            "es" => Self::Spanish,
+            _ => Self::English,
+        }
+    }
+}
+
+/// Something that the host says in its own words.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Label<'a> {
+    NewSession,
+    NewChat,
+    ForkOf(&'a str),
+    SideChatOf(&'a str),
+    /// The title of a request for approval to which the agent gave none.
+    ApproveTool(&'a str),
+    HostInterrupted,
+    AgentExited(&'a str),
+    /// A tool failed because the client that offers it is not there.
+    ClientGone(&'a str),
+}
+
+impl Label<'_> {
+    pub(crate) fn text(self, locale: Locale) -> String {
+        match locale {
+            Locale::English => self.english(),
+            Locale::German => self.german(),
+            Locale::French => self.french(),
+            Locale::Spanish => self.spanish(),
+        }
+    }
+
+    fn english(self) -> String {
+        match self {
+            Self::NewSession => "New session".to_owned(),
+            Self::NewChat => "New chat".to_owned(),
+            Self::ForkOf(title) => format!("Fork of {title}"),
+            Self::SideChatOf(title) => format!("Aside on {title}"),
+            Self::ApproveTool(tool) => format!("Run {tool}?"),
+            Self::HostInterrupted => "The host ended while this turn was running. What it had \
+                 said until then is here; resume the turn to go on."
+                .to_owned(),
+            Self::AgentExited(reason) => format!("The agent ended unexpectedly: {reason}"),
+            Self::ClientGone(tool) => {
+                format!("The client that runs the tool {tool} is not connected.")
+            }
+        }
+    }
+
+    fn german(self) -> String {
+        match self {
+            Self::NewSession => "Neue Sitzung".to_owned(),
+            Self::NewChat => "Neuer Chat".to_owned(),
+            Self::ForkOf(title) => format!("Abzweigung von {title}"),
+            Self::SideChatOf(title) => format!("Nebenbei zu {title}"),
+            Self::ApproveTool(tool) => format!("{tool} ausführen?"),
+            Self::HostInterrupted => "Der Host wurde beendet, während diese Anfrage lief. Was \
+                 bis dahin gesagt wurde, steht hier; zum Weitermachen die Anfrage fortsetzen."
+                .to_owned(),
+            Self::AgentExited(reason) => format!("Der Agent ist unerwartet geendet: {reason}"),
+            Self::ClientGone(tool) => {
+                format!("Der Client, der das Werkzeug {tool} ausführt, ist nicht verbunden.")
+            }
+        }
+    }
+
+    fn french(self) -> String {
+        match self {
+            Self::NewSession => "Nouvelle session".to_owned(),
+            Self::NewChat => "Nouvelle discussion".to_owned(),
+            Self::ForkOf(title) => format!("Branche de {title}"),
+            Self::SideChatOf(title) => format!("En marge de {title}"),
+            Self::ApproveTool(tool) => format!("Exécuter {tool} ?"),
+            Self::HostInterrupted => "L’hôte s’est arrêté pendant ce tour. Ce qui avait été dit \
+                 jusque-là est ici ; reprenez le tour pour continuer."
+                .to_owned(),
+            Self::AgentExited(reason) => {
+                format!("L’agent s’est arrêté de façon inattendue : {reason}")
+            }
+            Self::ClientGone(tool) => {
+                format!("Le client qui exécute l’outil {tool} n’est pas connecté.")
+            }
+        }
+    }
+
+    fn spanish(self) -> String {
+        match self {
+            Self::NewSession => "Nueva sesión".to_owned(),
+            Self::NewChat => "Nuevo chat".to_owned(),
+            Self::ForkOf(title) => format!("Bifurcación de {title}"),
+            Self::SideChatOf(title) => format!("Aparte sobre {title}"),
+            Self::ApproveTool(tool) => format!("¿Ejecutar {tool}?"),
+            Self::HostInterrupted => "El host terminó mientras este turno estaba en curso. Lo \
+                 dicho hasta entonces está aquí; reanude el turno para continuar."
+                .to_owned(),
+            Self::AgentExited(reason) => {
+                format!("El agente terminó de forma inesperada: {reason}")
+            }
+            Self::ClientGone(tool) => {
+                format!("El cliente que ejecuta la herramienta {tool} no está conectado.")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_language_tag_is_understood_with_and_without_a_region() {
+        let cases = [
+            (Some("de"), Locale::German),
+            (Some("de-CH"), Locale::German),
+            (Some("FR_ca"), Locale::French),
+            (Some("es-419"), Locale::Spanish),
+            (Some("tlh"), Locale::English),
+            (Some(""), Locale::English),
+            (None, Locale::English),
+        ];
+        for (tag, locale) in cases {
+            assert_eq!(Locale::of_tag(tag), locale, "{tag:?}");
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Tool calls through their whole life: `streaming`, `pending-confirmation`,
+//! `running`, `pending-result-confirmation`, and an end. The agent reports what
+//! it does, people decide what needs deciding, and the owner of a client tool
+//! runs it.
+//!
+//! *Invariant*: an action is emitted only if the call is in a state in which
+//! the protocol's reducer changes something. In particular a call that waits
+//! for approval is never made ready a second time.
+
+use bytes::Bytes;
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::agent::{Approval, Decision, ToolReady, ToolStart, ToolVerdict};
+use innkeeper_protocol::house::actions::{
+    ChatToolCallCompleteAction, ChatToolCallContentChangedAction, ChatToolCallDeltaAction,
+    ChatToolCallReadyAction, ChatToolCallStartAction, StateAction,
+};
+use innkeeper_protocol::house::common::StringOrMarkdown;
+use innkeeper_protocol::house::state::{
+    ChatState, ContentRef, ResourceResponsePart, ResponsePart, ToolCallConfirmationReason,
+    ToolCallContributor, ToolCallResult, ToolCallState, ToolInput, ToolResultContent,
+    ToolResultResourceContent, ToolResultTextContent,
+};
+use serde_json::json;
+
+use crate::Engine;
+use crate::labels::Label;
+use crate::sessions::Session;
+
+/// The session setting that lets tools run without asking, and its value.
+const AUTO_APPROVE: (&str, &str) = ("autoApprove", "all");
+
+/// The state of a tool call of the active turn.
+pub(crate) fn tool_call<'a>(head: &'a ChatState, call: &str) -> Option<&'a ToolCallState> {
+    let parts = &head.active_turn.as_ref()?.response_parts;
+    parts.iter().rev().find_map(|part| match part {
+        ResponsePart::ToolCall(part) if id_of(&part.tool_call) == call => Some(&part.tool_call),
+        _ => None,
+    })
+}
+
+pub(crate) fn id_of(call: &ToolCallState) -> &str {
+    match call {
+        ToolCallState::Streaming(call) => &call.tool_call_id,
+        ToolCallState::PendingConfirmation(call) => &call.tool_call_id,
+        ToolCallState::Running(call) => &call.tool_call_id,
+        ToolCallState::AuthRequired(call) => &call.tool_call_id,
+        ToolCallState::PendingResultConfirmation(call) => &call.tool_call_id,
+        ToolCallState::Completed(call) => &call.tool_call_id,
+        ToolCallState::Cancelled(call) => &call.tool_call_id,
+        ToolCallState::Unknown(_) => "",
+    }
+}
+
+/// The client that has to run a call, if it is a client's tool.
+pub(crate) fn owner_of(contributor: Option<&ToolCallContributor>) -> Option<&str> {
+    match contributor {
+        Some(ToolCallContributor::Client(client)) => Some(&client.client_id),
+        _ => None,
+    }
+}
+
+impl Engine {
+    pub(crate) fn tool_started(&mut self, uri: &ChannelUri, start: ToolStart) {
+        self.close_part(uri);
+        let Some(turn_id) = self.running_turn_id(uri) else {
+            return;
+        };
+        if self.tool_call(uri, &start.call).is_some() {
+            tracing::warn!(chat = %uri, call = start.call, "a tool call began twice");
+            return;
+        }
+        let action = ChatToolCallStartAction {
+            turn_id,
+            tool_call_id: start.call,
+            meta: start.meta,
+            tool_name: start.name,
+            display_name: start.display_name,
+            intention: start.intention,
+            contributor: start.contributor,
+        };
+        self.emit(uri, StateAction::ChatToolCallStart(action), None);
+    }
+
+    pub(crate) fn tool_input(&mut self, uri: &ChannelUri, call: String, content: String) {
+        let streams = matches!(
+            self.tool_call(uri, &call),
+            Some(ToolCallState::Streaming(_))
+        );
+        let Some(turn_id) = self.running_turn_id(uri).filter(|_| streams) else {
+            return;
+        };
+        let action = ChatToolCallDeltaAction {
+            turn_id,
+            tool_call_id: call,
+            meta: None,
+            content: Some(content),
+            invocation_message: None,
+        };
+        self.emit(uri, StateAction::ChatToolCallDelta(action), None);
+    }
+
+    pub(crate) fn tool_ready(&mut self, uri: &ChannelUri, ready: ToolReady) {
+        let (name, contributor) = match self.tool_call(uri, &ready.call) {
+            Some(ToolCallState::Streaming(call)) => (&call.display_name, &call.contributor),
+            Some(ToolCallState::Running(call)) => (&call.display_name, &call.contributor),
+            _ => return,
+        };
+        let owner = owner_of(contributor.as_ref()).map(str::to_owned);
+        let Some(turn) = self.chats.get(uri).and_then(|chat| chat.turn.as_ref()) else {
+            return;
+        };
+        let default_title = Label::ApproveTool(name).text(turn.locale);
+        let turn_id = turn.id.to_string();
+        let mut action = ChatToolCallReadyAction {
+            turn_id,
+            tool_call_id: ready.call.clone(),
+            meta: ready.meta,
+            contributor: None,
+            intention: None,
+            invocation_message: ready.message,
+            tool_input: ready.input.map(ToolInput::Inline),
+            confirmation_title: None,
+            risk_assessment: None,
+            edits: None,
+            editable: None,
+            confirmed: None,
+            options: None,
+        };
+        let mut approved_by_setting = false;
+        match ready.approval {
+            Approval::NotNeeded => action.confirmed = Some(ToolCallConfirmationReason::NotNeeded),
+            Approval::Needed(_) if self.approves_everything(uri) => {
+                action.confirmed = Some(ToolCallConfirmationReason::Setting);
+                approved_by_setting = true;
+            }
+            Approval::Needed(request) => {
+                let title = request.title;
+                action.confirmation_title =
+                    Some(title.unwrap_or(StringOrMarkdown::Plain(default_title)));
+                action.edits = request.edits;
+                action.editable = request.editable.then_some(true);
+                action.options = (!request.options.is_empty()).then_some(request.options);
+            }
+        }
+        // What may still be edited stays where it can be.
+        if action.editable.is_none() {
+            action.tool_input = self.small_enough_input(uri, action.tool_input);
+        }
+        let runs = action.confirmed.is_some();
+        self.emit(uri, StateAction::ChatToolCallReady(action), None);
+        if approved_by_setting {
+            let verdict = ToolVerdict::Approved {
+                edited_input: None,
+                option: None,
+            };
+            let call = ready.call.clone();
+            self.decided(uri, Decision::Tool { call, verdict });
+        }
+        if let Some(owner) = owner.filter(|_| runs) {
+            self.expect_client_to_run(uri, &ready.call, &owner);
+        }
+    }
+
+    pub(crate) fn tool_content(
+        &mut self,
+        uri: &ChannelUri,
+        call: String,
+        content: Vec<ToolResultContent>,
+    ) {
+        let runs = matches!(self.tool_call(uri, &call), Some(ToolCallState::Running(_)));
+        let Some(turn_id) = self.running_turn_id(uri).filter(|_| runs) else {
+            return;
+        };
+        let action = ChatToolCallContentChangedAction {
+            turn_id,
+            tool_call_id: call,
+            meta: None,
+            content: self.small_enough_content(uri, content),
+        };
+        self.emit(uri, StateAction::ChatToolCallContentChanged(action), None);
+    }
+
+    pub(crate) fn tool_finished(
+        &mut self,
+        uri: &ChannelUri,
+        call: String,
+        result: ToolCallResult,
+        confirm: bool,
+    ) {
+        if let Some(ToolCallState::Streaming(streaming)) = self.tool_call(uri, &call) {
+            // Some agents report nothing between the beginning and the end.
+            let ready = ToolReady {
+                call: call.clone(),
+                input: streaming.partial_input.clone(),
+                message: StringOrMarkdown::Plain(streaming.display_name.clone()),
+                approval: Approval::NotNeeded,
+                meta: None,
+            };
+            self.tool_ready(uri, ready);
+        }
+        let can_end = matches!(
+            self.tool_call(uri, &call),
+            Some(ToolCallState::Running(_) | ToolCallState::PendingConfirmation(_))
+        );
+        let Some(turn_id) = self.running_turn_id(uri).filter(|_| can_end) else {
+            return;
+        };
+        let result = self.with_links_to_delegates(uri, &call, result);
+        let action = ChatToolCallCompleteAction {
+            turn_id,
+            tool_call_id: call,
+            meta: None,
+            result: self.small_enough_result(uri, result),
+            requires_result_confirmation: confirm.then_some(true),
+        };
+        self.emit(uri, StateAction::ChatToolCallComplete(action), None);
+    }
+
+    /// A result takes the place of what a call has shown so far; where another
+    /// agent worked for it stays to be seen.
+    fn with_links_to_delegates(
+        &self,
+        uri: &ChannelUri,
+        call: &str,
+        mut result: ToolCallResult,
+    ) -> ToolCallResult {
+        if let Some(ToolCallState::Running(running)) = self.tool_call(uri, call) {
+            let shown = running.content.iter().flatten();
+            let links = shown.filter(|block| matches!(block, ToolResultContent::Subagent(_)));
+            let mut links: Vec<ToolResultContent> = links.cloned().collect();
+            if !links.is_empty() {
+                links.extend(result.content.take().into_iter().flatten());
+                result.content = Some(links);
+            }
+        }
+        result
+    }
+
+    /// A client's tool is running: that client must be there.
+    fn expect_client_to_run(&mut self, uri: &ChannelUri, call: &str, owner: &str) {
+        let session = self.chats.get(uri).map(|chat| &chat.session);
+        let session = session.and_then(|session| self.sessions.get(session));
+        let active = session.is_some_and(|session| {
+            let clients = &session.state.active_clients;
+            clients.iter().any(|client| client.client_id == owner)
+        });
+        if !active {
+            self.fail_client_call(uri, call);
+        }
+    }
+
+    /// The calls that a client has to run in a session fail: it has left.
+    pub(crate) fn fail_client_calls(&mut self, session: &ChannelUri, client_id: &str) {
+        let chats = self.sessions.get(session).map(Session::chat_uris);
+        for uri in chats.unwrap_or_default() {
+            let turn = self
+                .chats
+                .get(&uri)
+                .and_then(|c| c.head.active_turn.as_ref());
+            let parts = turn.map(|turn| turn.response_parts.iter());
+            let calls: Vec<String> = parts
+                .into_iter()
+                .flatten()
+                .filter_map(|part| match part {
+                    ResponsePart::ToolCall(part) => match &part.tool_call {
+                        ToolCallState::Running(call)
+                            if owner_of(call.contributor.as_ref()) == Some(client_id) =>
+                        {
+                            Some(call.tool_call_id.clone())
+                        }
+                        _ => None,
+                    },
+                    _ => None,
+                })
+                .collect();
+            for call in calls {
+                self.fail_client_call(&uri, &call);
+            }
+        }
+    }
+
+    fn fail_client_call(&mut self, uri: &ChannelUri, call: &str) {
+        let Some(ToolCallState::Running(running)) = self.tool_call(uri, call) else {
+            return;
+        };
+        let name = running.display_name.clone();
+        let Some(turn) = self.chats.get(uri).and_then(|chat| chat.turn.as_ref()) else {
+            return;
+        };
+        let message = Label::ClientGone(&name).text(turn.locale);
+        let result = ToolCallResult {
+            success: false,
+            past_tense_message: StringOrMarkdown::Plain(message.clone()),
+            content: None,
+            structured_content: None,
+            error: Some(json!({"message": message, "code": "clientDisconnected"})),
+        };
+        self.tool_finished(uri, call.to_owned(), result.clone(), false);
+        let call = call.to_owned();
+        self.decided(uri, Decision::ClientTool { call, result });
+    }
+
+    fn approves_everything(&self, uri: &ChannelUri) -> bool {
+        let session = self.chats.get(uri).map(|chat| &chat.session);
+        let session = session.and_then(|session| self.sessions.get(session));
+        let config = session.and_then(|session| session.state.config.as_ref());
+        let (key, everything) = AUTO_APPROVE;
+        config.is_some_and(|config| config.values.get(key) == Some(&json!(everything)))
+    }
+
+    pub(crate) fn tool_call(&self, uri: &ChannelUri, call: &str) -> Option<&ToolCallState> {
+        tool_call(&self.chats.get(uri)?.head, call)
+    }
+
+    // What is too large for the state is kept beside it
+
+    fn small_enough_input(
+        &mut self,
+        uri: &ChannelUri,
+        input: Option<ToolInput>,
+    ) -> Option<ToolInput> {
+        match input {
+            Some(ToolInput::Inline(text)) if text.len() > self.config.limits.inline_bytes => {
+                let data = Bytes::from(text);
+                let kept = self.keep_content(uri, data, "application/json".to_owned())?;
+                Some(ToolInput::ContentRef(ContentRef {
+                    uri: kept.uri,
+                    size_hint: kept.size_hint,
+                    content_type: kept.content_type,
+                    nonce: None,
+                }))
+            }
+            other => other,
+        }
+    }
+
+    pub(crate) fn small_enough_result(
+        &mut self,
+        uri: &ChannelUri,
+        mut result: ToolCallResult,
+    ) -> ToolCallResult {
+        let content = result.content.take();
+        result.content = content.map(|content| self.small_enough_content(uri, content));
+        result
+    }
+
+    pub(crate) fn small_enough_content(
+        &mut self,
+        uri: &ChannelUri,
+        content: Vec<ToolResultContent>,
+    ) -> Vec<ToolResultContent> {
+        let limit = self.config.limits.inline_bytes;
+        let small_enough = |engine: &mut Self, block| match block {
+            ToolResultContent::Text(ToolResultTextContent { text }) if text.len() > limit => {
+                let kept = engine.keep_content(uri, Bytes::from(text), "text/plain".to_owned());
+                kept.map(by_reference)
+            }
+            ToolResultContent::EmbeddedResource(embedded) if embedded.data.len() > limit => {
+                let decoded = base64::Engine::decode(
+                    &base64::engine::general_purpose::STANDARD,
+                    &embedded.data,
+                );
+                match decoded {
+                    Ok(data) => {
+                        let data = Bytes::from(data);
+                        let kept = engine.keep_content(uri, data, embedded.content_type);
+                        kept.map(by_reference)
+                    }
+                    Err(_) => Some(ToolResultContent::EmbeddedResource(embedded)),
+                }
+            }
+            other => Some(other),
+        };
+        content
+            .into_iter()
+            .filter_map(|block| small_enough(self, block))
+            .collect()
+    }
+}
+
+fn by_reference(kept: ResourceResponsePart) -> ToolResultContent {
+    ToolResultContent::Resource(ToolResultResourceContent {
+        uri: kept.uri,
+        size_hint: kept.size_hint,
+        content_type: kept.content_type,
+        nonce: None,
+    })
+}
