@@ -15,7 +15,7 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use crate::labels::Locale;
 use crate::{CloseReason, ConnectionId, Effect, Engine, Subscriber, completions};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Connection {
     /// The client, once it has introduced itself.
     pub(crate) client: Option<String>,
@@ -24,6 +24,7 @@ pub(crate) struct Connection {
     pub(crate) windows: HashMap<ChannelUri, usize>,
     /// The language that it wants to read.
     pub(crate) locale: Locale,
+    pub(crate) version: Version,
 }
 
 /// In place of that number: the view is from an earlier connection, and where
@@ -59,7 +60,13 @@ impl From<ClientRecord> for KnownClient {
 
 impl Engine {
     pub(crate) fn connected(&mut self, connection: ConnectionId) {
-        self.connections.insert(connection, Connection::default());
+        let entry = Connection {
+            client: None,
+            windows: HashMap::new(),
+            locale: Locale::default(),
+            version: Version::NEWEST,
+        };
+        self.connections.insert(connection, entry);
     }
 
     pub(crate) fn disconnected(&mut self, connection: ConnectionId) {
@@ -173,6 +180,7 @@ impl Engine {
         }
         if let Some(entry) = self.connections.get_mut(&connection) {
             entry.client = Some(client_id);
+            entry.version = spoken;
         }
         self.step.effects.push(Effect::Speak {
             to: connection,
@@ -244,17 +252,21 @@ impl Engine {
             let Some(snapshot) = self.snapshot(channel, None) else {
                 continue;
             };
+            let snapshot = self.with_what_is_beside(connection, snapshot);
             if self.subscriptions.count(connection) < self.config.limits.subscriptions
                 && self.connections.contains_key(&connection)
             {
                 let max_latency = None;
-                self.subscriptions.add(
-                    channel,
-                    Subscriber {
-                        connection,
-                        max_latency,
-                    },
-                );
+                let joined = self.joined_to(connection, channel);
+                for channel in [channel].into_iter().chain(&joined) {
+                    self.subscriptions.add(
+                        channel,
+                        Subscriber {
+                            connection,
+                            max_latency,
+                        },
+                    );
+                }
                 snapshots.push(snapshot);
             }
         }

@@ -82,7 +82,12 @@ impl Engine {
                 self.waiting_reconnects.insert(ticket, waiting);
             }
             CatchUp::Log | CatchUp::Memory => {
-                let wanted: HashSet<&ChannelUri> = waiting.channels.iter().collect();
+                let joined: Vec<ChannelUri> = waiting
+                    .channels
+                    .iter()
+                    .filter_map(|channel| self.joined_to(waiting.connection, channel))
+                    .collect();
+                let wanted: HashSet<&ChannelUri> = waiting.channels.iter().chain(&joined).collect();
                 let sessions = wanted.iter().filter_map(|uri| self.session_of(uri));
                 let sessions: HashSet<ChannelUri> = sessions.collect();
                 let root = ChannelUri::root();
@@ -122,13 +127,16 @@ impl Engine {
         for channel in &waiting.channels {
             if self.exists(channel) {
                 let max_latency = None;
-                self.subscriptions.add(
-                    channel,
-                    Subscriber {
-                        connection,
-                        max_latency,
-                    },
-                );
+                let joined = self.joined_to(connection, channel);
+                for channel in [channel].into_iter().chain(&joined) {
+                    self.subscriptions.add(
+                        channel,
+                        Subscriber {
+                            connection,
+                            max_latency,
+                        },
+                    );
+                }
                 self.use_session(channel);
                 if let Some(connection) = self.connections.get_mut(&connection) {
                     connection.windows.insert(channel.clone(), UNKNOWN_VIEW);

@@ -71,7 +71,7 @@ impl Parcel {
         slot.get_or_init(|| {
             let mut frames = BytesMut::with_capacity(self.weight + 16 * self.messages.len());
             for message in &self.messages {
-                frame_into(&mut frames, outgoing::encode(message, version));
+                outgoing::encode_each(message, version, |text| frame_into(&mut frames, text));
             }
             frames.freeze()
         })
@@ -213,7 +213,7 @@ impl Outgoing {
             Item::Shared { parcel, .. } => parcel.frames(version),
             Item::Own(message) => {
                 let mut frame = BytesMut::new();
-                frame_into(&mut frame, outgoing::encode(&message, version));
+                outgoing::encode_each(&message, version, |text| frame_into(&mut frame, text));
                 frame.freeze()
             }
             Item::Control(frames) => frames,
@@ -226,10 +226,17 @@ impl Outgoing {
         let version = self.version;
         let texts = self.items.into_iter().flat_map(|item| match item {
             Item::Shared { parcel, .. } => {
-                let encode = |message| outgoing::encode(message, version);
-                parcel.messages.iter().map(encode).collect()
+                let mut texts = Vec::with_capacity(parcel.messages.len());
+                for message in &parcel.messages {
+                    outgoing::encode_each(message, version, |text| texts.push(text));
+                }
+                texts
             }
-            Item::Own(message) => vec![outgoing::encode(&message, version)],
+            Item::Own(message) => {
+                let mut texts = Vec::new();
+                outgoing::encode_each(&message, version, |text| texts.push(text));
+                texts
+            }
             Item::Control(_) => Vec::new(),
         });
         texts.collect()

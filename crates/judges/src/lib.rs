@@ -69,7 +69,9 @@ macro_rules! mirror {
                 }
 
                 fn read(&self, state: Value) -> Result<Value, String> {
-                    serde_json::to_value(read(state)?).map_err(|it| it.to_string())
+                    let state: SnapshotState =
+                        serde_json::from_value(state).map_err(|it| it.to_string())?;
+                    serde_json::to_value(state).map_err(|it| it.to_string())
                 }
             }
         }

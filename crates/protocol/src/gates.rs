@@ -77,14 +77,16 @@ impl Act {
     }
 }
 
-/// What a gate may know about an action besides the action: the house's facts
-/// in the gate's newer version.
+/// What a gate may know about an action besides the action: the house's facts,
+/// already in the gate's older version.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Knowledge {
     pub(crate) session: Option<String>,
     pub(crate) is_default_chat: bool,
     /// See [`crate::record::Context`]; a node of its own, lowered with the rest.
     pub(crate) context: Object,
+    /// The same in the gate's newer version, for what the older has no name.
+    pub(crate) newer: Object,
 }
 
 /// A state with its channel, and with what must be known beside it where one

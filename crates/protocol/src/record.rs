@@ -10,7 +10,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::house::actions::{ActionOrigin, StateAction};
-use crate::house::state::{ChatState, SessionState, SessionSummary};
+use crate::house::state::{
+    AgentSelection, ChatState, ModelSelection, SessionState, SessionSummary,
+};
 use crate::snapshot::StoredTurn;
 use crate::{ChannelUri, Timestamp};
 
@@ -186,9 +188,28 @@ pub struct ChatNotes {
     /// How the agent finds its own conversation again, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<Value>,
+    /// What was selected last, which may outlive the draft that said so.
+    #[serde(default, skip_serializing_if = "Selection::is_empty")]
+    pub selection: Selection,
     /// Turns of another chat that the agent knows of and this one does not show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<StoredTurn>,
+}
+
+/// The model and the agent that are selected in a chat. In the house they are
+/// part of a message; versions up to 0.4 know them as the session's.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Selection {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelSelection>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentSelection>,
+}
+
+impl Selection {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A client that has been here: its next connection keeps its version.

@@ -82,6 +82,11 @@ impl fmt::Display for Version {
     }
 }
 
+/// What a draft is called where versions have names.
+pub fn draft(number: i64) -> String {
+    format!("0.{number}.0")
+}
+
 /// The highest offered version that the host speaks, with the exact string
 /// that was offered for it. Offers that are no version are passed over.
 pub fn negotiate(offered: &[String]) -> Option<(Version, &str)> {

@@ -18,7 +18,6 @@ use innkeeper_protocol::outgoing::{
 use innkeeper_protocol::record::Sequenced;
 use innkeeper_protocol::rpc::RequestId;
 use innkeeper_protocol::snapshot;
-use innkeeper_protocol::version::Version;
 use serde_json::Value;
 
 use crate::client::Asked;
@@ -169,7 +168,7 @@ fn shot(snapshot: &snapshot::Snapshot) -> Shot {
 /// Takes the text of a message apart, with the protocol's own types.
 /// `asked` says what a request was.
 pub(crate) fn through_text(message: &HostMessage, asked: impl Fn(i64) -> Option<Asked>) -> Heard {
-    let text = encode(message, Version::NEWEST);
+    let text = encode(message);
     let mut frame: Value = serde_json::from_str(&text).unwrap();
     let params = frame["params"].take();
     match frame["method"].as_str() {

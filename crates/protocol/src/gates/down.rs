@@ -16,6 +16,12 @@ pub fn action(version: Version, channel: &str, action: Value, facts: &Facts) -> 
     }];
     let mut known = knowledge(facts);
     for gate in between(version) {
+        if !known.context.is_empty() {
+            known.newer.clone_from(&known.context);
+            walk(Node::Context, &mut known.context, &mut |node, it| {
+                gate.lower(node, it)
+            });
+        }
         let mut lowered = Vec::with_capacity(acts.len());
         for mut act in acts {
             walk(Node::Action, &mut act.action, &mut |node, it| {
@@ -24,11 +30,6 @@ pub fn action(version: Version, channel: &str, action: Value, facts: &Facts) -> 
             gate.lower_action(act, &known, &mut lowered);
         }
         acts = lowered;
-        if !known.context.is_empty() {
-            walk(Node::Context, &mut known.context, &mut |node, it| {
-                gate.lower(node, it)
-            });
-        }
     }
     acts
 }
@@ -39,6 +40,7 @@ fn knowledge(facts: &Facts) -> Knowledge {
         session: facts.session.as_ref().map(|uri| uri.as_str().to_owned()),
         is_default_chat: facts.is_default_chat,
         context: context.and_then(Result::ok).map(object::of).unwrap_or_default(),
+        newer: Object::new(),
     }
 }
 

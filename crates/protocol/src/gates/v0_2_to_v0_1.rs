@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, has, rename};
 use super::{Act, Gate, Knowledge, Node, Object, Picture};
-use crate::version::Version;
+use crate::version::{self, Version};
 
 pub(super) struct Changes;
 
@@ -71,21 +71,15 @@ impl Gate for Changes {
             ("changeset" | "resourceWatch", _)
             | ("session", "agentChanged" | "changesetsChanged") => return,
             ("session", "customizationUpdated" | "customizationRemoved") => {
-                let all = known.context.get("customizations").and_then(Value::as_array);
-                let all: Vec<Value> = all
-                    .into_iter()
-                    .flatten()
-                    .filter_map(Value::as_object)
-                    .map(|it| lower_customization(it).into())
-                    .collect();
+                let all = known.context.get("customizations");
                 act = act.sibling(json!({
                     "type": "session/customizationsChanged",
-                    "customizations": all,
+                    "customizations": all.unwrap_or(&json!([])),
                 }));
             }
             ("session", "customizationToggled") => {
                 let id = act.action.remove("id").unwrap_or_default();
-                let all = known.context.get("customizations").and_then(Value::as_array);
+                let all = known.newer.get("customizations").and_then(Value::as_array);
                 let uri = all.into_iter().flatten().find(|it| it["id"] == id);
                 let uri = uri.map_or(id, |it| it["uri"].clone());
                 act.action.insert("uri".into(), uri);
@@ -126,6 +120,9 @@ impl Gate for Changes {
     }
 
     fn raise_params(&self, method: &str, params: &mut Object) {
+        if let Some(draft) = params.remove("protocolVersion").and_then(|it| it.as_i64()) {
+            params.insert("protocolVersions".into(), json!([version::draft(draft)]));
+        }
         let subject = match method {
             "subscribe" | "unsubscribe" => Some("resource"),
             "createSession" | "disposeSession" | "fetchTurns" => Some("session"),

@@ -66,10 +66,17 @@ impl Gate for Changes {
         true
     }
 
-    fn lower_action(&self, mut act: Act, _known: &Knowledge, out: &mut Vec<Act>) {
+    fn lower_action(&self, mut act: Act, known: &Knowledge, out: &mut Vec<Act>) {
         match act.kind() {
             "session/mcpServerStateChanged" | "changeset/operationStatusChanged" => return,
-            "session/customizationUpdated" if !act.action.contains_key("customization") => return,
+            // About a server of its own: the list as it is without it.
+            "session/customizationUpdated" if !act.action.contains_key("customization") => {
+                let all = known.context.get("customizations");
+                act = act.sibling(json!({
+                    "type": "session/customizationsChanged",
+                    "customizations": all.unwrap_or(&json!([])),
+                }));
+            }
             "session/turnStarted" | "session/pendingMessageSet" => {
                 rename(&mut act.action, "message", "userMessage");
             }

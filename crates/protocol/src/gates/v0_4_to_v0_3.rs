@@ -165,7 +165,7 @@ fn chat_of(session: &str) -> String {
 /// circumstances.
 fn show_as_session(picture: &mut Picture) {
     let mut chat = std::mem::take(&mut picture.state);
-    let session = picture.session.take().unwrap_or_default();
+    picture.session = None;
     let mut summary = match picture.summary.take() {
         Some(summary) => summary,
         None => Object::new(),
@@ -184,13 +184,8 @@ fn show_as_session(picture: &mut Picture) {
             summary.insert(key.into(), selected.clone());
         }
     }
-    let mut state = Object::new();
-    for key in ["lifecycle", "creationError"] {
-        if let Some(value) = session.get(key) {
-            state.insert(key.into(), value.clone());
-        }
-    }
-    object::default(&mut state, "lifecycle", "ready");
+    // Whether its session came into being is told there.
+    let mut state = object::of(json!({"lifecycle": "ready"}));
     for key in OF_THE_CHAT {
         object::hand_over(&mut chat, &mut state, key);
     }

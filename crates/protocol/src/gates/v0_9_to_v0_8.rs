@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, has, replace};
-use super::{Act, Gate, Knowledge, Node, Object, nodes};
+use super::{Act, Gate, Knowledge, Node, Object};
 use crate::ChannelUri;
 use crate::version::Version;
 
@@ -72,7 +72,7 @@ impl Gate for Changes {
     fn lower_action(&self, mut act: Act, known: &Knowledge, out: &mut Vec<Act>) {
         match (act.family(), act.verb()) {
             ("automation" | "automationRun", _) => return,
-            ("chat", "turnResume") => return resume(self, &act, known, out),
+            ("chat", "turnResume") => return resume(&act, known, out),
             ("chat", "error") => {
                 if let Some(mut part) = act.action.remove("part") {
                     let error = part.get_mut("error").map(Value::take).unwrap_or_default();
@@ -154,13 +154,11 @@ fn show_errors_as_notices(turn: &mut Object) {
 }
 
 /// Takes the failed turn away, starts it again and gives it what it had.
-fn resume(gate: &Changes, act: &Act, known: &Knowledge, out: &mut Vec<Act>) {
+fn resume(act: &Act, known: &Knowledge, out: &mut Vec<Act>) {
     let Some(Value::Object(turn)) = known.context.get("resumed") else {
         return;
     };
     let mut turn = turn.clone();
-    nodes::walk(Node::ActiveTurn, &mut turn, &mut |node, it| gate.lower(node, it));
-    gate.lower(Node::ActiveTurn, &mut turn);
     let mut field = |key: &str| turn.remove(key).unwrap_or_default();
     let id = field("id");
 

@@ -185,7 +185,9 @@ impl House {
                 context: None,
             }
         } else {
-            self.elsewhere(channel, &action, &mut context);
+            if !self.elsewhere(channel, &action, &mut context) {
+                return;
+            }
             Facts::default()
         };
         let is_news = matches!(
@@ -215,13 +217,14 @@ impl House {
         }
         let turns = chat.state.turns.len();
         let outcome = reducers::apply_action_to_chat(&mut chat.state, action);
+        // What the reducer has no use for leaves no trace.
+        if outcome != reducers::ReduceOutcome::Applied {
+            return false;
+        }
         let message = match &*action {
             StateAction::ChatDraftChanged(a) => a.draft.as_ref(),
             StateAction::ChatTurnStarted(a) => Some(&a.message),
             StateAction::ChatTurnResume(_) => {
-                if outcome != reducers::ReduceOutcome::Applied {
-                    return false;
-                }
                 let turn = chat.state.active_turn.as_ref();
                 context.resumed = turn.map(|turn| serde_json::to_value(turn).unwrap());
                 context.turn_before = turns
@@ -249,7 +252,7 @@ impl House {
         true
     }
 
-    fn elsewhere(&mut self, channel: &str, action: &StateAction, context: &mut Context) {
+    fn elsewhere(&mut self, channel: &str, action: &StateAction, context: &mut Context) -> bool {
         let first = |session: &SessionState| {
             let first = session.active_clients.first();
             first.map(|it| serde_json::to_value(it).unwrap())
@@ -260,8 +263,9 @@ impl House {
             }
             SESSION => {
                 let before = (first(&self.session), self.session.working_directories.clone());
-                reducers::apply_action_to_session(&mut self.session, action);
+                let outcome = reducers::apply_action_to_session(&mut self.session, action);
                 self.note_session(action, before, context);
+                return outcome == reducers::ReduceOutcome::Applied;
             }
             TERMINAL => {
                 reducers::apply_action_to_terminal(&mut self.terminal, action);
@@ -289,6 +293,7 @@ impl House {
                 reducers::apply_action_to_automation_run(&mut self.run, action);
             }
         }
+        true
     }
 
     fn note_session(

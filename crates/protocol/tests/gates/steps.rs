@@ -1,6 +1,6 @@
 //! What can happen next in the small host: one random step at a time.
 
-use ahp_types::state::{ResponsePart, TurnState};
+use ahp_types::state::{ResponsePart, SessionLifecycle, ToolCallState, TurnState};
 use serde_json::{Value, json};
 
 use crate::house::{
@@ -24,6 +24,28 @@ impl House {
             17 => self.terminal_step(),
             18 => self.changeset_step(),
             _ => self.rare_step(),
+        }
+    }
+
+    /// Ends all waiting for sign-ins: no published type reads a snapshot of a
+    /// call that waits for one, since its `status` is there twice.
+    pub(crate) fn sign_in(&mut self) {
+        for chat in [default_chat(), SIDE.to_owned()] {
+            let Some(turn) = &self.chats[&chat].state.active_turn else {
+                continue;
+            };
+            let waiting = turn.response_parts.iter().filter_map(|part| match part {
+                ResponsePart::ToolCall(part) => match &part.tool_call {
+                    ToolCallState::AuthRequired(call) => Some(call.tool_call_id.clone()),
+                    _ => None,
+                },
+                _ => None,
+            });
+            let (turn, waiting) = (turn.id.clone(), waiting.collect::<Vec<String>>());
+            for call in waiting {
+                let kind = "chat/toolCallAuthResolved";
+                self.emit(&chat, json!({"type": kind, "turnId": turn, "toolCallId": call}));
+            }
         }
     }
 
@@ -331,8 +353,13 @@ impl House {
     fn session_step(&mut self) {
         let ids = ["plugin", "dir", "mcp", "agent", "child", "rule", "nothing"];
         let action = match self.dice.below(28) {
-            0 => json!({"type": "session/ready"}),
-            1 => json!({"type": "session/creationFailed", "error": self.dice.error()}),
+            // Once, before anything has come to an end.
+            0 if self.session.lifecycle == SessionLifecycle::Creating
+                && self.chats[&default_chat()].state.turns.is_empty() =>
+            {
+                json!({"type": "session/ready"})
+            }
+            0 | 1 => json!({"type": "session/creationFailed", "error": self.dice.error()}),
             2 => json!({"type": "session/titleChanged", "title": self.dice.pick(&["A", "B"])}),
             3 => json!({"type": "session/isReadChanged", "isRead": self.dice.below(3) > 0}),
             4 => json!({"type": "session/isArchivedChanged", "isArchived": self.dice.maybe()}),
