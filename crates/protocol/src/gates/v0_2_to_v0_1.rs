@@ -46,7 +46,8 @@ impl Gate for Changes {
             Node::ClientCustomization => *it = reference(it),
             Node::Agent => {
                 for custom in object::list_mut(it, "customizations").into_iter().flatten() {
-                    *custom = custom["customization"].take();
+                    let reference = custom.get_mut("customization").map(Value::take);
+                    *custom = reference.unwrap_or_default();
                 }
             }
             _ => {}

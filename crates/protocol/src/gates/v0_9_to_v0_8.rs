@@ -147,7 +147,7 @@ fn take_error(turn: &mut Object) {
 fn show_errors_as_notices(turn: &mut Object) {
     for part in object::list_mut(turn, "responseParts").into_iter().flatten() {
         if part["kind"] == "error" {
-            let message = part["error"]["message"].take();
+            let message = part.pointer_mut("/error/message").map(Value::take);
             *part = json!({"kind": "systemNotification", "content": message});
         }
     }

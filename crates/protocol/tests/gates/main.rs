@@ -7,6 +7,7 @@
 )]
 
 mod action_types;
+mod anything;
 mod house;
 mod reducer_cases;
 mod square;

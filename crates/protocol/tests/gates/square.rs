@@ -28,7 +28,7 @@ fn number(version: Version) -> String {
 }
 
 /// The channels that a client of a version can subscribe to.
-fn channels(version: Version) -> Vec<String> {
+pub(crate) fn channels(version: Version) -> Vec<String> {
     let mut all = vec![ROOT, SESSION, SIDE, TERMINAL];
     if version >= Version::V0_4 {
         all.extend([CHANGESET, ANNOTATIONS, WATCH]);
