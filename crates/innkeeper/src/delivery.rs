@@ -487,6 +487,7 @@ fn weight_of_reply(reply: &Reply) -> usize {
                 .iter()
                 .map(|action| weight_of_action(&action.0))
                 .sum(),
+            Reply::Turns(page) => page.turns.iter().map(|it| it.json.get().len()).sum(),
             Reply::ListSessions(page) => page.items.len() * 3 * FIXED_WEIGHT,
             Reply::ResourceRead(content) => content.data.len(),
             Reply::Completions(found) => found.items.len() * FIXED_WEIGHT,
@@ -496,7 +497,12 @@ fn weight_of_reply(reply: &Reply) -> usize {
 }
 
 fn weight_of_snapshot(snapshot: &Snapshot) -> usize {
-    match &snapshot.state {
+    let beside = snapshot.beside.as_ref().and_then(|it| it.state.as_ref());
+    weight_of_state(&snapshot.state) + beside.map_or(0, weight_of_state)
+}
+
+fn weight_of_state(state: &SnapshotState) -> usize {
+    match state {
         SnapshotState::Root(_) | SnapshotState::Session(_) => 20 * FIXED_WEIGHT,
         SnapshotState::Chat(chat) => {
             let turns = chat.turns.iter().map(|turn| turn.json.get().len());

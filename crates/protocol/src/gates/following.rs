@@ -7,8 +7,8 @@
 
 use crate::house::actions::StateAction;
 use crate::house::state::{
-    ActiveTurn, InputRequestResponsePart, ResponsePart, ToolCallContributor, ToolCallState,
-    ToolInput,
+    ActiveTurn, InputRequestResponsePart, ResponsePart, ToolCallCancellationReason,
+    ToolCallConfirmationReason, ToolCallContributor, ToolCallState, ToolInput,
 };
 
 /// Completes an action so that reducers of all versions make the same of it,
@@ -56,6 +56,17 @@ pub fn follow(action: &mut StateAction, turn: Option<&ActiveTurn>) -> bool {
             };
             if !matches!(input, Some(ToolInput::Inline(_))) {
                 a.edited_tool_input = None;
+            }
+            // What reducers assume where it is left out.
+            match a.approved {
+                true => {
+                    let assumed = ToolCallConfirmationReason::NotNeeded;
+                    a.confirmed.get_or_insert(assumed);
+                }
+                false => {
+                    let assumed = ToolCallCancellationReason::Denied;
+                    a.reason.get_or_insert(assumed);
+                }
             }
         }
         StateAction::ChatToolCallComplete(a) => {

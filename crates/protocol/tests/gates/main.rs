@@ -10,6 +10,7 @@ mod action_types;
 mod anything;
 mod house;
 mod reducer_cases;
+mod schema;
 mod square;
 mod steps;
 mod words;
