@@ -30,8 +30,8 @@ impl Engine {
         channel: &ChannelUri,
     ) -> Option<ChannelUri> {
         let joins = self.version_of(connection) <= Version::V0_3;
-        let is_session = *channel != ChannelUri::root()
-            && self.session_of(channel).as_ref() == Some(channel);
+        let is_session =
+            *channel != ChannelUri::root() && self.session_of(channel).as_ref() == Some(channel);
         (joins && is_session).then(|| ChannelUri::default_chat_of(channel.as_str()))
     }
 
@@ -58,7 +58,9 @@ impl Engine {
         snapshot.beside = Some(Box::new(Beside {
             summary: session.map(|session| session.published.clone()),
             state,
-            selection: chat.map(|chat| chat.notes.selection.clone()).unwrap_or_default(),
+            selection: chat
+                .map(|chat| chat.notes.selection.clone())
+                .unwrap_or_default(),
         }));
         snapshot
     }
@@ -143,7 +145,9 @@ impl Engine {
             return None;
         }
         let clients = &self.sessions.get(channel)?.state.active_clients;
-        let other = clients.iter().find(|client| client.client_id != client_id)?;
+        let other = clients
+            .iter()
+            .find(|client| client.client_id != client_id)?;
         Some(format!(
             "client `{}` is active in this session; it has to leave first",
             other.client_id

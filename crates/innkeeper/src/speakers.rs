@@ -43,12 +43,9 @@ impl Speakers {
                 versions.insert(client_id, version);
                 Some(version)
             }
-            Introduction::Return { client_id } => Some(
-                versions
-                    .get(&client_id)
-                    .copied()
-                    .unwrap_or(Version::NEWEST),
-            ),
+            Introduction::Return { client_id } => {
+                Some(versions.get(&client_id).copied().unwrap_or(Version::NEWEST))
+            }
         }
     }
 }

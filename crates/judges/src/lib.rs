@@ -23,7 +23,10 @@ pub trait Mirror: std::fmt::Debug {
 fn known<T: std::fmt::Debug>(it: T) -> Result<T, String> {
     let text = format!("{it:?}");
     match text.find("Unknown(") {
-        Some(at) => Err(format!("unknown to this version: {}", text.get(at..).unwrap_or(""))),
+        Some(at) => Err(format!(
+            "unknown to this version: {}",
+            text.get(at..).unwrap_or("")
+        )),
         None => Ok(it),
     }
 }

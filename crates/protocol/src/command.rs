@@ -41,7 +41,9 @@ pub enum Command {
     Reconnect(ReconnectParams),
     Ping,
     Subscribe(SubscribeParams),
-    Unsubscribe { channel: ChannelUri },
+    Unsubscribe {
+        channel: ChannelUri,
+    },
     Dispatch(Box<Dispatch>),
     ListSessions(ListSessionsParams),
     CreateSession(Box<CreateSession>),
@@ -189,7 +191,9 @@ impl Command {
             return raise_dispatch(version, params).map(|it| Self::Dispatch(Box::new(it)));
         }
         if method == "fetchTurns" && version <= Version::V0_4 {
-            return serde_json::from_value(params).map(Self::ReadTurns).map_err(explain);
+            return serde_json::from_value(params)
+                .map(Self::ReadTurns)
+                .map_err(explain);
         }
         let raised = serde_json::value::to_raw_value(&params).map_err(explain)?;
         Self::decode(method, Some(&raised))

@@ -107,7 +107,8 @@ fn answer(reply: &Reply) -> Answer {
         | Reply::Empty {}
         | Reply::ResolveSessionConfig(_)
         | Reply::CompleteSessionConfig(_)
-        | Reply::Completions(_) => Answer::Done,
+        | Reply::Completions(_)
+        | Reply::Turns(_) => Answer::Done,
         Reply::Initialize(welcome) => Answer::Welcome {
             server_seq: welcome.server_seq as i64,
             shots: welcome.snapshots.iter().map(shot).collect(),
@@ -278,6 +279,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Reply::ResourceRead(_) => "content",
             Reply::CompleteSessionConfig(_) => "values",
             Reply::Completions(_) => "completed for",
+            Reply::Turns(_) => "turns",
         },
     }
 }

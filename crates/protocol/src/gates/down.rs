@@ -39,7 +39,10 @@ fn knowledge(facts: &Facts) -> Knowledge {
     Knowledge {
         session: facts.session.as_ref().map(|uri| uri.as_str().to_owned()),
         is_default_chat: facts.is_default_chat,
-        context: context.and_then(Result::ok).map(object::of).unwrap_or_default(),
+        context: context
+            .and_then(Result::ok)
+            .map(object::of)
+            .unwrap_or_default(),
         newer: Object::new(),
     }
 }

@@ -42,7 +42,10 @@ pub fn follow(action: &mut StateAction, turn: Option<&ActiveTurn>) -> bool {
             }
             let now = call(turn, &a.turn_id, &a.tool_call_id).map(described);
             let (intention, contributor) = now.unwrap_or_default();
-            a.intention = a.intention.take().filter(|it| Some(it) == intention.as_ref());
+            a.intention = a
+                .intention
+                .take()
+                .filter(|it| Some(it) == intention.as_ref());
             a.contributor = a
                 .contributor
                 .take()
@@ -105,9 +108,7 @@ pub fn follow(action: &mut StateAction, turn: Option<&ActiveTurn>) -> bool {
 fn call<'a>(turn: Option<&'a ActiveTurn>, turn_id: &str, id: &str) -> Option<&'a ToolCallState> {
     let turn = turn.filter(|turn| turn.id == turn_id)?;
     turn.response_parts.iter().find_map(|part| match part {
-        ResponsePart::ToolCall(part) if id_of(&part.tool_call) == Some(id) => {
-            Some(&part.tool_call)
-        }
+        ResponsePart::ToolCall(part) if id_of(&part.tool_call) == Some(id) => Some(&part.tool_call),
         _ => None,
     })
 }

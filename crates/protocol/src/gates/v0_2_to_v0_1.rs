@@ -95,7 +95,8 @@ impl Gate for Changes {
                 return;
             }
         };
-        act.action.insert(subject.into(), act.channel.clone().into());
+        act.action
+            .insert(subject.into(), act.channel.clone().into());
         out.push(act);
     }
 

@@ -116,6 +116,9 @@ fn lower_contributor(it: &mut Object) {
 
 fn raise_contributor(it: &mut Object) {
     if let Some(client) = it.remove("toolClientId") {
-        it.insert("contributor".into(), json!({"kind": "client", "clientId": client}));
+        it.insert(
+            "contributor".into(),
+            json!({"kind": "client", "clientId": client}),
+        );
     }
 }

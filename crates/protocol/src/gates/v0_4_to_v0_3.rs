@@ -85,7 +85,11 @@ impl Gate for Changes {
                 drop_keys(&mut picture.state, &["chats", "defaultChat"]);
                 object::default(&mut picture.state, "turns", json!([]));
                 if let Some(summary) = object::child_mut(&mut picture.state, "summary") {
-                    let activity = if activity == 0 { object::IDLE } else { activity };
+                    let activity = if activity == 0 {
+                        object::IDLE
+                    } else {
+                        activity
+                    };
                     object::set_status(summary, object::ACTIVITY, activity);
                     drop_keys(summary, &["annotations"]);
                 }

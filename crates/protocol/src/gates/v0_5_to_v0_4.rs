@@ -281,10 +281,16 @@ fn mcp_state(act: &Act, kind: &str) -> Act {
 /// sending its parent again.
 fn toggle(act: Act, known: &Knowledge) -> Act {
     let id = act.action.get("id");
-    let all = known.context.get("customizations").and_then(Value::as_array);
+    let all = known
+        .context
+        .get("customizations")
+        .and_then(Value::as_array);
     let parent = all.into_iter().flatten().find(|parent| {
         let children = parent["children"].as_array();
-        children.into_iter().flatten().any(|child| child.get("id") == id)
+        children
+            .into_iter()
+            .flatten()
+            .any(|child| child.get("id") == id)
     });
     match parent {
         Some(parent) => act.sibling(json!({

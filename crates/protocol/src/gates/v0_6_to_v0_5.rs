@@ -114,7 +114,9 @@ fn take_open_questions(chat: &mut Object) -> Vec<Value> {
     };
     let (open, rest): (Vec<_>, Vec<_>) = parts.drain(..).partition(is_open_question);
     *parts = rest;
-    open.into_iter().map(|mut part| part["request"].take()).collect()
+    open.into_iter()
+        .map(|mut part| part["request"].take())
+        .collect()
 }
 
 /// A call that waits for a sign-in waits for nobody here.

@@ -69,7 +69,10 @@ impl Gate for Changes {
 
     fn lower_notification(&self, method: &mut String, params: &mut Object) -> bool {
         if method == "auth/required"
-            && let Some(name) = params.get("resource").and_then(|it| it.get("resource")).cloned()
+            && let Some(name) = params
+                .get("resource")
+                .and_then(|it| it.get("resource"))
+                .cloned()
         {
             params.insert("resource".into(), name);
         }
@@ -95,7 +98,10 @@ fn lower_enablement(it: &mut Object) {
 
 fn raise_enablement(it: &mut Object) {
     if let Some(enabled) = it.remove("enabled") {
-        it.insert("enablement".into(), json!([{"kind": "session", "enabled": enabled}]));
+        it.insert(
+            "enablement".into(),
+            json!([{"kind": "session", "enabled": enabled}]),
+        );
     }
 }
 
@@ -106,7 +112,11 @@ fn replace_directory(act: &Act, known: &Knowledge, out: &mut Vec<Act>) {
         list.cloned().unwrap_or_default()
     };
     let (before, after) = (list("directoriesBefore"), list("directoriesAfter"));
-    let same = before.iter().zip(&after).take_while(|(a, b)| a == b).count();
+    let same = before
+        .iter()
+        .zip(&after)
+        .take_while(|(a, b)| a == b)
+        .count();
     for (verb, directories) in [("Removed", &before[same..]), ("Set", &after[same..])] {
         out.extend(directories.iter().map(|directory| {
             let kind = format!("session/workingDirectory{verb}");

@@ -81,7 +81,8 @@ impl Gate for Changes {
             }
             // Reducers of 0.9 refuse an error as an ordinary part.
             ("chat", "responsePart") => {
-                if object::child_mut(&mut act.action, "part").is_some_and(|it| has(it, "kind", "error"))
+                if object::child_mut(&mut act.action, "part")
+                    .is_some_and(|it| has(it, "kind", "error"))
                 {
                     return;
                 }
@@ -145,7 +146,10 @@ fn take_error(turn: &mut Object) {
 
 /// Errors that a resumed turn has got over.
 fn show_errors_as_notices(turn: &mut Object) {
-    for part in object::list_mut(turn, "responseParts").into_iter().flatten() {
+    for part in object::list_mut(turn, "responseParts")
+        .into_iter()
+        .flatten()
+    {
         if part["kind"] == "error" {
             let message = part.pointer_mut("/error/message").map(Value::take);
             *part = json!({"kind": "systemNotification", "content": message});
@@ -174,9 +178,9 @@ fn resume(act: &Act, known: &Knowledge, out: &mut Vec<Act>) {
         "message": field("message"),
     })));
     if let Value::Array(parts) = field("responseParts") {
-        out.extend(parts.into_iter().map(
-            |part| act.sibling(json!({"type": "chat/responsePart", "turnId": id, "part": part})),
-        ));
+        out.extend(parts.into_iter().map(|part| {
+            act.sibling(json!({"type": "chat/responsePart", "turnId": id, "part": part}))
+        }));
     }
     if let usage @ Value::Object(_) = field("usage") {
         out.push(act.sibling(json!({"type": "chat/usage", "turnId": id, "usage": usage})));

@@ -18,7 +18,13 @@ impl Gate for Changes {
     fn lower(&self, node: Node, it: &mut Object) -> bool {
         match node {
             Node::ChatState => {
-                let new = ["changes", "movable", "changesets", "backgroundWork", "canvases"];
+                let new = [
+                    "changes",
+                    "movable",
+                    "changesets",
+                    "backgroundWork",
+                    "canvases",
+                ];
                 drop_keys(it, &new);
                 // No action of 0.9 sets the flags of a chat.
                 object::set_status(it, object::FLAGS, 0);

@@ -162,7 +162,12 @@ fn lowered(snapshot: &Snapshot, version: Version) -> serde_json::Result<Value> {
     let mut picture = Picture::new(snapshot.resource.as_str(), value(&snapshot.state)?);
     if let Some(beside) = &snapshot.beside {
         let object = |it: Value| it.as_object().cloned();
-        picture.summary = beside.summary.as_ref().map(value).transpose()?.and_then(object);
+        picture.summary = beside
+            .summary
+            .as_ref()
+            .map(value)
+            .transpose()?
+            .and_then(object);
         match (&snapshot.state, &beside.state) {
             (SnapshotState::Session(_), Some(chat)) => picture.chat = object(value(chat)?),
             (_, Some(session)) => picture.session = object(value(session)?),

@@ -20,14 +20,69 @@ fn runs(ordinary: u64) -> u64 {
 
 /// The words that gates look at, so that noise gets far.
 const KEYS: &[&str] = &[
-    "type", "kind", "status", "state", "part", "parts", "responseParts", "turns", "activeTurn",
-    "message", "userMessage", "error", "request", "response", "toolCall", "content", "toolInput",
-    "customization", "customizations", "children", "enablement", "enabled", "origin", "summary",
-    "chats", "activeClient", "activeClients", "workingDirectories", "lifecycle", "model", "agent",
-    "config", "schema", "properties", "enum", "session", "terminal", "channel", "resource", "uri",
-    "attachments", "draft", "inputRequests", "createdAt", "modifiedAt", "turnId", "id", "load",
-    "subscriptions", "protocolVersion", "items", "changes", "changesets", "claim", "files",
-    "agents", "annotations", "entries", "contributor", "toolClientId", "result", "auth", "turn",
+    "type",
+    "kind",
+    "status",
+    "state",
+    "part",
+    "parts",
+    "responseParts",
+    "turns",
+    "activeTurn",
+    "message",
+    "userMessage",
+    "error",
+    "request",
+    "response",
+    "toolCall",
+    "content",
+    "toolInput",
+    "customization",
+    "customizations",
+    "children",
+    "enablement",
+    "enabled",
+    "origin",
+    "summary",
+    "chats",
+    "activeClient",
+    "activeClients",
+    "workingDirectories",
+    "lifecycle",
+    "model",
+    "agent",
+    "config",
+    "schema",
+    "properties",
+    "enum",
+    "session",
+    "terminal",
+    "channel",
+    "resource",
+    "uri",
+    "attachments",
+    "draft",
+    "inputRequests",
+    "createdAt",
+    "modifiedAt",
+    "turnId",
+    "id",
+    "load",
+    "subscriptions",
+    "protocolVersion",
+    "items",
+    "changes",
+    "changesets",
+    "claim",
+    "files",
+    "agents",
+    "annotations",
+    "entries",
+    "contributor",
+    "toolClientId",
+    "result",
+    "auth",
+    "turn",
 ];
 
 fn noise(dice: &mut Dice, depth: usize) -> Value {
@@ -38,9 +93,24 @@ fn noise(dice: &mut Dice, depth: usize) -> Value {
         3 => json!(dice.below(200)),
         4 | 5 => {
             let kinds = [
-                "error", "inputRequest", "toolCall", "markdown", "systemNotification", "terminal",
-                "chat", "annotations", "mcpServer", "plugin", "client", "session", "failed",
-                "auth-required", "streaming", "ahp-root://", "agenthost:/root", "",
+                "error",
+                "inputRequest",
+                "toolCall",
+                "markdown",
+                "systemNotification",
+                "terminal",
+                "chat",
+                "annotations",
+                "mcpServer",
+                "plugin",
+                "client",
+                "session",
+                "failed",
+                "auth-required",
+                "streaming",
+                "ahp-root://",
+                "agenthost:/root",
+                "",
             ];
             dice.pick(&kinds).into()
         }
@@ -88,7 +158,11 @@ fn no_noise_breaks_a_gate() {
                     down::result(version, method, &mut params.clone());
                 }
             }
-            for method in ["root/sessionAdded", "root/sessionSummaryChanged", "auth/required"] {
+            for method in [
+                "root/sessionAdded",
+                "root/sessionSummaryChanged",
+                "auth/required",
+            ] {
                 down::notification(version, method, state.clone());
             }
         }
@@ -118,12 +192,30 @@ fn a_state_that_is_raised_and_lowered_again_is_the_same() {
 
 /// What clients say.
 const SAID: &[&str] = &[
-    "turnStarted", "turnCancelled", "toolCallConfirmed", "toolCallComplete",
-    "toolCallResultConfirmed", "toolCallContentChanged", "pendingMessageSet",
-    "pendingMessageRemoved", "queuedMessagesReordered", "inputAnswerChanged", "inputCompleted",
-    "truncated", "titleChanged", "isReadChanged", "isArchivedChanged", "configChanged", "input",
-    "resized", "claimed", "filesReviewChanged", "filesReviewedChanged", "entrySet",
-    "entryRemoved", "removed",
+    "turnStarted",
+    "turnCancelled",
+    "toolCallConfirmed",
+    "toolCallComplete",
+    "toolCallResultConfirmed",
+    "toolCallContentChanged",
+    "pendingMessageSet",
+    "pendingMessageRemoved",
+    "queuedMessagesReordered",
+    "inputAnswerChanged",
+    "inputCompleted",
+    "truncated",
+    "titleChanged",
+    "isReadChanged",
+    "isArchivedChanged",
+    "configChanged",
+    "input",
+    "resized",
+    "claimed",
+    "filesReviewChanged",
+    "filesReviewedChanged",
+    "entrySet",
+    "entryRemoved",
+    "removed",
 ];
 
 #[test]
@@ -135,14 +227,16 @@ fn an_action_that_is_raised_and_lowered_again_is_the_same() {
         }
         for event in &house.events {
             for version in Version::ALL {
-                let acts = down::action(version, &event.channel, event.action.clone(), &event.facts);
+                let acts =
+                    down::action(version, &event.channel, event.action.clone(), &event.facts);
                 let said = acts.into_iter().filter(|act| {
                     let kind = act.action["type"].as_str().unwrap_or_default();
                     SAID.iter().any(|verb| kind.ends_with(&format!("/{verb}")))
                 });
                 for act in said {
                     let (raised, _) = up::action(version, &act.channel, act.action.clone().into());
-                    let session = ChannelUri::from(raised.channel.as_str()).session_of_default_chat();
+                    let session =
+                        ChannelUri::from(raised.channel.as_str()).session_of_default_chat();
                     let facts = Facts {
                         is_default_chat: session.is_some(),
                         session,

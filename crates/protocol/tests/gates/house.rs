@@ -173,7 +173,10 @@ impl House {
     pub(crate) fn emit(&mut self, channel: &str, action: Value) {
         let told = action.to_string();
         let mut action: StateAction = typed(action);
-        assert!(!matches!(action, StateAction::Unknown(_)), "no action of the house: {told}");
+        assert!(
+            !matches!(action, StateAction::Unknown(_)),
+            "no action of the house: {told}"
+        );
         let mut context = Context::default();
         let facts = if self.chats.contains_key(channel) {
             if !self.in_chat(channel, &mut action, &mut context) {
@@ -206,7 +209,10 @@ impl House {
         });
         // The host marks a session as unread when something begins in it.
         if is_news && channel == default_chat() && self.session.status & 32 != 0 {
-            self.emit(SESSION, json!({"type": "session/isReadChanged", "isRead": false}));
+            self.emit(
+                SESSION,
+                json!({"type": "session/isReadChanged", "isRead": false}),
+            );
         }
     }
 
@@ -237,10 +243,14 @@ impl House {
         };
         if let Some(message) = message {
             let now = |key: &str| chat.selection.get(key).cloned();
-            let model = message.model.as_ref().map(|it| serde_json::to_value(it).unwrap());
+            let model = message
+                .model
+                .as_ref()
+                .map(|it| serde_json::to_value(it).unwrap());
             if model.is_some() && model != now("model") {
                 context.model.clone_from(&model);
-                chat.selection.extend(model.map(|it| ("model".to_owned(), it)));
+                chat.selection
+                    .extend(model.map(|it| ("model".to_owned(), it)));
             }
             let agent = serde_json::to_value(&message.agent).unwrap();
             let now = chat.selection.get("agent").cloned().unwrap_or_default();
@@ -262,7 +272,10 @@ impl House {
                 reducers::apply_action_to_root(&mut self.root, action);
             }
             SESSION => {
-                let before = (first(&self.session), self.session.working_directories.clone());
+                let before = (
+                    first(&self.session),
+                    self.session.working_directories.clone(),
+                );
                 let outcome = reducers::apply_action_to_session(&mut self.session, action);
                 self.note_session(action, before, context);
                 return outcome == reducers::ReduceOutcome::Applied;
@@ -323,7 +336,9 @@ impl House {
             }
             StateAction::SessionWorkingDirectoryReplaced(_) => {
                 context.directories_before = before.1;
-                context.directories_after.clone_from(&session.working_directories);
+                context
+                    .directories_after
+                    .clone_from(&session.working_directories);
             }
             _ => {}
         }

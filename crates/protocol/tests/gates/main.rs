@@ -8,6 +8,7 @@
 
 mod action_types;
 mod anything;
+mod docs;
 mod house;
 mod reducer_cases;
 mod schema;

@@ -81,9 +81,13 @@ fn run(case: &Value) -> Outcome {
         "changeset" => fold(initial, &actions, |state: &mut ChangesetState, action| {
             reducers::apply_action_to_changeset(state, action);
         }),
-        "resourceWatch" => fold(initial, &actions, |state: &mut ResourceWatchState, action| {
-            reducers::apply_action_to_resource_watch(state, action);
-        }),
+        "resourceWatch" => fold(
+            initial,
+            &actions,
+            |state: &mut ResourceWatchState, action| {
+                reducers::apply_action_to_resource_watch(state, action);
+            },
+        ),
         _ => return Outcome::DoesNotApply("0.2.0 has no such reducer"),
     };
     let (result, expected) = (comparable(result), comparable(case["expected"].clone()));
@@ -108,7 +112,9 @@ fn fold<S: DeserializeOwned + serde::Serialize>(
         }
     }
     let state = serde_json::to_value(&state).unwrap();
-    down::picture(VERSION, Picture::new("x:state", state)).state.into()
+    down::picture(VERSION, Picture::new("x:state", state))
+        .state
+        .into()
 }
 
 /// A session and its default chat.
@@ -156,7 +162,10 @@ fn in_house(initial: Value, actions: &[Value]) -> Result<Value, Outcome> {
 }
 
 fn draft(chat: &ChatState, piece: &Piece) -> Option<ahp_types::state::Message> {
-    let now = chat.draft.as_ref().and_then(|it| serde_json::to_value(it).ok());
+    let now = chat
+        .draft
+        .as_ref()
+        .and_then(|it| serde_json::to_value(it).ok());
     let whole = piece.complete_draft(now)?;
     serde_json::from_value(whole.into()).ok()
 }

@@ -21,7 +21,14 @@ const MISDESCRIBED: &[&str] = &["edits", "before", "after", "diff", "changes", "
 
 /// Required fields that may be `undefined`: that is a value to TypeScript, and
 /// absent in JSON.
-const UNDEFINED: &[&str] = &["usage", "activity", "activeClient", "agent", "changesets", "_meta"];
+const UNDEFINED: &[&str] = &[
+    "usage",
+    "activity",
+    "activeClient",
+    "agent",
+    "changesets",
+    "_meta",
+];
 
 struct Schema(Value);
 
@@ -86,7 +93,12 @@ impl Schema {
         if !fits {
             return Err(format!("{path} should be {}", schema["type"]));
         }
-        for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        for key in schema["required"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+        {
             if value.get(key).is_none() && !UNDEFINED.contains(&key) {
                 return Err(format!("{path} lacks {key}"));
             }
@@ -96,7 +108,10 @@ impl Schema {
                 continue;
             }
             let path = format!("{path}.{key}");
-            match (schema["properties"].get(key), &schema["additionalProperties"]) {
+            match (
+                schema["properties"].get(key),
+                &schema["additionalProperties"],
+            ) {
                 (Some(schema), _) => self.fits(schema, inner, &path)?,
                 (None, Value::Bool(false)) => return Err(format!("{path} is not expected")),
                 (None, additional @ Value::Object(_)) => self.fits(additional, inner, &path)?,
@@ -160,7 +175,11 @@ fn what_a_client_of_0_2_is_sent_fits_its_schemas() {
         let changed = json!({"channel": ROOT, "session": SESSION, "changes": summary});
         for (method, params, name) in [
             ("root/sessionAdded", added, "SessionAddedParams"),
-            ("root/sessionSummaryChanged", changed, "SessionSummaryChangedParams"),
+            (
+                "root/sessionSummaryChanged",
+                changed,
+                "SessionSummaryChangedParams",
+            ),
         ] {
             let (_, params) = down::notification(VERSION, method, params).unwrap();
             news.check(name, &params.into());

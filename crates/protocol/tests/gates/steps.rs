@@ -44,13 +44,20 @@ impl House {
             let (turn, waiting) = (turn.id.clone(), waiting.collect::<Vec<String>>());
             for call in waiting {
                 let kind = "chat/toolCallAuthResolved";
-                self.emit(&chat, json!({"type": kind, "turnId": turn, "toolCallId": call}));
+                self.emit(
+                    &chat,
+                    json!({"type": kind, "turnId": turn, "toolCallId": call}),
+                );
             }
         }
     }
 
     fn chat_step(&mut self, chat: &str) {
-        let turn = self.chats[chat].state.active_turn.as_ref().map(|turn| turn.id.clone());
+        let turn = self.chats[chat]
+            .state
+            .active_turn
+            .as_ref()
+            .map(|turn| turn.id.clone());
         match (turn, self.dice.below(10)) {
             (Some(turn), 0..=7) => self.turn_step(chat, &turn),
             (None, 0..=4) => self.start_turn(chat),
@@ -72,7 +79,13 @@ impl House {
             "type": "chat/turnStarted", "turnId": turn, "message": message, "_meta": {"z": 1},
             "startedAt": format!("2026-02-01T00:00:{:02}.000Z", self.count % 60),
         });
-        if let Some(queued) = self.chats[chat].state.queued_messages.iter().flatten().next() {
+        if let Some(queued) = self.chats[chat]
+            .state
+            .queued_messages
+            .iter()
+            .flatten()
+            .next()
+        {
             action["queuedMessageId"] = queued.id.clone().into();
         }
         self.emit(chat, action);
@@ -83,7 +96,10 @@ impl House {
             0 => {
                 let id = self.fresh("p");
                 let part = self.dice.part(&id);
-                self.emit(chat, json!({"type": "chat/responsePart", "turnId": turn, "part": part}));
+                self.emit(
+                    chat,
+                    json!({"type": "chat/responsePart", "turnId": turn, "part": part}),
+                );
             }
             1 | 2 => self.append(chat, turn),
             3 => {
@@ -93,7 +109,9 @@ impl House {
                     "toolName": "bash", "displayName": "Run", "intention": "to see",
                     "contributor": self.dice.contributor(), "_meta": {"kind": "terminal"},
                 });
-                let start = self.dice.thin(start, &["intention", "contributor", "_meta"]);
+                let start = self
+                    .dice
+                    .thin(start, &["intention", "contributor", "_meta"]);
                 self.emit(chat, start);
             }
             4..=8 => self.tool_step(chat, turn),
@@ -101,7 +119,10 @@ impl House {
             10 => {
                 let usage = json!({"inputTokens": 5, "outputTokens": 2, "_meta": {"cost": 1}});
                 let usage = self.dice.thin(usage, &["outputTokens", "_meta"]);
-                self.emit(chat, json!({"type": "chat/usage", "turnId": turn, "usage": usage}));
+                self.emit(
+                    chat,
+                    json!({"type": "chat/usage", "turnId": turn, "usage": usage}),
+                );
             }
             _ => self.end_turn(chat, turn),
         }
@@ -129,7 +150,10 @@ impl House {
 
     fn tool_step(&mut self, chat: &str, turn: &str) {
         let state = serde_json::to_value(&self.chats[chat].state.active_turn).unwrap();
-        let parts = state["responseParts"].as_array().cloned().unwrap_or_default();
+        let parts = state["responseParts"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
         let calls: Vec<Value> = parts
             .iter()
             .map(|part| part["toolCall"].clone())
@@ -165,10 +189,9 @@ impl House {
             }
             1 => {
                 let mut ready = action("chat/toolCallReady");
-                ready["invocationMessage"] = self.dice.pick(&[
-                    json!("Running"),
-                    json!({"markdown": "Running `ls`"}),
-                ]);
+                ready["invocationMessage"] = self
+                    .dice
+                    .pick(&[json!("Running"), json!({"markdown": "Running `ls`"})]);
                 ready["toolInput"] = self.dice.pick(&[json!("ls"), json!({"uri": "x:input"})]);
                 ready["confirmationTitle"] = "Run?".into();
                 ready["editable"] = true.into();
@@ -180,8 +203,13 @@ impl House {
                 ready["riskAssessment"] = json!({"status": "loading", "kind": "judge"});
                 ready["confirmed"] = "not-needed".into();
                 let optional = [
-                    "toolInput", "confirmationTitle", "editable", "edits", "options",
-                    "riskAssessment", "confirmed",
+                    "toolInput",
+                    "confirmationTitle",
+                    "editable",
+                    "edits",
+                    "options",
+                    "riskAssessment",
+                    "confirmed",
                 ];
                 self.dice.thin(ready, &optional)
             }
@@ -199,7 +227,11 @@ impl House {
                     confirmed["userSuggestion"] = self.dice.message();
                 }
                 let optional = [
-                    "selectedOptionId", "confirmed", "editedToolInput", "reason", "reasonMessage",
+                    "selectedOptionId",
+                    "confirmed",
+                    "editedToolInput",
+                    "reason",
+                    "reasonMessage",
                     "userSuggestion",
                 ];
                 self.dice.thin(confirmed, &optional)
@@ -301,8 +333,12 @@ impl House {
             .flatten()
             .map(|it| it.id.clone())
             .collect();
-        let turns: Vec<String> =
-            self.chats[chat].state.turns.iter().map(|it| it.id.clone()).collect();
+        let turns: Vec<String> = self.chats[chat]
+            .state
+            .turns
+            .iter()
+            .map(|it| it.id.clone())
+            .collect();
         let action = match self.dice.below(16) {
             0 | 1 => {
                 let id = self.fresh("m");
@@ -377,8 +413,18 @@ impl House {
             8 => json!({"type": "session/metaChanged", "_meta": {"git": {"branch": "x"}}}),
             9 => json!({"type": "session/serverToolsChanged", "tools": [{"name": "t",
                         "description": "d", "inputSchema": {"type": "object"}}]}),
-            10..=12 => json!({"type": "session/activeClientSet",
-                              "activeClient": self.dice.client()}),
+            10..=12 => {
+                let mut client = self.dice.client();
+                // Often the one that is active already, with other tools.
+                if let Some(first) = self.session.active_clients.first()
+                    && self.dice.maybe()
+                {
+                    let tools = client["tools"].take();
+                    client = serde_json::to_value(first).unwrap();
+                    client["tools"] = tools;
+                }
+                json!({"type": "session/activeClientSet", "activeClient": client})
+            }
             13 => json!({"type": "session/activeClientRemoved",
                          "clientId": self.dice.pick(&["c1", "c2"])}),
             14 => self.directory_action(),
@@ -450,6 +496,12 @@ impl House {
 
     fn catalogue_action(&mut self) -> Value {
         let other = self.dice.pick(&["ahp-chat:/2", "ahp-chat:/3"]);
+        let known: Vec<String> = self
+            .session
+            .chats
+            .iter()
+            .map(|it| it.resource.clone())
+            .collect();
         match self.dice.below(6) {
             0 | 1 => json!({"type": "session/chatAdded", "summary": chat_summary(other, "Other")}),
             2 => json!({"type": "session/chatRemoved", "chat": other}),
@@ -457,14 +509,19 @@ impl House {
                 let changes = json!({"title": "New", "status": 8, "activity": "Busy",
                     "modifiedAt": "2026-01-03T00:00:00.000Z", "changes": {"files": 3},
                     "workingDirectories": ["file:///w", "file:///b"]});
-                let optional = ["title", "status", "activity", "changes", "workingDirectories"];
-                json!({"type": "session/chatUpdated", "chat": other,
+                let optional = [
+                    "title",
+                    "status",
+                    "activity",
+                    "changes",
+                    "workingDirectories",
+                ];
+                json!({"type": "session/chatUpdated", "chat": self.dice.pick(&known),
                        "changes": self.dice.thin(changes, &optional)})
             }
             4 => json!({"type": "session/defaultChatChanged", "defaultChat": default_chat()}),
             _ => {
-                let chats = self.session.chats.iter().rev();
-                let chats: Vec<String> = chats.map(|it| it.resource.clone()).collect();
+                let chats: Vec<String> = known.into_iter().rev().collect();
                 json!({"type": "session/chatsReordered", "chats": chats})
             }
         }
@@ -530,7 +587,9 @@ impl House {
         let id = self.dice.pick(&["f1", "f2"]);
         let action = match self.dice.below(8) {
             0 => {
-                let status = self.dice.pick(&["ready", "computing", "recomputing", "error"]);
+                let status = self
+                    .dice
+                    .pick(&["ready", "computing", "recomputing", "error"]);
                 let mut action = json!({"type": "changeset/statusChanged", "status": status});
                 if status == "error" {
                     action["error"] = self.dice.error();
@@ -563,34 +622,79 @@ impl House {
             "session": {"provider": "script", "customizations": []}, "enabled": true,
             "triggers": [], "disableConditions": [{"kind": "afterRuns", "max": 3}]});
         let (channel, action) = match self.dice.below(16) {
-            0 => (ANNOTATIONS, json!({"type": "annotations/set", "annotation": annotation})),
-            1 => (ANNOTATIONS, json!({"type": "annotations/updated", "annotationId": "a",
-                "resolved": true, "origin": {"session": SESSION, "turnId": "t2"}})),
-            2 => (ANNOTATIONS, json!({"type": "annotations/removed", "annotationId": "a"})),
-            3 => (ANNOTATIONS, json!({"type": "annotations/entrySet", "annotationId": "a",
-                "entry": {"id": "e", "text": "Look"}})),
-            4 => (ANNOTATIONS, json!({"type": "annotations/entryRemoved", "annotationId": "a",
-                "entryId": "e"})),
-            5 => (WATCH, json!({"type": "resourceWatch/changed",
-                "changes": {"items": [{"uri": "file:///w/a", "type": "added"}]}})),
-            6 => (CANVAS, json!({"type": "canvas/stateChanged", "canvas": {"instanceId": "i",
-                "extensionId": "e", "canvasId": "c", "title": "Board"}})),
-            7 => (AUTOMATIONS, json!({"type": "automation/createRequested", "resource": "a:/1",
-                "definition": definition})),
-            8 => (AUTOMATIONS, json!({"type": "automation/updateRequested", "resource": "a:/1",
-                "changes": {"enabled": false}})),
-            9 => (AUTOMATIONS, json!({"type": "automation/set", "automation": {
+            0 => (
+                ANNOTATIONS,
+                json!({"type": "annotations/set", "annotation": annotation}),
+            ),
+            1 => (
+                ANNOTATIONS,
+                json!({"type": "annotations/updated", "annotationId": "a",
+                "resolved": true, "origin": {"session": SESSION, "turnId": "t2"}}),
+            ),
+            2 => (
+                ANNOTATIONS,
+                json!({"type": "annotations/removed", "annotationId": "a"}),
+            ),
+            3 => (
+                ANNOTATIONS,
+                json!({"type": "annotations/entrySet", "annotationId": "a",
+                "entry": {"id": "e", "text": "Look"}}),
+            ),
+            4 => (
+                ANNOTATIONS,
+                json!({"type": "annotations/entryRemoved", "annotationId": "a",
+                "entryId": "e"}),
+            ),
+            5 => (
+                WATCH,
+                json!({"type": "resourceWatch/changed",
+                "changes": {"items": [{"uri": "file:///w/a", "type": "added"}]}}),
+            ),
+            6 => (
+                CANVAS,
+                json!({"type": "canvas/stateChanged", "canvas": {"instanceId": "i",
+                "extensionId": "e", "canvasId": "c", "title": "Board"}}),
+            ),
+            7 => (
+                AUTOMATIONS,
+                json!({"type": "automation/createRequested", "resource": "a:/1",
+                "definition": definition}),
+            ),
+            8 => (
+                AUTOMATIONS,
+                json!({"type": "automation/updateRequested", "resource": "a:/1",
+                "changes": {"enabled": false}}),
+            ),
+            9 => (
+                AUTOMATIONS,
+                json!({"type": "automation/set", "automation": {
                 "resource": "a:/1", "definition": definition, "runs": [], "operations": ["run"],
                 "runCount": 2, "createdAt": "2026-01-01T00:00:00Z",
-                "modifiedAt": "2026-01-01T00:00:00Z"}})),
-            10 => (AUTOMATIONS, json!({"type": "automation/removed", "resource": "a:/1"})),
-            11 => (RUN, json!({"type": "automationRun/lifecycleChanged", "lifecycle": {
+                "modifiedAt": "2026-01-01T00:00:00Z"}}),
+            ),
+            10 => (
+                AUTOMATIONS,
+                json!({"type": "automation/removed", "resource": "a:/1"}),
+            ),
+            11 => (
+                RUN,
+                json!({"type": "automationRun/lifecycleChanged", "lifecycle": {
                 "status": "running", "createdAt": "2026-01-01T00:00:00Z",
-                "startedAt": "2026-01-01T00:00:01Z"}})),
-            12 => (RUN, json!({"type": "automationRun/sessionSet", "session": SESSION})),
-            13 => (RUN, json!({"type": "automationRun/sessionRemoved", "session": SESSION})),
-            14 => (RUN, json!({"type": "automationRun/primarySessionChanged",
-                "primarySession": SESSION})),
+                "startedAt": "2026-01-01T00:00:01Z"}}),
+            ),
+            12 => (
+                RUN,
+                json!({"type": "automationRun/sessionSet", "session": SESSION}),
+            ),
+            13 => (
+                RUN,
+                json!({"type": "automationRun/sessionRemoved", "session": SESSION}),
+            ),
+            14 => (
+                RUN,
+                json!({"type": "automationRun/primarySessionChanged",
+                "primarySession": SESSION}),
+            ),
             _ => (RUN, json!({"type": "automationRun/cancelRequested"})),
         };
         self.emit(channel, action);
