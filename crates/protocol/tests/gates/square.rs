@@ -230,7 +230,7 @@ fn the_square_commutes_in_every_version() {
         failures, 0,
         "some squares do not commute; their seeds are above"
     );
-    if one.is_none() {
+    if one.is_none() && runs.is_none_or(|runs: u64| runs >= RUNS) {
         assert_covered(&coverage);
     }
 }

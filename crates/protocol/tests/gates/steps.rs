@@ -454,9 +454,13 @@ impl House {
 
     /// The first directory stays: versions up to 0.6 know only that one.
     fn directory_action(&mut self) -> Value {
-        let one = self.dice.pick(&["file:///a", "file:///b", "file:///c"]);
+        let listed = self.session.working_directories.iter().flatten().skip(1);
+        let mut choice: Vec<String> = listed.cloned().collect();
+        choice.push("file:///a".to_owned());
+        let one = self.dice.pick(&choice);
         match self.dice.below(4) {
-            0 | 1 => json!({"type": "session/workingDirectorySet", "directory": one}),
+            0 | 1 => json!({"type": "session/workingDirectorySet",
+                            "directory": self.dice.pick(&["file:///b", "file:///c"])}),
             2 => json!({"type": "session/workingDirectoryRemoved", "directory": one}),
             _ => json!({"type": "session/workingDirectoryReplaced", "directory": one,
                         "replacement": self.dice.pick(&["file:///a", "file:///d"])}),
