@@ -3,8 +3,8 @@
 //! Innkeeper may talk to it directly.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -12,12 +12,14 @@ use innkeeper_agents::{Agent, Agents};
 use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits, Step};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
+use innkeeper_protocol::version::Version;
 use innkeeper_store::{CommitNo, Store, StoreError, StoreOptions, Writer, WriterEvent};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::delivery::{DeliveryOptions, OutboundQueue, Outgoing};
 use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten, now};
 use crate::outbox::Outbox;
+use crate::speakers::Speakers;
 
 /// How many messages of one client may wait for the engine.
 const MESSAGES_IN_FLIGHT: usize = 64;
@@ -67,6 +69,7 @@ struct Inner {
     gauges: Arc<Gauges>,
     delivery: DeliveryOptions,
     next_connection: AtomicU64,
+    speakers: Speakers,
     thread: std::sync::Mutex<Option<thread::JoinHandle<Option<Writer>>>>,
 }
 
@@ -95,6 +98,7 @@ impl Host {
             limits: options.limits,
             number_block: EngineConfig::NUMBER_BLOCK,
         };
+        let speakers = Speakers::new(&boot.clients);
         let (engine, first) = Engine::new(now(), config, agents.profiles(), boot);
         let gauges = Arc::new(Gauges::default());
         let engine_loop = EngineLoop {
@@ -126,6 +130,7 @@ impl Host {
                 gauges,
                 delivery: options.delivery,
                 next_connection: AtomicU64::new(1),
+                speakers,
                 thread: std::sync::Mutex::new(Some(thread)),
             }),
         })
@@ -142,6 +147,7 @@ impl Host {
             id,
             queue,
             room: Arc::new(Semaphore::new(MESSAGES_IN_FLIGHT)),
+            introduced: OnceLock::new(),
         }
     }
 
@@ -249,6 +255,8 @@ pub struct HostConnection {
     id: ConnectionId,
     pub(crate) queue: Arc<OutboundQueue>,
     room: Arc<Semaphore>,
+    /// The version that this client speaks, once it has said who it is.
+    introduced: OnceLock<Version>,
 }
 
 impl std::fmt::Debug for HostConnection {
@@ -263,9 +271,16 @@ impl HostConnection {
         let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else {
             return;
         };
+        let version = match self.introduced.get() {
+            Some(version) => *version,
+            None => match self.host.inner.speakers.heard(text) {
+                Some(version) => *self.introduced.get_or_init(|| version),
+                None => Version::NEWEST,
+            },
+        };
         let input = Input::Message {
             connection: self.id,
-            message: ClientMessage::decode(text),
+            message: ClientMessage::decode_in(version, text),
         };
         self.host.send(Event::Message(input, permit));
     }

@@ -19,7 +19,6 @@ use innkeeper_protocol::outgoing::{
 use innkeeper_protocol::record::Sequenced;
 use innkeeper_protocol::rpc::RequestId;
 use innkeeper_protocol::snapshot;
-use innkeeper_protocol::version::Version;
 use serde_json::Value;
 
 use crate::client::Asked;
@@ -106,9 +105,11 @@ pub(crate) fn directly(message: &HostMessage) -> Heard {
 
 fn answer(reply: &Reply) -> Answer {
     match reply {
-        Reply::Done | Reply::Empty {} | Reply::CompleteSessionConfig(_) | Reply::Completions(_) => {
-            Answer::Done
-        }
+        Reply::Done
+        | Reply::Empty {}
+        | Reply::CompleteSessionConfig(_)
+        | Reply::Completions(_)
+        | Reply::Turns(_) => Answer::Done,
         Reply::ResolveSessionConfig(resolved) => Answer::Resolved(resolved.clone()),
         Reply::Initialize(welcome) => Answer::Welcome {
             server_seq: welcome.server_seq as i64,
@@ -170,7 +171,7 @@ fn shot(snapshot: &snapshot::Snapshot) -> Shot {
 /// Takes the text of a message apart, with the protocol's own types.
 /// `asked` says what a request was.
 pub(crate) fn through_text(message: &HostMessage, asked: impl Fn(i64) -> Option<Asked>) -> Heard {
-    let text = encode(message, Version::NEWEST);
+    let text = encode(message);
     let mut frame: Value = serde_json::from_str(&text).unwrap();
     let params = frame["params"].take();
     match frame["method"].as_str() {
@@ -281,6 +282,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Reply::ResourceRead(_) => "content",
             Reply::CompleteSessionConfig(_) => "values",
             Reply::Completions(_) => "completed for",
+            Reply::Turns(_) => "turns",
         },
     }
 }
