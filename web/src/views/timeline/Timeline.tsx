@@ -14,7 +14,7 @@ import { useFollow } from "./follow";
 /** The height of what stands before the entries; it never changes. */
 const START_MARGIN = 40;
 
-export function Timeline({ chat }: { chat: string }) {
+export function Timeline({ chat, sent }: { chat: string; sent: number }) {
   const host = useHost();
   const messages = useApp((state) => state.messages);
   const isStreaming = useApp((state) => state.streaming);
@@ -25,10 +25,9 @@ export function Timeline({ chat }: { chat: string }) {
   const { isFollowing, onScroll, toEnd } = useFollow(scroller);
   const wasPrepended = usePrepended(messages);
   const ends = useMemo(() => turnEnds(messages), [messages]);
-  const lastOwn = messages.findLast(({ kind }) => kind === "user" || kind === "bash")?.id;
 
-  // Whoever says something wants to see it.
-  useLayoutEffect(() => toEnd(), [lastOwn, toEnd]);
+  // Whoever says something here wants to see it.
+  useLayoutEffect(() => toEnd(), [sent, toEnd]);
 
   const isLoading = useRef(false);
   const onScrolled = () => {
