@@ -1,7 +1,7 @@
 // The conversation, as a virtual list: only what is near the window is in the
 // page. It follows the end while the reader is there, and never moves else.
 
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "react";
 import { Virtualizer } from "virtua";
 import { loadOlder } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
@@ -91,13 +91,16 @@ function turnEnds(messages: UiMessage[]): Map<number, UiMessage> {
   return ends;
 }
 
-/** Whether this change put older entries before the ones that were there. */
+/**
+ * Whether this change put older entries before the ones that were there. True
+ * for that one render only: the list must not take later entries for older.
+ */
 function usePrepended(messages: UiMessage[]): boolean {
-  const [first, setFirst] = useState(messages[0]?.id);
-  const [isPrepended, setPrepended] = useState(false);
-  if (messages[0]?.id !== first) {
-    setPrepended(first !== undefined && messages.some(({ id }) => id === first));
-    setFirst(messages[0]?.id);
-  }
-  return isPrepended;
+  const first = messages[0]?.id;
+  const shown = useRef(first);
+  const before = shown.current;
+  useLayoutEffect(() => {
+    shown.current = first;
+  }, [first]);
+  return before !== undefined && before !== first && messages.some(({ id }) => id === before);
 }
