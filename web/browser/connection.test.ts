@@ -70,7 +70,7 @@ describe("a host that stops and starts", () => {
     await first.stop();
     await page.locator(".banner").waitFor();
     const port = new URL(first.web).port;
-    const second = await startHost(["--without-connection-token", "--port", port], first.directory);
+    const second = await startHost(undefined, { port, keep: first.directory });
     await page.locator(".banner").waitFor({ state: "detached" });
     await play(page, "after the end");
     expect(await page.locator(".user-bubble").allInnerTexts()).toEqual(["before the end", "after the end"]);

@@ -47,7 +47,10 @@ describe("the everyday loop", () => {
     const page = await open();
     await newSession(page);
     await play(page, scenario({ say: "Before." }, { crash: true }));
-    await page.locator(".error-card").waitFor();
+    await page.locator(".error-card").getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("button", { name: "Resume" }).waitFor({ state: "detached" });
+    await page.locator(".turn-footer").waitFor();
+    expect(await entries(page, "user").count()).toBe(1);
   });
 
   test("usage fills the context meter", async () => {

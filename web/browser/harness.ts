@@ -20,13 +20,17 @@ export interface TestHost {
   stop: () => Promise<void>;
 }
 
-export async function startHost(flags: string[] = ["--without-connection-token"], keep?: string): Promise<TestHost> {
+/** A host on any free port in a directory of its own, unless told otherwise. */
+export async function startHost(
+  flags: string[] = ["--without-connection-token"],
+  { port = "0", keep }: { port?: string; keep?: string } = {},
+): Promise<TestHost> {
   if (!existsSync(program)) throw new Error(`there is no host at ${program}; build it with \`cargo build -p innkeeper\``);
   const directory = keep ?? mkdtempSync(join(tmpdir(), "innkeeper-web-"));
   const ready = join(directory, "ready.json");
   rmSync(ready, { force: true });
   const data = join(directory, "data");
-  const call = ["serve", "--port", "0", "--data-dir", data, "--agents", "script", "--ready-file", ready, ...flags];
+  const call = ["serve", "--port", port, "--data-dir", data, "--agents", "script", "--ready-file", ready, ...flags];
   // Where new sessions work unless told otherwise.
   const home = join(directory, "the-inn");
   mkdirSync(home, { recursive: true });

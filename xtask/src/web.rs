@@ -105,10 +105,13 @@ fn cannot() -> Option<String> {
 
 fn install() -> Result<()> {
     let web = directory();
-    if web.join("node_modules").exists() {
+    // npm notes there what it installed; a newer lock file wants something else.
+    let installed = modified(&web.join("node_modules/.package-lock.json"));
+    let wanted = modified(&web.join("package-lock.json"));
+    if matches!((&installed, &wanted), (Ok(installed), Ok(wanted)) if installed >= wanted) {
         return Ok(());
     }
-    let locked = web.join("package-lock.json").exists();
+    let locked = wanted.is_ok();
     tools::run(npm().arg(if locked { "ci" } else { "install" }))
 }
 

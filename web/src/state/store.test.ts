@@ -159,6 +159,21 @@ describe("publishing", () => {
     expect(store.getState().notices).toEqual([]);
   });
 
+  test("whoever was refused stays refused until the host lets them in", () => {
+    const { store } = storeWithChat();
+    const phase = () => {
+      store.flush();
+      return store.getState().connection.phase;
+    };
+    store.handleServerEvent({ type: "refused", reason: "no token" });
+    store.handleServerEvent({ type: "connecting", attempt: 2 });
+    expect(phase()).toBe("refused");
+    store.handleServerEvent({ type: "connected" });
+    expect(phase()).toBe("connected");
+    store.handleServerEvent({ type: "connecting", attempt: 0 });
+    expect(phase()).toBe("reconnecting");
+  });
+
   test("who decided is remembered", () => {
     const { store, say } = storeWithChat();
     say({ type: "chat/toolCallConfirmed", turnId: "t", toolCallId: "c", approved: true }, { clientId: "phone", clientSeq: 1 });

@@ -80,8 +80,12 @@ export class AppStore {
   handleServerEvent(event: ServerEvent): void {
     switch (event.type) {
       case "connecting": {
-        const phase = this.lastSeenServerSeq ? "reconnecting" : "connecting";
-        this.connection = { ...this.connection, phase, attempt: event.attempt, reason: event.reason };
+        // Whoever was turned away stays at the door until let in: the form
+        // with the token must not go away while it is filled in.
+        const isRefused = this.connection.phase === "refused";
+        const phase = isRefused ? "refused" : this.lastSeenServerSeq ? "reconnecting" : "connecting";
+        const reason = event.reason ?? (isRefused ? this.connection.reason : undefined);
+        this.connection = { ...this.connection, phase, attempt: event.attempt, reason };
         break;
       }
       case "refused":

@@ -1,6 +1,6 @@
 // One session: its header, the conversation, the editor, and a pane beside.
 
-import { lazy, Suspense, useEffect } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import type { Route } from "../app/address";
 import { useApp, useChannel, useHost } from "../app/context";
 import { joinSession, markRead } from "../app/sessions";
@@ -27,6 +27,8 @@ export function SessionView({ route }: { route: SessionRoute }) {
   const isLoaded = useApp((state) => state.sessionsLoaded);
   const isCurrent = useApp((state) => state.currentSessionId === uri && state.currentChatId === chatUri);
   const isEmpty = useApp((state) => state.messages.length === 0);
+  /** How often something was said here. */
+  const [sent, setSent] = useState(0);
   usePresence(uri, session !== undefined);
   useReading(uri);
 
@@ -52,8 +54,8 @@ export function SessionView({ route }: { route: SessionRoute }) {
         )}
         {chatUri && chat && isCurrent ? (
           <>
-            {isEmpty ? <Welcome chat={chatUri} /> : <Timeline key={chatUri} chat={chatUri} />}
-            <Composer key={`composer-${chatUri}`} chat={chatUri} isReadOnly={isReadOnly} />
+            {isEmpty ? <Welcome chat={chatUri} /> : <Timeline key={chatUri} chat={chatUri} sent={sent} />}
+            <Composer key={`composer-${chatUri}`} chat={chatUri} isReadOnly={isReadOnly} onSent={() => setSent(sent + 1)} />
           </>
         ) : (
           <div className="page-note" role="status">

@@ -5,6 +5,8 @@ import type { StateAction } from "../../protocol/types";
 import type { ChannelState } from ".";
 
 const id = fc.constantFrom("a", "b", "c");
+/** Mostly the same one, so that what follows is about what is there. */
+const usual = fc.constantFrom("a", "a", "a", "a", "b");
 const text = fc.constantFrom("", "x", "some words");
 const flag = fc.boolean();
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
@@ -35,7 +37,7 @@ function prune(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value)) as unknown;
 }
 
-const call = { turnId: id, toolCallId: id, _meta: meta };
+const call = { turnId: usual, toolCallId: usual, _meta: meta };
 const answer = fc.oneof(
   fc.record({ state: fc.constantFrom("draft", "submitted"), value: fc.record({ kind: fc.constant("text"), value: text }) }),
   fc.record({ state: fc.constant("skipped") }),
@@ -47,14 +49,14 @@ const turn = fc.record({ id, message, responseParts: fc.array(markdown, { maxLen
 const changesets = maybe(fc.array(fc.record({ label: text, uriTemplate: id, changeKind: text }), { maxLength: 1 }));
 
 const chat = [
-  of("chat/turnStarted", { turnId: id, startedAt: at, message, queuedMessageId: maybe(id) }),
-  of("chat/responsePart", { turnId: id, part: markdown }),
-  of("chat/delta", { turnId: id, partId: id, content: text }),
-  of("chat/reasoning", { turnId: id, partId: id, content: text }),
-  of("chat/turnComplete", { turnId: id, duration: fc.integer({ min: -5, max: 5000 }) }),
-  of("chat/turnCancelled", { turnId: id, duration: fc.nat(100) }),
-  of("chat/error", { turnId: id, duration: fc.nat(100), part: fc.record({ kind: fc.constant("error"), error, resumable: maybe(flag) }) }),
-  of("chat/turnResume", { turnId: id }),
+  of("chat/turnStarted", { turnId: usual, startedAt: at, message, queuedMessageId: maybe(id) }),
+  of("chat/responsePart", { turnId: usual, part: markdown }),
+  of("chat/delta", { turnId: usual, partId: usual, content: text }),
+  of("chat/reasoning", { turnId: usual, partId: usual, content: text }),
+  of("chat/turnComplete", { turnId: usual, duration: fc.integer({ min: -5, max: 5000 }) }),
+  of("chat/turnCancelled", { turnId: usual, duration: fc.nat(100) }),
+  of("chat/error", { turnId: usual, duration: fc.nat(100), part: fc.record({ kind: fc.constant("error"), error, resumable: maybe(flag) }) }),
+  of("chat/turnResume", { turnId: usual }),
   of("chat/activityChanged", { activity: maybe(text) }),
   of("chat/backgroundWorkSet", { work: fc.record({ kind: fc.constant("shell"), id, label: text, startedAt: fc.constant("2026-01-01T00:00:00Z"), command: text }) }),
   of("chat/backgroundWorkRemoved", { id }),
@@ -62,7 +64,7 @@ const chat = [
   of("chat/changesetsChanged", { changesets }),
   of("chat/workingDirectorySet", { directory: id }),
   of("chat/workingDirectoryRemoved", { directory: id }),
-  of("chat/usage", { turnId: id, usage: fc.constant({ inputTokens: 3 }) }),
+  of("chat/usage", { turnId: usual, usage: fc.constant({ inputTokens: 3 }) }),
   of("chat/pendingMessageSet", { kind: fc.constantFrom("steering", "queued"), id, message }),
   of("chat/pendingMessageRemoved", { kind: fc.constantFrom("steering", "queued"), id }),
   of("chat/queuedMessagesReordered", { order: fc.array(id, { maxLength: 4 }) }),
@@ -70,8 +72,8 @@ const chat = [
   of("chat/isReadChanged", { isRead: flag }),
   of("chat/isArchivedChanged", { isArchived: flag }),
   of("chat/inputRequested", { request: fc.record({ id, message: text, answers: maybe(fc.dictionary(id, answer, { maxKeys: 2 })) }) }),
-  of("chat/inputAnswerChanged", { requestId: id, questionId: id, answer: maybe(answer) }),
-  of("chat/inputCompleted", { requestId: id, response: fc.constantFrom("accept", "decline", "cancel"), answers: maybe(fc.dictionary(id, answer, { maxKeys: 2 })) }),
+  of("chat/inputAnswerChanged", { requestId: usual, questionId: id, answer: maybe(answer) }),
+  of("chat/inputCompleted", { requestId: usual, response: fc.constantFrom("accept", "decline", "cancel"), answers: maybe(fc.dictionary(id, answer, { maxKeys: 2 })) }),
   of("chat/truncated", { turnId: maybe(id) }),
   of("chat/turnsLoaded", { turns: fc.array(turn, { maxLength: 2 }), turnsNextCursor: maybe(text) }),
 ];
@@ -190,12 +192,18 @@ const changeset = [
   of("changeset/cleared"),
 ];
 
-export function actionsFor(channel: ChannelState["kind"]): fc.Arbitrary<StateAction> {
-  // Turns have to begin and calls to start before anything can happen in them.
-  const [begin, startCall] = [chat[0], tools[0]];
-  const chatActions = [...chat, ...tools, ...tools, begin, begin, begin, startCall, startCall].flatMap((known) => known ?? []);
-  const all = { root, session, chat: chatActions, terminal, changeset }[channel];
-  return fc.oneof(...all);
+/** A run of actions; in a chat, mostly within a turn that has begun. */
+export function runsFor(channel: ChannelState["kind"]): fc.Arbitrary<StateAction[]> {
+  const any = (actions: fc.Arbitrary<StateAction>[]) => fc.array(fc.oneof(...actions), { minLength: 5, maxLength: 50, size: "max" });
+  if (channel !== "chat") return any({ root, session, terminal, changeset }[channel]);
+  const begin = { type: "chat/turnStarted", turnId: "a", startedAt: "2026-01-01T00:00:00Z", message: { text: "", origin: { kind: "user" } } };
+  const start = { type: "chat/toolCallStart", turnId: "a", toolCallId: "a", toolName: "t", displayName: "d" };
+  const begun = [begin, start] as unknown as StateAction[];
+  const within = (actions: fc.Arbitrary<StateAction>[]) => any(actions).map((run) => [...begun, ...run]);
+  // What moves a call on comes often, what begins another one rarely.
+  const [starts, , ready, confirmed, completes, ...others] = tools;
+  const moves = [ready, ready, confirmed, completes, ...others].flatMap((known) => known ?? []);
+  return fc.oneof(any([...chat, ...tools]), within(moves), within([...chat, ...moves, ...moves, starts ?? moves[0]].flatMap((known) => known ?? [])));
 }
 
 export function stateFor(channel: ChannelState["kind"]): ChannelState["state"] {

@@ -9,17 +9,18 @@ import { expect, test } from "vitest";
 import type { StateAction } from "../../protocol/types";
 import { reduce } from ".";
 import type { ChannelState } from ".";
-import { actionsFor, stateFor } from "./arbitrary";
+import { runsFor, stateFor } from "./arbitrary";
 
 const root = new URL("../../../../", import.meta.url).pathname;
 const target = process.env["CARGO_TARGET_DIR"] ?? join(root, "target");
 const program = join(target, "debug/examples/reduce");
-const RUNS = 400;
+const RUNS = 1000;
+const SEED = Number(process.env["INNKEEPER_SEED"] ?? 7);
 
 test.runIf(existsSync(program)).each(["root", "session", "chat", "terminal", "changeset"] as const)(
   "%s: both reducers make the same of the same actions (needs `cargo build --example reduce`)",
   (channel) => {
-    const runs = fc.sample(fc.array(actionsFor(channel), { minLength: 1, maxLength: 40 }), RUNS);
+    const runs = fc.sample(runsFor(channel), { numRuns: RUNS, seed: SEED });
     const input = runs.map((actions) => JSON.stringify({ channel, state: stateFor(channel), actions })).join("\n");
     const { stdout, stderr } = spawnSync(program, { input: `${input}\n`, encoding: "utf8", maxBuffer: 1 << 28 });
     const theirs = stdout.trim().split("\n");

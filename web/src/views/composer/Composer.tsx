@@ -19,7 +19,13 @@ import { useCompletions } from "./useCompletions";
 import { useDraft } from "./useDraft";
 import { useHistory } from "./useHistory";
 
-export function Composer({ chat, isReadOnly }: { chat: string; isReadOnly: boolean }) {
+interface Props {
+  chat: string;
+  isReadOnly: boolean;
+  onSent: () => void;
+}
+
+export function Composer({ chat, isReadOnly, onSent }: Props) {
   const host = useHost();
   const isStreaming = useApp((state) => state.streaming);
   const activeTurn = useApp((state) => state.chat?.activeTurn?.id);
@@ -51,6 +57,7 @@ export function Composer({ chat, isReadOnly }: { chat: string; isReadOnly: boole
     setText("");
     setAttachments([]);
     history.reset();
+    onSent();
   };
 
   const restore = () => {

@@ -6,8 +6,10 @@ import { Icon } from "../ui/Icon";
 export function ErrorEntry({ message, chat, isLast }: { message: UiMessage; chat: string; isLast: boolean }) {
   const host = useHost();
   const isStreaming = useApp((state) => state.streaming);
-  const question = useApp((state) => state.messages.find(({ turn, turnId }) => turn && turnId === message.turnId)?.text);
-  const canAct = isLast && !isStreaming;
+  const start = useApp((state) => state.messages.find(({ turn, turnId }) => turn && turnId === message.turnId));
+  const question = start?.text;
+  // A turn that went on after the error has nothing left to resume.
+  const canAct = isLast && !isStreaming && start?.turn?.state === "error";
   return (
     <div className="error-card" role="alert">
       <Icon name="warning" />

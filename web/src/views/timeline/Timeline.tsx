@@ -1,7 +1,7 @@
 // The conversation, as a virtual list: only what is near the window is in the
 // page. It follows the end while the reader is there, and never moves else.
 
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "react";
 import { Virtualizer } from "virtua";
 import { loadOlder } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
@@ -14,7 +14,7 @@ import { useFollow } from "./follow";
 /** The height of what stands before the entries; it never changes. */
 const START_MARGIN = 40;
 
-export function Timeline({ chat }: { chat: string }) {
+export function Timeline({ chat, sent }: { chat: string; sent: number }) {
   const host = useHost();
   const messages = useApp((state) => state.messages);
   const isStreaming = useApp((state) => state.streaming);
@@ -25,10 +25,9 @@ export function Timeline({ chat }: { chat: string }) {
   const { isFollowing, onScroll, toEnd } = useFollow(scroller);
   const wasPrepended = usePrepended(messages);
   const ends = useMemo(() => turnEnds(messages), [messages]);
-  const lastOwn = messages.findLast(({ kind }) => kind === "user" || kind === "bash")?.id;
 
-  // Whoever says something wants to see it.
-  useLayoutEffect(() => toEnd(), [lastOwn, toEnd]);
+  // Whoever says something here wants to see it.
+  useLayoutEffect(() => toEnd(), [sent, toEnd]);
 
   const isLoading = useRef(false);
   const onScrolled = () => {
@@ -92,13 +91,16 @@ function turnEnds(messages: UiMessage[]): Map<number, UiMessage> {
   return ends;
 }
 
-/** Whether this change put older entries before the ones that were there. */
+/**
+ * Whether this change put older entries before the ones that were there. True
+ * for that one render only: the list must not take later entries for older.
+ */
 function usePrepended(messages: UiMessage[]): boolean {
-  const [first, setFirst] = useState(messages[0]?.id);
-  const [isPrepended, setPrepended] = useState(false);
-  if (messages[0]?.id !== first) {
-    setPrepended(first !== undefined && messages.some(({ id }) => id === first));
-    setFirst(messages[0]?.id);
-  }
-  return isPrepended;
+  const first = messages[0]?.id;
+  const shown = useRef(first);
+  const before = shown.current;
+  useLayoutEffect(() => {
+    shown.current = first;
+  }, [first]);
+  return before !== undefined && before !== first && messages.some(({ id }) => id === before);
 }
