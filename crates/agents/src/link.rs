@@ -77,6 +77,7 @@ fn is_last_word(event: &AgentEvent) -> bool {
         | AgentEvent::Title(_)
         | AgentEvent::Tools(_)
         | AgentEvent::Commands(_)
+        | AgentEvent::Configured(_)
         | AgentEvent::AuthRequired { .. } => false,
     }
 }

@@ -40,6 +40,7 @@ mod completions;
 mod config;
 mod delegation;
 mod dispatch;
+mod edits;
 mod effect;
 mod further_chats;
 mod history;

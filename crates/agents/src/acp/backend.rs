@@ -1,0 +1,811 @@
+//! One conversation with an agent, from the host's side: commands in, what the
+//! agent says out, until either is over.
+//!
+//! *Invariant*: the agent has at most one prompt at a time, and every prompt
+//! ends with exactly one last event of its turn, or with the end of the
+//! backend.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::{
+    AGENT_METHOD_NAMES, CLIENT_METHOD_NAMES, ContentBlock, Error, RequestPermissionRequest,
+};
+use innkeeper_protocol::agent::{
+    AgentCommand, AgentCommandInfo, AgentEvent, Decision, OpenBackend, Prompt, TurnEvent,
+};
+use innkeeper_protocol::house::common::{JsonObject, StringOrMarkdown};
+use innkeeper_protocol::house::state::{ErrorInfo, PendingMessage, ToolCallResult};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::permission::PermissionRequest;
+use super::questions::Questions;
+use super::rpc::{Incoming, RequestNo, sentence};
+use super::services::Services;
+use super::session::{Access, OpenError, Session, Wanted};
+use super::settings::Change;
+use super::turn::{Turn, about_stop};
+use super::{Knowledge, content, permission};
+use crate::transcript::{self, Transcript};
+use crate::{CommandStream, EventSink};
+
+/// The key of the agent's name for a session in what is kept for resuming.
+const SESSION: &str = "acp";
+
+/// How long a change of a setting may take before a prompt goes on without it.
+const SETTING: std::time::Duration = std::time::Duration::from_secs(10);
+
+pub(super) async fn run(
+    access: Access,
+    knowledge: Arc<Knowledge>,
+    open: OpenBackend,
+    mut commands: CommandStream,
+    events: EventSink,
+) {
+    let directories = paths(&open.directories);
+    let mut services = Services::new(&directories);
+    let wanted = Wanted {
+        directories,
+        mcp_servers: Vec::new(),
+        resume: resumed_session(open.resume.as_ref()),
+    };
+    let mut early = Vec::new();
+    let opened = tokio::select! {
+        opened = Session::open(&access, &wanted, &mut services) => opened,
+        () = closed_meanwhile(&mut commands, &mut early) => return,
+    };
+    let session = match opened {
+        Ok(session) => session,
+        Err(error) => {
+            knowledge.failed(&error);
+            return events
+                .emit(AgentEvent::OpenFailed(error_info(&error)))
+                .await;
+        }
+    };
+    let mut backend = Backend {
+        transcript: Transcript::new(&open.transcript),
+        config: open.config,
+        access,
+        knowledge,
+        wanted,
+        session,
+        services,
+        events,
+        turn: None,
+        questions: Questions::default(),
+        changing: HashMap::new(),
+        steering: HashMap::new(),
+        steered: HashSet::new(),
+        notices: Vec::new(),
+        begins_anew: false,
+        heard: Instant::now(),
+        told_of_silence: false,
+    };
+    backend.opened().await;
+    backend.configure();
+    for command in early {
+        backend.command(command).await;
+    }
+    let end = backend.live(&mut commands).await;
+    backend.end(end).await;
+}
+
+/// Waits for a `Close`, and keeps what comes before it.
+async fn closed_meanwhile(commands: &mut CommandStream, early: &mut Vec<AgentCommand>) {
+    loop {
+        match commands.next().await {
+            None | Some(AgentCommand::Close { .. }) => return,
+            Some(other) => early.push(other),
+        }
+    }
+}
+
+struct Backend {
+    access: Access,
+    knowledge: Arc<Knowledge>,
+    wanted: Wanted,
+    session: Session,
+    services: Services,
+    events: EventSink,
+    transcript: Transcript,
+    /// The values that the session should have.
+    config: JsonObject,
+    turn: Option<Turn>,
+    questions: Questions,
+    /// Settings that are being changed.
+    changing: HashMap<RequestNo, Change>,
+    /// Steering messages that the agent has not answered yet.
+    steering: HashMap<RequestNo, String>,
+    /// Those that it was given.
+    steered: HashSet<String>,
+    /// What the user is told when the next turn begins.
+    notices: Vec<String>,
+    /// The agent knows more than it should: the next turn is told to a new one.
+    begins_anew: bool,
+    /// When the agent last said something.
+    heard: Instant,
+    told_of_silence: bool,
+}
+
+/// Why a backend is over.
+enum End {
+    Closed,
+    AgentGone,
+}
+
+impl Backend {
+    async fn live(&mut self, commands: &mut CommandStream) -> End {
+        loop {
+            let alarm = self.alarm();
+            let sleep = tokio::time::sleep_until(alarm.unwrap_or_else(Instant::now));
+            tokio::select! {
+                biased;
+                command = commands.next() => match command {
+                    None | Some(AgentCommand::Close { .. }) => return End::Closed,
+                    Some(command) => self.command(command).await,
+                },
+                incoming = self.session.peer.next() => match incoming {
+                    None => return End::AgentGone,
+                    Some(incoming) => self.incoming(incoming).await,
+                },
+                () = sleep, if alarm.is_some() => self.alarmed().await,
+            }
+        }
+    }
+
+    async fn end(mut self, end: End) {
+        match end {
+            End::Closed => {
+                if self.session.can().session_capabilities.close.is_some() {
+                    let params = json!({"sessionId": self.session.id});
+                    let request = self
+                        .session
+                        .peer
+                        .request(AGENT_METHOD_NAMES.session_close, &params);
+                    let patience = self.access.patience.ending;
+                    let _ = tokio::time::timeout(patience, self.answer_to(request)).await;
+                }
+            }
+            End::AgentGone => {
+                let reason = self.session.process.epitaph().await;
+                self.knowledge.ended(&reason);
+                let events = self.events.clone();
+                self.session.process.end(self.access.patience.ending).await;
+                return events.emit(AgentEvent::Exited { reason }).await;
+            }
+        }
+        self.session.process.end(self.access.patience.ending).await;
+    }
+
+    /// Waits for an answer and for nothing else.
+    async fn answer_to(&mut self, request: RequestNo) {
+        while let Some(incoming) = self.session.peer.next().await {
+            if matches!(incoming, Incoming::Response { to, .. } if to == request) {
+                return;
+            }
+        }
+    }
+
+    /// A session is open: the engine learns how to find it again.
+    async fn opened(&mut self) {
+        self.knowledge.learn(&self.session);
+        if let Some(why) = self.session.forgotten.take()
+            && !self.transcript.is_empty()
+        {
+            self.notices.push(format!(
+                "{} did not take up its earlier conversation ({why}). It was given the \
+                 transcript instead.",
+                self.access.name
+            ));
+        }
+        let resume = Some(json!({SESSION: self.session.id}));
+        self.events.emit(AgentEvent::Opened { resume }).await;
+        for update in std::mem::take(&mut self.session.said) {
+            self.update(&update).await;
+        }
+    }
+
+    // Commands
+
+    async fn command(&mut self, command: AgentCommand) {
+        match command {
+            AgentCommand::Prompt(prompt) => self.prompt(*prompt).await,
+            AgentCommand::Cancel { turn, .. } => self.cancel(&turn),
+            AgentCommand::Configure { values, .. } => {
+                self.config = values;
+                self.configure();
+            }
+            AgentCommand::Truncate { keep, .. } => {
+                self.transcript.truncate(keep);
+                self.begins_anew = true;
+            }
+            AgentCommand::Steer { turn, message, .. } => self.steer(&turn, message),
+            AgentCommand::Decide { turn, decision, .. } => self.decide(&turn, *decision).await,
+            // Tokens of the host's clients are for resources that an agent
+            // names; agents behind this protocol name none.
+            AgentCommand::Authenticate { .. } => {}
+            AgentCommand::OfferTools { .. }
+            | AgentCommand::Open(_)
+            | AgentCommand::Close { .. } => {}
+        }
+    }
+
+    async fn prompt(&mut self, prompt: Prompt) {
+        if self.turn.is_some() {
+            tracing::warn!(turn = &*prompt.turn, "prompted while a turn runs; ignored");
+            return;
+        }
+        let Prompt {
+            turn,
+            message,
+            resumed,
+            ..
+        } = prompt;
+        if self.begins_anew {
+            self.begins_anew = false;
+            if let Err(error) = self.reopen(None).await {
+                return self.fail(&turn, &error).await;
+            }
+        }
+        self.settle_settings(&turn, message.model.as_ref().map(|model| model.id.as_str()))
+            .await;
+        for notice in std::mem::take(&mut self.notices) {
+            self.notice(&turn, notice).await;
+        }
+        let mut blocks = Vec::new();
+        let context = self
+            .transcript
+            .as_context()
+            .filter(|_| !self.session.remembers);
+        blocks.extend(context.map(ContentBlock::from));
+        let can = &self.session.can().prompt_capabilities;
+        match &resumed {
+            None => blocks.extend(content::prompt(&message, can)),
+            Some(parts) => {
+                if !self.session.remembers {
+                    blocks.extend(content::prompt(&message, can));
+                }
+                blocks.push(ContentBlock::from(taken_up(&transcript::answer(parts))));
+                self.close_what_was_left(&turn, parts).await;
+            }
+        }
+        self.session.remembers = true;
+        let params = json!({"sessionId": self.session.id, "prompt": blocks});
+        let request = self
+            .session
+            .peer
+            .request(AGENT_METHOD_NAMES.session_prompt, &params);
+        let mut running = Turn::new(turn, request, message.text);
+        running.answered = resumed
+            .as_deref()
+            .map(transcript::answer)
+            .unwrap_or_default();
+        self.turn = Some(running);
+        self.heard = Instant::now();
+        self.told_of_silence = false;
+    }
+
+    /// What an interrupted turn was waiting for will be asked again, if at all.
+    async fn close_what_was_left(
+        &self,
+        turn: &Arc<str>,
+        parts: &[innkeeper_protocol::house::state::ResponsePart],
+    ) {
+        let (calls, questions) = transcript::left_open(parts);
+        for call in calls {
+            let message = "Interrupted".to_owned();
+            let result = ToolCallResult {
+                success: false,
+                past_tense_message: StringOrMarkdown::Plain(message.clone()),
+                content: None,
+                structured_content: None,
+                error: Some(json!({"message": message, "code": "interrupted"})),
+            };
+            let finished = TurnEvent::ToolFinished {
+                call,
+                result: Box::new(result),
+                confirm: false,
+            };
+            self.events.turn(turn, finished).await;
+        }
+        for request in questions {
+            self.events
+                .turn(turn, TurnEvent::AskWithdrawn { request })
+                .await;
+        }
+    }
+
+    fn cancel(&mut self, turn: &str) {
+        let Some(running) = self.turn.as_mut().filter(|running| *running.id == *turn) else {
+            return;
+        };
+        running.cancelled = true;
+        self.heard = Instant::now();
+        self.dismiss_requests();
+        let params = json!({"sessionId": self.session.id});
+        self.session
+            .peer
+            .notify(AGENT_METHOD_NAMES.session_cancel, &params);
+    }
+
+    /// Nobody will answer what the agent has asked.
+    fn dismiss_requests(&mut self) {
+        let answers = self.session.peer.answers();
+        let asked = self.turn.as_mut().map(|turn| turn.calls.abandon());
+        for asked in asked.into_iter().flatten() {
+            answers.give(&asked.request, Ok(permission::answer(None, None)));
+        }
+        for request in self.questions.abandon() {
+            answers.give(&request, Ok(json!({"action": "cancel"})));
+        }
+    }
+
+    fn configure(&mut self) {
+        for change in self
+            .session
+            .settings
+            .changes(&self.session.id, &self.config)
+        {
+            let request = self.session.peer.request(change.method, &change.params);
+            self.changing.insert(request, change);
+        }
+    }
+
+    /// Selects the model, and waits until all settings are made: a prompt is
+    /// meant for an agent that has them.
+    async fn settle_settings(&mut self, turn: &Arc<str>, model: Option<&str>) {
+        if let Some(model) = model
+            && let Some(change) = self.session.settings.model_change(&self.session.id, model)
+        {
+            let request = self.session.peer.request(change.method, &change.params);
+            self.changing.insert(request, change);
+        }
+        let deadline = Instant::now() + SETTING;
+        while !self.changing.is_empty() {
+            match tokio::time::timeout_at(deadline, self.session.peer.next()).await {
+                Ok(Some(incoming)) => Box::pin(self.incoming(incoming)).await,
+                // Its end is seen where ends are seen.
+                Ok(None) => return,
+                Err(_) => {
+                    self.changing.clear();
+                    let text = "The agent did not confirm its settings in time.".to_owned();
+                    return self.notice(turn, text).await;
+                }
+            }
+        }
+    }
+
+    /// Gives a message to the turn that runs, if the agent can take it. If not,
+    /// the engine makes a turn of it later.
+    fn steer(&mut self, turn: &str, message: Option<Box<PendingMessage>>) {
+        let runs = self
+            .turn
+            .as_ref()
+            .is_some_and(|running| *running.id == *turn);
+        let Some(message) = message.filter(|_| runs && self.session.can_be_steered()) else {
+            return;
+        };
+        if !self.steered.insert(message.id.clone()) {
+            return;
+        }
+        let can = &self.session.can().prompt_capabilities;
+        let params = json!({
+            "sessionId": self.session.id,
+            "prompt": content::prompt(&message.message, can),
+            "_meta": {"steering": {"idleBehavior": "promptRequired"}},
+        });
+        let request = self.session.peer.request("_session/steering", &params);
+        self.steering.insert(request, message.id);
+    }
+
+    async fn decide(&mut self, turn: &str, decision: Decision) {
+        let Some(running) = self.turn.as_mut().filter(|running| *running.id == *turn) else {
+            return;
+        };
+        self.heard = Instant::now();
+        let answers = self.session.peer.answers();
+        match decision {
+            Decision::Tool { call, verdict } => {
+                for (asked, chosen) in running.calls.decide(&call, &verdict) {
+                    let answer = permission::answer(chosen.as_ref(), Some(&verdict));
+                    answers.give(&asked.request, Ok(answer));
+                }
+            }
+            Decision::Answer {
+                request,
+                response,
+                answers: given,
+            } => {
+                if let Some((id, answer)) = self.questions.answer(&request, &response, &given) {
+                    answers.give(&id, Ok(answer));
+                }
+            }
+            // Results are never put up for approval, and client tools do not
+            // come this way.
+            Decision::ToolResult { .. } | Decision::ClientTool { .. } => {}
+        }
+    }
+
+    // What the agent says
+
+    async fn incoming(&mut self, incoming: Incoming) {
+        self.heard = Instant::now();
+        if std::mem::take(&mut self.told_of_silence) {
+            self.turn_events(vec![TurnEvent::Activity(None)]).await;
+        }
+        match incoming {
+            Incoming::Response { to, result } => self.answered(to, result).await,
+            Incoming::Notification { method, params } => self.notified(&method, &params).await,
+            Incoming::Request { id, method, params } => self.asked(&id, &method, &params).await,
+        }
+    }
+
+    async fn answered(&mut self, to: RequestNo, result: Result<Value, Error>) {
+        if self.turn.as_ref().is_some_and(|turn| turn.request == to) {
+            return self.prompt_answered(result).await;
+        }
+        if let Some(change) = self.changing.remove(&to) {
+            match result {
+                Ok(answer) => {
+                    self.session.settings.changed(&change, &answer);
+                    self.knowledge.learn(&self.session);
+                }
+                Err(error) => {
+                    let name = &self.access.name;
+                    let text = format!("{name} did not accept a setting: {}", sentence(&error));
+                    self.notices.push(text);
+                }
+            }
+            return;
+        }
+        if let Some(message) = self.steering.remove(&to)
+            && result.is_ok_and(|answer| answer["outcome"] != "promptRequired")
+        {
+            self.turn_events(vec![TurnEvent::Steered { message }]).await;
+        }
+    }
+
+    /// The turn is over.
+    async fn prompt_answered(&mut self, result: Result<Value, Error>) {
+        self.dismiss_requests();
+        let Some(mut turn) = self.turn.take() else {
+            return;
+        };
+        let mut events = Vec::new();
+        match result {
+            _ if turn.cancelled => events.push(TurnEvent::Cancelled),
+            Ok(answer) => {
+                let reason = answer["stopReason"].as_str().unwrap_or("end_turn");
+                let output = |id: &str| self.services.terminal_output(id);
+                if reason == "cancelled" {
+                    events.push(TurnEvent::Cancelled);
+                } else {
+                    events.extend(turn.closing(&answer, &output));
+                    let sentence = about_stop(reason).map(StringOrMarkdown::from);
+                    events.extend(sentence.map(TurnEvent::Notice));
+                    events.push(TurnEvent::StopReason(reason.to_owned()));
+                    events.push(TurnEvent::Completed);
+                }
+            }
+            Err(error) => {
+                let error = ErrorInfo {
+                    error_type: "agentError".to_owned(),
+                    message: sentence(&error),
+                    stack: None,
+                    meta: None,
+                };
+                events.push(TurnEvent::Failed {
+                    error,
+                    resumable: true,
+                });
+            }
+        }
+        let Turn {
+            id,
+            asked,
+            answered,
+            ..
+        } = turn;
+        for event in events {
+            self.events.turn(&id, event).await;
+        }
+        self.transcript.add(&id, asked, answered);
+    }
+
+    async fn notified(&mut self, method: &str, params: &Value) {
+        match method {
+            "session/update" if self.is_ours(params) => self.update(&params["update"]).await,
+            "elicitation/complete" => {
+                let id = params["elicitationId"].as_str().unwrap_or_default();
+                if let Some((request, asked)) = self.questions.done_elsewhere(id) {
+                    let answer = json!({"action": "accept"});
+                    self.session.peer.answers().give(&asked, Ok(answer));
+                    self.turn_events(vec![TurnEvent::AskWithdrawn { request }])
+                        .await;
+                }
+            }
+            "$/cancel_request" => {
+                let asked = params.get("requestId").or(params.get("id"));
+                if let Some(asked) = asked.cloned() {
+                    self.withdrawn(&asked).await;
+                }
+            }
+            // Notifications of the agent's own are no concern of ours.
+            other => tracing::debug!(method = other, "an agent said something unknown"),
+        }
+    }
+
+    /// The agent does not need an answer any more.
+    async fn withdrawn(&mut self, asked: &Value) {
+        let question = self.questions.withdraw(asked);
+        let permission = self
+            .turn
+            .as_mut()
+            .is_some_and(|turn| turn.calls.withdraw(asked));
+        if question.is_some() || permission {
+            let error = Err::<Value, _>(Error::request_cancelled());
+            self.session.peer.answers().give(asked, error);
+        }
+        if let Some(request) = question {
+            self.turn_events(vec![TurnEvent::AskWithdrawn { request }])
+                .await;
+        }
+    }
+
+    async fn asked(&mut self, id: &Value, method: &str, params: &Value) {
+        if self
+            .services
+            .serve(self.session.peer.answers(), id, method, params)
+        {
+            return;
+        }
+        let names = CLIENT_METHOD_NAMES;
+        let events = match method {
+            _ if method == names.session_request_permission => self.ask_permission(id, params),
+            _ if method == names.elicitation_create => self.ask_question(id, params),
+            _ => {
+                let error = Error::method_not_found();
+                self.session.peer.answers().give(id, Err::<Value, _>(error));
+                return;
+            }
+        };
+        self.turn_events(events).await;
+    }
+
+    fn ask_permission(&mut self, id: &Value, params: &Value) -> Vec<TurnEvent> {
+        let request = PermissionRequest {
+            request: id.clone(),
+            options: permission::options(&params["options"]),
+        };
+        // Options may be of kinds that nobody knows; they are read by
+        // themselves.
+        let mut known = params.clone();
+        known["options"] = json!([]);
+        let call = serde_json::from_value::<RequestPermissionRequest>(known);
+        let answers = self.session.peer.answers();
+        match (call, self.turn.as_mut().filter(|turn| !turn.cancelled)) {
+            (Ok(asked), Some(turn)) => turn.calls.ask(asked.tool_call, request),
+            (Ok(_), None) => {
+                answers.give(id, Ok(permission::answer(None, None)));
+                Vec::new()
+            }
+            (Err(error), _) => {
+                let error = Error::new(-32602, error.to_string());
+                answers.give(id, Err::<Value, _>(error));
+                Vec::new()
+            }
+        }
+    }
+
+    fn ask_question(&mut self, id: &Value, params: &Value) -> Vec<TurnEvent> {
+        let answers = self.session.peer.answers();
+        let asked = match serde_json::from_value(params.clone()) {
+            Ok(asked) => asked,
+            Err(error) => {
+                let error = Error::new(-32602, error.to_string());
+                answers.give(id, Err::<Value, _>(error));
+                return Vec::new();
+            }
+        };
+        let somebody_listens = self.turn.as_ref().is_some_and(|turn| !turn.cancelled);
+        let request = match somebody_listens {
+            true => self.questions.ask(id.clone(), asked),
+            false => None,
+        };
+        match request {
+            Some(request) => vec![TurnEvent::Ask(Box::new(request))],
+            None => {
+                answers.give(id, Ok(json!({"action": "cancel"})));
+                Vec::new()
+            }
+        }
+    }
+
+    fn is_ours(&self, params: &Value) -> bool {
+        params["sessionId"]
+            .as_str()
+            .is_none_or(|session| session == self.session.id)
+    }
+
+    async fn update(&mut self, update: &Value) {
+        let kind = update["sessionUpdate"].as_str().unwrap_or_default();
+        match kind {
+            "available_commands_update" => {
+                let commands = commands_of(&update["availableCommands"]);
+                self.events.emit(AgentEvent::Commands(commands)).await;
+            }
+            "session_info_update" => {
+                if let Some(title) = update["title"].as_str() {
+                    self.events.emit(AgentEvent::Title(title.to_owned())).await;
+                }
+            }
+            "current_mode_update" => {
+                let mode = update["currentModeId"].as_str().unwrap_or_default();
+                self.session.settings.mode_changed(mode);
+                self.settings_changed().await;
+            }
+            "config_option_update" => {
+                self.session
+                    .settings
+                    .options_changed(&update["configOptions"]);
+                self.settings_changed().await;
+            }
+            _ => {
+                let services = &self.services;
+                let output = |id: &str| services.terminal_output(id);
+                let events = match &mut self.turn {
+                    Some(turn) => turn.update(kind, update, &output),
+                    None => Vec::new(),
+                };
+                self.turn_events(events).await;
+            }
+        }
+    }
+
+    /// The agent changed its settings by itself.
+    async fn settings_changed(&mut self) {
+        self.knowledge.learn(&self.session);
+        let values = self.session.settings.values();
+        self.config.extend(values.clone());
+        self.events.emit(AgentEvent::Configured(values)).await;
+    }
+
+    // Time
+
+    /// When something must be done if nothing happens until then.
+    fn alarm(&self) -> Option<Instant> {
+        let turn = self.turn.as_ref()?;
+        let patience = &self.access.patience;
+        if turn.cancelled {
+            return Some(self.heard + patience.cancelling);
+        }
+        let somebody_thinks = turn.calls.waits() || self.questions.waits();
+        (!somebody_thinks && !self.told_of_silence).then(|| self.heard + patience.silence)
+    }
+
+    async fn alarmed(&mut self) {
+        if self.turn.as_ref().is_some_and(|turn| turn.cancelled) {
+            return self.restart().await;
+        }
+        // It is told, not ended: it may be thinking, or waiting for its model.
+        self.told_of_silence = true;
+        let seconds = self.access.patience.silence.as_secs();
+        let text = format!("No word from {} for {seconds} s", self.access.name);
+        self.turn_events(vec![TurnEvent::Activity(Some(text))])
+            .await;
+    }
+
+    /// An agent that does not stop when it is told to is replaced by a fresh
+    /// one, with all that it started.
+    async fn restart(&mut self) {
+        let Some(turn) = self.turn.take() else {
+            return;
+        };
+        tracing::warn!(
+            agent = self.access.name,
+            "a cancelled turn did not end; restarting"
+        );
+        let resume = Some(self.session.id.clone());
+        if let Err(error) = self.replace(resume).await {
+            // The next prompt tries again and says what is wrong.
+            tracing::warn!(%error, "the agent cannot be restarted");
+            self.begins_anew = true;
+        }
+        let Turn {
+            id,
+            asked,
+            answered,
+            ..
+        } = turn;
+        self.transcript.add(&id, asked, answered);
+        self.events.turn(&id, TurnEvent::Cancelled).await;
+    }
+
+    /// A new process for the same conversation, or for a new one.
+    async fn replace(&mut self, resume: Option<String>) -> Result<(), OpenError> {
+        self.wanted.resume = resume;
+        let session = Session::open(&self.access, &self.wanted, &mut self.services).await?;
+        let old = std::mem::replace(&mut self.session, session);
+        old.process.end(self.access.patience.ending).await;
+        self.changing.clear();
+        self.steering.clear();
+        self.opened().await;
+        self.configure();
+        Ok(())
+    }
+
+    async fn reopen(&mut self, resume: Option<String>) -> Result<(), OpenError> {
+        self.replace(resume).await
+    }
+
+    // Telling
+
+    async fn turn_events(&self, events: Vec<TurnEvent>) {
+        if let Some(turn) = &self.turn {
+            for event in events {
+                self.events.turn(&turn.id, event).await;
+            }
+        }
+    }
+
+    async fn notice(&self, turn: &Arc<str>, text: String) {
+        let notice = TurnEvent::Notice(StringOrMarkdown::Plain(text));
+        self.events.turn(turn, notice).await;
+    }
+
+    async fn fail(&self, turn: &Arc<str>, error: &OpenError) {
+        let failed = TurnEvent::Failed {
+            error: error_info(error),
+            resumable: true,
+        };
+        self.events.turn(turn, failed).await;
+    }
+}
+
+fn taken_up(so_far: &str) -> String {
+    let so_far = match so_far.trim() {
+        "" => String::new(),
+        said => format!(" So far it said and did:\n\n{said}\n"),
+    };
+    format!("(The turn was interrupted.{so_far} Go on where it stopped; do not begin anew.)")
+}
+
+fn commands_of(list: &Value) -> Vec<AgentCommandInfo> {
+    let read = |command: &Value| {
+        let name = command["name"].as_str()?.trim_start_matches('/');
+        Some(AgentCommandInfo {
+            name: name.to_owned(),
+            description: command["description"].as_str().map(str::to_owned),
+        })
+    };
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(read)
+        .collect()
+}
+
+fn resumed_session(resume: Option<&Value>) -> Option<String> {
+    resume?.get(SESSION)?.as_str().map(str::to_owned)
+}
+
+/// Directories as paths; what is not on this machine is left out.
+fn paths(directories: &[String]) -> Vec<PathBuf> {
+    let path = |directory: &String| match url::Url::parse(directory) {
+        Ok(url) => url.to_file_path().ok(),
+        Err(_) => Some(PathBuf::from(directory)).filter(|path| path.is_absolute()),
+    };
+    directories.iter().filter_map(path).collect()
+}
+
+pub(super) fn error_info(error: &OpenError) -> ErrorInfo {
+    ErrorInfo {
+        error_type: error.error_type().to_owned(),
+        message: error.to_string(),
+        stack: None,
+        meta: None,
+    }
+}
