@@ -15,6 +15,8 @@ use crate::process::Program;
 pub enum Protocol {
     /// The Agent Client Protocol.
     Acp,
+    /// pi's own.
+    Pi,
 }
 
 /// A program that is a known agent.
@@ -41,6 +43,7 @@ struct Known {
     display_name: &'static str,
     /// The first of these that is installed.
     commands: &'static [&'static str],
+    protocol: Protocol,
     args: &'static [&'static str],
     /// What it reads from the environment.
     env: &'static [&'static str],
@@ -51,6 +54,7 @@ const KNOWN: &[Known] = &[
         provider: "claude",
         display_name: "Claude Code",
         commands: &["claude-agent-acp", "claude-code-acp"],
+        protocol: Protocol::Acp,
         args: &[],
         env: &[
             "ANTHROPIC_*",
@@ -64,6 +68,7 @@ const KNOWN: &[Known] = &[
         provider: "codex",
         display_name: "Codex",
         commands: &["codex-acp"],
+        protocol: Protocol::Acp,
         args: &[],
         env: &["CODEX_*", "OPENAI_*"],
     },
@@ -71,6 +76,7 @@ const KNOWN: &[Known] = &[
         provider: "gemini",
         display_name: "Gemini CLI",
         commands: &["gemini"],
+        protocol: Protocol::Acp,
         args: &["--experimental-acp"],
         env: &["GEMINI_*", "GOOGLE_*"],
     },
@@ -78,6 +84,7 @@ const KNOWN: &[Known] = &[
         provider: "copilot",
         display_name: "GitHub Copilot",
         commands: &["copilot"],
+        protocol: Protocol::Acp,
         args: &["--acp"],
         env: &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN"],
     },
@@ -85,6 +92,7 @@ const KNOWN: &[Known] = &[
         provider: "opencode",
         display_name: "opencode",
         commands: &["opencode"],
+        protocol: Protocol::Acp,
         args: &["acp"],
         env: &[
             "OPENCODE_*",
@@ -98,6 +106,7 @@ const KNOWN: &[Known] = &[
         provider: "goose",
         display_name: "goose",
         commands: &["goose"],
+        protocol: Protocol::Acp,
         args: &["acp"],
         env: &[
             "GOOSE_*",
@@ -112,6 +121,7 @@ const KNOWN: &[Known] = &[
         provider: "qwen",
         display_name: "Qwen Code",
         commands: &["qwen"],
+        protocol: Protocol::Acp,
         args: &["--acp"],
         env: &["QWEN_*", "DASHSCOPE_*", "OPENAI_*"],
     },
@@ -119,6 +129,7 @@ const KNOWN: &[Known] = &[
         provider: "kimi",
         display_name: "Kimi CLI",
         commands: &["kimi"],
+        protocol: Protocol::Acp,
         args: &["acp"],
         env: &["KIMI_*", "MOONSHOT_*"],
     },
@@ -126,14 +137,16 @@ const KNOWN: &[Known] = &[
         provider: "vibe",
         display_name: "Mistral Vibe",
         commands: &["vibe-acp"],
+        protocol: Protocol::Acp,
         args: &[],
         env: &["MISTRAL_*", "VIBE_*"],
     },
     Known {
         provider: "pi",
         display_name: "pi",
-        commands: &["pi-acp"],
-        args: &[],
+        commands: &["pi"],
+        protocol: Protocol::Pi,
+        args: &["--mode", "rpc"],
         env: &[
             "PI_*",
             "ANTHROPIC_*",
@@ -165,7 +178,6 @@ const ADAPTED: &[(&str, &str, &[&str], &str)] = &[
         &["vibe-acp"],
         "update it: vibe-acp comes with it",
     ),
-    ("pi", "pi", &["pi-acp"], "npm install -g pi-acp"),
 ];
 
 /// The known agents in the directories of a `PATH`.
@@ -176,7 +188,7 @@ pub fn find(path: &OsStr) -> Vec<FoundAgent> {
         Some(FoundAgent {
             provider: known.provider,
             display_name: known.display_name,
-            protocol: Protocol::Acp,
+            protocol: known.protocol,
             program: Program {
                 args: strings(known.args),
                 pass_env: strings(known.env),

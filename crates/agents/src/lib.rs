@@ -6,6 +6,7 @@
 //! - [`Agents`]: starts backends, hands them their commands, reports their end;
 //! - [`script`]: the agent that plays scenarios;
 //! - [`acp`]: any agent that speaks the Agent Client Protocol;
+//! - [`pi`]: the agent pi, in its own language;
 //! - [`discovery`]: which of them are installed.
 //!
 //! *Invariant*: a backend knows its own conversation and nothing else; what it
@@ -14,9 +15,12 @@
 
 pub mod acp;
 pub mod discovery;
+mod knowledge;
 mod link;
+pub mod pi;
 mod process;
 pub mod script;
+mod session_config;
 mod supervisor;
 #[cfg(test)]
 mod testing;
@@ -30,7 +34,8 @@ use tokio::sync::watch;
 
 pub use acp::{AcpAgent, AcpOptions};
 pub use link::{CommandStream, EventSink};
-pub use process::Program;
+pub use pi::{PiAgent, PiOptions};
+pub use process::{Patience, Program};
 pub use script::ScriptAgent;
 pub use supervisor::{Agents, ProfileChanges};
 

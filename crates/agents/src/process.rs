@@ -25,6 +25,30 @@ pub(crate) use environment::inherited;
 pub(crate) use lines::{JsonLines, Line, LineWriter};
 pub(crate) use stderr::StderrLog;
 
+/// How long the host waits for an agent.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// For an answer while a session is being opened.
+    pub opening: Duration,
+    /// Without a word in a running turn, before the user is told.
+    pub silence: Duration,
+    /// For the end of a turn that was cancelled, before the agent is restarted.
+    pub cancelling: Duration,
+    /// For its end when it was told to go, before it is made to.
+    pub ending: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            opening: Duration::from_secs(60),
+            silence: Duration::from_secs(60),
+            cancelling: Duration::from_secs(10),
+            ending: Duration::from_secs(3),
+        }
+    }
+}
+
 /// How to start a program that is an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
@@ -60,6 +84,15 @@ impl Program {
         }
         line
     }
+}
+
+/// Directories as paths; what is not on this machine is left out.
+pub(crate) fn paths(directories: &[String]) -> Vec<PathBuf> {
+    let path = |directory: &String| match url::Url::parse(directory) {
+        Ok(url) => url.to_file_path().ok(),
+        Err(_) => Some(PathBuf::from(directory)).filter(|path| path.is_absolute()),
+    };
+    directories.iter().filter_map(path).collect()
 }
 
 /// A program that did not start.

@@ -4,8 +4,11 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use innkeeper_protocol::house::state::{ResponsePart, ToolCallState, Turn};
+use innkeeper_protocol::agent::TurnEvent;
+use innkeeper_protocol::house::common::StringOrMarkdown;
+use innkeeper_protocol::house::state::{ResponsePart, ToolCallResult, ToolCallState, Turn};
 use innkeeper_protocol::snapshot::StoredTurn;
+use serde_json::json;
 
 /// How much of a long conversation an agent is given: its end.
 const MOST: usize = 200 * 1024;
@@ -131,29 +134,51 @@ fn outcome(call: &ToolCallState) -> (&str, &str) {
     }
 }
 
-/// Calls and questions that a turn left open when it was interrupted: they will
-/// not be taken up as they are.
-pub(crate) fn left_open(parts: &[ResponsePart]) -> (Vec<String>, Vec<String>) {
-    let (mut calls, mut questions) = (Vec::new(), Vec::new());
-    for part in parts {
-        match part {
-            ResponsePart::ToolCall(part) => match &part.tool_call {
-                ToolCallState::Streaming(call) => calls.push(call.tool_call_id.clone()),
-                ToolCallState::PendingConfirmation(call) => calls.push(call.tool_call_id.clone()),
-                ToolCallState::Running(call) => calls.push(call.tool_call_id.clone()),
-                ToolCallState::AuthRequired(_)
-                | ToolCallState::PendingResultConfirmation(_)
-                | ToolCallState::Completed(_)
-                | ToolCallState::Cancelled(_)
-                | ToolCallState::Unknown(_) => {}
-            },
-            ResponsePart::InputRequest(part) if part.response.is_none() => {
-                questions.push(part.request.id.clone());
-            }
-            _ => {}
+/// What an agent is told that takes up an interrupted turn.
+pub(crate) fn taken_up(parts: &[ResponsePart]) -> String {
+    let so_far = match answer(parts).trim() {
+        "" => String::new(),
+        said => format!(" So far you said and did:\n\n{said}\n"),
+    };
+    format!("(The turn was interrupted.{so_far} Go on where it stopped; do not begin anew.)")
+}
+
+/// The end of what an interrupted turn was waiting for: it will be asked again,
+/// if at all.
+pub(crate) fn closing(parts: &[ResponsePart]) -> Vec<TurnEvent> {
+    let interrupted = |call: &str| {
+        let message = "Interrupted".to_owned();
+        let result = ToolCallResult {
+            success: false,
+            past_tense_message: StringOrMarkdown::Plain(message.clone()),
+            content: None,
+            structured_content: None,
+            error: Some(json!({"message": message, "code": "interrupted"})),
+        };
+        Some(TurnEvent::ToolFinished {
+            call: call.to_owned(),
+            result: Box::new(result),
+            confirm: false,
+        })
+    };
+    let closing = parts.iter().filter_map(|part| match part {
+        ResponsePart::ToolCall(part) => match &part.tool_call {
+            ToolCallState::Streaming(call) => interrupted(&call.tool_call_id),
+            ToolCallState::PendingConfirmation(call) => interrupted(&call.tool_call_id),
+            ToolCallState::Running(call) => interrupted(&call.tool_call_id),
+            ToolCallState::AuthRequired(_)
+            | ToolCallState::PendingResultConfirmation(_)
+            | ToolCallState::Completed(_)
+            | ToolCallState::Cancelled(_)
+            | ToolCallState::Unknown(_) => None,
+        },
+        ResponsePart::InputRequest(part) if part.response.is_none() => {
+            let request = part.request.id.clone();
+            Some(TurnEvent::AskWithdrawn { request })
         }
-    }
-    (calls, questions)
+        _ => None,
+    });
+    closing.collect()
 }
 
 #[cfg(test)]

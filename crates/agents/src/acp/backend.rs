@@ -6,28 +6,26 @@
 //! backend.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent_client_protocol_schema::v1::{
-    AGENT_METHOD_NAMES, CLIENT_METHOD_NAMES, ContentBlock, Error, RequestPermissionRequest,
-};
+use agent_client_protocol_schema::v1::{AGENT_METHOD_NAMES, ContentBlock};
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentCommandInfo, AgentEvent, Decision, OpenBackend, Prompt, TurnEvent,
+    AgentCommand, AgentEvent, Decision, OpenBackend, Prompt, TurnEvent,
 };
 use innkeeper_protocol::house::common::{JsonObject, StringOrMarkdown};
-use innkeeper_protocol::house::state::{ErrorInfo, PendingMessage, ToolCallResult};
+use innkeeper_protocol::house::state::{ErrorInfo, PendingMessage};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::permission::PermissionRequest;
 use super::questions::Questions;
-use super::rpc::{Incoming, RequestNo, sentence};
+use super::rpc::{Incoming, RequestNo};
 use super::services::Services;
 use super::session::{Access, OpenError, Session, Wanted};
 use super::settings::Change;
-use super::turn::{Turn, about_stop};
-use super::{Knowledge, content, permission};
+use super::turn::Turn;
+use super::{content, learn, permission};
+use crate::knowledge::Knowledge;
+use crate::process;
 use crate::transcript::{self, Transcript};
 use crate::{CommandStream, EventSink};
 
@@ -44,7 +42,7 @@ pub(super) async fn run(
     mut commands: CommandStream,
     events: EventSink,
 ) {
-    let directories = paths(&open.directories);
+    let directories = process::paths(&open.directories);
     let mut services = Services::new(&directories);
     let wanted = Wanted {
         directories,
@@ -54,12 +52,12 @@ pub(super) async fn run(
     let mut early = Vec::new();
     let opened = tokio::select! {
         opened = Session::open(&access, &wanted, &mut services) => opened,
-        () = closed_meanwhile(&mut commands, &mut early) => return,
+        () = commands.until_closed(&mut early) => return,
     };
     let session = match opened {
         Ok(session) => session,
         Err(error) => {
-            knowledge.failed(&error);
+            knowledge.failed(error.to_string());
             return events
                 .emit(AgentEvent::OpenFailed(error_info(&error)))
                 .await;
@@ -93,41 +91,31 @@ pub(super) async fn run(
     backend.end(end).await;
 }
 
-/// Waits for a `Close`, and keeps what comes before it.
-async fn closed_meanwhile(commands: &mut CommandStream, early: &mut Vec<AgentCommand>) {
-    loop {
-        match commands.next().await {
-            None | Some(AgentCommand::Close { .. }) => return,
-            Some(other) => early.push(other),
-        }
-    }
-}
-
-struct Backend {
-    access: Access,
-    knowledge: Arc<Knowledge>,
-    wanted: Wanted,
-    session: Session,
-    services: Services,
-    events: EventSink,
-    transcript: Transcript,
+pub(super) struct Backend {
+    pub(super) access: Access,
+    pub(super) knowledge: Arc<Knowledge>,
+    pub(super) wanted: Wanted,
+    pub(super) session: Session,
+    pub(super) services: Services,
+    pub(super) events: EventSink,
+    pub(super) transcript: Transcript,
     /// The values that the session should have.
-    config: JsonObject,
-    turn: Option<Turn>,
-    questions: Questions,
+    pub(super) config: JsonObject,
+    pub(super) turn: Option<Turn>,
+    pub(super) questions: Questions,
     /// Settings that are being changed.
-    changing: HashMap<RequestNo, Change>,
+    pub(super) changing: HashMap<RequestNo, Change>,
     /// Steering messages that the agent has not answered yet.
-    steering: HashMap<RequestNo, String>,
+    pub(super) steering: HashMap<RequestNo, String>,
     /// Those that it was given.
-    steered: HashSet<String>,
+    pub(super) steered: HashSet<String>,
     /// What the user is told when the next turn begins.
-    notices: Vec<String>,
+    pub(super) notices: Vec<String>,
     /// The agent knows more than it should: the next turn is told to a new one.
-    begins_anew: bool,
+    pub(super) begins_anew: bool,
     /// When the agent last said something.
-    heard: Instant,
-    told_of_silence: bool,
+    pub(super) heard: Instant,
+    pub(super) told_of_silence: bool,
 }
 
 /// Why a backend is over.
@@ -191,7 +179,7 @@ impl Backend {
 
     /// A session is open: the engine learns how to find it again.
     async fn opened(&mut self) {
-        self.knowledge.learn(&self.session);
+        learn(&self.knowledge, &self.session);
         if let Some(why) = self.session.forgotten.take()
             && !self.transcript.is_empty()
         {
@@ -246,7 +234,7 @@ impl Backend {
         } = prompt;
         if self.begins_anew {
             self.begins_anew = false;
-            if let Err(error) = self.reopen(None).await {
+            if let Err(error) = self.replace(None).await {
                 return self.fail(&turn, &error).await;
             }
         }
@@ -268,8 +256,10 @@ impl Backend {
                 if !self.session.remembers {
                     blocks.extend(content::prompt(&message, can));
                 }
-                blocks.push(ContentBlock::from(taken_up(&transcript::answer(parts))));
-                self.close_what_was_left(&turn, parts).await;
+                blocks.push(ContentBlock::from(transcript::taken_up(parts)));
+                for event in transcript::closing(parts) {
+                    self.events.turn(&turn, event).await;
+                }
             }
         }
         self.session.remembers = true;
@@ -288,36 +278,6 @@ impl Backend {
         self.told_of_silence = false;
     }
 
-    /// What an interrupted turn was waiting for will be asked again, if at all.
-    async fn close_what_was_left(
-        &self,
-        turn: &Arc<str>,
-        parts: &[innkeeper_protocol::house::state::ResponsePart],
-    ) {
-        let (calls, questions) = transcript::left_open(parts);
-        for call in calls {
-            let message = "Interrupted".to_owned();
-            let result = ToolCallResult {
-                success: false,
-                past_tense_message: StringOrMarkdown::Plain(message.clone()),
-                content: None,
-                structured_content: None,
-                error: Some(json!({"message": message, "code": "interrupted"})),
-            };
-            let finished = TurnEvent::ToolFinished {
-                call,
-                result: Box::new(result),
-                confirm: false,
-            };
-            self.events.turn(turn, finished).await;
-        }
-        for request in questions {
-            self.events
-                .turn(turn, TurnEvent::AskWithdrawn { request })
-                .await;
-        }
-    }
-
     fn cancel(&mut self, turn: &str) {
         let Some(running) = self.turn.as_mut().filter(|running| *running.id == *turn) else {
             return;
@@ -332,7 +292,7 @@ impl Backend {
     }
 
     /// Nobody will answer what the agent has asked.
-    fn dismiss_requests(&mut self) {
+    pub(super) fn dismiss_requests(&mut self) {
         let answers = self.session.peer.answers();
         let asked = self.turn.as_mut().map(|turn| turn.calls.abandon());
         for asked in asked.into_iter().flatten() {
@@ -429,250 +389,6 @@ impl Backend {
         }
     }
 
-    // What the agent says
-
-    async fn incoming(&mut self, incoming: Incoming) {
-        self.heard = Instant::now();
-        if std::mem::take(&mut self.told_of_silence) {
-            self.turn_events(vec![TurnEvent::Activity(None)]).await;
-        }
-        match incoming {
-            Incoming::Response { to, result } => self.answered(to, result).await,
-            Incoming::Notification { method, params } => self.notified(&method, &params).await,
-            Incoming::Request { id, method, params } => self.asked(&id, &method, &params).await,
-        }
-    }
-
-    async fn answered(&mut self, to: RequestNo, result: Result<Value, Error>) {
-        if self.turn.as_ref().is_some_and(|turn| turn.request == to) {
-            return self.prompt_answered(result).await;
-        }
-        if let Some(change) = self.changing.remove(&to) {
-            match result {
-                Ok(answer) => {
-                    self.session.settings.changed(&change, &answer);
-                    self.knowledge.learn(&self.session);
-                }
-                Err(error) => {
-                    let name = &self.access.name;
-                    let text = format!("{name} did not accept a setting: {}", sentence(&error));
-                    self.notices.push(text);
-                }
-            }
-            return;
-        }
-        if let Some(message) = self.steering.remove(&to)
-            && result.is_ok_and(|answer| answer["outcome"] != "promptRequired")
-        {
-            self.turn_events(vec![TurnEvent::Steered { message }]).await;
-        }
-    }
-
-    /// The turn is over.
-    async fn prompt_answered(&mut self, result: Result<Value, Error>) {
-        self.dismiss_requests();
-        let Some(mut turn) = self.turn.take() else {
-            return;
-        };
-        let mut events = Vec::new();
-        match result {
-            _ if turn.cancelled => events.push(TurnEvent::Cancelled),
-            Ok(answer) => {
-                let reason = answer["stopReason"].as_str().unwrap_or("end_turn");
-                let output = |id: &str| self.services.terminal_output(id);
-                if reason == "cancelled" {
-                    events.push(TurnEvent::Cancelled);
-                } else {
-                    events.extend(turn.closing(&answer, &output));
-                    let sentence = about_stop(reason).map(StringOrMarkdown::from);
-                    events.extend(sentence.map(TurnEvent::Notice));
-                    events.push(TurnEvent::StopReason(reason.to_owned()));
-                    events.push(TurnEvent::Completed);
-                }
-            }
-            Err(error) => {
-                let error = ErrorInfo {
-                    error_type: "agentError".to_owned(),
-                    message: sentence(&error),
-                    stack: None,
-                    meta: None,
-                };
-                events.push(TurnEvent::Failed {
-                    error,
-                    resumable: true,
-                });
-            }
-        }
-        let Turn {
-            id,
-            asked,
-            answered,
-            ..
-        } = turn;
-        for event in events {
-            self.events.turn(&id, event).await;
-        }
-        self.transcript.add(&id, asked, answered);
-    }
-
-    async fn notified(&mut self, method: &str, params: &Value) {
-        match method {
-            "session/update" if self.is_ours(params) => self.update(&params["update"]).await,
-            "elicitation/complete" => {
-                let id = params["elicitationId"].as_str().unwrap_or_default();
-                if let Some((request, asked)) = self.questions.done_elsewhere(id) {
-                    let answer = json!({"action": "accept"});
-                    self.session.peer.answers().give(&asked, Ok(answer));
-                    self.turn_events(vec![TurnEvent::AskWithdrawn { request }])
-                        .await;
-                }
-            }
-            "$/cancel_request" => {
-                let asked = params.get("requestId").or(params.get("id"));
-                if let Some(asked) = asked.cloned() {
-                    self.withdrawn(&asked).await;
-                }
-            }
-            // Notifications of the agent's own are no concern of ours.
-            other => tracing::debug!(method = other, "an agent said something unknown"),
-        }
-    }
-
-    /// The agent does not need an answer any more.
-    async fn withdrawn(&mut self, asked: &Value) {
-        let question = self.questions.withdraw(asked);
-        let permission = self
-            .turn
-            .as_mut()
-            .is_some_and(|turn| turn.calls.withdraw(asked));
-        if question.is_some() || permission {
-            let error = Err::<Value, _>(Error::request_cancelled());
-            self.session.peer.answers().give(asked, error);
-        }
-        if let Some(request) = question {
-            self.turn_events(vec![TurnEvent::AskWithdrawn { request }])
-                .await;
-        }
-    }
-
-    async fn asked(&mut self, id: &Value, method: &str, params: &Value) {
-        if self
-            .services
-            .serve(self.session.peer.answers(), id, method, params)
-        {
-            return;
-        }
-        let names = CLIENT_METHOD_NAMES;
-        let events = match method {
-            _ if method == names.session_request_permission => self.ask_permission(id, params),
-            _ if method == names.elicitation_create => self.ask_question(id, params),
-            _ => {
-                let error = Error::method_not_found();
-                self.session.peer.answers().give(id, Err::<Value, _>(error));
-                return;
-            }
-        };
-        self.turn_events(events).await;
-    }
-
-    fn ask_permission(&mut self, id: &Value, params: &Value) -> Vec<TurnEvent> {
-        let request = PermissionRequest {
-            request: id.clone(),
-            options: permission::options(&params["options"]),
-        };
-        // Options may be of kinds that nobody knows; they are read by
-        // themselves.
-        let mut known = params.clone();
-        known["options"] = json!([]);
-        let call = serde_json::from_value::<RequestPermissionRequest>(known);
-        let answers = self.session.peer.answers();
-        match (call, self.turn.as_mut().filter(|turn| !turn.cancelled)) {
-            (Ok(asked), Some(turn)) => turn.calls.ask(asked.tool_call, request),
-            (Ok(_), None) => {
-                answers.give(id, Ok(permission::answer(None, None)));
-                Vec::new()
-            }
-            (Err(error), _) => {
-                let error = Error::new(-32602, error.to_string());
-                answers.give(id, Err::<Value, _>(error));
-                Vec::new()
-            }
-        }
-    }
-
-    fn ask_question(&mut self, id: &Value, params: &Value) -> Vec<TurnEvent> {
-        let answers = self.session.peer.answers();
-        let asked = match serde_json::from_value(params.clone()) {
-            Ok(asked) => asked,
-            Err(error) => {
-                let error = Error::new(-32602, error.to_string());
-                answers.give(id, Err::<Value, _>(error));
-                return Vec::new();
-            }
-        };
-        let somebody_listens = self.turn.as_ref().is_some_and(|turn| !turn.cancelled);
-        let request = match somebody_listens {
-            true => self.questions.ask(id.clone(), asked),
-            false => None,
-        };
-        match request {
-            Some(request) => vec![TurnEvent::Ask(Box::new(request))],
-            None => {
-                answers.give(id, Ok(json!({"action": "cancel"})));
-                Vec::new()
-            }
-        }
-    }
-
-    fn is_ours(&self, params: &Value) -> bool {
-        params["sessionId"]
-            .as_str()
-            .is_none_or(|session| session == self.session.id)
-    }
-
-    async fn update(&mut self, update: &Value) {
-        let kind = update["sessionUpdate"].as_str().unwrap_or_default();
-        match kind {
-            "available_commands_update" => {
-                let commands = commands_of(&update["availableCommands"]);
-                self.events.emit(AgentEvent::Commands(commands)).await;
-            }
-            "session_info_update" => {
-                if let Some(title) = update["title"].as_str() {
-                    self.events.emit(AgentEvent::Title(title.to_owned())).await;
-                }
-            }
-            "current_mode_update" => {
-                let mode = update["currentModeId"].as_str().unwrap_or_default();
-                self.session.settings.mode_changed(mode);
-                self.settings_changed().await;
-            }
-            "config_option_update" => {
-                self.session
-                    .settings
-                    .options_changed(&update["configOptions"]);
-                self.settings_changed().await;
-            }
-            _ => {
-                let services = &self.services;
-                let output = |id: &str| services.terminal_output(id);
-                let events = match &mut self.turn {
-                    Some(turn) => turn.update(kind, update, &output),
-                    None => Vec::new(),
-                };
-                self.turn_events(events).await;
-            }
-        }
-    }
-
-    /// The agent changed its settings by itself.
-    async fn settings_changed(&mut self) {
-        self.knowledge.learn(&self.session);
-        let values = self.session.settings.values();
-        self.config.extend(values.clone());
-        self.events.emit(AgentEvent::Configured(values)).await;
-    }
-
     // Time
 
     /// When something must be done if nothing happens until then.
@@ -737,13 +453,9 @@ impl Backend {
         Ok(())
     }
 
-    async fn reopen(&mut self, resume: Option<String>) -> Result<(), OpenError> {
-        self.replace(resume).await
-    }
-
     // Telling
 
-    async fn turn_events(&self, events: Vec<TurnEvent>) {
+    pub(super) async fn turn_events(&self, events: Vec<TurnEvent>) {
         if let Some(turn) = &self.turn {
             for event in events {
                 self.events.turn(&turn.id, event).await;
@@ -765,40 +477,8 @@ impl Backend {
     }
 }
 
-fn taken_up(so_far: &str) -> String {
-    let so_far = match so_far.trim() {
-        "" => String::new(),
-        said => format!(" So far it said and did:\n\n{said}\n"),
-    };
-    format!("(The turn was interrupted.{so_far} Go on where it stopped; do not begin anew.)")
-}
-
-fn commands_of(list: &Value) -> Vec<AgentCommandInfo> {
-    let read = |command: &Value| {
-        let name = command["name"].as_str()?.trim_start_matches('/');
-        Some(AgentCommandInfo {
-            name: name.to_owned(),
-            description: command["description"].as_str().map(str::to_owned),
-        })
-    };
-    list.as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(read)
-        .collect()
-}
-
 fn resumed_session(resume: Option<&Value>) -> Option<String> {
     resume?.get(SESSION)?.as_str().map(str::to_owned)
-}
-
-/// Directories as paths; what is not on this machine is left out.
-fn paths(directories: &[String]) -> Vec<PathBuf> {
-    let path = |directory: &String| match url::Url::parse(directory) {
-        Ok(url) => url.to_file_path().ok(),
-        Err(_) => Some(PathBuf::from(directory)).filter(|path| path.is_absolute()),
-    };
-    directories.iter().filter_map(path).collect()
 }
 
 pub(super) fn error_info(error: &OpenError) -> ErrorInfo {

@@ -2,6 +2,7 @@
 //! what it can do, and the conversation in it, new or taken up again.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent_client_protocol_schema::ProtocolVersion;
@@ -19,8 +20,7 @@ use super::output;
 use super::rpc::{Incoming, Peer, sentence};
 use super::services::Services;
 use super::settings::Settings;
-use crate::process::{ChildProcess, Program, StartError, StderrLog};
-use std::sync::Arc;
+use crate::process::{ChildProcess, Patience, Program, StartError, StderrLog};
 
 /// How to reach an agent.
 #[derive(Debug, Clone)]
@@ -31,30 +31,6 @@ pub(super) struct Access {
     pub(super) auth_method: Option<String>,
     pub(super) patience: Patience,
     pub(super) stderr: Arc<StderrLog>,
-}
-
-/// How long the host waits for an agent.
-#[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    /// For an answer while a session is being opened.
-    pub opening: Duration,
-    /// Without a word in a running turn, before the user is told.
-    pub silence: Duration,
-    /// For the end of a turn that was cancelled, before the agent is restarted.
-    pub cancelling: Duration,
-    /// For its end when it was told to go, before it is made to.
-    pub ending: Duration,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self {
-            opening: Duration::from_secs(60),
-            silence: Duration::from_secs(60),
-            cancelling: Duration::from_secs(10),
-            ending: Duration::from_secs(3),
-        }
-    }
 }
 
 /// Why a session could not be opened.

@@ -18,8 +18,7 @@ use innkeeper_protocol::house::state::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// The setting of the host that lets every tool call run.
-const AUTO_APPROVE: &str = "autoApprove";
+use crate::session_config::{AUTO_APPROVE, Choice, enumeration, property, schema};
 
 /// The setting that stands for modes where they are no option.
 const MODE: &str = "mode";
@@ -88,7 +87,7 @@ impl Settings {
 
     /// The settings of a session, as clients see them.
     pub(super) fn schema(&self) -> SessionConfigSchema {
-        let mut properties = HashMap::from([(AUTO_APPROVE.to_owned(), auto_approve())]);
+        let mut properties = HashMap::new();
         for option in self.options.iter().filter(|option| is_shown(option)) {
             properties.insert(option.id.0.to_string(), property_of(option));
         }
@@ -105,11 +104,7 @@ impl Settings {
             };
             properties.insert(MODE.to_owned(), property);
         }
-        SessionConfigSchema {
-            r#type: "object".to_owned(),
-            properties,
-            required: None,
-        }
+        schema(properties)
     }
 
     /// The models that a message may ask for.
@@ -251,12 +246,6 @@ fn current(option: &SessionConfigOption) -> Value {
     }
 }
 
-struct Choice {
-    value: String,
-    label: String,
-    description: Option<String>,
-}
-
 fn choices(select: &SessionConfigSelect) -> Vec<Choice> {
     let flat: Vec<_> = match &select.options {
         SessionConfigSelectOptions::Ungrouped(options) => options.iter().collect(),
@@ -282,55 +271,6 @@ fn property_of(option: &SessionConfigOption) -> SessionConfigPropertySchema {
         description: option.description.clone(),
         default: Some(current(option)),
         ..base
-    }
-}
-
-fn auto_approve() -> SessionConfigPropertySchema {
-    let choice = |value: &str, label: &str| Choice {
-        value: value.to_owned(),
-        label: label.to_owned(),
-        description: None,
-    };
-    let choices = vec![
-        choice("ask", "When the agent asks"),
-        choice("all", "Approve all"),
-    ];
-    SessionConfigPropertySchema {
-        description: Some("Whether tool calls wait for an approval.".to_owned()),
-        default: Some(json!("ask")),
-        ..enumeration("Approvals", choices)
-    }
-}
-
-fn enumeration(title: &str, choices: Vec<Choice>) -> SessionConfigPropertySchema {
-    let described = choices.iter().any(|choice| choice.description.is_some());
-    let description = |choice: &Choice| choice.description.clone().unwrap_or_default();
-    SessionConfigPropertySchema {
-        r#enum: Some(choices.iter().map(|choice| json!(choice.value)).collect()),
-        enum_labels: Some(choices.iter().map(|choice| choice.label.clone()).collect()),
-        enum_descriptions: described.then(|| choices.iter().map(description).collect()),
-        ..property("string", title)
-    }
-}
-
-fn property(kind: &str, title: &str) -> SessionConfigPropertySchema {
-    SessionConfigPropertySchema {
-        r#type: kind.to_owned(),
-        title: title.to_owned(),
-        description: None,
-        default: None,
-        r#enum: None,
-        enum_labels: None,
-        enum_descriptions: None,
-        read_only: None,
-        items: None,
-        min_items: None,
-        max_items: None,
-        properties: None,
-        required: None,
-        additional_properties: None,
-        enum_dynamic: None,
-        session_mutable: Some(true),
     }
 }
 

@@ -18,8 +18,7 @@ mod testing;
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_agents::acp::Patience;
-use innkeeper_agents::{AcpAgent, AcpOptions, Agent, Agents, Program, ScriptAgent};
+use innkeeper_agents::{AcpAgent, AcpOptions, Agent, Agents, Patience, Program, ScriptAgent};
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, Decision, OpenBackend, ToolVerdict, TurnEvent,
 };

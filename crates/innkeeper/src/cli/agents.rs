@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use innkeeper_agents::discovery::{self, FoundAgent};
-use innkeeper_agents::{AcpAgent, AcpOptions, Agent, Program, ScriptAgent};
+use innkeeper_agents::discovery::{self, FoundAgent, Protocol};
+use innkeeper_agents::{AcpAgent, AcpOptions, Agent, PiAgent, PiOptions, Program, ScriptAgent};
 
 use super::place::PlaceArgs;
 use super::{Failure, Outcome, print, text};
@@ -47,15 +47,18 @@ fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
             .position(|agent| agent.provider == provider.as_str());
         let known = known.map(|index| installed.remove(index));
         if table.enabled {
-            let (options, origin) = configured(path, provider, table, known);
-            all.push(acp(options, &directory, origin));
+            all.push(configured(path, provider, table, known, &directory));
         }
     }
     for agent in installed {
         let origin = agent.program.command.display().to_string();
-        let mut options = AcpOptions::new(agent.provider, agent.program);
-        agent.display_name.clone_into(&mut options.display_name);
-        all.push(acp(options, &directory, origin));
+        let options = Options {
+            provider: agent.provider.to_owned(),
+            name: agent.display_name.to_owned(),
+            program: agent.program,
+            auth_method: None,
+        };
+        all.push(options.agent(agent.protocol, &directory, origin));
     }
     let script = match config.script.token_for.as_str() {
         "" => ScriptAgent::default(),
@@ -68,37 +71,59 @@ fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
     all
 }
 
-fn acp(mut options: AcpOptions, directory: &Path, origin: String) -> Found {
-    options.directory = Some(directory.to_owned());
-    Found {
-        agent: Arc::new(AcpAgent::new(options)),
-        origin,
+/// What an agent is made of, whatever it speaks.
+struct Options {
+    provider: String,
+    name: String,
+    program: Program,
+    auth_method: Option<String>,
+}
+
+impl Options {
+    fn agent(self, protocol: Protocol, directory: &Path, origin: String) -> Found {
+        let directory = Some(directory.to_owned());
+        let agent: Arc<dyn Agent> = match protocol {
+            Protocol::Acp => Arc::new(AcpAgent::new(AcpOptions {
+                display_name: self.name,
+                auth_method: self.auth_method,
+                directory,
+                ..AcpOptions::new(self.provider, self.program)
+            })),
+            Protocol::Pi => Arc::new(PiAgent::new(PiOptions {
+                display_name: self.name,
+                directory,
+                ..PiOptions::new(self.provider, self.program)
+            })),
+        };
+        Found { agent, origin }
     }
 }
 
-/// What a table of the configuration says, on top of what was found.
+/// What a table of the configuration says, on top of what was found. A command
+/// of the user's own speaks the Agent Client Protocol.
 fn configured(
     path: &OsStr,
     provider: &str,
     table: &AgentTable,
     known: Option<FoundAgent>,
-) -> (AcpOptions, String) {
-    let (mut program, name, found) = match known {
+    directory: &Path,
+) -> Found {
+    let (mut program, mut name, mut protocol, origin) = match known {
         Some(known) => {
-            let found = known.program.command.display().to_string();
-            (
-                known.program,
-                known.display_name,
-                format!("{found}, configuration"),
-            )
+            let origin = format!("{}, configuration", known.program.command.display());
+            (known.program, known.display_name, known.protocol, origin)
         }
-        None => (Program::new(provider), provider, "configuration".to_owned()),
+        None => {
+            let origin = "configuration".to_owned();
+            (Program::new(provider), provider, Protocol::Acp, origin)
+        }
     };
     if !table.command.is_empty() {
         let command = PathBuf::from(&table.command);
         // Not found: starting it will say so.
         program.command = discovery::which(path, &command).unwrap_or(command);
         program.args.clear();
+        protocol = Protocol::Acp;
     }
     if !table.args.is_empty() {
         program.args.clone_from(&table.args);
@@ -108,14 +133,16 @@ fn configured(
     if !table.cwd.is_empty() {
         program.directory = Some(PathBuf::from(&table.cwd));
     }
-    let mut options = AcpOptions::new(provider, program);
-    let name = match table.name.as_str() {
-        "" => name,
-        name => name,
+    if !table.name.is_empty() {
+        name = &table.name;
+    }
+    let options = Options {
+        provider: provider.to_owned(),
+        name: name.to_owned(),
+        program,
+        auth_method: Some(table.auth_method.clone()).filter(|method| !method.is_empty()),
     };
-    name.clone_into(&mut options.display_name);
-    options.auth_method = Some(table.auth_method.clone()).filter(|method| !method.is_empty());
-    (options, found)
+    options.agent(protocol, directory, origin)
 }
 
 /// The agents of these providers, or all.
