@@ -153,6 +153,11 @@ impl ChildProcess {
         Ok((process, JsonLines::new(stdin, stdout)))
     }
 
+    /// Ends the program and all that it started, at once.
+    pub(crate) fn kill(&self) {
+        self.group.signal(Signal::KILL);
+    }
+
     /// Ends the program and all that it started: first it is asked to, after
     /// the grace period it is made to.
     pub(crate) async fn end(mut self, grace: Duration) {

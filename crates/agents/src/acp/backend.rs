@@ -179,7 +179,7 @@ impl Backend {
 
     /// A session is open: the engine learns how to find it again.
     async fn opened(&mut self) {
-        learn(&self.knowledge, &self.session);
+        self.learn();
         if let Some(why) = self.session.forgotten.take()
             && !self.transcript.is_empty()
         {
@@ -193,6 +193,15 @@ impl Backend {
         self.events.emit(AgentEvent::Opened { resume }).await;
         for update in std::mem::take(&mut self.session.said) {
             self.update(&update).await;
+        }
+    }
+
+    /// What is true of any new session is true of the agent; a session that
+    /// has been used has its own values.
+    pub(super) fn learn(&self) {
+        let is_new = self.transcript.is_empty() && self.turn.is_none();
+        if is_new || !self.knowledge.is_complete() {
+            learn(&self.knowledge, &self.session);
         }
     }
 
@@ -282,9 +291,10 @@ impl Backend {
         let Some(running) = self.turn.as_mut().filter(|running| *running.id == *turn) else {
             return;
         };
-        running.cancelled = true;
-        self.heard = Instant::now();
+        running.cancelled_at = Some(Instant::now());
         self.dismiss_requests();
+        // Some agents wait for the end of a command before they stop.
+        self.services.kill_commands();
         let params = json!({"sessionId": self.session.id});
         self.session
             .peer
@@ -395,15 +405,16 @@ impl Backend {
     fn alarm(&self) -> Option<Instant> {
         let turn = self.turn.as_ref()?;
         let patience = &self.access.patience;
-        if turn.cancelled {
-            return Some(self.heard + patience.cancelling);
+        // An agent that talks on after a cancel has not obeyed it.
+        if let Some(cancelled) = turn.cancelled_at {
+            return Some(cancelled + patience.cancelling);
         }
         let somebody_thinks = turn.calls.waits() || self.questions.waits();
         (!somebody_thinks && !self.told_of_silence).then(|| self.heard + patience.silence)
     }
 
     async fn alarmed(&mut self) {
-        if self.turn.as_ref().is_some_and(|turn| turn.cancelled) {
+        if self.turn.as_ref().is_some_and(|turn| turn.is_cancelled()) {
             return self.restart().await;
         }
         // It is told, not ended: it may be thinking, or waiting for its model.
@@ -425,6 +436,8 @@ impl Backend {
             "a cancelled turn did not end; restarting"
         );
         let resume = Some(self.session.id.clone());
+        // Two at once might be in each other's way.
+        self.session.process.kill();
         if let Err(error) = self.replace(resume).await {
             // The next prompt tries again and says what is wrong.
             tracing::warn!(%error, "the agent cannot be restarted");

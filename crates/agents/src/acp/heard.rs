@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::backend::Backend;
+use super::permission;
 use super::permission::PermissionRequest;
 use super::rpc::{Incoming, RequestNo, sentence};
 use super::turn::{Turn, about_stop};
-use super::{learn, permission};
 
 impl Backend {
     pub(super) async fn incoming(&mut self, incoming: Incoming) {
@@ -35,7 +35,6 @@ impl Backend {
             match result {
                 Ok(answer) => {
                     self.session.settings.changed(&change, &answer);
-                    learn(&self.knowledge, &self.session);
                 }
                 Err(error) => {
                     let name = &self.access.name;
@@ -60,7 +59,7 @@ impl Backend {
         };
         let mut events = Vec::new();
         match result {
-            _ if turn.cancelled => events.push(TurnEvent::Cancelled),
+            _ if turn.is_cancelled() => events.push(TurnEvent::Cancelled),
             Ok(answer) => {
                 let reason = answer["stopReason"].as_str().unwrap_or("end_turn");
                 let output = |id: &str| self.services.terminal_output(id);
@@ -170,7 +169,7 @@ impl Backend {
         known["options"] = json!([]);
         let call = serde_json::from_value::<RequestPermissionRequest>(known);
         let answers = self.session.peer.answers();
-        match (call, self.turn.as_mut().filter(|turn| !turn.cancelled)) {
+        match (call, self.turn.as_mut().filter(|turn| !turn.is_cancelled())) {
             (Ok(asked), Some(turn)) => turn.calls.ask(asked.tool_call, request),
             (Ok(_), None) => {
                 answers.give(id, Ok(permission::answer(None, None)));
@@ -194,7 +193,7 @@ impl Backend {
                 return Vec::new();
             }
         };
-        let somebody_listens = self.turn.as_ref().is_some_and(|turn| !turn.cancelled);
+        let somebody_listens = self.turn.as_ref().is_some_and(|turn| !turn.is_cancelled());
         let request = match somebody_listens {
             true => self.questions.ask(id.clone(), asked),
             false => None,
@@ -235,6 +234,7 @@ impl Backend {
                 self.session
                     .settings
                     .options_changed(&update["configOptions"]);
+                self.learn();
                 self.settings_changed().await;
             }
             _ => {
@@ -251,7 +251,6 @@ impl Backend {
 
     /// The agent changed its settings by itself.
     async fn settings_changed(&mut self) {
-        learn(&self.knowledge, &self.session);
         let values = self.session.settings.values();
         self.config.extend(values.clone());
         self.events.emit(AgentEvent::Configured(values)).await;

@@ -82,6 +82,11 @@ impl Services {
         true
     }
 
+    /// Ends all commands that run.
+    pub(super) fn kill_commands(&self) {
+        self.terminals.kill_all();
+    }
+
     /// What a command has said so far.
     pub(super) fn terminal_output(&self, id: &str) -> Option<String> {
         self.terminals.shown(id)

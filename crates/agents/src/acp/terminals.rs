@@ -3,7 +3,7 @@
 //!
 //! *Boundary*: there is no pty here; what runs sees pipes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,9 +23,14 @@ use crate::process::{Group, inherited};
 /// that it may ask for.
 const KEPT: usize = 1024 * 1024;
 
+/// How many terminals are remembered after the agent has let them go.
+const RELEASED: usize = 16;
+
 #[derive(Debug, Default)]
 pub(super) struct Terminals {
     open: HashMap<String, Terminal>,
+    /// What terminals said that the agent has let go: it is still shown.
+    released: VecDeque<(String, String)>,
     created: usize,
 }
 
@@ -144,7 +149,11 @@ impl Terminals {
 
     /// What a terminal has said, for showing it.
     pub(super) fn shown(&self, id: &str) -> Option<String> {
-        let terminal = self.open.get(id)?;
+        let Some(terminal) = self.open.get(id) else {
+            let mut released = self.released.iter();
+            let (_, text) = released.find(|(released, _)| released == id)?;
+            return Some(text.clone());
+        };
         let output = terminal
             .output
             .lock()
@@ -173,8 +182,20 @@ impl Terminals {
 
     pub(super) fn release(&mut self, id: &str) -> Result<(), Error> {
         self.find(id)?;
+        if let Some(text) = self.shown(id) {
+            if self.released.len() == RELEASED {
+                self.released.pop_front();
+            }
+            self.released.push_back((id.to_owned(), text));
+        }
         self.open.remove(id);
         Ok(())
+    }
+
+    pub(super) fn kill_all(&self) {
+        for terminal in self.open.values() {
+            terminal.group.signal(Signal::KILL);
+        }
     }
 
     fn find(&self, id: &str) -> Result<&Terminal, Error> {

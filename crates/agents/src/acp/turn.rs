@@ -14,6 +14,7 @@ use innkeeper_protocol::house::common::{JsonObject, StringOrMarkdown};
 use innkeeper_protocol::house::state::{ToolCallResult, ToolResultContent, UsageInfo};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::calls::{Calls, TerminalOutput};
 use super::content;
@@ -31,8 +32,8 @@ pub(super) struct Turn {
     /// What the agent said, for the transcript.
     pub(super) answered: String,
     pub(super) calls: Calls,
-    /// The user has cancelled it.
-    pub(super) cancelled: bool,
+    /// When the user has cancelled it.
+    pub(super) cancelled_at: Option<Instant>,
     /// The message that the agent is in the middle of.
     speaking: Option<String>,
     plan: Option<Vec<ToolResultContent>>,
@@ -47,7 +48,7 @@ impl Turn {
             asked,
             answered: String::new(),
             calls: Calls::default(),
-            cancelled: false,
+            cancelled_at: None,
             speaking: None,
             plan: None,
             usage: UsageInfo {
@@ -58,6 +59,10 @@ impl Turn {
                 meta: None,
             },
         }
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled_at.is_some()
     }
 
     /// Something that the agent said in the course of the turn.

@@ -253,8 +253,7 @@ impl Backend {
         let Some(running) = self.turn.as_mut().filter(|running| *running.id == *turn) else {
             return;
         };
-        running.cancelled = true;
-        self.heard = Instant::now();
+        running.cancelled_at = Some(Instant::now());
         for dialog in std::mem::take(&mut self.dialogs) {
             let cancel = ChatInputResponseKind::Cancel;
             let answer = dialogs::answer(&dialog, &cancel, &HashMap::new());
@@ -356,7 +355,7 @@ impl Backend {
                 }
             }
             Request::Abort => {
-                if self.turn.as_ref().is_some_and(|turn| turn.cancelled) {
+                if self.turn.as_ref().is_some_and(|turn| turn.is_cancelled()) {
                     self.end_turn().await;
                 }
             }
@@ -386,7 +385,7 @@ impl Backend {
                 let Some(question) = dialogs::question(request) else {
                     return;
                 };
-                if self.turn.as_ref().is_some_and(|turn| !turn.cancelled) {
+                if self.turn.as_ref().is_some_and(|turn| !turn.is_cancelled()) {
                     self.dialogs.insert(question.id.clone());
                     self.tell(vec![TurnEvent::Ask(Box::new(question))]).await;
                 } else {
@@ -404,7 +403,7 @@ impl Backend {
         };
         self.dialogs.clear();
         let last = match turn.failure {
-            _ if turn.cancelled => TurnEvent::Cancelled,
+            _ if turn.is_cancelled() => TurnEvent::Cancelled,
             None => TurnEvent::Completed,
             Some(message) => TurnEvent::Failed {
                 error: ErrorInfo {
@@ -433,16 +432,18 @@ impl Backend {
     fn alarm(&self) -> Option<Instant> {
         let turn = self.turn.as_ref()?;
         let patience = &self.access.patience;
-        if turn.cancelled {
-            return Some(self.heard + patience.cancelling);
+        // An agent that talks on after a cancel has not obeyed it.
+        if let Some(cancelled) = turn.cancelled_at {
+            return Some(cancelled + patience.cancelling);
         }
         let quiet = self.dialogs.is_empty() && !self.told_of_silence;
         quiet.then(|| self.heard + patience.silence)
     }
 
     async fn alarmed(&mut self) {
-        if self.turn.as_ref().is_some_and(|turn| turn.cancelled) {
+        if self.turn.as_ref().is_some_and(|turn| turn.is_cancelled()) {
             let file = self.session.file.clone();
+            self.session.process.kill();
             if let Err(error) = self.replace(file.as_deref()).await {
                 tracing::warn!(%error, "pi cannot be restarted");
                 self.begins_anew = true;

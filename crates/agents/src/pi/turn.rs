@@ -12,6 +12,7 @@ use innkeeper_protocol::house::state::{
     UsageInfo,
 };
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 #[derive(Debug)]
 pub(super) struct Turn {
@@ -19,7 +20,7 @@ pub(super) struct Turn {
     pub(super) asked: String,
     /// What pi said, for the transcript.
     pub(super) answered: String,
-    pub(super) cancelled: bool,
+    pub(super) cancelled_at: Option<Instant>,
     /// pi has begun to work on it.
     pub(super) begun: bool,
     /// Why the last message of the model ended badly, if it did.
@@ -45,13 +46,17 @@ impl Turn {
             id,
             asked,
             answered,
-            cancelled: false,
+            cancelled_at: None,
             begun: false,
             failure: None,
             calls: HashSet::new(),
             blocks: HashMap::new(),
             usage: Spent::default(),
         }
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled_at.is_some()
     }
 
     pub(super) fn event(&mut self, kind: &str, event: &Value) -> Vec<TurnEvent> {

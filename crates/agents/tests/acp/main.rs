@@ -5,9 +5,11 @@
 //! - `mapping`: what agents say, row by row;
 //! - `requests`: what agents ask for;
 //! - `quirks`: what real agents do that the protocol does not prepare for;
-//! - `continuity`: conversations that outlive their process.
+//! - `continuity`: conversations that outlive their process;
+//! - `crowd`: many processes, half of which are killed.
 
 mod continuity;
+mod crowd;
 mod mapping;
 mod quirks;
 mod requests;

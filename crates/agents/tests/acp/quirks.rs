@@ -133,6 +133,54 @@ async fn a_cancel_may_be_answered_as_if_nothing_had_happened() {
 }
 
 #[tokio::test]
+async fn a_cancel_ends_the_command_that_the_agent_waits_for() {
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!([
+        {"request": {"method": "terminal/create", "say": true, "params": {
+            "command": "sleep", "args": ["600"]}}},
+        {"request": {"method": "terminal/wait_for_exit", "say": true,
+                     "params": {"terminalId": "terminal-1"}}},
+    ])));
+    until_line(&mut conversation, "text: ").await;
+    conversation.cancel(&turn);
+    let heard = conversation.rest().await;
+    assert_eq!(heard, [r#"text: {"signal":"signal 9"}"#, "cancelled"]);
+}
+
+#[tokio::test]
+async fn a_terminal_is_shown_after_the_agent_has_let_it_go() {
+    let terminal = |method: &str| json!({"request": {"method": method, "params": {"terminalId": "terminal-1"}}});
+    let show = json!([{"type": "terminal", "terminalId": "terminal-1"}]);
+    let mut conversation = with(json!({})).await;
+    conversation.prompt(&scenario(json!([
+        {"request": {"method": "terminal/create", "params": {"command": "echo hi"}}},
+        terminal("terminal/wait_for_exit"),
+        terminal("terminal/release"),
+        call(json!({"toolCallId": "c", "title": "T", "status": "completed", "content": show})),
+    ])));
+    let content = until(&mut conversation, |event| match of_turn(event) {
+        Some(TurnEvent::ToolFinished { result, .. }) => result.content.clone(),
+        _ => None,
+    })
+    .await;
+    assert_eq!(shown(&content), "hi\n");
+}
+
+#[tokio::test]
+async fn an_agent_that_talks_on_after_a_cancel_is_restarted() {
+    let mut conversation = opened(patient(&json!({}), hurried()), asked_to_open()).await;
+    let chatter: Vec<Value> = std::iter::repeat_n(said("bla"), 3).collect();
+    let mut steps = vec![json!({"awaitCancel": true})];
+    steps.extend(chatter);
+    steps.push(json!({"hang": true}));
+    let turn = conversation.prompt(&scenario(json!(steps)));
+    conversation.cancel(&turn);
+    let heard = conversation.rest().await;
+    assert_eq!(heard.last().unwrap(), "cancelled");
+    assert!(heard.contains(&"opened".to_owned()), "{heard:?}");
+}
+
+#[tokio::test]
 async fn a_cancel_answers_what_the_agent_had_asked() {
     let mut conversation = with(json!({})).await;
     let turn = conversation.prompt(&scenario(json!([
