@@ -272,6 +272,7 @@ impl Backend {
             }
         }
         self.session.remembers = true;
+        self.services.allow_commands();
         let params = json!({"sessionId": self.session.id, "prompt": blocks});
         let request = self
             .session
@@ -294,7 +295,7 @@ impl Backend {
         running.cancelled_at = Some(Instant::now());
         self.dismiss_requests();
         // Some agents wait for the end of a command before they stop.
-        self.services.kill_commands();
+        self.services.stop_commands();
         let params = json!({"sessionId": self.session.id});
         self.session
             .peer

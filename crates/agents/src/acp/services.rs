@@ -18,6 +18,9 @@ pub(super) struct Services {
     files: Files,
     terminals: Terminals,
     directory: Option<PathBuf>,
+    /// The turn was cancelled: what the agent still wants to begin, it wants
+    /// because it has not heard of that yet.
+    stopped: bool,
     /// What is on its way to an answer, and ends with the backend.
     at_work: JoinSet<()>,
 }
@@ -28,6 +31,7 @@ impl Services {
             files: Files::new(directories),
             terminals: Terminals::default(),
             directory: directories.first().cloned(),
+            stopped: false,
             at_work: JoinSet::new(),
         }
     }
@@ -52,6 +56,9 @@ impl Services {
                 self.with_files(answers, id, params, |files, request| {
                     files.write(&request).map(|()| json!({}))
                 });
+            }
+            _ if method == names.terminal_create && self.stopped => {
+                answers.give(id, Err::<Value, _>(Error::request_cancelled()));
             }
             _ if method == names.terminal_create => {
                 let directory = self.directory.as_ref();
@@ -82,9 +89,15 @@ impl Services {
         true
     }
 
-    /// Ends all commands that run.
-    pub(super) fn kill_commands(&self) {
+    /// Ends all commands that run, and begins no others until the next turn.
+    pub(super) fn stop_commands(&mut self) {
+        self.stopped = true;
         self.terminals.kill_all();
+    }
+
+    /// A turn begins.
+    pub(super) fn allow_commands(&mut self) {
+        self.stopped = false;
     }
 
     /// What a command has said so far.

@@ -148,6 +148,26 @@ async fn a_cancel_ends_the_command_that_the_agent_waits_for() {
 }
 
 #[tokio::test]
+async fn no_command_is_begun_after_a_cancel() {
+    let create = json!({"request": {"method": "terminal/create", "say": true,
+                                    "params": {"command": "sleep 600"}}});
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(
+        json!([said("on"), {"awaitCancel": true}, create]),
+    ));
+    until_line(&mut conversation, "text: on").await;
+    conversation.cancel(&turn);
+    assert_eq!(
+        conversation.rest().await,
+        [r#"text: {"error":-32800}"#, "cancelled"]
+    );
+    let create = json!({"request": {"method": "terminal/create", "say": true,
+                                    "params": {"command": "true"}}});
+    let heard = conversation.play(json!([create])).await;
+    assert_eq!(heard[0], r#"text: {"terminalId":"terminal-1"}"#);
+}
+
+#[tokio::test]
 async fn a_terminal_is_shown_after_the_agent_has_let_it_go() {
     let terminal = |method: &str| json!({"request": {"method": method, "params": {"terminalId": "terminal-1"}}});
     let show = json!([{"type": "terminal", "terminalId": "terminal-1"}]);
