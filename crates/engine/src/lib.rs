@@ -40,6 +40,7 @@ mod completions;
 mod config;
 mod delegation;
 mod dispatch;
+mod edits;
 mod effect;
 mod facts;
 mod further_chats;

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use innkeeper_agents::{Agent, Agents};
+use innkeeper_agents::{Agent, Agents, ProfileChanges};
 use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits, Step};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
@@ -89,6 +89,7 @@ impl Host {
         let (events, inbox) = mpsc::unbounded_channel();
         let (reports, report_inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
         let agents = Arc::new(Agents::new(agents, reports));
+        let profile_changes = agents.profile_changes();
         let outbox = Arc::new(Outbox::new(Arc::clone(&agents), reader, events.clone()));
         let writer = Writer::spawn(store, tell_about_commits(&outbox, &events))?;
         let config = EngineConfig {
@@ -122,6 +123,7 @@ impl Host {
                 Some(runtime.block_on(engine_loop.run(first)))
             })
             .map_err(HostError::Thread)?;
+        tokio::spawn(tell_about_agents(profile_changes, &agents, &events));
         Ok(Self {
             inner: Arc::new(Inner {
                 events,
@@ -134,6 +136,12 @@ impl Host {
                 thread: std::sync::Mutex::new(Some(thread)),
             }),
         })
+    }
+
+    /// Completes what clients can know of the agents, by starting those for a
+    /// moment that have never run. Nobody needs to wait for it.
+    pub async fn get_to_know_agents(&self) {
+        self.inner.agents.get_to_know().await;
     }
 
     /// A new connection, of whatever transport.
@@ -321,6 +329,24 @@ fn tell_about_commits(
         }
         WriterEvent::Recovered => {
             let _ = events.send(Event::Input(Input::StoreRecovered));
+        }
+    }
+}
+
+/// What is learned of agents while the host runs is shown to clients.
+fn tell_about_agents(
+    mut changes: ProfileChanges,
+    agents: &Arc<Agents>,
+    events: &mpsc::UnboundedSender<Event>,
+) -> impl Future<Output = ()> + Send + 'static {
+    // The host's end must not wait for this.
+    let (agents, events) = (Arc::downgrade(agents), events.downgrade());
+    async move {
+        while changes.next().await.is_some() {
+            let (Some(agents), Some(events)) = (agents.upgrade(), events.upgrade()) else {
+                return;
+            };
+            let _ = events.send(Event::Input(Input::AgentsChanged(agents.profiles())));
         }
     }
 }
