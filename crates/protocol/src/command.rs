@@ -138,10 +138,11 @@ impl ClientMessage {
                 command: Command::decode(&method, params),
             },
             Ok(Incoming::Response { id, outcome }) => Self::Answer { id, outcome },
-            Err(BadFrame { id, error }) => Self::Call {
-                id,
-                command: Err(error),
-            },
+            Err(bad) => {
+                let BadFrame { id, error } = *bad;
+                let command = Err(error);
+                Self::Call { id, command }
+            }
         }
     }
 }

@@ -415,7 +415,7 @@ impl Backend {
     }
 
     async fn alarmed(&mut self) {
-        if self.turn.as_ref().is_some_and(|turn| turn.is_cancelled()) {
+        if self.turn.as_ref().is_some_and(Turn::is_cancelled) {
             return self.restart().await;
         }
         // It is told, not ended: it may be thinking, or waiting for its model.

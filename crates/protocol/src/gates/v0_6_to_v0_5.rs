@@ -79,11 +79,9 @@ impl Gate for Changes {
                 drop_keys(&mut act.action, &["duration"]);
             }
             "chat/toolCallReady" => drop_keys(&mut act.action, &["riskAssessment"]),
-            "chat/responsePart" => {
-                if act.action.get("part").is_some_and(is_open_question) {
-                    let request = act.action["part"]["request"].take();
-                    act = act.sibling(json!({"type": "chat/inputRequested", "request": request}));
-                }
+            "chat/responsePart" if act.action.get("part").is_some_and(is_open_question) => {
+                let request = act.action["part"]["request"].take();
+                act = act.sibling(json!({"type": "chat/inputRequested", "request": request}));
             }
             "changeset/filesReviewChanged" => {
                 act.set_kind("changeset/filesReviewedChanged");

@@ -17,11 +17,11 @@ impl Gate for Changes {
 
     fn lower(&self, node: Node, it: &mut Object) -> bool {
         match node {
-            Node::Customization | Node::ChildCustomization | Node::ClientCustomization => {
-                if is_scoped(node, it) {
-                    lower_enablement(it);
-                    drop_keys(it, &["childEnablement"]);
-                }
+            Node::Customization | Node::ChildCustomization | Node::ClientCustomization
+                if is_scoped(node, it) =>
+            {
+                lower_enablement(it);
+                drop_keys(it, &["childEnablement"]);
             }
             Node::Capabilities => {
                 if let Some(many) = object::child_mut(it, "multipleWorkingDirectories") {

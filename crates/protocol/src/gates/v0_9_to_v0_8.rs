@@ -80,12 +80,13 @@ impl Gate for Changes {
                 }
             }
             // Reducers of 0.9 refuse an error as an ordinary part.
-            ("chat", "responsePart") => {
-                if object::child_mut(&mut act.action, "part")
-                    .is_some_and(|it| has(it, "kind", "error"))
-                {
-                    return;
-                }
+            ("chat", "responsePart")
+                if act
+                    .action
+                    .get("part")
+                    .is_some_and(|it| it["kind"] == "error") =>
+            {
+                return;
             }
             ("annotations", "updated") => lower_annotation(&mut act.action),
             // This action carried the changeset's error too, and set it.
