@@ -11,9 +11,10 @@ use ahp::reducers::ReduceOutcome;
 use innkeeper_protocol::agent::{AgentCommandInfo, BackendId};
 use innkeeper_protocol::house::actions::StateAction;
 use innkeeper_protocol::house::state::{
-    ChatInteractivity, ChatOrigin, ChatState, ChatSummary, SessionStatus,
+    AgentSelection, ChatInteractivity, ChatOrigin, ChatState, ChatSummary, Message, MessageKind,
+    MessageOrigin, ModelSelection, SessionStatus,
 };
-use innkeeper_protocol::record::{ChatNotes, ChatRecord, StoreOp};
+use innkeeper_protocol::record::{ChatNotes, ChatRecord, Selection, StoreOp};
 use innkeeper_protocol::snapshot::{ChatSnapshot, StoredTurn};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
@@ -218,6 +219,27 @@ impl Chat {
         self.turn_ops.push(StoreOp::TruncateTurns {
             chat: self.uri.clone(),
             keep: kept as u64,
+        });
+    }
+
+    /// Begins with a model or an agent selected: a draft that says so.
+    pub(crate) fn select(&mut self, model: Option<ModelSelection>, agent: Option<AgentSelection>) {
+        if model.is_none() && agent.is_none() {
+            return;
+        }
+        self.notes.selection = Selection {
+            model: model.clone(),
+            agent: agent.clone(),
+        };
+        self.head.draft = Some(Message {
+            text: String::new(),
+            origin: MessageOrigin {
+                kind: MessageKind::User,
+            },
+            attachments: None,
+            model,
+            agent,
+            meta: None,
         });
     }
 

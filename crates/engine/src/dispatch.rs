@@ -49,9 +49,22 @@ impl Engine {
             channel,
             client_seq,
             action,
+            piece,
         } = dispatch;
+        let (channel, action) = match piece {
+            None => (channel, action),
+            Some(piece) => match self.completed(channel, &client_id, &piece) {
+                Some(whole) => whole,
+                // There is no such channel.
+                None => return,
+            },
+        };
         let channel = self.channel_meant(channel, &action);
-        let verdict = if let Some(chat) = self.chats.get(&channel) {
+        let action = self.with_selection(connection, &channel, action);
+        let refusal = self.why_not_active(connection, &channel, &client_id, &action);
+        let verdict = if let Some(reason) = refusal {
+            Reject(reason)
+        } else if let Some(chat) = self.chats.get(&channel) {
             self.judge_for_chat(chat, &client_id, &action)
         } else if let Some(session) = self.sessions.get(&channel) {
             self.judge_for_session(session, &client_id, &action)
@@ -213,9 +226,9 @@ impl Engine {
         let Some(current) = &self.root.config else {
             return reject("this host has no settings");
         };
-        let checks = config
-            .iter()
-            .map(|(key, value)| config::check_root_value(&current.schema, key, value));
+        let checks = config.iter().map(|(key, value)| {
+            config::check_root_value(&current.schema, &self.agents, key, value)
+        });
         match checks.collect::<Result<Vec<()>, String>>() {
             Ok(_) => Apply(action.clone()),
             Err(reason) => Reject(reason),

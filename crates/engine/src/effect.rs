@@ -31,6 +31,16 @@ pub struct Step {
     pub effects: Vec<Effect>,
 }
 
+impl Step {
+    /// Forgets everything but the memory that it took.
+    pub(crate) fn clear(&mut self) {
+        self.store.ops.clear();
+        self.durable_first = false;
+        self.bypasses_store = false;
+        self.effects.clear();
+    }
+}
+
 #[derive(Debug)]
 pub enum Effect {
     /// To one connection.

@@ -42,11 +42,13 @@ mod delegation;
 mod dispatch;
 mod edits;
 mod effect;
+mod facts;
 mod further_chats;
 mod history;
 mod input;
 mod input_needed;
 mod labels;
+mod older;
 mod parts;
 mod pending;
 mod questions;
@@ -63,9 +65,10 @@ mod tool_verdicts;
 mod tools;
 mod turns;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt as _};
 use innkeeper_protocol::agent::{AgentProfile, BackendId};
 use innkeeper_protocol::house::state::RootState;
 use innkeeper_protocol::record::Boot;
@@ -102,7 +105,7 @@ pub struct Engine {
     subscriptions: Subscriptions,
 
     connections: HashMap<ConnectionId, Connection>,
-    clients: HashMap<String, KnownClient>,
+    clients: std::collections::HashMap<String, KnownClient>,
 
     agents: Vec<AgentProfile>,
     root: RootState,
@@ -142,7 +145,7 @@ impl Engine {
         agents: Vec<AgentProfile>,
         boot: Boot,
     ) -> (Self, Step) {
-        let sequence = Sequence::new(boot.next_seq);
+        let sequence = Sequence::new(boot.next_seq, config.number_block);
         let has_past = boot.next_seq > 1;
         let replay = ReplayWindow::new(&boot, config.limits.replay_bytes);
         let catalogue = Catalogue::new(boot.catalogue);
@@ -154,12 +157,12 @@ impl Engine {
         let mut engine = Self {
             root: config::root_state(&agents, &catalogue, boot.root_config),
             next_sweep: now.after(config.limits.idle_session),
+            subscriptions: Subscriptions::new(config.limits.subscriptions),
             config,
             now,
             step: Step::default(),
             sequence,
             replay,
-            subscriptions: Subscriptions::default(),
             connections: HashMap::new(),
             clients,
             agents,
@@ -195,6 +198,16 @@ impl Engine {
     /// Handles one input. Inputs are handled one after the other; the order of
     /// the calls is the order of the world.
     pub fn handle(&mut self, now: Timestamp, input: Input) -> Step {
+        let mut step = Step::default();
+        self.handle_into(&mut step, now, input);
+        step
+    }
+
+    /// Likewise, into a step whose effects have been carried out: what is
+    /// still in it is lost, and its memory is used again.
+    pub fn handle_into(&mut self, step: &mut Step, now: Timestamp, input: Input) {
+        step.clear();
+        std::mem::swap(&mut self.step, step);
         // A clock that steps back must not undo deadlines or order.
         self.now = self.now.max(now);
         match input {
@@ -217,7 +230,7 @@ impl Engine {
             Input::Shutdown => self.shutdown(),
         }
         self.settle();
-        std::mem::take(&mut self.step)
+        std::mem::swap(&mut self.step, step);
     }
 
     /// When the next [`Input::Tick`] is due.

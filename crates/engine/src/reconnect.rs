@@ -14,7 +14,7 @@ use innkeeper_protocol::version::Version;
 
 use crate::clients::UNKNOWN_VIEW;
 use crate::replay::{CatchUp, pick};
-use crate::{ConnectionId, Effect, Engine, Subscriber, Ticket};
+use crate::{ConnectionId, Effect, Engine, Ticket};
 
 /// A client that waits for the stored log.
 #[derive(Debug)]
@@ -82,7 +82,12 @@ impl Engine {
                 self.waiting_reconnects.insert(ticket, waiting);
             }
             CatchUp::Log | CatchUp::Memory => {
-                let wanted: HashSet<&ChannelUri> = waiting.channels.iter().collect();
+                let joined: Vec<ChannelUri> = waiting
+                    .channels
+                    .iter()
+                    .filter_map(|channel| self.joined_to(waiting.connection, channel))
+                    .collect();
+                let wanted: HashSet<&ChannelUri> = waiting.channels.iter().chain(&joined).collect();
                 let sessions = wanted.iter().filter_map(|uri| self.session_of(uri));
                 let sessions: HashSet<ChannelUri> = sessions.collect();
                 let root = ChannelUri::root();
@@ -120,20 +125,8 @@ impl Engine {
         let connection = waiting.connection;
         let mut missing = Vec::new();
         for channel in &waiting.channels {
-            if self.exists(channel) {
-                let max_latency = None;
-                self.subscriptions.add(
-                    channel,
-                    Subscriber {
-                        connection,
-                        max_latency,
-                    },
-                );
-                self.use_session(channel);
-                if let Some(connection) = self.connections.get_mut(&connection) {
-                    connection.windows.insert(channel.clone(), UNKNOWN_VIEW);
-                }
-            } else {
+            let subscriber = self.taken_up(connection, channel);
+            if !self.exists(channel) || !self.listen(channel, subscriber, UNKNOWN_VIEW) {
                 missing.push(channel.to_string());
             }
         }

@@ -121,6 +121,7 @@ impl Engine {
             Command::CreateChat(params) => &params.channel,
             Command::DisposeChat(params) => &params.channel,
             Command::FetchTurns(params) => &params.channel,
+            Command::ReadTurns(asked) => return self.sessions_to_load([&asked.channel]),
             Command::Complete(params) => &params.channel,
             Command::CreateSession(new) => {
                 let fork = new.fork.iter().map(|fork| &fork.session);
@@ -194,6 +195,7 @@ impl Engine {
             Command::DisposeChat(params) => self
                 .dispose_chat(&params.channel.into())
                 .map(|()| Reply::Done),
+            Command::ReadTurns(asked) => self.read_turns(&asked),
             Command::FetchTurns(params) => self
                 .fetch_turns(connection, &params.channel.into(), params.cursor.as_deref())
                 .map(|()| Reply::Empty {}),
@@ -214,52 +216,34 @@ impl Engine {
         let Some(snapshot) = self.snapshot(&channel, window) else {
             return Err(RpcError::session_not_found(channel.as_str()));
         };
-        let limit = self.config.limits.subscriptions;
-        if self.subscriptions.count(connection) >= limit
-            && !self.subscriptions.contains(connection, &channel)
-        {
+        let snapshot = self.with_what_is_beside(connection, snapshot);
+        let max_latency = params
+            .delivery
+            .and_then(|delivery| delivery.max_latency_ms)
+            .map(|millis| Duration::from_millis(u64::try_from(millis).unwrap_or(0)));
+        let subscriber = Subscriber {
+            connection,
+            max_latency,
+        };
+        let turns = self.chats.get(&channel).map_or(0, |chat| chat.turns.len());
+        let hidden = window.map_or(0, |window| turns.saturating_sub(window));
+        if !self.listen(&channel, subscriber, hidden) {
+            let limit = self.config.limits.subscriptions;
             return Err(RpcError::internal(format!(
                 "a connection may subscribe to at most {limit} channels; unsubscribe from some, \
                  or raise limits.subscriptions"
             )));
         }
-        let max_latency = params
-            .delivery
-            .and_then(|delivery| delivery.max_latency_ms)
-            .map(|millis| Duration::from_millis(u64::try_from(millis).unwrap_or(0)));
-        self.subscriptions.add(
-            &channel,
-            Subscriber {
-                connection,
-                max_latency,
-            },
-        );
-        self.note_window(connection, &channel, window);
-        self.use_session(&channel);
         Ok(Reply::Subscribe(SubscribeReply {
             snapshot: Some(snapshot),
         }))
     }
 
-    fn note_window(
-        &mut self,
-        connection: ConnectionId,
-        channel: &ChannelUri,
-        window: Option<usize>,
-    ) {
-        let turns = self.chats.get(channel).map_or(0, |chat| chat.turns.len());
-        let hidden = window.map_or(0, |window| turns.saturating_sub(window));
-        if let Some(connection) = self.connections.get_mut(&connection) {
-            if hidden > 0 {
-                connection.windows.insert(channel.clone(), hidden);
-            } else {
-                connection.windows.remove(channel);
-            }
-        }
-    }
-
     fn unsubscribe(&mut self, connection: ConnectionId, channel: &ChannelUri) {
         self.subscriptions.remove(connection, channel);
+        if let Some(joined) = self.joined_to(connection, channel) {
+            self.subscriptions.remove(connection, &joined);
+        }
         if let Some(connection) = self.connections.get_mut(&connection) {
             connection.windows.remove(channel);
         }
@@ -287,6 +271,7 @@ impl Engine {
             resource: channel.clone(),
             state,
             from_seq: self.server_seq(),
+            beside: None,
         })
     }
 

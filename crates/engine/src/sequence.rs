@@ -11,18 +11,18 @@ use ahp::reducers::{
     ReduceOutcome, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
 };
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::gates::following::follow;
 use innkeeper_protocol::house::actions::{ActionOrigin, StateAction};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{Facts, Sequenced, StoreOp};
 
 use crate::{ConnectionId, Effect, Engine, history};
 
-/// How many numbers are reserved at a time.
-const BLOCK: u64 = 1 << 16;
-
 #[derive(Debug)]
 pub(crate) struct Sequence {
     next: u64,
+    /// How many numbers are reserved at a time.
+    block: u64,
     /// Up to where numbers may be given out, once the reservation is durable.
     reserved: u64,
     /// The first number whose reservation no committed step has carried yet.
@@ -33,10 +33,11 @@ impl Sequence {
     /// Begins a life. Its first number is never an action: it is what clients
     /// that connect now are told they have seen, and no earlier life can have
     /// told that to anybody.
-    pub(crate) fn new(first: u64) -> Self {
+    pub(crate) fn new(first: u64, block: u64) -> Self {
         let first = first.max(1);
         Self {
             next: first + 1,
+            block: block.max(8),
             reserved: first,
             unsettled: first + 1,
         }
@@ -64,9 +65,15 @@ impl Engine {
         &mut self,
         session: Option<ChannelUri>,
         channel: &ChannelUri,
-        action: StateAction,
+        mut action: StateAction,
         origin: Option<ActionOrigin>,
     ) -> ReduceOutcome {
+        if let Some(chat) = self.chats.get(channel)
+            && !follow(&mut action, chat.head.active_turn.as_ref())
+        {
+            return ReduceOutcome::NoOp;
+        }
+        let before = self.before(channel, &action);
         let (outcome, mut facts) = self.reduce(channel, &action);
         facts.session = facts.session.or(session);
         if outcome != ReduceOutcome::Applied {
@@ -78,6 +85,7 @@ impl Engine {
         if origin.is_some() {
             self.step.durable_first = true;
         }
+        facts.context = self.context_after(channel, &action, before);
         let sequenced = Arc::new(Sequenced {
             seq: self.next_number(),
             channel: channel.clone(),
@@ -114,6 +122,7 @@ impl Engine {
             let facts = Facts {
                 session: Some(chat.session.clone()),
                 is_default_chat: chat.is_default,
+                context: None,
             };
             let status = chat.head.status;
             let outcome = chat.reduce(action, apply_action_to_chat);
@@ -139,6 +148,7 @@ impl Engine {
             Some(chat) => Facts {
                 session: Some(chat.session.clone()),
                 is_default_chat: chat.is_default,
+                context: None,
             },
             None => Facts::default(),
         }
@@ -153,17 +163,17 @@ impl Engine {
             self.step.durable_first = true;
             self.sequence.unsettled = self.sequence.reserved + 1;
         }
-        if number + BLOCK / 2 > self.sequence.reserved {
+        if number + self.sequence.block / 2 > self.sequence.reserved {
             self.reserve_numbers();
         }
-        if number.is_multiple_of(BLOCK / 8) {
+        if number.is_multiple_of(self.sequence.block / 8) {
             self.trim_log();
         }
         number
     }
 
     pub(crate) fn reserve_numbers(&mut self) {
-        self.sequence.reserved = self.sequence.last() + BLOCK;
+        self.sequence.reserved = self.sequence.last() + self.sequence.block;
         let until = self.sequence.reserved;
         self.step.store.ops.push(StoreOp::ReserveSeq { until });
     }

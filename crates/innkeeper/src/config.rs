@@ -119,6 +119,8 @@ impl ServerTable {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LimitsTable {
+    #[serde(deserialize_with = "within::<_, 1, 1_000_000>")]
+    pub connections: u64,
     #[serde(deserialize_with = "within::<_, 1, 10_000_000>")]
     pub sessions: u64,
     #[serde(deserialize_with = "within::<_, 1, 1_000_000>")]
@@ -166,6 +168,7 @@ impl Default for LimitsTable {
             page_sessions,
         } = Limits::default();
         Self {
+            connections: 1_000,
             sessions: sessions as u64,
             chats: chats as u64,
             queued_messages: queued_messages as u64,
@@ -184,6 +187,11 @@ impl Default for LimitsTable {
 }
 
 impl LimitsTable {
+    /// Not among the limits of the engine: whoever listens keeps it.
+    pub fn connections(&self) -> usize {
+        size(self.connections)
+    }
+
     pub fn limits(&self) -> Limits {
         Limits {
             sessions: size(self.sessions),

@@ -3,21 +3,23 @@
 //! Innkeeper may talk to it directly.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 use innkeeper_agents::{Agent, Agents, ProfileChanges};
-use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits};
+use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits, Step};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
+use innkeeper_protocol::version::Version;
 use innkeeper_store::{CommitNo, Store, StoreError, StoreOptions, Writer, WriterEvent};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::delivery::{DeliveryOptions, OutboundQueue, Outgoing};
 use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten, now};
 use crate::outbox::Outbox;
+use crate::speakers::Speakers;
 
 /// How many messages of one client may wait for the engine.
 const MESSAGES_IN_FLIGHT: usize = 64;
@@ -67,6 +69,7 @@ struct Inner {
     gauges: Arc<Gauges>,
     delivery: DeliveryOptions,
     next_connection: AtomicU64,
+    speakers: Speakers,
     thread: std::sync::Mutex<Option<thread::JoinHandle<Option<Writer>>>>,
 }
 
@@ -94,7 +97,9 @@ impl Host {
             default_directory: options.default_directory,
             nonce: nonce()?,
             limits: options.limits,
+            number_block: EngineConfig::NUMBER_BLOCK,
         };
+        let speakers = Speakers::new(&boot.clients);
         let (engine, first) = Engine::new(now(), config, agents.profiles(), boot);
         let gauges = Arc::new(Gauges::default());
         let engine_loop = EngineLoop {
@@ -106,6 +111,7 @@ impl Host {
             gauges: Arc::clone(&gauges),
             last_commit: CommitNo(0),
             unwritten: Unwritten::default(),
+            step: Step::default(),
         };
         let thread = thread::Builder::new()
             .name("engine".to_owned())
@@ -126,6 +132,7 @@ impl Host {
                 gauges,
                 delivery: options.delivery,
                 next_connection: AtomicU64::new(1),
+                speakers,
                 thread: std::sync::Mutex::new(Some(thread)),
             }),
         })
@@ -148,6 +155,7 @@ impl Host {
             id,
             queue,
             room: Arc::new(Semaphore::new(MESSAGES_IN_FLIGHT)),
+            introduced: OnceLock::new(),
         }
     }
 
@@ -167,8 +175,12 @@ impl Host {
         let Some(thread) = thread else {
             return Ok(());
         };
+        let outbox = Arc::clone(&self.inner.outbox);
         let closed = tokio::task::spawn_blocking(move || match thread.join() {
-            Ok(Some(writer)) => writer.close().map_err(HostError::Store),
+            Ok(Some(writer)) => {
+                outbox.stop_reading();
+                writer.close().map_err(HostError::Store)
+            }
             Ok(None) | Err(_) => Err(HostError::EngineGone),
         });
         let closed = closed.await.map_err(|_| HostError::EngineGone)?;
@@ -190,6 +202,12 @@ impl Host {
             ("innkeeper_connections", "gauge", "Open connections.", {
                 self.connections() as u64
             }),
+            (
+                "innkeeper_connections_refused_total",
+                "counter",
+                "Connections that were refused because there were too many.",
+                { read(&gauges.refused_connections) },
+            ),
             (
                 "innkeeper_sessions",
                 "gauge",
@@ -228,6 +246,11 @@ impl Host {
             .collect()
     }
 
+    pub(crate) fn note_refused_connection(&self) {
+        let refused = &self.inner.gauges.refused_connections;
+        refused.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn send(&self, event: Event) {
         // The engine is gone only when the host is being shut down.
         let _ = self.inner.events.send(event);
@@ -240,6 +263,8 @@ pub struct HostConnection {
     id: ConnectionId,
     pub(crate) queue: Arc<OutboundQueue>,
     room: Arc<Semaphore>,
+    /// The version that this client speaks, once it has said who it is.
+    introduced: OnceLock<Version>,
 }
 
 impl std::fmt::Debug for HostConnection {
@@ -254,9 +279,16 @@ impl HostConnection {
         let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else {
             return;
         };
+        let version = match self.introduced.get() {
+            Some(version) => *version,
+            None => match self.host.inner.speakers.heard(text) {
+                Some(version) => *self.introduced.get_or_init(|| version),
+                None => Version::NEWEST,
+            },
+        };
         let input = Input::Message {
             connection: self.id,
-            message: ClientMessage::decode(text),
+            message: ClientMessage::decode_in(version, text),
         };
         self.host.send(Event::Message(input, permit));
     }

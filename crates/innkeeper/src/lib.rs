@@ -11,6 +11,7 @@ mod delivery;
 mod engine_loop;
 mod host;
 mod outbox;
+mod speakers;
 
 pub mod cli;
 pub mod config;

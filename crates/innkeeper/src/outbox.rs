@@ -23,7 +23,8 @@ use crate::engine_loop::Event;
 pub(crate) struct Outbox {
     state: Mutex<State>,
     agents: Arc<Agents>,
-    reader: Arc<Mutex<Reader>>,
+    /// Until the store is about to be closed.
+    reader: Arc<Mutex<Option<Reader>>>,
     finder: FileFinder,
     events: mpsc::UnboundedSender<Event>,
     runtime: Handle,
@@ -52,7 +53,7 @@ impl Outbox {
         Self {
             state: Mutex::default(),
             agents,
-            reader: Arc::new(Mutex::new(reader)),
+            reader: Arc::new(Mutex::new(Some(reader))),
             finder: FileFinder::default(),
             events,
             runtime: Handle::current(),
@@ -202,10 +203,19 @@ impl Outbox {
         let reader = Arc::clone(&self.reader);
         let events = self.events.clone();
         self.runtime.spawn_blocking(move || {
-            let input = ask(&reader.lock().unwrap_or_else(PoisonError::into_inner));
-            // Nobody is there to hear it when the host is ending.
-            let _ = events.send(Event::Input(input));
+            let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(input) = reader.as_ref().map(ask) {
+                // Nobody is there to hear it when the host is ending.
+                let _ = events.send(Event::Input(input));
+            }
         });
+    }
+
+    /// Looks at the store no more. Its last connection must be the one that
+    /// writes, else its write-ahead log would stay behind.
+    pub(crate) fn stop_reading(&self) {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        *reader = None;
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -18,8 +18,10 @@ use crate::house::notifications::{
 use crate::house::state::SessionSummary;
 use crate::record::Sequenced;
 use crate::rpc::{RequestId, RpcError};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, StoredTurn};
 use crate::version::Version;
+
+mod older;
 
 #[derive(Debug, Clone)]
 pub enum HostMessage {
@@ -74,6 +76,15 @@ pub enum Reply {
     CompleteSessionConfig(SessionConfigCompletionsResult),
     Completions(CompletionsResult),
     ResourceRead(ResourceReadResult),
+    /// History as versions up to 0.4 ask for it.
+    Turns(TurnsReply),
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnsReply {
+    pub turns: Vec<StoredTurn>,
+    pub has_more: bool,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -178,45 +189,86 @@ struct NotificationFrame<'a, P> {
     params: P,
 }
 
-/// Writes a message as one frame of text in the given version.
-pub fn encode(message: &HostMessage, version: Version) -> String {
-    match version {
-        Version::V1_0 => encode_newest(message),
-    }
-    .unwrap_or_else(|error| unencodable(message, &error))
+/// Writes a message in the house language, as one frame of text.
+pub fn encode(message: &HostMessage) -> String {
+    let mut text = Vec::new();
+    encode_into(&mut text, message);
+    // JSON is UTF-8, so nothing is lost here.
+    String::from_utf8(text).unwrap_or_default()
 }
 
-fn encode_newest(message: &HostMessage) -> serde_json::Result<String> {
-    match message {
-        HostMessage::Reply { id, reply } => serde_json::to_string(&ReplyFrame {
-            jsonrpc: "2.0",
-            id,
-            result: reply,
-        }),
-        HostMessage::Failure { id, error } => serde_json::to_string(&FailureFrame {
-            jsonrpc: "2.0",
-            id: id.as_ref(),
-            error,
-        }),
-        HostMessage::Action(sequenced) => notification("action", EnvelopeWire::from(&**sequenced)),
-        HostMessage::Rejection(rejection) => notification("action", &**rejection),
-        HostMessage::Notification(news) => match &**news {
-            Notification::SessionAdded(params) => notification("root/sessionAdded", params),
-            Notification::SessionRemoved(params) => notification("root/sessionRemoved", params),
-            Notification::SessionSummaryChanged(params) => {
-                notification("root/sessionSummaryChanged", params)
-            }
-            Notification::AuthRequired(params) => notification("auth/required", params),
+/// Writes a message in the given version: as one frame of text, as none if the
+/// version cannot tell it, or as several if it tells it in steps.
+///
+/// All frames of one action carry its number. They leave in one write, and a
+/// client that loses the connection between them asks for what follows a
+/// number that it has seen only half of; what each step does it does whatever
+/// was before, so the next step of that kind repairs it.
+pub fn encode_each(message: &HostMessage, version: Version, mut each: impl FnMut(String)) {
+    match version {
+        Version::V1_0 => each(encode(message)),
+        older => match older::encode(message, older) {
+            Ok(frames) => frames.into_iter().for_each(each),
+            Err(error) => each(unencodable(message, &error)),
         },
     }
 }
 
-fn notification(method: &str, params: impl Serialize) -> serde_json::Result<String> {
-    serde_json::to_string(&NotificationFrame {
+/// Writes a message in the house language behind what `text` holds already.
+pub fn encode_into(text: &mut Vec<u8>, message: &HostMessage) {
+    let begins = text.len();
+    if let Err(error) = encode_newest(text, message) {
+        text.truncate(begins);
+        text.extend_from_slice(unencodable(message, &error).as_bytes());
+    }
+}
+
+fn encode_newest(text: &mut Vec<u8>, message: &HostMessage) -> serde_json::Result<()> {
+    match message {
+        HostMessage::Reply { id, reply } => {
+            let frame = ReplyFrame {
+                jsonrpc: "2.0",
+                id,
+                result: reply,
+            };
+            serde_json::to_writer(text, &frame)
+        }
+        HostMessage::Failure { id, error } => {
+            let frame = FailureFrame {
+                jsonrpc: "2.0",
+                id: id.as_ref(),
+                error,
+            };
+            serde_json::to_writer(text, &frame)
+        }
+        HostMessage::Action(sequenced) => {
+            notification(text, "action", EnvelopeWire::from(&**sequenced))
+        }
+        HostMessage::Rejection(rejection) => notification(text, "action", &**rejection),
+        HostMessage::Notification(news) => match &**news {
+            Notification::SessionAdded(params) => notification(text, "root/sessionAdded", params),
+            Notification::SessionRemoved(params) => {
+                notification(text, "root/sessionRemoved", params)
+            }
+            Notification::SessionSummaryChanged(params) => {
+                notification(text, "root/sessionSummaryChanged", params)
+            }
+            Notification::AuthRequired(params) => notification(text, "auth/required", params),
+        },
+    }
+}
+
+fn notification(
+    text: &mut Vec<u8>,
+    method: &str,
+    params: impl Serialize,
+) -> serde_json::Result<()> {
+    let frame = NotificationFrame {
         jsonrpc: "2.0",
         method,
         params,
-    })
+    };
+    serde_json::to_writer(text, &frame)
 }
 
 /// No type here is without a JSON form; should one become so, the client that
@@ -238,7 +290,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn encoded(message: &HostMessage) -> Value {
-        serde_json::from_str(&encode(message, Version::NEWEST)).unwrap()
+        serde_json::from_str(&encode(message)).unwrap()
     }
 
     #[test]

@@ -10,7 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::ChannelUri;
-use crate::house::state::{ChatState, RootState, SessionState, Turn};
+use crate::house::state::{ChatState, RootState, SessionState, SessionSummary, Turn};
+use crate::record::Selection;
 
 /// A finished turn: its id, and the rest as JSON.
 #[derive(Debug, Clone)]
@@ -66,6 +67,21 @@ pub struct Snapshot {
     pub resource: ChannelUri,
     pub state: SnapshotState,
     pub from_seq: u64,
+    /// For clients of versions up to 0.4.
+    #[serde(skip)]
+    pub beside: Option<Box<Beside>>,
+}
+
+/// What older versions show together with a state, because one channel of
+/// theirs is made of several of the house.
+#[derive(Debug, Clone, Default)]
+pub struct Beside {
+    /// The session's row in the catalogue.
+    pub summary: Option<SessionSummary>,
+    /// With a session, its default chat; with a chat, its session.
+    pub state: Option<SnapshotState>,
+    /// What is selected in the chat, or in the session's default chat.
+    pub selection: Selection,
 }
 
 #[derive(Debug, Clone, Serialize)]

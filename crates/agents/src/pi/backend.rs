@@ -355,7 +355,7 @@ impl Backend {
                 }
             }
             Request::Abort => {
-                if self.turn.as_ref().is_some_and(|turn| turn.is_cancelled()) {
+                if self.turn.as_ref().is_some_and(Turn::is_cancelled) {
                     self.end_turn().await;
                 }
             }
@@ -441,7 +441,7 @@ impl Backend {
     }
 
     async fn alarmed(&mut self) {
-        if self.turn.as_ref().is_some_and(|turn| turn.is_cancelled()) {
+        if self.turn.as_ref().is_some_and(Turn::is_cancelled) {
             let file = self.session.file.clone();
             self.session.process.kill();
             if let Err(error) = self.replace(file.as_deref()).await {

@@ -94,7 +94,7 @@ impl Player<'_> {
         }
         let approval = tool.approval();
         let asks = matches!(approval, Approval::Needed(_));
-        let message = format!("Run {}", tool.display_name());
+        let message = tool.display_name().to_owned();
         self.ready(&call, Some(input), message, approval).await;
         if !asks || self.allowed(&call).await {
             self.run_tool(tool, &call).await;
@@ -163,8 +163,7 @@ impl Player<'_> {
             .start_call(&wanted.name, &title, Some(contributor))
             .await;
         let input = serde_json::to_string(&wanted.input).unwrap_or_default();
-        let message = format!("Run {title}");
-        self.ready(&call, Some(input), message, Approval::NotNeeded)
+        self.ready(&call, Some(input), title, Approval::NotNeeded)
             .await;
         let settled = |decision: &Decision| match decision {
             Decision::ClientTool { call: of, .. } | Decision::ToolResult { call: of, .. }

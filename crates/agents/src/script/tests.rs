@@ -277,7 +277,7 @@ async fn an_approved_call_of_an_earlier_backend_is_run() {
     let parts = json!([said("a"), {"kind": "toolCall", "toolCall": call}]);
     conversation.resume(&"old".into(), &text, parts);
     let lines = conversation.rest().await;
-    assert_eq!(lines, ["finished: Ran t", "break", "text: b", "completed"]);
+    assert_eq!(lines, ["finished: t", "break", "text: b", "completed"]);
 }
 
 #[tokio::test]
@@ -292,12 +292,7 @@ async fn a_call_waits_until_it_is_decided() {
     for _ in 0..4 {
         lines.push(line(&conversation.next().await));
     }
-    let expected = [
-        "tool call-1: t",
-        "input: {\"a\"",
-        "input: :1}",
-        "asks: Run t",
-    ];
+    let expected = ["tool call-1: t", "input: {\"a\"", "input: :1}", "asks: t"];
     assert_eq!(lines, expected);
     conversation.decide(
         &turn,

@@ -126,7 +126,7 @@ impl Tool {
         let outcome = &self.result;
         let name = self.display_name();
         let past = match outcome.success {
-            true => format!("Ran {name}"),
+            true => name.to_owned(),
             false => format!("{name} failed"),
         };
         ToolCallResult {

@@ -12,7 +12,6 @@ use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::state::{AgentInfo, ErrorInfo};
 use innkeeper_protocol::outgoing::encode;
-use innkeeper_protocol::version::Version;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{Reader, Store};
 use serde_json::{Value, json};
@@ -30,6 +29,8 @@ pub(crate) struct Host {
     reader: Reader,
     now: i64,
     pub(crate) heard: BTreeMap<u64, Vec<Value>>,
+    /// How long the last published message may wait, for each connection.
+    pub(crate) latencies: BTreeMap<u64, Option<Duration>>,
     pub(crate) closed: Vec<u64>,
     pub(crate) commands: Vec<AgentCommand>,
     requests: i64,
@@ -49,6 +50,7 @@ impl Host {
             store: Some(store),
             now: 0,
             heard: BTreeMap::new(),
+            latencies: BTreeMap::new(),
             closed: Vec::new(),
             commands: Vec::new(),
             requests: 0,
@@ -95,11 +97,13 @@ impl Host {
         self.store.as_mut().unwrap().apply(&[step.store]).unwrap();
         for effect in step.effects {
             match effect {
-                Effect::Send { to, message } => self.deliver(to, &encode(&message, NEWEST)),
+                Effect::Send { to, message } => self.deliver(to, &encode(&message)),
                 Effect::Publish { to, message } => {
-                    let text = encode(&message, NEWEST);
+                    let text = encode(&message);
                     for subscriber in to.iter() {
-                        self.deliver(subscriber.connection, &text);
+                        let connection = subscriber.connection;
+                        self.latencies.insert(connection.0, subscriber.max_latency);
+                        self.deliver(connection, &text);
                     }
                 }
                 Effect::Speak { .. } => {}
@@ -258,7 +262,6 @@ impl Host {
 }
 
 pub(crate) const ROOT: &str = "ahp-root://";
-pub(crate) const NEWEST: Version = Version::NEWEST;
 
 pub(crate) fn config(limits: Limits) -> EngineConfig {
     EngineConfig {
@@ -270,6 +273,7 @@ pub(crate) fn config(limits: Limits) -> EngineConfig {
         default_directory: None,
         nonce: "n".to_owned(),
         limits,
+        number_block: EngineConfig::NUMBER_BLOCK,
     }
 }
 

@@ -4,7 +4,8 @@
 
 use innkeeper_protocol::house::actions::ActionEnvelope;
 use innkeeper_protocol::house::commands::{
-    InitializeResult, ListSessionsResult, ReconnectResult, ResourceReadResult, SubscribeResult,
+    InitializeResult, ListSessionsResult, ReconnectResult, ResolveSessionConfigResult,
+    ResourceReadResult, SubscribeResult,
 };
 use innkeeper_protocol::house::notifications::{
     SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
@@ -18,7 +19,6 @@ use innkeeper_protocol::outgoing::{
 use innkeeper_protocol::record::Sequenced;
 use innkeeper_protocol::rpc::RequestId;
 use innkeeper_protocol::snapshot;
-use innkeeper_protocol::version::Version;
 use serde_json::Value;
 
 use crate::client::Asked;
@@ -51,6 +51,7 @@ pub(crate) enum Answer {
         next: Option<String>,
     },
     Content,
+    Resolved(Box<ResolveSessionConfigResult>),
 }
 
 /// A snapshot, typed.
@@ -106,9 +107,10 @@ fn answer(reply: &Reply) -> Answer {
     match reply {
         Reply::Done
         | Reply::Empty {}
-        | Reply::ResolveSessionConfig(_)
         | Reply::CompleteSessionConfig(_)
-        | Reply::Completions(_) => Answer::Done,
+        | Reply::Completions(_)
+        | Reply::Turns(_) => Answer::Done,
+        Reply::ResolveSessionConfig(resolved) => Answer::Resolved(resolved.clone()),
         Reply::Initialize(welcome) => Answer::Welcome {
             server_seq: welcome.server_seq as i64,
             shots: welcome.snapshots.iter().map(shot).collect(),
@@ -169,7 +171,7 @@ fn shot(snapshot: &snapshot::Snapshot) -> Shot {
 /// Takes the text of a message apart, with the protocol's own types.
 /// `asked` says what a request was.
 pub(crate) fn through_text(message: &HostMessage, asked: impl Fn(i64) -> Option<Asked>) -> Heard {
-    let text = encode(message, Version::NEWEST);
+    let text = encode(message);
     let mut frame: Value = serde_json::from_str(&text).unwrap();
     let params = frame["params"].take();
     match frame["method"].as_str() {
@@ -224,6 +226,7 @@ fn read_answer(asked: Option<Asked>, result: Value) -> Answer {
             let _: ResourceReadResult = serde_json::from_value(result).unwrap();
             Answer::Content
         }
+        Some(Asked::Resolve) => Answer::Resolved(serde_json::from_value(result).unwrap()),
         _ => Answer::Done,
     }
 }
@@ -279,6 +282,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Reply::ResourceRead(_) => "content",
             Reply::CompleteSessionConfig(_) => "values",
             Reply::Completions(_) => "completed for",
+            Reply::Turns(_) => "turns",
         },
     }
 }

@@ -61,6 +61,7 @@ pub(crate) struct World {
     /// How many names for sessions are in use.
     pub(crate) session_names: usize,
     limits: Limits,
+    number_block: u64,
     life: u64,
     connections: u64,
 }
@@ -96,6 +97,7 @@ impl World {
     pub(crate) fn new(seed: u64, trace: bool) -> Self {
         let mut rng = Rng::new(seed);
         let (mut store, _) = Store::open_in_memory().unwrap();
+        let number_block = [64, 512, EngineConfig::NUMBER_BLOCK][rng.below(3)];
         // Somewhere in the sequence: now and then just before the log is cut.
         let until = 8_192 * (1 + rng.below(3) as u64) - rng.below(300) as u64;
         let reserve = StoreOp::ReserveSeq { until };
@@ -117,7 +119,7 @@ impl World {
             page_sessions: 2 + rng.below(20),
         };
         let now = 1_750_000_000_000;
-        let (engine, step) = begin(now, 1, limits.clone(), 2, boot);
+        let (engine, step) = begin(now, 1, limits.clone(), number_block, 2, boot);
         let mut world = Self {
             as_text: rng.chance(15),
             session_names: [2, 3, 6][rng.below(3)],
@@ -147,6 +149,7 @@ impl World {
             counts: Counts::new(),
             names: 0,
             limits,
+            number_block,
             life: 1,
             connections: 0,
         };
@@ -553,6 +556,7 @@ impl World {
             self.now,
             self.life,
             self.limits.clone(),
+            self.number_block,
             self.agent_count,
             boot,
         );
@@ -614,7 +618,14 @@ pub(crate) fn waits_for_a_person(part: &ResponsePart) -> bool {
     }
 }
 
-fn begin(now: i64, life: u64, limits: Limits, agents: usize, boot: Boot) -> (Engine, Step) {
+fn begin(
+    now: i64,
+    life: u64,
+    limits: Limits,
+    number_block: u64,
+    agents: usize,
+    boot: Boot,
+) -> (Engine, Step) {
     let config = EngineConfig {
         server_info: Implementation {
             name: "simulated".to_owned(),
@@ -624,6 +635,7 @@ fn begin(now: i64, life: u64, limits: Limits, agents: usize, boot: Boot) -> (Eng
         default_directory: None,
         nonce: format!("life{life}"),
         limits,
+        number_block,
     };
     Engine::new(Timestamp::from_millis(now), config, profiles(agents), boot)
 }

@@ -119,8 +119,8 @@ const ASKS: &str = r#"{"steps":[
 fn approvals_follow_what_was_said_beforehand() {
     let inn = Inn::new();
     let cases = [
-        ("all", "Ran Delete all\nRan Look\n"),
-        ("reads", "Ran Look\n"),
+        ("all", "Delete all\nLook\n"),
+        ("reads", "Look\n"),
         ("none", ""),
     ];
     for (approve, ran) in cases {
@@ -128,7 +128,7 @@ fn approvals_follow_what_was_said_beforehand() {
         let tools: String = ended
             .err
             .split_inclusive('\n')
-            .filter(|line| line.starts_with("Ran"))
+            .filter(|line| ["Delete all\n", "Look\n"].contains(line))
             .collect();
         assert_eq!(tools, ran, "{approve}: {}", ended.err);
     }
@@ -144,6 +144,7 @@ fn with_nobody_to_ask_the_answer_is_no_and_the_turn_goes_on() {
         "{}",
         ended.err
     );
-    assert!(!ended.err.contains("Ran "), "{}", ended.err);
+    let ran = ended.err.lines().any(|line| line == "Delete all");
+    assert!(!ran, "{}", ended.err);
     assert_eq!(ended.out, "cancel\n");
 }

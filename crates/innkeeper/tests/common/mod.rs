@@ -13,6 +13,7 @@
 )]
 
 use std::future::Future;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -21,7 +22,7 @@ use ahp::reducers::{apply_action_to_chat, apply_action_to_root, apply_action_to_
 use ahp::{Client, ClientConfig, SubscriptionEvent};
 use ahp_ws::WebSocketTransport;
 use innkeeper::server::access::{Access, Token};
-use innkeeper::server::{Server, ServerOptions};
+use innkeeper::server::{Server, ServerOptions, TlsFiles};
 use innkeeper::{DeliveryOptions, Host, HostOptions};
 use innkeeper_agents::ScriptAgent;
 use innkeeper_engine::Limits;
@@ -67,6 +68,8 @@ pub struct InnOptions {
     pub message_bytes: Option<usize>,
     /// What the script agent needs a token for.
     pub protected: Option<String>,
+    pub connections: Option<usize>,
+    pub tls: Option<TlsFiles>,
 }
 
 impl Inn {
@@ -101,7 +104,8 @@ impl Inn {
         let server_options = ServerOptions {
             listen: "127.0.0.1:0".parse().unwrap(),
             socket: None,
-            tls: None,
+            tls: options.tls,
+            connections: options.connections.unwrap_or(1_000),
             web: true,
             message_bytes: options.message_bytes.unwrap_or(1 << 20),
             ping_after: Duration::from_secs(30),
@@ -120,8 +124,14 @@ impl Inn {
 
     /// Shuts the host down and opens it again on the same directory.
     pub async fn reopen(self, options: InnOptions) -> Self {
+        self.reopen_after(options, |_| {}).await
+    }
+
+    /// Likewise, with a look at the directory while nobody uses it.
+    pub async fn reopen_after(self, options: InnOptions, look: impl FnOnce(&Path)) -> Self {
         let directory = Arc::clone(&self.directory);
         self.close().await;
+        look(directory.path());
         Self::open_in(directory, options).await
     }
 
@@ -324,6 +334,8 @@ impl Folded for RootState {
 pub struct Watch<S> {
     pub state: S,
     pub seq: u64,
+    /// Where the snapshot was taken.
+    from_seq: u64,
     /// What came, rejections included.
     pub envelopes: Vec<ActionEnvelope>,
     subscription: ahp::SessionSubscription,
@@ -331,8 +343,10 @@ pub struct Watch<S> {
 
 impl<S: Folded> Watch<S> {
     pub fn new(snapshot: Snapshot, subscription: ahp::SessionSubscription) -> Self {
+        let from_seq = u64::try_from(snapshot.from_seq).unwrap();
         Self {
-            seq: u64::try_from(snapshot.from_seq).unwrap(),
+            seq: from_seq,
+            from_seq,
             state: S::from_snapshot(snapshot.state),
             envelopes: Vec::new(),
             subscription,
@@ -357,6 +371,11 @@ impl<S: Folded> Watch<S> {
 
     pub fn fold(&mut self, envelope: &ActionEnvelope) {
         if envelope.rejection_reason.is_none() {
+            // Somebody who subscribes once more may still be on the way to
+            // hear what the new snapshot has already.
+            if envelope.server_seq <= self.from_seq {
+                return;
+            }
             assert!(envelope.server_seq > self.seq, "serverSeq only grows");
             self.seq = envelope.server_seq;
             self.state.apply(&envelope.action);
