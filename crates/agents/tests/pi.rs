@@ -1,6 +1,8 @@
 //! The backend for pi, behind the real supervisor, with a stand-in for pi on
 //! the other side.
 
+#![expect(clippy::unwrap_used, reason = "all of this is tests")]
+
 #[path = "../src/testing.rs"]
 #[expect(dead_code, reason = "shared with the tests beside the code")]
 mod testing;

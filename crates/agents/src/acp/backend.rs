@@ -35,6 +35,9 @@ const SESSION: &str = "acp";
 /// How long a change of a setting may take before a prompt goes on without it.
 const SETTING: std::time::Duration = std::time::Duration::from_secs(10);
 
+/// How long an agent has for closing a session before it is told to go.
+const CLOSING: std::time::Duration = std::time::Duration::from_secs(1);
+
 pub(super) async fn run(
     access: Access,
     knowledge: Arc<Knowledge>,
@@ -153,8 +156,7 @@ impl Backend {
                         .session
                         .peer
                         .request(AGENT_METHOD_NAMES.session_close, &params);
-                    let patience = self.access.patience.ending;
-                    let _ = tokio::time::timeout(patience, self.answer_to(request)).await;
+                    let _ = tokio::time::timeout(CLOSING, self.answer_to(request)).await;
                 }
             }
             End::AgentGone => {

@@ -36,8 +36,10 @@ fn main() {
                 let _ = lines.send(message);
             }
         }
-        while stays {
-            std::thread::park();
+        if stays {
+            loop {
+                std::thread::park();
+            }
         }
     });
     let mut agent = TestAgent {

@@ -8,6 +8,8 @@
 //! - `continuity`: conversations that outlive their process;
 //! - `crowd`: many processes, half of which are killed.
 
+#![expect(clippy::unwrap_used, reason = "all of this is tests")]
+
 mod continuity;
 mod crowd;
 mod mapping;
