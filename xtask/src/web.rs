@@ -111,8 +111,9 @@ fn install() -> Result<()> {
     if matches!((&installed, &wanted), (Ok(installed), Ok(wanted)) if installed >= wanted) {
         return Ok(());
     }
-    let locked = wanted.is_ok();
-    tools::run(npm().arg(if locked { "ci" } else { "install" }))
+    // Not `npm ci`: it insists on a lock file that names the native parts of
+    // every platform. This keeps to the locked versions and leaves the file alone.
+    tools::run(npm().args(["install", "--no-save"]))
 }
 
 /// A script is a line of its own in the file, as npm itself writes it.
