@@ -1,6 +1,8 @@
 //! What a client may say, decoded once at the edge. Everything behind it
 //! handles typed messages of the house language.
 
+mod workspace;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -15,6 +17,8 @@ use crate::house::commands::{
     SessionConfigCompletionsParams, SubscribeParams,
 };
 use crate::rpc::{BadFrame, Incoming, RequestId, RpcError};
+
+pub use workspace::WorkspaceCommand;
 
 /// One message from a client.
 #[derive(Debug)]
@@ -50,6 +54,7 @@ pub enum Command {
     CompleteSessionConfig(SessionConfigCompletionsParams),
     Complete(CompletionsParams),
     ResourceRead(ResourceReadParams),
+    Workspace(Box<WorkspaceCommand>),
     Authenticate(AuthenticateParams),
 }
 
@@ -125,7 +130,10 @@ impl Command {
             "completions" => Self::Complete(decode(method, params)?),
             "resourceRead" => Self::ResourceRead(decode(method, params)?),
             "authenticate" => Self::Authenticate(decode(method, params)?),
-            _ => return Err(RpcError::method_not_found(method)),
+            _ => match WorkspaceCommand::decode(method, params) {
+                Some(command) => Self::Workspace(Box::new(command?)),
+                None => return Err(RpcError::method_not_found(method)),
+            },
         })
     }
 }
@@ -144,6 +152,15 @@ const CONNECTION_METHODS: &[&str] = &[
     "resolveSessionConfig",
     "sessionConfigCompletions",
     "resourceRead",
+    "resourceWrite",
+    "resourceList",
+    "resourceCopy",
+    "resourceMove",
+    "resourceDelete",
+    "resourceResolve",
+    "resourceMkdir",
+    "resourceRequest",
+    "createResourceWatch",
     "authenticate",
 ];
 

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use crate::ChannelUri;
 use crate::house::actions::{ActionOrigin, StateAction};
 use crate::house::commands::{
-    CompletionsResult, Implementation, ResolveSessionConfigResult, ResourceReadResult,
-    SessionConfigCompletionsResult,
+    CompletionsResult, CreateResourceWatchResult, Implementation, ResolveSessionConfigResult,
+    ResourceListResult, ResourceReadResult, ResourceResolveResult, SessionConfigCompletionsResult,
 };
 use crate::house::notifications::{
     AuthRequiredParams, SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
@@ -74,6 +74,9 @@ pub enum Reply {
     CompleteSessionConfig(SessionConfigCompletionsResult),
     Completions(CompletionsResult),
     ResourceRead(ResourceReadResult),
+    ResourceList(ResourceListResult),
+    ResourceResolve(Box<ResourceResolveResult>),
+    CreateResourceWatch(CreateResourceWatchResult),
 }
 
 #[derive(Debug, Clone, Serialize)]

@@ -10,7 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::ChannelUri;
-use crate::house::state::{ChatState, RootState, SessionState, Turn};
+use crate::house::state::{
+    ChatState, ResourceWatchState, RootState, SessionState, TerminalState, Turn,
+};
 
 /// A finished turn: its id, and the rest as JSON.
 #[derive(Debug, Clone)]
@@ -74,6 +76,8 @@ pub enum SnapshotState {
     Root(Box<RootState>),
     Session(Box<SessionState>),
     Chat(Box<ChatSnapshot>),
+    Terminal(Box<TerminalState>),
+    ResourceWatch(Box<ResourceWatchState>),
 }
 
 /// A chat's state: `head` is all of it but the finished turns.
