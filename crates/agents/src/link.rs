@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use innkeeper_protocol::agent::{AgentCommand, AgentEvent, AgentReport, BackendId, TurnEvent};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 
 /// The commands for one backend, in order. The first one, `Open`, is not
@@ -38,14 +39,7 @@ impl EventSink {
     /// Reports an event, waiting for room: this is what holds back an agent
     /// that says more than the host can take. Silent once the backend is over.
     pub async fn emit(&self, event: AgentEvent) {
-        let mut over = self.over.subscribe();
-        let permit = tokio::select! {
-            biased;
-            permit = self.reports.reserve() => permit,
-            _ = over.wait_for(|over| *over) => return,
-        };
-        let Ok(permit) = permit else {
-            // Nobody listens: the host is on its way out.
+        let Some(permit) = self.room().await else {
             return;
         };
         let last_word = is_last_word(&event);
@@ -60,6 +54,22 @@ impl EventSink {
             *over = last_word;
             last_word
         });
+    }
+
+    /// Waits for room in the report channel, unless nobody listens any more.
+    async fn room(&self) -> Option<mpsc::Permit<'_, AgentReport>> {
+        match self.reports.try_reserve() {
+            Ok(permit) => return Some(permit),
+            // The host is on its way out.
+            Err(TrySendError::Closed(())) => return None,
+            Err(TrySendError::Full(())) => {}
+        }
+        let mut over = self.over.subscribe();
+        tokio::select! {
+            biased;
+            permit = self.reports.reserve() => permit.ok(),
+            _ = over.wait_for(|over| *over) => None,
+        }
     }
 
     /// Reports an event of a turn, waiting for room.

@@ -101,6 +101,8 @@ impl Driver {
             default_directory: None,
             nonce: "bench".to_owned(),
             limits: Limits::default(),
+            number_block: EngineConfig::NUMBER_BLOCK,
+            workspace: Default::default(),
         };
         let boot = Boot {
             next_seq: 1,

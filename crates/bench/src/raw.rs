@@ -91,12 +91,11 @@ async fn write(mut writer: OwnedWriteHalf, queue: Arc<Queue>) -> Result<()> {
 }
 
 async fn broadcast(everybody: &Everybody, count: usize) {
-    let (whole, queues) = (frames(AT_ONCE), lock(everybody).clone());
+    let queues = lock(everybody).clone();
     for sent in (0..count).step_by(AT_ONCE) {
-        let batch = match count - sent {
-            AT_ONCE.. => whole.clone(),
-            rest => frames(rest),
-        };
+        // In memory of its own: nobody has the same to say all the time, and
+        // one batch over and over would be copied from the nearest cache.
+        let batch = frames(AT_ONCE.min(count - sent));
         for queue in &queues {
             push(queue, batch.clone());
         }

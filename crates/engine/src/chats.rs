@@ -71,6 +71,8 @@ pub(crate) struct RunningTurn {
     pub(crate) delegated_by: Option<BackendId>,
     /// The agent has been given a steering message.
     pub(crate) steered: bool,
+    /// The host runs it without the agent.
+    pub(crate) by_host: bool,
     /// The language of whoever began the turn.
     pub(crate) locale: Locale,
 }
@@ -86,6 +88,7 @@ impl RunningTurn {
             open_part: None,
             delegated_by: None,
             steered: false,
+            by_host: false,
             locale,
         }
     }

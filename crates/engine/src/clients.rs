@@ -12,7 +12,9 @@ use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::version::{self, Version};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
+use crate::commands::COMMAND_PREFIX;
 use crate::labels::Locale;
+use crate::subscriptions::Latencies;
 use crate::{CloseReason, ConnectionId, Effect, Engine, Subscriber, completions};
 
 #[derive(Debug, Default)]
@@ -24,6 +26,9 @@ pub(crate) struct Connection {
     pub(crate) windows: HashMap<ChannelUri, usize>,
     /// The language that it wants to read.
     pub(crate) locale: Locale,
+    /// What the client wanted of the subscriptions of its last connection: it
+    /// names only the channels when it takes them up again.
+    pub(crate) wanted: Latencies,
 }
 
 /// In place of that number: the view is from an earlier connection, and where
@@ -40,6 +45,8 @@ pub(crate) struct KnownClient {
     pub(crate) leaves_at: Option<Timestamp>,
     /// When it last introduced itself.
     seen_at: Timestamp,
+    /// See [`Connection::wanted`].
+    wanted: Latencies,
 }
 
 /// How many clients are remembered. Whoever comes back after being forgotten
@@ -53,6 +60,7 @@ impl From<ClientRecord> for KnownClient {
             connection: None,
             leaves_at: None,
             seen_at: record.seen_at,
+            wanted: Latencies::default(),
         }
     }
 }
@@ -63,7 +71,7 @@ impl Engine {
     }
 
     pub(crate) fn disconnected(&mut self, connection: ConnectionId) {
-        self.subscriptions.remove_connection(connection);
+        let wanted = self.subscriptions.remove_connection(connection);
         let client = self
             .connections
             .remove(&connection)
@@ -74,11 +82,13 @@ impl Engine {
         {
             client.connection = None;
             client.leaves_at = Some(leaves_at);
+            client.wanted = wanted;
         }
         self.waiting
             .retain(|_, request| request.connection != connection);
         self.waiting_reconnects
             .retain(|_, waiting| waiting.connection != connection);
+        self.answer_for_silent_clients();
     }
 
     pub(crate) fn locale_of(&self, connection: ConnectionId) -> Locale {
@@ -141,6 +151,8 @@ impl Engine {
         self.admit(connection, params.client_id.clone(), wire.clone());
         if let Some(entry) = self.connections.get_mut(&connection) {
             entry.locale = Locale::of_tag(params.locale.as_deref());
+            // It begins anew.
+            entry.wanted.clear();
         }
         Ok(wire)
     }
@@ -155,6 +167,7 @@ impl Engine {
                 connection: Some(connection),
                 leaves_at: None,
                 seen_at: self.now,
+                wanted: Latencies::default(),
             },
         );
         self.step.store.ops.push(StoreOp::PutClient(ClientRecord {
@@ -163,8 +176,12 @@ impl Engine {
             seen_at: self.now,
         }));
         while self.clients.len() > KNOWN_CLIENTS && self.forget_a_client() {}
-        if let Some(older) = previous.and_then(|known| known.connection) {
-            self.subscriptions.remove_connection(older);
+        let (older, mut wanted) = match previous {
+            Some(known) => (known.connection, known.wanted),
+            None => (None, Latencies::default()),
+        };
+        if let Some(older) = older {
+            wanted = self.subscriptions.remove_connection(older);
             self.connections.remove(&older);
             self.step.effects.push(Effect::Close {
                 connection: older,
@@ -173,6 +190,7 @@ impl Engine {
         }
         if let Some(entry) = self.connections.get_mut(&connection) {
             entry.client = Some(client_id);
+            entry.wanted = wanted;
         }
         self.step.effects.push(Effect::Speak {
             to: connection,
@@ -193,6 +211,7 @@ impl Engine {
         };
         self.end_roles_of(&client_id);
         self.clients.remove(&client_id);
+        self.grants.remove(&client_id);
         self.step
             .store
             .ops
@@ -227,13 +246,46 @@ impl Engine {
                 completion_trigger_characters: Some(
                     completions::TRIGGERS.map(str::to_owned).to_vec(),
                 ),
-                terminal_command_prefix: None,
+                terminal_command_prefix: Some(COMMAND_PREFIX.to_owned()),
             };
             engine.reply(connection, id, Reply::Initialize(Box::new(reply)));
         });
     }
 
-    /// Subscribes to those of the channels that exist.
+    /// The one way to subscribe; `hidden` is the number of older turns that
+    /// the client is not given. Returns whether the connection may.
+    pub(crate) fn listen(
+        &mut self,
+        channel: &ChannelUri,
+        subscriber: Subscriber,
+        hidden: usize,
+    ) -> bool {
+        let Some(connection) = self.connections.get_mut(&subscriber.connection) else {
+            return false;
+        };
+        if !self.subscriptions.add(channel, subscriber) {
+            return false;
+        }
+        match hidden {
+            0 => connection.windows.remove(channel),
+            hidden => connection.windows.insert(channel.clone(), hidden),
+        };
+        self.use_session(channel);
+        self.watch_is_heard(channel);
+        true
+    }
+
+    /// A subscription that a client takes up again, as it wanted it then.
+    pub(crate) fn taken_up(&self, connection: ConnectionId, channel: &ChannelUri) -> Subscriber {
+        let entry = self.connections.get(&connection);
+        Subscriber {
+            connection,
+            max_latency: entry.and_then(|entry| entry.wanted.get(channel).copied()),
+        }
+    }
+
+    /// Subscribes to those of the channels that exist, as far as the
+    /// connection may.
     pub(crate) fn subscribe_to_all(
         &mut self,
         connection: ConnectionId,
@@ -244,17 +296,7 @@ impl Engine {
             let Some(snapshot) = self.snapshot(channel, None) else {
                 continue;
             };
-            if self.subscriptions.count(connection) < self.config.limits.subscriptions
-                && self.connections.contains_key(&connection)
-            {
-                let max_latency = None;
-                self.subscriptions.add(
-                    channel,
-                    Subscriber {
-                        connection,
-                        max_latency,
-                    },
-                );
+            if self.listen(channel, self.taken_up(connection, channel), 0) {
                 snapshots.push(snapshot);
             }
         }

@@ -12,8 +12,9 @@ use innkeeper_protocol::house::actions::{StateAction, TerminalClaimedAction};
 use innkeeper_protocol::house::common::StringOrMarkdown;
 use innkeeper_protocol::house::state::{
     ContentRef, FileEditDiffStats, FileEditSide, Message, MessageKind, TerminalClaim,
-    TerminalCommandResult, TerminalContentPart, TerminalSessionClaim, TerminalState, ToolCallResult,
-    ToolCallState, ToolResultContent, ToolResultFileEditContent, ToolResultTerminalContent,
+    TerminalCommandResult, TerminalContentPart, TerminalSessionClaim, TerminalState,
+    ToolCallResult, ToolCallState, ToolResultContent, ToolResultFileEditContent,
+    ToolResultTerminalContent,
 };
 use innkeeper_protocol::workspace::terminal::{OpenTerminal, Program, Size, TerminalCommand};
 use innkeeper_protocol::{ChannelUri, Timestamp};
@@ -278,8 +279,14 @@ impl Engine {
 
     /// Tells whoever waits for a command.
     fn report_run(&mut self, run: &Run, outcome: CommandOutcome) {
-        let waits = self.chats.get(&run.chat).and_then(|chat| chat.turn.as_ref());
-        let Some(locale) = waits.filter(|turn| turn.id == run.turn).map(|turn| turn.locale) else {
+        let waits = self
+            .chats
+            .get(&run.chat)
+            .and_then(|chat| chat.turn.as_ref());
+        let Some(locale) = waits
+            .filter(|turn| turn.id == run.turn)
+            .map(|turn| turn.locale)
+        else {
             return;
         };
         if !run.by_host {
@@ -304,7 +311,11 @@ impl Engine {
 /// The command that a person's message is, if it is one.
 fn own_command(message: &Message) -> Option<String> {
     let by_user = message.origin.kind == MessageKind::User;
-    let command = message.text.trim_start().strip_prefix(COMMAND_PREFIX)?.trim();
+    let command = message
+        .text
+        .trim_start()
+        .strip_prefix(COMMAND_PREFIX)?
+        .trim();
     (by_user && !command.is_empty()).then(|| command.to_owned())
 }
 

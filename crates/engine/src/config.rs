@@ -5,17 +5,19 @@ use std::time::Duration;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::AgentProfile;
 use innkeeper_protocol::house::actions::{
-    RootActiveSessionsChangedAction, RootAgentsChangedAction, RootConfigChangedAction, StateAction,
+    RootActiveSessionsChangedAction, RootAgentsChangedAction, RootConfigChangedAction,
+    RootTerminalsChangedAction, StateAction,
 };
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::state::{
     ConfigPropertySchema, ConfigSchema, RootConfigState, RootState,
 };
+use innkeeper_protocol::workspace::resource::Root;
 use serde_json::Value;
 
-use crate::Engine;
 use crate::catalogue::Catalogue;
+use crate::{Engine, GrantPolicy};
 
 /// The property of the root configuration that names the agent of sessions
 /// that are created without one.
@@ -29,6 +31,22 @@ pub struct EngineConfig {
     /// Distinguishes what this life of the host names from what others named.
     pub nonce: String,
     pub limits: Limits,
+    /// How many sequence numbers are reserved at a time: at least 8.
+    pub number_block: u64,
+    pub workspace: WorkspaceConfig,
+}
+
+/// What clients may reach of the machine beside the directories of sessions.
+#[derive(Debug, Clone, Default)]
+pub struct WorkspaceConfig {
+    pub roots: Vec<Root>,
+    pub grants: GrantPolicy,
+}
+
+impl EngineConfig {
+    /// Large enough that a commit is seldom waited for, small enough that
+    /// clients can count in floating point for millions of lives.
+    pub const NUMBER_BLOCK: u64 = 1 << 16;
 }
 
 /// What one host, one client or one session may use. Each is documented in
@@ -57,6 +75,14 @@ pub struct Limits {
     pub summary_delay: Duration,
     /// How long an active client that lost its connection keeps its role.
     pub client_grace: Duration,
+    /// The largest content that is read or written at once.
+    pub resource_bytes: usize,
+    /// Terminals of the host, running or not.
+    pub terminals: usize,
+    /// How much of a terminal's output is kept.
+    pub scrollback_bytes: usize,
+    /// Watches of the host.
+    pub watches: usize,
     /// Turns that one page of history holds.
     pub page_turns: usize,
     /// Sessions that one page of the catalogue holds.
@@ -77,6 +103,10 @@ impl Default for Limits {
             idle_session: Duration::from_secs(300),
             summary_delay: Duration::from_millis(250),
             client_grace: Duration::from_secs(30),
+            resource_bytes: 8 * 1024 * 1024,
+            terminals: 100,
+            scrollback_bytes: 1024 * 1024,
+            watches: 100,
             page_turns: 50,
             page_sessions: 1_000,
         }
@@ -90,19 +120,18 @@ pub(crate) fn root_state(
     catalogue: &Catalogue,
     stored: Option<Value>,
 ) -> RootState {
-    let schema = root_schema(agents);
+    let schema = root_schema();
     let values: JsonObject = match stored {
         // What an older or newer host stored and this one does not know stays
         // in the store and out of the state.
         Some(Value::Object(stored)) => stored
             .into_iter()
-            .filter(|(key, value)| check_root_value(&schema, key, value).is_ok())
+            .filter(|(key, value)| check_root_value(&schema, agents, key, value).is_ok())
             .collect(),
         _ => {
-            let properties = schema.properties.iter();
-            properties
-                .filter_map(|(key, property)| Some((key.clone(), property.default.clone()?)))
-                .collect()
+            let first = agents.first().map(|agent| agent.info.provider.as_str());
+            let first = first.map(|provider| (DEFAULT_AGENT.to_owned(), provider.into()));
+            first.into_iter().collect()
         }
     };
     RootState {
@@ -139,22 +168,28 @@ impl Engine {
             };
             self.emit(&root, StateAction::RootConfigChanged(values), None);
         }
+        // Terminals end with the life that they were opened in.
+        let terminals = RootTerminalsChangedAction {
+            terminals: Vec::new(),
+        };
+        self.emit(&root, StateAction::RootTerminalsChanged(terminals), None);
     }
 }
 
-fn root_schema(agents: &[AgentProfile]) -> ConfigSchema {
-    let providers: Vec<&str> = agents
-        .iter()
-        .map(|agent| agent.info.provider.as_str())
-        .collect();
-    let labels = agents.iter().map(|agent| agent.info.display_name.clone());
+/// No action changes a schema, and agents come and go: so it does not list
+/// them. They are in the same state, where `root/agentsChanged` finds them.
+fn root_schema() -> ConfigSchema {
     let property = ConfigPropertySchema {
         r#type: "string".to_owned(),
         title: "Default agent".to_owned(),
-        description: Some("The agent of sessions that are created without one".to_owned()),
-        default: providers.first().map(|&provider| provider.into()),
-        r#enum: Some(providers.iter().map(|&provider| provider.into()).collect()),
-        enum_labels: Some(labels.collect()),
+        description: Some(
+            "The agent of sessions that are created without one: the provider of one of the \
+             host's agents"
+                .to_owned(),
+        ),
+        default: None,
+        r#enum: None,
+        enum_labels: None,
         enum_descriptions: None,
         read_only: None,
         items: None,
@@ -174,13 +209,20 @@ fn root_schema(agents: &[AgentProfile]) -> ConfigSchema {
 /// Whether the root configuration may have this value, or why not.
 pub(crate) fn check_root_value(
     schema: &ConfigSchema,
+    agents: &[AgentProfile],
     key: &str,
     value: &Value,
 ) -> Result<(), String> {
     let Some(property) = schema.properties.get(key) else {
         return Err(format!("the host has no setting `{key}`"));
     };
-    check_value(key, &property.r#type, property.r#enum.as_deref(), value)
+    let providers = agents.iter().map(|agent| agent.info.provider.as_str());
+    let providers: Vec<Value> = providers.map(Value::from).collect();
+    let allowed = match key {
+        DEFAULT_AGENT => Some(&providers[..]),
+        _ => property.r#enum.as_deref(),
+    };
+    check_value(key, &property.r#type, allowed, value)
 }
 
 /// Whether a property of this type and these allowed values may have `value`.

@@ -50,6 +50,14 @@ impl Engine {
             client_seq,
             action,
         } = dispatch;
+        if self.terminals.contains_key(&channel) {
+            let dispatch = Dispatch {
+                channel,
+                client_seq,
+                action,
+            };
+            return self.dispatch_to_terminal(connection, client_id, dispatch);
+        }
         let channel = self.channel_meant(channel, &action);
         let verdict = if let Some(chat) = self.chats.get(&channel) {
             self.judge_for_chat(chat, &client_id, &action)
@@ -165,7 +173,7 @@ impl Engine {
         }
     }
 
-    fn reject(
+    pub(crate) fn reject(
         &mut self,
         to: ConnectionId,
         channel: ChannelUri,
@@ -213,9 +221,9 @@ impl Engine {
         let Some(current) = &self.root.config else {
             return reject("this host has no settings");
         };
-        let checks = config
-            .iter()
-            .map(|(key, value)| config::check_root_value(&current.schema, key, value));
+        let checks = config.iter().map(|(key, value)| {
+            config::check_root_value(&current.schema, &self.agents, key, value)
+        });
         match checks.collect::<Result<Vec<()>, String>>() {
             Ok(_) => Apply(action.clone()),
             Err(reason) => Reject(reason),
@@ -505,7 +513,7 @@ fn judge_active_client(
     Apply(StateAction::SessionActiveClientSet(set.clone()))
 }
 
-fn not_accepted(action: &StateAction, place: &str) -> Verdict {
+pub(crate) fn not_accepted(action: &StateAction, place: &str) -> Verdict {
     let value = serde_json::to_value(action).unwrap_or_default();
     let name = value
         .get("type")

@@ -8,6 +8,9 @@ use innkeeper_protocol::agent::{AgentCommand, ConfigQuery};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::StoreBatch;
 use innkeeper_protocol::version::Version;
+use innkeeper_protocol::workspace::resource::{ResourceTask, Scope};
+use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};
+use innkeeper_protocol::workspace::watch::WatchCommand;
 
 /// A transport connection. The shell gives these out, each only once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,6 +32,16 @@ pub struct Step {
     /// still to be written: they overtake what waits for the store.
     pub bypasses_store: bool,
     pub effects: Vec<Effect>,
+}
+
+impl Step {
+    /// Forgets everything but the memory that it took.
+    pub(crate) fn clear(&mut self) {
+        self.store.ops.clear();
+        self.durable_first = false;
+        self.bypasses_store = false;
+        self.effects.clear();
+    }
 }
 
 #[derive(Debug)]
@@ -74,6 +87,21 @@ pub enum Effect {
         query: String,
         limit: usize,
     },
+    /// Something is to be done with files, within this scope.
+    Resource {
+        ticket: Ticket,
+        scope: Scope,
+        task: Box<ResourceTask>,
+    },
+    Terminal(TerminalCommand),
+    /// This much of what a terminal has read was published to these
+    /// subscribers. When they have room for more, it may read on.
+    TerminalTaken {
+        terminal: TerminalId,
+        bytes: usize,
+        by: Option<Arc<[Subscriber]>>,
+    },
+    Watch(WatchCommand),
     /// Values that an agent proposes for one of its settings.
     CompleteConfig {
         ticket: Ticket,

@@ -1,8 +1,9 @@
 //! What clients that were away can be given one by one: the most recent
 //! actions in memory, and behind them the stored log.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
+use foldhash::{HashMap, HashMapExt as _};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::record::{Boot, Epoch, LogEntry, Sequenced};
 

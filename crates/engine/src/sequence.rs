@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use ahp::reducers::{
-    ReduceOutcome, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
+    ReduceOutcome, apply_action_to_chat, apply_action_to_resource_watch, apply_action_to_root,
+    apply_action_to_session, apply_action_to_terminal,
 };
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::actions::{ActionOrigin, StateAction};
@@ -17,12 +18,11 @@ use innkeeper_protocol::record::{Facts, Sequenced, StoreOp};
 
 use crate::{ConnectionId, Effect, Engine, history};
 
-/// How many numbers are reserved at a time.
-const BLOCK: u64 = 1 << 16;
-
 #[derive(Debug)]
 pub(crate) struct Sequence {
     next: u64,
+    /// How many numbers are reserved at a time.
+    block: u64,
     /// Up to where numbers may be given out, once the reservation is durable.
     reserved: u64,
     /// The first number whose reservation no committed step has carried yet.
@@ -33,10 +33,11 @@ impl Sequence {
     /// Begins a life. Its first number is never an action: it is what clients
     /// that connect now are told they have seen, and no earlier life can have
     /// told that to anybody.
-    pub(crate) fn new(first: u64) -> Self {
+    pub(crate) fn new(first: u64, block: u64) -> Self {
         let first = first.max(1);
         Self {
             next: first + 1,
+            block: block.max(8),
             reserved: first,
             unsettled: first + 1,
         }
@@ -69,13 +70,15 @@ impl Engine {
     ) -> ReduceOutcome {
         let (outcome, mut facts) = self.reduce(channel, &action);
         facts.session = facts.session.or(session);
-        if outcome != ReduceOutcome::Applied {
+        let is_news = matches!(action, StateAction::ResourceWatchChanged(_));
+        if outcome != ReduceOutcome::Applied && !is_news {
             if outcome != ReduceOutcome::NoOp {
                 tracing::error!(%channel, ?outcome, "an action could not be reduced");
             }
             return outcome;
         }
-        if origin.is_some() {
+        let kept = !self.is_of_this_life(channel);
+        if origin.is_some() && kept {
             self.step.durable_first = true;
         }
         let sequenced = Arc::new(Sequenced {
@@ -86,7 +89,9 @@ impl Engine {
             facts,
         });
         self.replay.push(&sequenced);
-        self.step.store.ops.push(StoreOp::Append(sequenced.clone()));
+        if kept {
+            self.step.store.ops.push(StoreOp::Append(sequenced.clone()));
+        }
         if let Some(to) = self.subscriptions.of_channel(channel) {
             let message = HostMessage::Action(sequenced);
             self.step.effects.push(Effect::Publish { to, message });
@@ -109,6 +114,12 @@ impl Engine {
         self.step.effects.push(Effect::Send { to, message });
     }
 
+    /// Whether a channel ends with this life of the host: what happens on it
+    /// can be replayed from memory, and is not stored.
+    pub(crate) fn is_of_this_life(&self, channel: &ChannelUri) -> bool {
+        self.terminals.contains_key(channel) || self.watches.contains_key(channel)
+    }
+
     fn reduce(&mut self, channel: &ChannelUri, action: &StateAction) -> (ReduceOutcome, Facts) {
         if let Some(chat) = self.chats.get_mut(channel) {
             let facts = Facts {
@@ -128,6 +139,14 @@ impl Engine {
             let outcome = apply_action_to_session(&mut session.state, action);
             return (outcome, Facts::default());
         }
+        if let Some(terminal) = self.terminals.get_mut(channel) {
+            let outcome = apply_action_to_terminal(&mut terminal.state, action);
+            return (outcome, Facts::default());
+        }
+        if let Some(watch) = self.watches.get_mut(channel) {
+            let outcome = apply_action_to_resource_watch(&mut watch.state, action);
+            return (outcome, Facts::default());
+        }
         (
             apply_action_to_root(&mut self.root, action),
             Facts::default(),
@@ -144,7 +163,7 @@ impl Engine {
         }
     }
 
-    fn next_number(&mut self) -> u64 {
+    pub(crate) fn next_number(&mut self) -> u64 {
         let number = self.sequence.next;
         self.sequence.next += 1;
         if number >= self.sequence.unsettled {
@@ -153,17 +172,17 @@ impl Engine {
             self.step.durable_first = true;
             self.sequence.unsettled = self.sequence.reserved + 1;
         }
-        if number + BLOCK / 2 > self.sequence.reserved {
+        if number + self.sequence.block / 2 > self.sequence.reserved {
             self.reserve_numbers();
         }
-        if number.is_multiple_of(BLOCK / 8) {
+        if number.is_multiple_of(self.sequence.block / 8) {
             self.trim_log();
         }
         number
     }
 
     pub(crate) fn reserve_numbers(&mut self) {
-        self.sequence.reserved = self.sequence.last() + BLOCK;
+        self.sequence.reserved = self.sequence.last() + self.sequence.block;
         let until = self.sequence.reserved;
         self.step.store.ops.push(StoreOp::ReserveSeq { until });
     }

@@ -26,6 +26,7 @@ use crate::{ConnectionId, Effect, Engine};
 
 /// The session that another one is a copy of.
 struct Original {
+    session: ChannelUri,
     provider: String,
     title: String,
     config: JsonObject,
@@ -156,6 +157,12 @@ impl Engine {
             last_used: self.now,
             dirty: true,
         };
+        if let Some(original) = original {
+            self.step.store.ops.push(StoreOp::ShareContent {
+                from: original.session.clone(),
+                with: uri.clone(),
+            });
+        }
         let summary = session.published.clone();
         self.chats.insert(chat_uri.clone(), chat);
         self.sessions.insert(uri.clone(), session);
@@ -181,6 +188,7 @@ impl Engine {
         let config = state.config.as_ref();
         let notes = self.chats.get(&chat).map(|chat| &chat.notes);
         Ok(Original {
+            session: fork.session,
             provider: state.provider.clone(),
             title: state.title.clone(),
             config: config
@@ -308,6 +316,7 @@ impl Engine {
         for chat in chats {
             self.forget_chat(&chat);
         }
+        self.dispose_terminals_of(uri);
         self.subscriptions.remove_channel(uri);
         self.step.durable_first = true;
         self.step.store.ops.push(StoreOp::DisposeSession {

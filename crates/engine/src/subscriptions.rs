@@ -1,20 +1,38 @@
 //! Who listens to what. The list of a channel's subscribers is shared with
 //! every message that goes to them, so publishing copies nothing.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
+use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
 
 use crate::{ConnectionId, Subscriber};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Subscriptions {
+    /// How many channels one connection may listen to.
+    limit: usize,
     by_channel: HashMap<ChannelUri, Arc<[Subscriber]>>,
     by_connection: HashMap<ConnectionId, BTreeSet<ChannelUri>>,
+    /// Channels that the last subscriber has left.
+    left: Vec<ChannelUri>,
 }
 
+/// How long delivery of each channel may be held back, where a client said so.
+pub(crate) type Latencies = HashMap<ChannelUri, Duration>;
+
 impl Subscriptions {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            by_channel: HashMap::default(),
+            by_connection: HashMap::default(),
+            left: Vec::new(),
+        }
+    }
+
     /// The subscribers of a channel, if it has any.
     pub(crate) fn of_channel(&self, channel: &ChannelUri) -> Option<Arc<[Subscriber]>> {
         self.by_channel.get(channel).cloned()
@@ -30,19 +48,18 @@ impl Subscriptions {
             .is_some_and(|channels| channels.contains(channel))
     }
 
-    pub(crate) fn count(&self, connection: ConnectionId) -> usize {
-        self.by_connection.get(&connection).map_or(0, BTreeSet::len)
-    }
-
     /// Adds a subscription, or changes how an existing one is delivered.
-    pub(crate) fn add(&mut self, channel: &ChannelUri, subscriber: Subscriber) {
+    /// Returns whether the connection may have it.
+    pub(crate) fn add(&mut self, channel: &ChannelUri, subscriber: Subscriber) -> bool {
+        let channels = self.by_connection.entry(subscriber.connection).or_default();
+        if channels.len() >= self.limit && !channels.contains(channel) {
+            return false;
+        }
+        channels.insert(channel.clone());
         let others = self.others(channel, subscriber.connection);
         let all = others.into_iter().chain([subscriber]).collect();
         self.by_channel.insert(channel.clone(), all);
-        self.by_connection
-            .entry(subscriber.connection)
-            .or_default()
-            .insert(channel.clone());
+        true
     }
 
     /// Returns whether there was such a subscription.
@@ -70,19 +87,29 @@ impl Subscriptions {
         }
     }
 
-    /// Returns the channels that the connection listened to.
-    pub(crate) fn remove_connection(&mut self, connection: ConnectionId) -> BTreeSet<ChannelUri> {
-        let channels = self.by_connection.remove(&connection).unwrap_or_default();
-        for channel in &channels {
-            self.drop_subscriber(channel, connection);
+    /// Returns what the connection wanted of its subscriptions.
+    pub(crate) fn remove_connection(&mut self, connection: ConnectionId) -> Latencies {
+        let mut latencies = Latencies::default();
+        for channel in self.by_connection.remove(&connection).unwrap_or_default() {
+            let all = self.by_channel.get(&channel);
+            let this = all.and_then(|all| all.iter().find(|one| one.connection == connection));
+            let latency = this.and_then(|this| this.max_latency);
+            self.drop_subscriber(&channel, connection);
+            latencies.extend(latency.map(|latency| (channel, latency)));
         }
-        channels
+        latencies
+    }
+
+    /// The channels that nobody listens to any more since the last time.
+    pub(crate) fn take_left(&mut self) -> Vec<ChannelUri> {
+        std::mem::take(&mut self.left)
     }
 
     fn drop_subscriber(&mut self, channel: &ChannelUri, connection: ConnectionId) {
         let others = self.others(channel, connection);
         if others.is_empty() {
             self.by_channel.remove(channel);
+            self.left.push(channel.clone());
         } else {
             self.by_channel.insert(channel.clone(), others.into());
         }
@@ -110,10 +137,11 @@ mod tests {
 
     #[test]
     fn subscribing_twice_is_subscribing_once() {
-        let mut table = Subscriptions::default();
+        let mut table = Subscriptions::new(1);
         let channel = ChannelUri::root();
-        table.add(&channel, subscriber(1));
-        table.add(&channel, subscriber(1));
+        assert!(table.add(&channel, subscriber(1)));
+        assert!(table.add(&channel, subscriber(1)));
+        assert!(!table.add(&"x:other".into(), subscriber(1)));
         assert_eq!(table.of_channel(&channel).unwrap().len(), 1);
         assert!(table.remove(ConnectionId(1), &channel));
         assert!(!table.remove(ConnectionId(1), &channel));
@@ -122,14 +150,20 @@ mod tests {
 
     #[test]
     fn a_connection_that_ends_leaves_the_others_alone() {
-        let mut table = Subscriptions::default();
+        let mut table = Subscriptions::new(2);
         let (a, b) = (ChannelUri::from("x:a"), ChannelUri::from("x:b"));
         table.add(&a, subscriber(1));
         table.add(&a, subscriber(2));
-        table.add(&b, subscriber(1));
-        assert_eq!(table.remove_connection(ConnectionId(1)).len(), 2);
+        let max_latency = Some(Duration::from_millis(9));
+        let patient = Subscriber {
+            max_latency,
+            ..subscriber(1)
+        };
+        table.add(&b, patient);
+        let wanted = table.remove_connection(ConnectionId(1));
+        assert_eq!((wanted.len(), wanted.get(&b).copied()), (1, max_latency));
         assert_eq!(&table.of_channel(&a).unwrap()[..], [subscriber(2)]);
         assert!(!table.has_channel(&b));
-        assert_eq!(table.count(ConnectionId(1)), 0);
+        assert!(!table.contains(ConnectionId(1), &a));
     }
 }

@@ -10,16 +10,12 @@
 //! independently of each other; everything else in a terminal's state is what
 //! the reducer makes of the actions.)
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::command::Dispatch;
 use innkeeper_protocol::house::actions::{
-    ActionOrigin, RootTerminalsChangedAction, StateAction, TerminalClaimedAction,
-    TerminalCommandDetectionAvailableAction, TerminalCommandExecutedAction,
-    TerminalCommandFinishedAction, TerminalCwdChangedAction, TerminalDataAction,
-    TerminalExitedAction, TerminalTitleChangedAction,
+    RootTerminalsChangedAction, StateAction, TerminalCommandDetectionAvailableAction,
+    TerminalCommandExecutedAction, TerminalCommandFinishedAction, TerminalCwdChangedAction,
+    TerminalDataAction, TerminalExitedAction, TerminalTitleChangedAction,
 };
 use innkeeper_protocol::house::commands::{CreateTerminalParams, SubscribeParams};
 use innkeeper_protocol::house::errors::ahp_error_codes;
@@ -27,16 +23,14 @@ use innkeeper_protocol::house::state::{
     TerminalClaim, TerminalContentPart, TerminalInfo, TerminalLifecycleState,
     TerminalRunningLifecycleState, TerminalState,
 };
-use innkeeper_protocol::outgoing::{HostMessage, Reply};
-use innkeeper_protocol::record::{ContentRecord, Facts, Sequenced, StoreOp};
+use innkeeper_protocol::outgoing::Reply;
+use innkeeper_protocol::record::{ContentRecord, StoreOp};
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::workspace::terminal::{
     OpenTerminal, Program, Size, TerminalCommand, TerminalEvent, TerminalId, TerminalReport,
 };
 
 use crate::commands::Run;
-use crate::dispatch::Verdict::{self, Apply, Ignore};
-use crate::dispatch::reject;
 use crate::requests::Need;
 use crate::{ConnectionId, Effect, Engine};
 
@@ -52,7 +46,7 @@ pub(crate) struct Terminal {
     /// Who waits for it to open.
     opening: Option<(ConnectionId, RequestId)>,
     /// Somebody chose the title: what runs in it does not change it.
-    named: bool,
+    pub(crate) named: bool,
     /// How many commands were seen in it.
     commands: u64,
     /// The command that runs, if commands are seen.
@@ -123,7 +117,9 @@ impl Engine {
             let error = RpcError::invalid_params("`cols` and `rows` must be from 1 to 65535");
             return self.fail(connection, Some(id), error);
         };
-        let directory = params.cwd.or_else(|| self.directory_of_claim(&params.claim));
+        let directory = params
+            .cwd
+            .or_else(|| self.directory_of_claim(&params.claim));
         let open = OpenTerminal {
             program: Program::Shell,
             directory,
@@ -170,7 +166,11 @@ impl Engine {
     }
 
     /// A claim is for oneself, or for a session that there is.
-    fn check_claim(&self, client: Option<&str>, claim: &TerminalClaim) -> Result<(), String> {
+    pub(crate) fn check_claim(
+        &self,
+        client: Option<&str>,
+        claim: &TerminalClaim,
+    ) -> Result<(), String> {
         match claim {
             TerminalClaim::Client(claim) if client == Some(&claim.client_id) => Ok(()),
             TerminalClaim::Client(claim) if self.is_here(&claim.client_id) => Ok(()),
@@ -188,7 +188,7 @@ impl Engine {
         }
     }
 
-    fn is_here(&self, client: &str) -> bool {
+    pub(crate) fn is_here(&self, client: &str) -> bool {
         let client = self.clients.get(client);
         client.is_some_and(|client| client.connection.is_some() || client.leaves_at.is_some())
     }
@@ -525,142 +525,6 @@ impl Engine {
         let running: Vec<TerminalId> = running.map(|terminal| terminal.id).collect();
         for terminal in running {
             self.tell_terminal(TerminalCommand::Close { terminal });
-        }
-    }
-
-    // What clients dispatch
-
-    pub(crate) fn dispatch_to_terminal(
-        &mut self,
-        connection: ConnectionId,
-        client: String,
-        dispatch: Dispatch,
-    ) {
-        let Dispatch {
-            channel,
-            client_seq,
-            action,
-        } = dispatch;
-        let Some(terminal) = self.terminals.get(&channel) else {
-            return;
-        };
-        let id = terminal.id;
-        let verdict = self.judge_for_terminal(terminal, &client, &action);
-        let origin = ActionOrigin {
-            client_id: client,
-            client_seq,
-        };
-        match verdict {
-            Apply(StateAction::TerminalInput(input)) => {
-                let data = Bytes::from(input.data.clone());
-                self.tell_terminal(TerminalCommand::Input { terminal: id, data });
-                let action = StateAction::TerminalInput(input);
-                self.confirm_to_sender(connection, &channel, action, origin);
-            }
-            Apply(action) => {
-                self.emit(&channel, action.clone(), Some(origin));
-                self.terminal_changed(&channel, id, &action);
-            }
-            Verdict::Reject(reason) => self.reject(connection, channel, action, origin, reason),
-            Ignore => {}
-        }
-    }
-
-    fn terminal_changed(&mut self, uri: &ChannelUri, id: TerminalId, action: &StateAction) {
-        match action {
-            StateAction::TerminalResized(size) => {
-                let dimension = |number: i64| u16::try_from(number).unwrap_or(u16::MAX);
-                let size = Size {
-                    columns: dimension(size.cols),
-                    rows: dimension(size.rows),
-                };
-                self.tell_terminal(TerminalCommand::Resize { terminal: id, size });
-            }
-            StateAction::TerminalTitleChanged(_) => {
-                if let Some(terminal) = self.terminals.get_mut(uri) {
-                    terminal.named = true;
-                }
-                self.list_terminals();
-            }
-            StateAction::TerminalClaimed(claimed) => {
-                self.run_claimed(uri, &claimed.claim);
-                self.list_terminals();
-            }
-            _ => {}
-        }
-    }
-
-    /// Tells the sender that its input was taken. Nobody else is told, and it
-    /// is written down nowhere: what people type may be a password.
-    fn confirm_to_sender(
-        &mut self,
-        to: ConnectionId,
-        channel: &ChannelUri,
-        action: StateAction,
-        origin: ActionOrigin,
-    ) {
-        let sequenced = Arc::new(Sequenced {
-            seq: self.next_number(),
-            channel: channel.clone(),
-            action,
-            origin: Some(origin),
-            facts: Facts::default(),
-        });
-        let message = HostMessage::Action(sequenced);
-        self.step.effects.push(Effect::Send { to, message });
-    }
-
-    fn judge_for_terminal(
-        &self,
-        terminal: &Terminal,
-        client: &str,
-        action: &StateAction,
-    ) -> Verdict {
-        let exited = terminal.has_exited();
-        // Another client that holds it and is here.
-        let held = match &terminal.state.claim {
-            TerminalClaim::Client(claim) if claim.client_id != client => {
-                Some(&claim.client_id).filter(|holder| self.is_here(holder))
-            }
-            TerminalClaim::Client(_) | TerminalClaim::Session(_) => None,
-        };
-        match action {
-            StateAction::TerminalInput(_) | StateAction::TerminalResized(_) if exited => {
-                reject("nothing runs in this terminal any more")
-            }
-            StateAction::TerminalInput(_) | StateAction::TerminalCleared(_) => {
-                Apply(action.clone())
-            }
-            StateAction::TerminalResized(size) => {
-                let possible = 1..=i64::from(u16::MAX);
-                let fits = possible.contains(&size.cols) && possible.contains(&size.rows);
-                let state = &terminal.state;
-                match held {
-                    _ if !fits => reject("`cols` and `rows` must be from 1 to 65535"),
-                    Some(holder) => reject(format!(
-                        "`{holder}` holds this terminal, and with it its size"
-                    )),
-                    None if (state.cols, state.rows) == (Some(size.cols), Some(size.rows)) => {
-                        Ignore
-                    }
-                    None => Apply(action.clone()),
-                }
-            }
-            StateAction::TerminalClaimed(TerminalClaimedAction { claim }) => match held {
-                Some(holder) => reject(format!(
-                    "`{holder}` holds this terminal; only they can give it away"
-                )),
-                None if *claim == terminal.state.claim => Ignore,
-                None => match self.check_claim(Some(client), claim) {
-                    Ok(()) => Apply(action.clone()),
-                    Err(reason) => Verdict::Reject(reason),
-                },
-            },
-            StateAction::TerminalTitleChanged(change) if change.title.trim().is_empty() => {
-                reject("a terminal's title must not be empty")
-            }
-            StateAction::TerminalTitleChanged(_) => Apply(action.clone()),
-            other => crate::dispatch::not_accepted(other, "a terminal"),
         }
     }
 }

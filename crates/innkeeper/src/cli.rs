@@ -7,6 +7,7 @@
 mod agents;
 mod announcement;
 mod client;
+mod decisions;
 mod doctor;
 mod export;
 mod logging;

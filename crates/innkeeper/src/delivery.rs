@@ -10,107 +10,29 @@
 //! *Invariant*: a queue holds at most its limit of published bytes. Beyond
 //! that the connection is closed in a way that lets the client come back.
 
+mod parcel;
+
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use innkeeper_engine::CloseReason;
-use innkeeper_protocol::outgoing::{self, HostMessage, ReconnectReply, Reply};
-use innkeeper_protocol::record::{Sequenced, merge};
-use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
+use innkeeper_protocol::outgoing::{self, HostMessage};
 use innkeeper_protocol::version::Version;
 use tokio::sync::Notify;
-use tokio_tungstenite::tungstenite::protocol::frame::Frame;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
-/// Messages on their way to any number of connections, together.
-#[derive(Debug)]
-pub(crate) struct Parcel {
-    messages: Vec<HostMessage>,
-    weight: usize,
-    frames: [OnceLock<Bytes>; Version::COUNT],
-    condensed: OnceLock<Arc<Self>>,
-}
+pub(crate) use parcel::Parcel;
+use parcel::{absorb, framed, weight_of};
 
-impl Parcel {
-    pub(crate) fn new(messages: Vec<HostMessage>) -> Arc<Self> {
-        Arc::new(Self {
-            weight: messages.iter().map(weight_of).sum(),
-            messages,
-            frames: Default::default(),
-            condensed: OnceLock::new(),
-        })
-    }
+/// When this many messages wait that may merge, a connection merges them
+/// beside its writing, so that they do not grow old in memory.
+const CROWDED: usize = 1_024;
 
-    /// The same with neighbouring pieces of streamed text merged, once for all
-    /// connections that are behind.
-    fn condensed(self: &Arc<Self>) -> Arc<Self> {
-        if self.messages.len() < 2 {
-            return Arc::clone(self);
-        }
-        let condense = || {
-            let mut messages: Vec<HostMessage> = Vec::new();
-            for message in &self.messages {
-                if !messages
-                    .last_mut()
-                    .is_some_and(|last| absorb(last, message))
-                {
-                    messages.push(message.clone());
-                }
-            }
-            Self::new(messages)
-        };
-        Arc::clone(self.condensed.get_or_init(condense))
-    }
-
-    /// The messages as WebSocket frames, one behind the other.
-    fn frames(&self, version: Version) -> Bytes {
-        let slot = &self.frames[version.index()];
-        slot.get_or_init(|| {
-            let mut frames = BytesMut::with_capacity(self.weight + 16 * self.messages.len());
-            for message in &self.messages {
-                frame_into(&mut frames, outgoing::encode(message, version));
-            }
-            frames.freeze()
-        })
-        .clone()
-    }
-}
-
-/// Takes a message into the one before it if both append to the same part.
-fn absorb(last: &mut HostMessage, next: &HostMessage) -> bool {
-    let (HostMessage::Action(known), HostMessage::Action(next)) = (last, next) else {
-        return false;
-    };
-    let length = |action: &Sequenced| merge::appended_text(&action.action).map(str::len);
-    let fits = length(known)
-        .zip(length(next))
-        .is_some_and(|(known, more)| known + more <= merge::MAX_MERGED_BYTES);
-    let continues = known.channel == next.channel
-        && known.origin.is_none()
-        && next.origin.is_none()
-        && merge::continues(&known.action, &next.action);
-    if fits && continues {
-        // Copied only if somebody else holds it too.
-        let known = Arc::make_mut(known);
-        merge::append(&mut known.action, &next.action);
-        known.seq = next.seq;
-    }
-    fits && continues
-}
-
-/// Frames to clients are not masked, so a finished one fits all of them.
-fn frame_into(buffer: &mut BytesMut, text: String) {
-    let frame = Frame::message(text, OpCode::Data(Data::Text), true);
-    let mut header = Vec::with_capacity(10);
-    let length = frame.payload().len() as u64;
-    // Writing into memory does not fail.
-    let _ = frame.header().format(length, &mut header);
-    buffer.extend_from_slice(&header);
-    buffer.extend_from_slice(frame.payload());
-}
+/// If it does not get to that, whoever publishes more does it.
+const OVERCROWDED: usize = 4 * CROWDED;
 
 /// How queues behave. The same for all connections of a host.
 #[derive(Debug, Clone)]
@@ -166,6 +88,7 @@ pub(crate) struct OutboundQueue {
     version: AtomicU8,
     waiting: Mutex<Waiting>,
     changed: Notify,
+    crowded: Notify,
     drained: Notify,
     /// How often something was handed to the transport.
     written: AtomicU64,
@@ -175,6 +98,10 @@ pub(crate) struct OutboundQueue {
 struct Waiting {
     items: VecDeque<Item>,
     messages: usize,
+    /// How many of the first items are merged as far as they can be.
+    settled: usize,
+    /// How many messages behind them may merge.
+    loose: usize,
     published_bytes: usize,
     reply_bytes: usize,
     /// Something here must not be held back.
@@ -188,12 +115,20 @@ struct Waiting {
 enum Item {
     Shared {
         parcel: Arc<Parcel>,
-        published: bool,
+        kind: Kind,
     },
     /// A published message that this connection may merge with others.
     Own(HostMessage),
     /// Frames of the transport itself: it answers a ping, or a close.
     Control(Bytes),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Answer,
+    Published,
+    /// Published while this connection was behind, or content to wait.
+    MayMerge,
 }
 
 /// What the writer is to send next.
@@ -211,11 +146,7 @@ impl Outgoing {
         let version = self.version;
         let frames = self.items.into_iter().map(|item| match item {
             Item::Shared { parcel, .. } => parcel.frames(version),
-            Item::Own(message) => {
-                let mut frame = BytesMut::new();
-                frame_into(&mut frame, outgoing::encode(&message, version));
-                frame.freeze()
-            }
+            Item::Own(message) => framed(&[message], version, 0),
             Item::Control(frames) => frames,
         });
         frames.collect()
@@ -227,7 +158,7 @@ impl Outgoing {
         let texts = self.items.into_iter().flat_map(|item| match item {
             Item::Shared { parcel, .. } => {
                 let encode = |message| outgoing::encode(message, version);
-                parcel.messages.iter().map(encode).collect()
+                parcel.messages().iter().map(encode).collect()
             }
             Item::Own(message) => vec![outgoing::encode(&message, version)],
             Item::Control(_) => Vec::new(),
@@ -243,6 +174,7 @@ impl OutboundQueue {
             version: AtomicU8::new(index_of(Version::NEWEST)),
             waiting: Mutex::default(),
             changed: Notify::new(),
+            crowded: Notify::new(),
             drained: Notify::new(),
             written: AtomicU64::new(0),
         })
@@ -255,13 +187,8 @@ impl OutboundQueue {
     /// Queues what answers this client, whatever its size: it asked for it.
     pub(crate) fn send(&self, message: HostMessage) {
         let parcel = Parcel::new(vec![message]);
-        self.push_reply(
-            parcel.weight,
-            Item::Shared {
-                parcel,
-                published: false,
-            },
-        );
+        let kind = Kind::Answer;
+        self.push_reply(parcel.weight(), Item::Shared { parcel, kind });
     }
 
     /// Queues frames that the transport wants to send by itself.
@@ -289,16 +216,19 @@ impl OutboundQueue {
             return;
         }
         let patient = max_latency.is_some_and(|latency| !latency.is_zero()) && self.options.merge;
-        let merge_after = self.options.merge_after;
         let may_merge = self.options.merge && max_latency != Some(Duration::ZERO);
-        if may_merge && (patient || waiting.messages > merge_after) {
-            waiting.push_condensed(parcel.condensed());
+        let is_behind = waiting.messages > self.options.merge_after;
+        waiting.push_published(Arc::clone(parcel), may_merge && (patient || is_behind));
+        let is_full = waiting.published_bytes > self.options.queue_bytes;
+        let spent = if is_full || waiting.loose >= OVERCROWDED {
+            waiting.condense()
         } else {
-            waiting.push_published(Arc::clone(parcel));
-        }
+            Vec::new()
+        };
         if waiting.published_bytes > self.options.queue_bytes {
             waiting.end(Ending::TooSlow);
         }
+        let is_crowded = waiting.loose >= CROWDED;
         match max_latency.filter(|_| patient) {
             Some(latency) => {
                 waiting.due.get_or_insert_with(|| Instant::now() + latency);
@@ -306,7 +236,23 @@ impl OutboundQueue {
             None => waiting.pressing = true,
         }
         drop(waiting);
+        drop(spent);
         self.changed.notify_one();
+        if is_crowded {
+            self.crowded.notify_one();
+        }
+    }
+
+    /// Merges what waits whenever it has become much. For the task of a
+    /// connection, beside its writing: the thread that publishes has other
+    /// things to do.
+    pub(crate) async fn keep_condensed(&self) -> Infallible {
+        loop {
+            self.crowded.notified().await;
+            let spent = self.lock().condense();
+            // Not while others wait for the queue.
+            drop(spent);
+        }
     }
 
     /// Ends the connection after what waits now.
@@ -325,8 +271,10 @@ impl OutboundQueue {
                 let mut waiting = self.lock();
                 let late = waiting.due.is_some_and(|due| due <= Instant::now());
                 if waiting.pressing || late {
+                    let spent = waiting.condense();
                     let (items, ending) = waiting.take(most);
                     drop(waiting);
+                    drop(spent);
                     self.written.fetch_add(1, Ordering::Relaxed);
                     self.drained.notify_waiters();
                     return Outgoing {
@@ -364,6 +312,23 @@ impl OutboundQueue {
         }
     }
 
+    /// Whether more than this of what was published waits.
+    pub(crate) fn is_behind(&self, most: usize) -> bool {
+        let waiting = self.lock();
+        waiting.published_bytes > most && waiting.ending.is_none()
+    }
+
+    /// Waits until it is not.
+    pub(crate) async fn caught_up(&self, most: usize) {
+        loop {
+            let drained = self.drained.notified();
+            if !self.is_behind(most) {
+                return;
+            }
+            drained.await;
+        }
+    }
+
     /// How often something was taken for the transport so far.
     pub(crate) fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
@@ -387,13 +352,14 @@ impl Waiting {
             let Some(item) = self.items.pop_front() else {
                 break;
             };
+            self.settled = self.settled.saturating_sub(1);
             let (counter, weight, messages) = match &item {
-                Item::Shared { parcel, published } => {
-                    let counter = match published {
-                        true => &mut self.published_bytes,
-                        false => &mut self.reply_bytes,
+                Item::Shared { parcel, kind } => {
+                    let counter = match kind {
+                        Kind::Published | Kind::MayMerge => &mut self.published_bytes,
+                        Kind::Answer => &mut self.reply_bytes,
                     };
-                    (counter, parcel.weight, parcel.messages.len())
+                    (counter, parcel.weight(), parcel.messages().len())
                 }
                 Item::Own(message) => (&mut self.published_bytes, weight_of(message), 1),
                 Item::Control(frames) => (&mut self.reply_bytes, frames.len(), 1),
@@ -411,36 +377,68 @@ impl Waiting {
         (items, self.ending)
     }
 
-    fn push_published(&mut self, parcel: Arc<Parcel>) {
-        self.published_bytes += parcel.weight;
-        self.messages += parcel.messages.len();
-        let published = true;
-        self.items.push_back(Item::Shared { parcel, published });
+    fn push_published(&mut self, parcel: Arc<Parcel>, may_merge: bool) {
+        let messages = parcel.messages().len();
+        self.published_bytes += parcel.weight();
+        self.messages += messages;
+        let kind = if may_merge {
+            self.loose += messages;
+            Kind::MayMerge
+        } else {
+            Kind::Published
+        };
+        self.items.push_back(Item::Shared { parcel, kind });
+    }
+
+    /// Merges what may merge. Returns the parcels that are no longer needed
+    /// here, to be dropped when nobody waits for this.
+    fn condense(&mut self) -> Vec<Arc<Parcel>> {
+        let mut spent = Vec::new();
+        if self.loose == 0 {
+            return spent;
+        }
+        for item in self.items.split_off(self.settled.min(self.items.len())) {
+            match item {
+                Item::Shared {
+                    parcel,
+                    kind: Kind::MayMerge,
+                } => {
+                    self.published_bytes -= parcel.weight();
+                    self.messages -= parcel.messages().len();
+                    self.push_condensed(parcel.condensed());
+                    spent.push(parcel);
+                }
+                other => self.items.push_back(other),
+            }
+        }
+        self.settled = self.items.len();
+        self.loose = 0;
+        spent
     }
 
     /// Queues a parcel behind others, merged with the last of them if both
     /// append to the same part.
     fn push_condensed(&mut self, parcel: Arc<Parcel>) {
-        if let ([next], Some(Item::Own(last))) = (&parcel.messages[..], self.items.back_mut()) {
+        let [message @ HostMessage::Action(_)] = parcel.messages() else {
+            return self.push_published(parcel, false);
+        };
+        if let Some(Item::Own(last)) = self.items.back_mut() {
             let before = weight_of(last);
-            if absorb(last, next) {
+            if absorb(last, message) {
                 self.published_bytes += weight_of(last) - before;
                 return;
             }
         }
-        match &parcel.messages[..] {
-            [message @ HostMessage::Action(_)] => {
-                self.published_bytes += parcel.weight;
-                self.messages += 1;
-                self.items.push_back(Item::Own(message.clone()));
-            }
-            _ => self.push_published(parcel),
-        }
+        self.published_bytes += parcel.weight();
+        self.messages += 1;
+        self.items.push_back(Item::Own(message.clone()));
     }
 
     fn end(&mut self, ending: Ending) {
         self.items.clear();
         self.messages = 0;
+        self.settled = 0;
+        self.loose = 0;
         self.published_bytes = 0;
         self.reply_bytes = 0;
         self.pressing = true;
@@ -452,57 +450,12 @@ fn index_of(version: Version) -> u8 {
     u8::try_from(version.index()).unwrap_or(0)
 }
 
-/// What a message takes beside its own text: names, numbers, braces.
-const FIXED_WEIGHT: usize = 200;
-
-fn weight_of(message: &HostMessage) -> usize {
-    match message {
-        HostMessage::Action(action) => weight_of_action(action),
-        HostMessage::Reply { reply, .. } => weight_of_reply(reply),
-        HostMessage::Failure { .. } | HostMessage::Rejection(_) | HostMessage::Notification(_) => {
-            2 * FIXED_WEIGHT
-        }
-    }
-}
-
-fn weight_of_action(action: &Sequenced) -> usize {
-    FIXED_WEIGHT + merge::appended_text(&action.action).map_or(2 * FIXED_WEIGHT, str::len)
-}
-
-fn weight_of_reply(reply: &Reply) -> usize {
-    let snapshots = |list: &[Snapshot]| list.iter().map(weight_of_snapshot).sum::<usize>();
-    FIXED_WEIGHT
-        + match reply {
-            Reply::Initialize(reply) => snapshots(&reply.snapshots),
-            Reply::Subscribe(reply) => snapshots(reply.snapshot.as_slice()),
-            Reply::Reconnect(ReconnectReply::Snapshot { snapshots: list }) => snapshots(list),
-            Reply::Reconnect(ReconnectReply::Replay { actions, .. }) => actions
-                .iter()
-                .map(|action| weight_of_action(&action.0))
-                .sum(),
-            Reply::ListSessions(page) => page.items.len() * 3 * FIXED_WEIGHT,
-            Reply::ResourceRead(content) => content.data.len(),
-            Reply::Completions(found) => found.items.len() * FIXED_WEIGHT,
-            Reply::CompleteSessionConfig(found) => found.items.len() * FIXED_WEIGHT,
-            Reply::Done | Reply::Empty {} | Reply::ResolveSessionConfig(_) => 0,
-        }
-}
-
-fn weight_of_snapshot(snapshot: &Snapshot) -> usize {
-    match &snapshot.state {
-        SnapshotState::Root(_) | SnapshotState::Session(_) => 20 * FIXED_WEIGHT,
-        SnapshotState::Chat(chat) => {
-            let turns = chat.turns.iter().map(|turn| turn.json.get().len());
-            10 * FIXED_WEIGHT + turns.sum::<usize>()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use innkeeper_protocol::house::actions::{ActionEnvelope, ChatDeltaAction, StateAction};
-    use innkeeper_protocol::record::Facts;
+    use innkeeper_protocol::outgoing::Reply;
+    use innkeeper_protocol::record::{Facts, Sequenced, merge};
     use innkeeper_protocol::rpc::RequestId;
 
     fn delta(seq: u64, content: &str) -> HostMessage {
@@ -575,6 +528,30 @@ mod tests {
             sent(&queue).await,
             expected.map(|(seq, text)| (seq, text.to_owned()))
         );
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_merged_in_time_and_never_twice() {
+        let queue = queue(0, usize::MAX);
+        let pieces = 3 * OVERCROWDED as u64;
+        for seq in 1..=pieces {
+            queue.publish(&parcel([delta(seq, "x")]), None);
+            let waiting = queue.lock();
+            assert!(waiting.items.len() <= OVERCROWDED + 1);
+            assert!(waiting.messages == waiting.items.len());
+        }
+        queue.send(reply());
+        queue.publish(&parcel([delta(pieces + 1, "y")]), None);
+        let sent = sent(&queue).await;
+        // The first one came when nothing else waited.
+        let merged = "x".repeat(pieces as usize - 1);
+        assert_eq!(
+            sent,
+            [(1, "x".into()), (pieces, merged), (pieces + 1, "y".into())]
+        );
+        let waiting = queue.lock();
+        assert_eq!((waiting.messages, waiting.published_bytes), (0, 0));
+        assert_eq!((waiting.settled, waiting.loose), (0, 0));
     }
 
     #[tokio::test]

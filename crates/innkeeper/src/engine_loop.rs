@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use innkeeper_engine::{Engine, Input, Step};
+use innkeeper_engine::{Effect, Engine, Input, Step};
 use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::agent::AgentReport;
 use innkeeper_protocol::record::{StoreBatch, StoreOp};
@@ -31,7 +31,7 @@ pub(crate) enum Event {
     Shutdown(oneshot::Sender<()>),
 }
 
-/// Numbers about the engine that others may read at any time.
+/// Numbers about the host that others may read at any time.
 #[derive(Debug, Default)]
 pub(crate) struct Gauges {
     pub(crate) server_seq: AtomicU64,
@@ -39,17 +39,44 @@ pub(crate) struct Gauges {
     pub(crate) resident_sessions: AtomicU64,
     pub(crate) inputs: AtomicU64,
     pub(crate) store_failing: AtomicU64,
+    pub(crate) refused_connections: AtomicU64,
 }
 
 pub(crate) struct EngineLoop {
     pub(crate) engine: Engine,
     pub(crate) events: mpsc::UnboundedReceiver<Event>,
     pub(crate) reports: mpsc::Receiver<AgentReport>,
+    /// What terminals and watches report.
+    pub(crate) machine: mpsc::Receiver<Input>,
     pub(crate) writer: Writer,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) gauges: Arc<Gauges>,
     pub(crate) last_commit: CommitNo,
     pub(crate) unwritten: Unwritten,
+    /// The step of the input that is being handled.
+    pub(crate) step: Step,
+}
+
+/// What is handled between two looks at what happened, at one time, and what
+/// follows from it.
+struct Round {
+    now: Timestamp,
+    steps: u64,
+    ops: Vec<StoreOp>,
+    effects: Vec<Effect>,
+    urgent: bool,
+}
+
+impl Round {
+    fn new(inputs: usize) -> Self {
+        Self {
+            now: now(),
+            steps: 0,
+            ops: Vec::with_capacity(inputs),
+            effects: Vec::with_capacity(inputs),
+            urgent: false,
+        }
+    }
 }
 
 /// What was handed to the store and is not yet known to be there.
@@ -78,7 +105,10 @@ impl Unwritten {
 impl EngineLoop {
     /// Runs until it is told to shut down, and returns the store's writer.
     pub(crate) async fn run(mut self, first: Step) -> Writer {
-        self.pass_on(vec![first]);
+        let mut round = Round::new(1);
+        self.step = first;
+        self.collect(&mut round);
+        self.pass_on(round);
         let (mut events, mut reports) = (Vec::new(), Vec::new());
         loop {
             self.update_gauges();
@@ -94,30 +124,38 @@ impl EngineLoop {
                 biased;
                 _ = self.events.recv_many(&mut events, MOST_AT_ONCE) => {}
                 _ = self.reports.recv_many(&mut reports, MOST_AT_ONCE), if room => {}
+                Some(input) = self.machine.recv(), if room => events.push(Event::Input(input)),
                 () = tokio::time::sleep(deadline), if !failing => {
                     events.push(Event::Input(Input::Tick));
                 }
                 () = committed, if !room => {}
             }
-            let mut steps = Vec::with_capacity(events.len() + reports.len());
+            // Terminals have their share however much agents say.
+            while room
+                && events.len() < MOST_AT_ONCE
+                && let Ok(input) = self.machine.try_recv()
+            {
+                events.push(Event::Input(input));
+            }
+            let mut round = Round::new(events.len() + reports.len());
             let mut ended = None;
             for event in events.drain(..) {
                 match event {
-                    Event::Input(input) => steps.push(self.handle(input)),
+                    Event::Input(input) => self.handle(&mut round, input),
                     Event::Message(input, permit) => {
-                        steps.push(self.handle(input));
+                        self.handle(&mut round, input);
                         drop(permit);
                     }
                     Event::Shutdown(done) => {
-                        steps.push(self.handle(Input::Shutdown));
+                        self.handle(&mut round, Input::Shutdown);
                         ended = Some(done);
                     }
                 }
             }
             for report in reports.drain(..) {
-                steps.push(self.handle(Input::Agent(report)));
+                self.handle(&mut round, Input::Agent(report));
             }
-            self.pass_on(steps);
+            self.pass_on(round);
             if let Some(done) = ended {
                 let _ = done.send(());
                 return self.writer;
@@ -125,7 +163,7 @@ impl EngineLoop {
         }
     }
 
-    fn handle(&mut self, input: Input) -> Step {
+    fn handle(&mut self, round: &mut Round, input: Input) {
         match &input {
             Input::StoreFailing { reason } => {
                 tracing::error!(reason, "the store cannot write; no work is accepted");
@@ -137,26 +175,34 @@ impl EngineLoop {
             }
             _ => {}
         }
-        self.engine.handle(now(), input)
+        self.engine.handle_into(&mut self.step, round.now, input);
+        self.collect(round);
+    }
+
+    /// Adds the step to those that are passed on together.
+    fn collect(&mut self, round: &mut Round) {
+        let step = &mut self.step;
+        round.steps += 1;
+        round.ops.append(&mut step.store.ops);
+        if step.bypasses_store {
+            self.outbox.overtake(std::mem::take(&mut step.effects));
+            return;
+        }
+        round.effects.append(&mut step.effects);
+        round.urgent |= step.durable_first;
     }
 
     /// Several steps become one batch of the store: either all of it is there
     /// after a crash, or nothing.
-    fn pass_on(&mut self, steps: Vec<Step>) {
-        self.gauges
-            .inputs
-            .fetch_add(steps.len() as u64, Ordering::Relaxed);
-        let (mut ops, mut effects, mut urgent) = (Vec::<StoreOp>::new(), Vec::new(), false);
-        for step in steps {
-            if step.bypasses_store {
-                self.outbox.overtake(step.effects);
-                ops.extend(step.store.ops);
-                continue;
-            }
-            ops.extend(step.store.ops);
-            effects.extend(step.effects);
-            urgent |= step.durable_first;
-        }
+    fn pass_on(&mut self, round: Round) {
+        let Round {
+            steps,
+            ops,
+            effects,
+            urgent,
+            ..
+        } = round;
+        self.gauges.inputs.fetch_add(steps, Ordering::Relaxed);
         if !ops.is_empty() || urgent {
             let operations = ops.len();
             let hurry = self.unwritten.operations + operations > MOST_UNWRITTEN / 2;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use innkeeper_agents::{Agent, Agents};
-use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits};
+use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits, Step};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_store::{CommitNo, Store, StoreError, StoreOptions, Writer, WriterEvent};
@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::delivery::{DeliveryOptions, OutboundQueue, Outgoing};
 use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten, now};
+use crate::machine::{Machine, WorkspaceOptions};
 use crate::outbox::Outbox;
 
 /// How many messages of one client may wait for the engine.
@@ -34,6 +35,7 @@ pub struct HostOptions {
     pub delivery: DeliveryOptions,
     /// Where a remote file picker begins.
     pub default_directory: Option<String>,
+    pub workspace: WorkspaceOptions,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +66,7 @@ struct Inner {
     events: mpsc::UnboundedSender<Event>,
     outbox: Arc<Outbox>,
     agents: Arc<Agents>,
+    machine: Arc<Machine>,
     gauges: Arc<Gauges>,
     delivery: DeliveryOptions,
     next_connection: AtomicU64,
@@ -77,6 +80,8 @@ impl Host {
         options: HostOptions,
         agents: Vec<Arc<dyn Agent>>,
     ) -> Result<Self, HostError> {
+        let workspace = options.workspace.config();
+        let (machine, machine_inbox) = Machine::new(options.workspace, &options.data_dir);
         let (data_dir, store_options) = (options.data_dir, options.store);
         let opened = move || Store::open(&data_dir, store_options);
         let (store, boot) = tokio::task::spawn_blocking(opened)
@@ -86,13 +91,20 @@ impl Host {
         let (events, inbox) = mpsc::unbounded_channel();
         let (reports, report_inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
         let agents = Arc::new(Agents::new(agents, reports));
-        let outbox = Arc::new(Outbox::new(Arc::clone(&agents), reader, events.clone()));
+        let outbox = Arc::new(Outbox::new(
+            Arc::clone(&agents),
+            Arc::clone(&machine),
+            reader,
+            events.clone(),
+        ));
         let writer = Writer::spawn(store, tell_about_commits(&outbox, &events))?;
         let config = EngineConfig {
             server_info: server_info(),
             default_directory: options.default_directory,
             nonce: nonce()?,
             limits: options.limits,
+            number_block: EngineConfig::NUMBER_BLOCK,
+            workspace,
         };
         let (engine, first) = Engine::new(now(), config, agents.profiles(), boot);
         let gauges = Arc::new(Gauges::default());
@@ -100,11 +112,13 @@ impl Host {
             engine,
             events: inbox,
             reports: report_inbox,
+            machine: machine_inbox,
             writer,
             outbox: Arc::clone(&outbox),
             gauges: Arc::clone(&gauges),
             last_commit: CommitNo(0),
             unwritten: Unwritten::default(),
+            step: Step::default(),
         };
         let thread = thread::Builder::new()
             .name("engine".to_owned())
@@ -121,6 +135,7 @@ impl Host {
                 events,
                 outbox,
                 agents,
+                machine,
                 gauges,
                 delivery: options.delivery,
                 next_connection: AtomicU64::new(1),
@@ -159,12 +174,18 @@ impl Host {
         let Some(thread) = thread else {
             return Ok(());
         };
+        let outbox = Arc::clone(&self.inner.outbox);
         let closed = tokio::task::spawn_blocking(move || match thread.join() {
-            Ok(Some(writer)) => writer.close().map_err(HostError::Store),
+            Ok(Some(writer)) => {
+                outbox.stop_reading();
+                writer.close().map_err(HostError::Store)
+            }
             Ok(None) | Err(_) => Err(HostError::EngineGone),
         });
         let closed = closed.await.map_err(|_| HostError::EngineGone)?;
         self.inner.agents.shutdown().await;
+        let machine = Arc::clone(&self.inner.machine);
+        let _ = tokio::task::spawn_blocking(move || machine.terminals.shutdown()).await;
         self.inner.outbox.close_all();
         closed
     }
@@ -182,6 +203,12 @@ impl Host {
             ("innkeeper_connections", "gauge", "Open connections.", {
                 self.connections() as u64
             }),
+            (
+                "innkeeper_connections_refused_total",
+                "counter",
+                "Connections that were refused because there were too many.",
+                { read(&gauges.refused_connections) },
+            ),
             (
                 "innkeeper_sessions",
                 "gauge",
@@ -218,6 +245,11 @@ impl Host {
                 format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n")
             })
             .collect()
+    }
+
+    pub(crate) fn note_refused_connection(&self) {
+        let refused = &self.inner.gauges.refused_connections;
+        refused.fetch_add(1, Ordering::Relaxed);
     }
 
     fn send(&self, event: Event) {

@@ -13,18 +13,19 @@ use innkeeper_engine::{ConnectionId, Effect, Input, Subscriber};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::LoadedSession;
 use innkeeper_store::{CommitNo, Reader, StoreError};
-use innkeeper_workspace::FileFinder;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 
 use crate::delivery::{Ending, OutboundQueue, Parcel};
 use crate::engine_loop::Event;
+use crate::machine::Machine;
 
 pub(crate) struct Outbox {
     state: Mutex<State>,
     agents: Arc<Agents>,
-    reader: Arc<Mutex<Reader>>,
-    finder: FileFinder,
+    /// Until the store is about to be closed.
+    reader: Arc<Mutex<Option<Reader>>>,
+    machine: Arc<Machine>,
     events: mpsc::UnboundedSender<Event>,
     runtime: Handle,
     commits: Notify,
@@ -46,14 +47,15 @@ struct PendingStep {
 impl Outbox {
     pub(crate) fn new(
         agents: Arc<Agents>,
+        machine: Arc<Machine>,
         reader: Reader,
         events: mpsc::UnboundedSender<Event>,
     ) -> Self {
         Self {
             state: Mutex::default(),
             agents,
-            reader: Arc::new(Mutex::new(reader)),
-            finder: FileFinder::default(),
+            reader: Arc::new(Mutex::new(Some(reader))),
+            machine,
             events,
             runtime: Handle::current(),
             commits: Notify::new(),
@@ -177,13 +179,41 @@ impl Outbox {
                     query,
                     limit,
                 } => {
-                    let finder = self.finder.clone();
+                    let finder = self.machine.finder.clone();
                     let events = self.events.clone();
                     self.runtime.spawn_blocking(move || {
                         let files = finder.find(&directories, &query, limit);
                         let _ = events.send(Event::Input(Input::FilesFound { ticket, files }));
                     });
                 }
+                Effect::Resource {
+                    ticket,
+                    scope,
+                    task,
+                } => {
+                    let resources = self.machine.resources.clone();
+                    let events = self.events.clone();
+                    self.runtime.spawn_blocking(move || {
+                        let outcome = resources.perform(&scope, &task);
+                        let _ = events.send(Event::Input(Input::ResourceDone { ticket, outcome }));
+                    });
+                }
+                Effect::Terminal(command) => self.machine.terminals.command(command),
+                Effect::TerminalTaken {
+                    terminal,
+                    bytes,
+                    by,
+                } => {
+                    let by = by.iter().flat_map(|by| by.iter());
+                    let queues = by.filter_map(|one| state.connections.get(&one.connection));
+                    let waits = self
+                        .machine
+                        .taken(terminal, bytes, queues.cloned().collect());
+                    if let Some(waits) = waits {
+                        self.runtime.spawn(waits);
+                    }
+                }
+                Effect::Watch(command) => self.machine.watches.command(command),
                 Effect::CompleteConfig { ticket, query } => {
                     let values = self.agents.complete_config(*query);
                     let events = self.events.clone();
@@ -202,10 +232,19 @@ impl Outbox {
         let reader = Arc::clone(&self.reader);
         let events = self.events.clone();
         self.runtime.spawn_blocking(move || {
-            let input = ask(&reader.lock().unwrap_or_else(PoisonError::into_inner));
-            // Nobody is there to hear it when the host is ending.
-            let _ = events.send(Event::Input(input));
+            let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(input) = reader.as_ref().map(ask) {
+                // Nobody is there to hear it when the host is ending.
+                let _ = events.send(Event::Input(input));
+            }
         });
+    }
+
+    /// Looks at the store no more. Its last connection must be the one that
+    /// writes, else its write-ahead log would stay behind.
+    pub(crate) fn stop_reading(&self) {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        *reader = None;
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -15,18 +15,30 @@ mod tls;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::serve::ListenerExt as _;
+use axum::serve::{Listener, ListenerExt as _};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::Host;
 use access::Access;
 
 pub use tls::TlsFiles;
+
+/// How long a client may take to say what it wants.
+const HEADERS: Duration = Duration::from_secs(10);
+
+/// How many connections may be at that, or at plain HTTP, at once. Others wait
+/// until the system lets them in.
+const AT_THE_DOOR: usize = 256;
 
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
@@ -36,6 +48,8 @@ pub struct ServerOptions {
     pub tls: Option<TlsFiles>,
     /// Whether `/` shows the web client.
     pub web: bool,
+    /// How many clients may be connected at once.
+    pub connections: usize,
     /// The largest message that a client may send.
     pub message_bytes: usize,
     /// After this long without a word, a client is asked whether it is there.
@@ -92,6 +106,8 @@ impl Server {
             host,
             access: Arc::new(access),
             web: options.web,
+            places: Arc::new(Semaphore::new(options.connections)),
+            most_connections: options.connections,
             message_bytes: options.message_bytes,
             ping_after: options.ping_after,
         };
@@ -161,19 +177,52 @@ impl Server {
     }
 }
 
-async fn run<L>(listener: L, router: axum::Router, mut stop: watch::Receiver<bool>)
+async fn run<L>(mut listener: L, router: axum::Router, stop: watch::Receiver<bool>)
 where
-    L: axum::serve::Listener,
-    L::Addr: std::fmt::Debug,
+    L: Listener,
 {
-    let stopped = async move {
+    let room = Arc::new(Semaphore::new(AT_THE_DOOR));
+    let (mut visitors, mut stopped) = (JoinSet::new(), stop.clone());
+    let accepting = async {
+        // A semaphore that nobody closes always has room again.
+        while let Ok(place) = Arc::clone(&room).acquire_owned().await {
+            let (io, _) = listener.accept().await;
+            while visitors.try_join_next().is_some() {}
+            visitors.spawn(visit(io, router.clone(), stop.clone(), place));
+        }
+    };
+    tokio::select! {
+        () = accepting => {}
+        _ = stopped.wait_for(|stop| *stop) => {}
+    }
+    while visitors.join_next().await.is_some() {}
+}
+
+/// Answers the requests of one connection until it ends or is upgraded.
+async fn visit(
+    io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: axum::Router,
+    mut stop: watch::Receiver<bool>,
+    _place: OwnedSemaphorePermit,
+) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS)
+        .serve_connection(TokioIo::new(io), TowerToHyperService::new(router))
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    let stopped = async {
         let _ = stop.wait_for(|stop| *stop).await;
     };
-    let served = axum::serve(listener, router)
-        .with_graceful_shutdown(stopped)
-        .await;
-    if let Err(error) = served {
-        tracing::error!(%error, "the server ended");
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stopped => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended");
     }
 }
 

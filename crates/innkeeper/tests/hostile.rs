@@ -11,8 +11,10 @@ mod common;
 
 use common::{Inn, InnOptions, TOKEN, default_chat, in_time, script};
 use futures_util::{SinkExt as _, StreamExt as _};
+use innkeeper::server::stdio;
 use innkeeper_engine::Limits;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -281,4 +283,72 @@ async fn a_client_that_floods_the_host_does_not_keep_others_waiting() {
     assert_eq!(watch.text_of("t1"), "still here");
     drop(flooder);
     inn.close().await;
+}
+
+/// What the server says to a request that is sent as it stands.
+async fn answer_to(inn: &Inn, request: &str) -> String {
+    let address = inn.url.strip_prefix("ws://").unwrap();
+    let address = address.split('/').next().unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = request.replace("HOST", address);
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    // Whether it ends well or not, what was said counts.
+    let _ = in_time("the end", stream.read_to_end(&mut answer)).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn connections_have_a_limit_that_says_so() {
+    let inn = Inn::open_with(InnOptions {
+        connections: Some(1),
+        ..InnOptions::default()
+    })
+    .await;
+    let guest = inn.guest("the only one").await;
+    let Err(Error::Http(refused)) = connect_async(&inn.url).await else {
+        panic!("one more was let in");
+    };
+    assert_eq!(refused.status(), 503);
+    let message = String::from_utf8_lossy(refused.body().as_deref().unwrap());
+    assert!(message.contains("limits.connections"), "{message}");
+    let request = "GET /metrics HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n";
+    let metrics = answer_to(&inn, request).await;
+    assert!(metrics.contains("\ninnkeeper_connections_refused_total 1\n"));
+    assert!(metrics.contains("\ninnkeeper_connections 1\n"));
+    guest.new_session().await;
+    inn.close().await;
+}
+
+/// Time stands still here, and moves on when everybody waits for it.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_never_ends_is_not_waited_for() {
+    let inn = Inn::open().await;
+    for beginning in ["", "GET / HTTP/1.1\r\nHost: HOST\r\n"] {
+        let answer = answer_to(&inn, beginning).await;
+        assert!(!answer.contains("200"), "{answer}");
+    }
+    inn.close().await;
+}
+
+#[tokio::test]
+async fn a_line_may_be_as_long_as_a_message() {
+    const MOST: usize = 2_000;
+    for (length, end, fits) in [
+        (MOST, "\n", true),
+        (MOST, "\r\n", true),
+        (MOST, "", true),
+        (MOST + 1, "\n", false),
+        (MOST + 2, "", false),
+    ] {
+        let inn = Inn::open().await;
+        let request = json!({"id": 1, "method": "ping"}).to_string();
+        let line = format!("{request:<length$}{end}");
+        let mut output = Vec::new();
+        let served = stdio::serve(&inn.host, line.as_bytes(), &mut output, MOST).await;
+        assert_eq!(served.is_ok(), fits, "{length} bytes before {end:?}");
+        let output = String::from_utf8(output).unwrap();
+        assert_eq!(output.contains("\"result\":null"), fits, "{output}");
+        inn.close().await;
+    }
 }

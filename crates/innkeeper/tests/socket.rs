@@ -474,7 +474,14 @@ async fn everything_is_there_after_a_clean_restart() {
                 .is_some_and(|turn| common::markdown(&turn.response_parts) == "half")
         })
         .await;
-    let inn = inn.reopen(InnOptions::default()).await;
+    let inn = inn
+        .reopen_after(InnOptions::default(), |directory| {
+            let files = std::fs::read_dir(directory).unwrap();
+            let mut names: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+            names.sort();
+            assert_eq!(names, ["innkeeper.db", "innkeeper.lock"]);
+        })
+        .await;
 
     let back = Guest::arrive(&inn.url, "a").await;
     let channels = vec![chat.clone()];

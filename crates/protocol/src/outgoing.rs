@@ -10,7 +10,8 @@ use crate::ChannelUri;
 use crate::house::actions::{ActionOrigin, StateAction};
 use crate::house::commands::{
     CompletionsResult, CreateResourceWatchResult, Implementation, ResolveSessionConfigResult,
-    ResourceListResult, ResourceReadResult, ResourceResolveResult, SessionConfigCompletionsResult,
+    ResourceListResult, ResourceReadParams, ResourceReadResult, ResourceResolveResult,
+    SessionConfigCompletionsResult,
 };
 use crate::house::notifications::{
     AuthRequiredParams, SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
@@ -35,6 +36,11 @@ pub enum HostMessage {
     /// To the sender of an action only: it was not applied, and why.
     Rejection(Box<Rejection>),
     Notification(Box<Notification>),
+    /// The host asks a client for something that the client has.
+    Question {
+        id: RequestId,
+        read: Box<ResourceReadParams>,
+    },
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -175,6 +181,14 @@ struct FailureFrame<'a> {
 }
 
 #[derive(Serialize)]
+struct QuestionFrame<'a> {
+    jsonrpc: &'static str,
+    id: &'a RequestId,
+    method: &'a str,
+    params: &'a ResourceReadParams,
+}
+
+#[derive(Serialize)]
 struct NotificationFrame<'a, P> {
     jsonrpc: &'static str,
     method: &'a str,
@@ -183,43 +197,79 @@ struct NotificationFrame<'a, P> {
 
 /// Writes a message as one frame of text in the given version.
 pub fn encode(message: &HostMessage, version: Version) -> String {
-    match version {
-        Version::V1_0 => encode_newest(message),
-    }
-    .unwrap_or_else(|error| unencodable(message, &error))
+    let mut text = Vec::new();
+    encode_into(&mut text, message, version);
+    // JSON is UTF-8, so nothing is lost here.
+    String::from_utf8(text).unwrap_or_default()
 }
 
-fn encode_newest(message: &HostMessage) -> serde_json::Result<String> {
+/// Likewise, behind what `text` holds already.
+pub fn encode_into(text: &mut Vec<u8>, message: &HostMessage, version: Version) {
+    let begins = text.len();
+    let encoded = match version {
+        Version::V1_0 => encode_newest(text, message),
+    };
+    if let Err(error) = encoded {
+        text.truncate(begins);
+        text.extend_from_slice(unencodable(message, &error).as_bytes());
+    }
+}
+
+fn encode_newest(text: &mut Vec<u8>, message: &HostMessage) -> serde_json::Result<()> {
     match message {
-        HostMessage::Reply { id, reply } => serde_json::to_string(&ReplyFrame {
-            jsonrpc: "2.0",
-            id,
-            result: reply,
-        }),
-        HostMessage::Failure { id, error } => serde_json::to_string(&FailureFrame {
-            jsonrpc: "2.0",
-            id: id.as_ref(),
-            error,
-        }),
-        HostMessage::Action(sequenced) => notification("action", EnvelopeWire::from(&**sequenced)),
-        HostMessage::Rejection(rejection) => notification("action", &**rejection),
+        HostMessage::Reply { id, reply } => {
+            let frame = ReplyFrame {
+                jsonrpc: "2.0",
+                id,
+                result: reply,
+            };
+            serde_json::to_writer(text, &frame)
+        }
+        HostMessage::Failure { id, error } => {
+            let frame = FailureFrame {
+                jsonrpc: "2.0",
+                id: id.as_ref(),
+                error,
+            };
+            serde_json::to_writer(text, &frame)
+        }
+        HostMessage::Action(sequenced) => {
+            notification(text, "action", EnvelopeWire::from(&**sequenced))
+        }
+        HostMessage::Rejection(rejection) => notification(text, "action", &**rejection),
         HostMessage::Notification(news) => match &**news {
-            Notification::SessionAdded(params) => notification("root/sessionAdded", params),
-            Notification::SessionRemoved(params) => notification("root/sessionRemoved", params),
-            Notification::SessionSummaryChanged(params) => {
-                notification("root/sessionSummaryChanged", params)
+            Notification::SessionAdded(params) => notification(text, "root/sessionAdded", params),
+            Notification::SessionRemoved(params) => {
+                notification(text, "root/sessionRemoved", params)
             }
-            Notification::AuthRequired(params) => notification("auth/required", params),
+            Notification::SessionSummaryChanged(params) => {
+                notification(text, "root/sessionSummaryChanged", params)
+            }
+            Notification::AuthRequired(params) => notification(text, "auth/required", params),
         },
+        HostMessage::Question { id, read } => {
+            let frame = QuestionFrame {
+                jsonrpc: "2.0",
+                id,
+                method: "resourceRead",
+                params: read,
+            };
+            serde_json::to_writer(text, &frame)
+        }
     }
 }
 
-fn notification(method: &str, params: impl Serialize) -> serde_json::Result<String> {
-    serde_json::to_string(&NotificationFrame {
+fn notification(
+    text: &mut Vec<u8>,
+    method: &str,
+    params: impl Serialize,
+) -> serde_json::Result<()> {
+    let frame = NotificationFrame {
         jsonrpc: "2.0",
         method,
         params,
-    })
+    };
+    serde_json::to_writer(text, &frame)
 }
 
 /// No type here is without a JSON form; should one become so, the client that

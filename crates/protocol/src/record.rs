@@ -71,6 +71,8 @@ pub enum StoreOp {
     PutRootConfig { values: Value },
     /// Stores large content that the state refers to by URI.
     PutContent(ContentRecord),
+    /// The contents of a session belong to a copy of it as well.
+    ShareContent { from: ChannelUri, with: ChannelUri },
     /// Promises that no number up to `until` is given out a second time.
     ReserveSeq { until: u64 },
     /// Allows the store to forget log entries whose numbers are all below.

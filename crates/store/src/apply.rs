@@ -70,6 +70,7 @@ impl Applying<'_> {
             StoreOp::ForgetClient { client_id } => forget_client(connection, client_id),
             StoreOp::PutRootConfig { values } => put_root_config(connection, values),
             StoreOp::PutContent(content) => put_content(connection, content),
+            StoreOp::ShareContent { from, with } => sessions::share_content(connection, from, with),
             StoreOp::ReserveSeq { until } => {
                 self.sequence.reserved = *until;
                 Ok(())

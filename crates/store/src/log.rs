@@ -4,9 +4,9 @@
 //! rows follow each other as the actions did. Merging ends with a transaction:
 //! a row that was committed is never touched again but to be deleted.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::actions::{ActionOrigin, StateAction};
 use innkeeper_protocol::record::merge::{appended_text, continues};

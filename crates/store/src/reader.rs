@@ -78,9 +78,13 @@ impl Reader {
     pub fn content(&self, uri: &str) -> Result<Option<ContentRecord>, StoreError> {
         let db = lock(&self.db);
         let mut statement = db.prepare_cached(
-            "SELECT uri, session, content_type, data FROM content WHERE uri = ?1 AND NOT EXISTS
-                 (SELECT 1 FROM session
-                  WHERE session.uri = content.session AND disposed_at IS NOT NULL)",
+            "SELECT uri, session, content_type, data FROM content
+             WHERE uri = ?1 AND (
+                 NOT EXISTS (SELECT 1 FROM session
+                     WHERE session.uri = content.session AND disposed_at IS NOT NULL)
+                 OR EXISTS (SELECT 1 FROM content_share
+                     JOIN session ON session.uri = content_share.session
+                     WHERE content = ?1 AND disposed_at IS NULL))",
         )?;
         let content = statement.query_row([uri], |row| {
             Ok(ContentRecord {

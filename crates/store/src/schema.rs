@@ -7,7 +7,10 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::StoreError;
 
-const STEPS: &[&str] = &[include_str!("../migrations/001.sql")];
+const STEPS: &[&str] = &[
+    include_str!("../migrations/001.sql"),
+    include_str!("../migrations/002.sql"),
+];
 
 /// The version of a database that this release writes.
 pub(crate) const VERSION: i64 = STEPS.len() as i64;

@@ -53,11 +53,34 @@ pub(crate) fn forget_log(connection: &Connection, session: &ChannelUri) -> Resul
     Ok(())
 }
 
+/// From here on the contents of a session are another one's, too.
+pub(crate) fn share_content(
+    connection: &Connection,
+    from: &ChannelUri,
+    with: &ChannelUri,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "INSERT OR IGNORE INTO content_share (content, session)
+                 SELECT uri, ?2 FROM content WHERE session = ?1
+                 UNION SELECT content, ?2 FROM content_share WHERE session = ?1",
+        )?
+        .execute([from.as_str(), with.as_str()])?;
+    Ok(())
+}
+
 /// Removes a session with all that it owns but its log.
 pub(crate) fn purge(connection: &Connection, session: &ChannelUri) -> Result<bool, StoreError> {
     for sql in [
         "DELETE FROM turn WHERE chat IN (SELECT uri FROM chat WHERE session = ?1)",
         "DELETE FROM chat WHERE session = ?1",
+        // What it shares goes over to one of those that it is shared with.
+        "DELETE FROM content_share WHERE session = ?1",
+        "UPDATE content SET session =
+             (SELECT min(session) FROM content_share WHERE content = uri)
+         WHERE session = ?1 AND EXISTS (SELECT 1 FROM content_share WHERE content = uri)",
+        "DELETE FROM content_share WHERE session <> ?1 AND EXISTS (SELECT 1 FROM content
+             WHERE uri = content_share.content AND content.session = content_share.session)",
         "DELETE FROM content WHERE session = ?1",
         "DELETE FROM session_state WHERE uri = ?1",
     ] {

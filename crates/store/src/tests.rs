@@ -174,6 +174,27 @@ fn while_the_disk_is_full_batches_wait_and_it_is_told_once() {
     assert_eq!(stored(&running.reader), [1, 2]);
 }
 
+/// The database answers as it does when its disk has become read-only, which
+/// a test can bring about only where file permissions bind it.
+#[test]
+fn while_the_directory_is_read_only_batches_wait_and_are_stored_afterwards() {
+    let running = running(Duration::ZERO);
+    let set_read_only = |only: bool| {
+        let db = lock(&running.db);
+        db.pragma_update(None, "query_only", only).unwrap();
+    };
+    set_read_only(true);
+    running.writer.submit(text(1), true);
+    let WriterEvent::Failing { reason } = running.event() else {
+        panic!("it should fail")
+    };
+    assert!(reason.contains("mounted read-only"), "{reason}");
+    set_read_only(false);
+    assert_eq!(running.event(), WriterEvent::Recovered);
+    assert_eq!(running.event(), WriterEvent::Committed(CommitNo(1)));
+    assert_eq!(stored(&running.reader), [1]);
+}
+
 #[test]
 fn closing_on_a_full_disk_gives_up_and_says_why() {
     let running = running(Duration::ZERO);

@@ -30,6 +30,8 @@ pub(crate) struct Host {
     reader: Reader,
     now: i64,
     pub(crate) heard: BTreeMap<u64, Vec<Value>>,
+    /// How long the last published message may wait, for each connection.
+    pub(crate) latencies: BTreeMap<u64, Option<Duration>>,
     pub(crate) closed: Vec<u64>,
     pub(crate) commands: Vec<AgentCommand>,
     requests: i64,
@@ -49,6 +51,7 @@ impl Host {
             store: Some(store),
             now: 0,
             heard: BTreeMap::new(),
+            latencies: BTreeMap::new(),
             closed: Vec::new(),
             commands: Vec::new(),
             requests: 0,
@@ -99,7 +102,9 @@ impl Host {
                 Effect::Publish { to, message } => {
                     let text = encode(&message, NEWEST);
                     for subscriber in to.iter() {
-                        self.deliver(subscriber.connection, &text);
+                        let connection = subscriber.connection;
+                        self.latencies.insert(connection.0, subscriber.max_latency);
+                        self.deliver(connection, &text);
                     }
                 }
                 Effect::Speak { .. } => {}
@@ -125,6 +130,10 @@ impl Host {
                     let files = Vec::new();
                     self.feed(Input::FilesFound { ticket, files });
                 }
+                Effect::Resource { .. }
+                | Effect::Terminal(_)
+                | Effect::TerminalTaken { .. }
+                | Effect::Watch(_) => {}
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
                     self.feed(Input::ConfigCompleted { ticket, items });
@@ -270,6 +279,8 @@ pub(crate) fn config(limits: Limits) -> EngineConfig {
         default_directory: None,
         nonce: "n".to_owned(),
         limits,
+        number_block: EngineConfig::NUMBER_BLOCK,
+        workspace: Default::default(),
     }
 }
 

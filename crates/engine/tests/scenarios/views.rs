@@ -1,7 +1,10 @@
 //! What a client holds: windows on a history, and what it is given when it
 //! comes back.
 
+use std::time::Duration;
+
 use innkeeper_engine::Limits;
+use innkeeper_protocol::agent::TurnEvent;
 use serde_json::{Value, json};
 
 use crate::host::{Host, ROOT, SESSION, broken, chat};
@@ -126,4 +129,45 @@ fn a_number_that_the_host_never_gave_out_needs_snapshots() {
         "clientId": "new here", "lastSeenServerSeq": 1_000_000, "subscriptions": [ROOT],
     });
     assert_eq!(host.ok(2, "reconnect", params)["type"], "snapshot");
+}
+
+#[test]
+fn coming_back_is_bound_by_the_limit_of_subscriptions() {
+    let limits = Limits {
+        subscriptions: 3,
+        ..Limits::default()
+    };
+    let mut host = Host::with_session(limits);
+    host.enter(2, "b", &[ROOT]);
+    let other = "ahp-session:/other";
+    host.ok(2, "createSession", json!({"channel": other}));
+    let reconnect = |seen: i64| {
+        json!({
+            "channel": ROOT, "clientId": "b", "lastSeenServerSeq": seen,
+            "subscriptions": [ROOT, SESSION, chat(), other, "x:gone"],
+        })
+    };
+    let seen = host.engine.server_seq() as i64;
+    host.connect(3);
+    let replay = host.ok(3, "reconnect", reconnect(seen));
+    assert_eq!(replay["type"], "replay");
+    assert_eq!(replay["missing"], json!([other, "x:gone"]));
+    host.connect(4);
+    let afresh = host.ok(4, "reconnect", reconnect(1_000_000));
+    assert_eq!(afresh["type"], "snapshot");
+    assert_eq!(afresh["snapshots"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_subscription_that_is_taken_up_again_is_delivered_as_before() {
+    let mut host = Host::with_session(Limits::default());
+    let patient = json!({"channel": chat(), "delivery": {"maxLatencyMs": 70}});
+    host.ok(1, "subscribe", patient);
+    comes_back(&mut host, &[&chat()], |_| {});
+    host.start_turn(3, "t");
+    assert_eq!(host.latencies[&4], Some(Duration::from_millis(70)));
+    // Whoever begins anew has not asked for it.
+    host.enter(5, "a", &[&chat()]);
+    host.in_turn("t", TurnEvent::Text("hello".to_owned()));
+    assert_eq!(host.latencies[&5], None);
 }

@@ -90,9 +90,9 @@ pub(crate) fn act(world: &mut World, client: usize) {
         (4, "fetchTurns"),
         (2, "completions"),
         (2, "sessionConfigCompletions"),
-        (2, "resolveSessionConfig"),
         (4, "listSessions"),
         (3, "resourceRead"),
+        (2, "resolveSessionConfig"),
         (2, "garbage"),
         (1, "ping"),
     ]);
@@ -168,14 +168,6 @@ pub(crate) fn act(world: &mut World, client: usize) {
                 Asked::Other,
             );
         }
-        "resolveSessionConfig" => {
-            let config = match world.rng.below(3) {
-                0 => json!({"mode": 7}),
-                _ => json!({"mode": "do"}),
-            };
-            let params = json!({"config": config});
-            ask(world, client, "resolveSessionConfig", &params, Asked::Other);
-        }
         "listSessions" => list_sessions(world, client),
         "resourceRead" => {
             let contents: Vec<String> = world.ledger.contents.keys().cloned().collect();
@@ -192,6 +184,15 @@ pub(crate) fn act(world: &mut World, client: usize) {
             );
         }
         "garbage" => garbage(world, client),
+        "resolveSessionConfig" => {
+            let params = match world.rng.below(4) {
+                0 => json!({"channel": ROOT}),
+                1 => json!({"channel": ROOT, "provider": "alpha", "config": {}}),
+                2 => json!({"channel": ROOT, "provider": "gamma"}),
+                _ => json!({"channel": ROOT, "config": {"mode": 3, "nonsense": true}}),
+            };
+            ask(world, client, kind, &params, Asked::Resolve);
+        }
         _ => ask(world, client, "ping", &json!({}), Asked::Other),
     }
 }

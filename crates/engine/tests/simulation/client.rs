@@ -30,6 +30,7 @@ pub(crate) enum Asked {
     Create(String),
     Dispose(String),
     Read,
+    Resolve,
     Other,
 }
 
@@ -250,6 +251,13 @@ impl Client {
                 self.pages.extend(items);
                 self.next_page = next;
                 Ok(())
+            }
+            (Asked::Resolve, Answer::Resolved(resolved)) => {
+                let mut unknown = resolved.values.keys();
+                match unknown.find(|key| !resolved.schema.properties.contains_key(*key)) {
+                    Some(key) => Err(format!("a value for `{key}`, which there is not")),
+                    None => Ok(()),
+                }
             }
             (Asked::Abandoned, Answer::Subscribed(_) | Answer::Done)
             | (Asked::Read, Answer::Content)

@@ -1,5 +1,6 @@
 //! The actions that clients dispatch to chats and sessions, sound and unsound.
 
+use innkeeper_protocol::house::state::{ResponsePart, ToolCallState};
 use serde_json::json;
 
 use crate::acts::{any_chat, any_session, dispatch, message};
@@ -105,7 +106,15 @@ fn decide_something(world: &mut World, client: usize, chat: &str) {
         (5, "pendingMessageRemoved"),
         (5, "queuedMessagesReordered"),
     ]);
-    let (turn, call) = any_call(world, client, chat);
+    let (turn, mut call) = any_call(world, client, chat);
+    let judged = call_with_a_result(world, client, chat).filter(|_| world.rng.chance(60));
+    let kind = match judged {
+        Some(waiting) => {
+            call = waiting;
+            "toolCallResultConfirmed"
+        }
+        None => kind,
+    };
     let (number, flag) = (world.name(), world.rng.chance(60));
     let mut action = match kind {
         "toolCallConfirmed" => {
@@ -187,6 +196,22 @@ fn decide_something(world: &mut World, client: usize, chat: &str) {
 
 fn any_question(world: &mut World) -> String {
     format!("q{}", world.rng.below(2))
+}
+
+/// A tool call whose result waits for approval, as the client sees it.
+fn call_with_a_result(world: &World, client: usize, chat: &str) -> Option<String> {
+    let mirror = world.clients[client].mirrors.get(chat)?;
+    let State::Chat(chat) = &mirror.state else {
+        return None;
+    };
+    let parts = &chat.active_turn.as_ref()?.response_parts;
+    parts.iter().find_map(|part| match part {
+        ResponsePart::ToolCall(part) => match &part.tool_call {
+            ToolCallState::PendingResultConfirmation(call) => Some(call.tool_call_id.clone()),
+            _ => None,
+        },
+        _ => None,
+    })
 }
 
 /// A tool call that the client sees, or one that may not be there.

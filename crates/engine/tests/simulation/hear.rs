@@ -4,7 +4,8 @@
 
 use innkeeper_protocol::house::actions::ActionEnvelope;
 use innkeeper_protocol::house::commands::{
-    InitializeResult, ListSessionsResult, ReconnectResult, ResourceReadResult, SubscribeResult,
+    InitializeResult, ListSessionsResult, ReconnectResult, ResolveSessionConfigResult,
+    ResourceReadResult, SubscribeResult,
 };
 use innkeeper_protocol::house::notifications::{
     SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
@@ -51,6 +52,7 @@ pub(crate) enum Answer {
         next: Option<String>,
     },
     Content,
+    Resolved(Box<ResolveSessionConfigResult>),
 }
 
 /// A snapshot, typed.
@@ -95,6 +97,7 @@ pub(crate) fn directly(message: &HostMessage) -> Heard {
             // No agent here needs a token.
             Notification::AuthRequired(_) => Heard::Failure(None, 0),
         },
+        HostMessage::Question { .. } => unreachable!("nobody has resources here"),
         HostMessage::Failure { id, error } => {
             Heard::Failure(id.as_ref().and_then(number), error.code)
         }
@@ -106,9 +109,12 @@ fn answer(reply: &Reply) -> Answer {
     match reply {
         Reply::Done
         | Reply::Empty {}
-        | Reply::ResolveSessionConfig(_)
         | Reply::CompleteSessionConfig(_)
-        | Reply::Completions(_) => Answer::Done,
+        | Reply::Completions(_)
+        | Reply::ResourceList(_)
+        | Reply::ResourceResolve(_)
+        | Reply::CreateResourceWatch(_) => Answer::Done,
+        Reply::ResolveSessionConfig(resolved) => Answer::Resolved(resolved.clone()),
         Reply::Initialize(welcome) => Answer::Welcome {
             server_seq: welcome.server_seq as i64,
             shots: welcome.snapshots.iter().map(shot).collect(),
@@ -158,6 +164,9 @@ fn shot(snapshot: &snapshot::Snapshot) -> Shot {
         snapshot::SnapshotState::Root(state) => State::Root(state),
         snapshot::SnapshotState::Session(state) => State::Session(state),
         snapshot::SnapshotState::Chat(chat) => State::Chat(Box::new(chat.decode().unwrap())),
+        snapshot::SnapshotState::Terminal(_) | snapshot::SnapshotState::ResourceWatch(_) => {
+            unreachable!("nobody opens terminals or watches here")
+        }
     };
     Shot {
         channel: snapshot.resource.to_string(),
@@ -224,6 +233,7 @@ fn read_answer(asked: Option<Asked>, result: Value) -> Answer {
             let _: ResourceReadResult = serde_json::from_value(result).unwrap();
             Answer::Content
         }
+        Some(Asked::Resolve) => Answer::Resolved(serde_json::from_value(result).unwrap()),
         _ => Answer::Done,
     }
 }
@@ -247,6 +257,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
     match message {
         HostMessage::Action(_) => "action",
         HostMessage::Rejection(_) => "rejection",
+        HostMessage::Question { .. } => "question",
         HostMessage::Notification(news) => match &**news {
             Notification::SessionAdded(_) => "sessionAdded",
             Notification::SessionRemoved(_) => "sessionRemoved",
@@ -279,6 +290,9 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Reply::ResourceRead(_) => "content",
             Reply::CompleteSessionConfig(_) => "values",
             Reply::Completions(_) => "completed for",
+            Reply::ResourceList(_) => "directory",
+            Reply::ResourceResolve(_) => "resolved file",
+            Reply::CreateResourceWatch(_) => "watch",
         },
     }
 }

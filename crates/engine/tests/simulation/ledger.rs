@@ -72,7 +72,8 @@ impl Ledger {
                         chat.turns.push(turn.id.to_string());
                     }
                 }
-                StoreOp::TruncateTurns { .. }
+                StoreOp::ShareContent { .. }
+                | StoreOp::TruncateTurns { .. }
                 | StoreOp::PutClient(_)
                 | StoreOp::PutRootConfig { .. }
                 | StoreOp::ReserveSeq { .. }

@@ -14,6 +14,7 @@ use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::state::{ChatOrigin, ResponsePart, ToolCallState};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
+use innkeeper_protocol::workspace::resource::ResourceError;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{Reader, Store};
 
@@ -61,6 +62,7 @@ pub(crate) struct World {
     /// How many names for sessions are in use.
     pub(crate) session_names: usize,
     limits: Limits,
+    number_block: u64,
     life: u64,
     connections: u64,
 }
@@ -96,6 +98,7 @@ impl World {
     pub(crate) fn new(seed: u64, trace: bool) -> Self {
         let mut rng = Rng::new(seed);
         let (mut store, _) = Store::open_in_memory().unwrap();
+        let number_block = [64, 512, EngineConfig::NUMBER_BLOCK][rng.below(3)];
         // Somewhere in the sequence: now and then just before the log is cut.
         let until = 8_192 * (1 + rng.below(3) as u64) - rng.below(300) as u64;
         let reserve = StoreOp::ReserveSeq { until };
@@ -113,11 +116,15 @@ impl World {
             idle_session: Duration::from_secs(5),
             summary_delay: Duration::from_millis(250),
             client_grace: Duration::from_secs(10),
+            resource_bytes: 1 << 16,
+            terminals: 4,
+            scrollback_bytes: 1 << 12,
+            watches: 4,
             page_turns: 1 + rng.below(3),
             page_sessions: 2 + rng.below(20),
         };
         let now = 1_750_000_000_000;
-        let (engine, step) = begin(now, 1, limits.clone(), 2, boot);
+        let (engine, step) = begin(now, 1, limits.clone(), number_block, 2, boot);
         let mut world = Self {
             as_text: rng.chance(15),
             session_names: [2, 3, 6][rng.below(3)],
@@ -147,6 +154,7 @@ impl World {
             counts: Counts::new(),
             names: 0,
             limits,
+            number_block,
             life: 1,
             connections: 0,
         };
@@ -258,6 +266,14 @@ impl World {
                     let files = Vec::new();
                     self.answers.push(Input::FilesFound { ticket, files });
                 }
+                // There is no machine here.
+                Effect::Resource { ticket, .. } => {
+                    let uri = "file:///".to_owned();
+                    let write = false;
+                    let outcome = Err(ResourceError::OutOfScope { uri, write });
+                    self.answers.push(Input::ResourceDone { ticket, outcome });
+                }
+                Effect::Terminal(_) | Effect::TerminalTaken { .. } | Effect::Watch(_) => {}
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
                     self.answers.push(Input::ConfigCompleted { ticket, items });
@@ -553,6 +569,7 @@ impl World {
             self.now,
             self.life,
             self.limits.clone(),
+            self.number_block,
             self.agent_count,
             boot,
         );
@@ -614,7 +631,14 @@ pub(crate) fn waits_for_a_person(part: &ResponsePart) -> bool {
     }
 }
 
-fn begin(now: i64, life: u64, limits: Limits, agents: usize, boot: Boot) -> (Engine, Step) {
+fn begin(
+    now: i64,
+    life: u64,
+    limits: Limits,
+    number_block: u64,
+    agents: usize,
+    boot: Boot,
+) -> (Engine, Step) {
     let config = EngineConfig {
         server_info: Implementation {
             name: "simulated".to_owned(),
@@ -624,6 +648,8 @@ fn begin(now: i64, life: u64, limits: Limits, agents: usize, boot: Boot) -> (Eng
         default_directory: None,
         nonce: format!("life{life}"),
         limits,
+        number_block,
+        workspace: Default::default(),
     };
     Engine::new(Timestamp::from_millis(now), config, profiles(agents), boot)
 }
@@ -643,6 +669,7 @@ fn kind_of(command: &innkeeper_protocol::agent::AgentCommand) -> &'static str {
             Decision::Tool { .. } => "told about a call",
             Decision::ToolResult { .. } => "told about a result",
             Decision::ClientTool { .. } => "told what a client did",
+            Decision::Command { .. } => "told what a command did",
             Decision::Answer { .. } => "told the answer",
         },
         AgentCommand::OfferTools { .. } => "told of tools",

@@ -14,13 +14,14 @@ use ahp::ahp_types::state::{
 };
 use ahp::{Client, SubscriptionEvent};
 use anyhow::{Context as _, Result, anyhow, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use innkeeper_protocol::ChannelUri;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::announcement::Announcement;
 use super::client::{connect_to, connect_within, explained};
+use super::decisions::{Approve, Decisions};
 use super::place::{PlaceArgs, file_uri, host_options};
 use super::serve::Signals;
 use super::{Failure, Outcome, agents, text};
@@ -50,16 +51,6 @@ pub(crate) struct RunArgs {
     approve: Option<Approve>,
     #[command(flatten)]
     place: PlaceArgs,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Approve {
-    /// Every tool call
-    All,
-    /// Those that only read
-    Reads,
-    /// None: what would have to be asked is denied
-    None,
 }
 
 pub(crate) async fn run(args: RunArgs) -> Outcome {
@@ -97,10 +88,12 @@ async fn one_turn(
     signals: &mut Signals,
 ) -> Outcome {
     let mut events = events_of(client);
-    let chat = tokio::select! {
-        chat = new_session(client, args, directory, &mut events) => chat?,
+    let mut decisions = Decisions::new(args.approve);
+    let session = tokio::select! {
+        created = new_session(client, args, directory, &mut events, &mut decisions) => created?,
         () = signals.next() => return Err(Failure::Interrupted),
     };
+    let chat = ChannelUri::default_chat_of(&session).to_string();
     let start = StateAction::ChatTurnStarted(ChatTurnStartedAction {
         turn_id: TURN.to_owned(),
         started_at: String::new(),
@@ -112,7 +105,12 @@ async fn one_turn(
         .dispatch(chat.clone(), start)
         .await
         .map_err(explained)?;
-    let mut answer = Answer::default();
+    let mut answer = Answer {
+        client,
+        session,
+        decisions,
+        last: None,
+    };
     tokio::select! {
         ended = answer.follow(&chat, &mut events) => {
             answer.finish();
@@ -169,12 +167,13 @@ fn events_of(client: &Client) -> Events {
     receiver
 }
 
-/// Creates a session, waits for its agent, and returns its chat.
+/// Creates a session, waits for its agent, and returns its URI.
 async fn new_session(
     client: &Client,
     args: &RunArgs,
     directory: &str,
     events: &mut Events,
+    decisions: &mut Decisions,
 ) -> Result<String> {
     let session = format!("ahp-session:/{}", uuid()?);
     let params = CreateSessionParams {
@@ -188,19 +187,22 @@ async fn new_session(
     };
     let created = client.request::<_, Value>("createSession", params);
     created.await.map_err(explained)?;
-    let chat = ChannelUri::default_chat_of(&session).to_string();
     let state = subscribe(client, &session).await?;
-    subscribe(client, &chat).await?;
+    subscribe(client, ChannelUri::default_chat_of(&session).as_str()).await?;
     if let Some(SnapshotState::Session(state)) = state {
+        decisions.learn_tools(state.server_tools.as_deref().unwrap_or_default());
         match (state.lifecycle, state.creation_error) {
-            (SessionLifecycle::Ready, _) => return Ok(chat),
+            (SessionLifecycle::Ready, _) => return Ok(session),
             (SessionLifecycle::Failed, error) => return Err(not_started(error.as_ref())),
             (SessionLifecycle::Creating | SessionLifecycle::Unknown(_), _) => {}
         }
     }
     while let Some(envelope) = events.recv().await {
         match envelope.action {
-            StateAction::SessionReady(_) if envelope.channel == session => return Ok(chat),
+            StateAction::SessionReady(_) if envelope.channel == session => return Ok(session),
+            StateAction::SessionServerToolsChanged(changed) => {
+                decisions.learn_tools(&changed.tools);
+            }
             StateAction::SessionCreationFailed(failed) if envelope.channel == session => {
                 return Err(not_started(Some(&failed.error)));
             }
@@ -246,17 +248,23 @@ fn uuid() -> Result<String> {
     Ok(format!("{a}-{b}-{c}-{d}-{e}"))
 }
 
-/// What has been printed of an answer.
-#[derive(Default)]
-struct Answer {
-    /// The last character, if there is any.
+/// An answer on its way to standard output.
+struct Answer<'a> {
+    client: &'a Client,
+    session: String,
+    decisions: Decisions,
+    /// The last character that was printed, if any was.
     last: Option<char>,
 }
 
-impl Answer {
+impl Answer<'_> {
     /// Prints what comes until the turn ends.
     async fn follow(&mut self, chat: &str, events: &mut Events) -> Result<()> {
         while let Some(envelope) = events.recv().await {
+            if envelope.channel == self.session && envelope.rejection_reason.is_none() {
+                self.session_action(envelope.action).await?;
+                continue;
+            }
             if envelope.channel != chat {
                 continue;
             }
@@ -264,6 +272,9 @@ impl Answer {
                 bail!("the host did not take the prompt: {reason}");
             }
             match envelope.action {
+                StateAction::ChatToolCallComplete(done) => {
+                    self.notice(done.result.past_tense_message.as_text());
+                }
                 StateAction::ChatDelta(delta) => self.print(&delta.content),
                 StateAction::ChatResponsePart(part) => self.part(&part.part),
                 StateAction::ChatTurnComplete(_) => return Ok(()),
@@ -275,6 +286,25 @@ impl Answer {
             }
         }
         bail!("the connection to the host ended before the turn did; see `innkeeper sessions`")
+    }
+
+    /// What the agent waits for is decided, in whichever chat it waits.
+    async fn session_action(&mut self, action: StateAction) -> Result<()> {
+        match action {
+            StateAction::SessionServerToolsChanged(changed) => {
+                self.decisions.learn_tools(&changed.tools);
+            }
+            StateAction::SessionInputNeededRemoved(removed) => self.decisions.over(&removed.id),
+            StateAction::SessionInputNeededSet(set) => {
+                self.finish();
+                if let Some((chat, action)) = self.decisions.decide(set.request).await {
+                    let sent = self.client.dispatch(chat, action);
+                    sent.await.map_err(explained)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn part(&mut self, part: &ResponsePart) {

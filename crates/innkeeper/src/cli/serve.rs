@@ -156,6 +156,7 @@ impl ServeArgs {
             socket: self.socket.clone(),
             tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
             web: config.server.web && !self.no_web,
+            connections: config.limits.connections(),
             message_bytes: config.server.message_bytes(),
             ping_after: config.server.ping_after(),
         }

@@ -11,6 +11,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use hyper_util::rt::TokioIo;
+use tokio::sync::Semaphore;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::Host;
@@ -23,6 +24,9 @@ pub(crate) struct Shared {
     pub(crate) host: Host,
     pub(crate) access: Arc<Access>,
     pub(crate) web: bool,
+    /// One for each client that may still connect.
+    pub(crate) places: Arc<Semaphore>,
+    pub(crate) most_connections: usize,
     pub(crate) message_bytes: usize,
     pub(crate) ping_after: Duration,
 }
@@ -101,8 +105,20 @@ fn upgrade(shared: Shared, mut request: Request) -> Response {
         let message = "this is no WebSocket handshake of version 13\n";
         return (StatusCode::BAD_REQUEST, headers, message).into_response();
     };
+    let Ok(place) = Arc::clone(&shared.places).try_acquire_owned() else {
+        shared.host.note_refused_connection();
+        return refused(Refusal {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            message: format!(
+                "this host serves at most {} connections; close some, or raise \
+                 limits.connections",
+                shared.most_connections
+            ),
+        });
+    };
     let upgraded = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
+        let _place = place;
         match upgraded.await {
             Ok(upgraded) => {
                 let connection = shared.host.connect();

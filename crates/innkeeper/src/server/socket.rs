@@ -23,6 +23,10 @@ use crate::delivery::OutboundQueue;
 /// How much is taken from the queue for one write.
 const WRITE_BYTES: usize = 128 * 1024;
 
+/// How much is read at once. The library clears that much memory before every
+/// attempt to read, and every wake-up of a connection is one.
+const READ_BYTES: usize = 8 * 1024;
+
 /// How much may wait to be answered before more is read.
 const REPLY_BYTES: usize = 16 * 1024 * 1024;
 
@@ -42,12 +46,14 @@ pub(crate) async fn run(
         queue: Arc::clone(&connection.queue),
     };
     let config = WebSocketConfig::default()
+        .read_buffer_size(READ_BYTES)
         .max_message_size(Some(message_bytes))
         .max_frame_size(Some(message_bytes));
     let mut stream = WebSocketStream::from_raw_socket(read_side, Role::Server, Some(config)).await;
     let close = tokio::select! {
         close = write(&mut write_half, &connection, ping_after) => close,
         close = read(&mut stream, &connection, ping_after) => close,
+        never = connection.queue.keep_condensed() => match never {},
     };
     let closing = async {
         if let Some((code, reason)) = close {
@@ -74,6 +80,7 @@ async fn write<W: AsyncWrite>(
 ) -> Close {
     loop {
         tokio::select! {
+            biased;
             outgoing = connection.outgoing(WRITE_BYTES) => {
                 let ending = outgoing.ending;
                 write_all(io, outgoing.into_frames()).await.ok()?;

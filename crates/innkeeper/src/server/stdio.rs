@@ -21,15 +21,19 @@ pub async fn serve(
         let mut line = Vec::new();
         loop {
             line.clear();
-            let mut limited = tokio::io::AsyncReadExt::take(&mut input, message_bytes as u64 + 1);
+            // And the end of the line, which is no part of the message.
+            let most = message_bytes as u64 + 2;
+            let mut limited = tokio::io::AsyncReadExt::take(&mut input, most);
             if limited.read_until(b'\n', &mut line).await? == 0 {
                 return Ok(());
             }
-            if line.len() > message_bytes {
+            let message = line.strip_suffix(b"\n").unwrap_or(&line);
+            let message = message.strip_suffix(b"\r").unwrap_or(message);
+            if message.len() > message_bytes {
                 let reason = format!("a message is larger than {message_bytes} bytes");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
             }
-            let text = String::from_utf8_lossy(&line);
+            let text = String::from_utf8_lossy(message);
             if !text.trim().is_empty() {
                 connection.receive(&text).await;
             }

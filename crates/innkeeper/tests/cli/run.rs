@@ -107,3 +107,44 @@ fn stopping_it_cancels_the_turn() {
     let shown = inn.call(&["sessions", "show", id]).with(0).out;
     assert!(shown.contains("this turn was cancelled"), "{shown}");
 }
+
+const ASKS: &str = r#"{"steps":[
+    {"tool":{"name":"run_command","title":"Delete all","input":"rm","confirm":"ask","result":{"success":true}}},
+    {"tool":{"name":"read_file","title":"Look","input":"cat","confirm":"ask","result":{"success":true}}},
+    {"ask":{"id":"q","message":"Why?","questions":[{"kind":"text","id":"a","message":"Well?"}]}},
+    {"sayAnswer":"a"}
+]}"#;
+
+#[test]
+fn approvals_follow_what_was_said_beforehand() {
+    let inn = Inn::new();
+    let cases = [
+        ("all", "Delete all\nLook\n"),
+        ("reads", "Look\n"),
+        ("none", ""),
+    ];
+    for (approve, ran) in cases {
+        let ended = inn.call(&["run", "--approve", approve, ASKS]).with(0);
+        let tools: String = ended
+            .err
+            .split_inclusive('\n')
+            .filter(|line| ["Delete all\n", "Look\n"].contains(line))
+            .collect();
+        assert_eq!(tools, ran, "{approve}: {}", ended.err);
+    }
+}
+
+#[test]
+fn with_nobody_to_ask_the_answer_is_no_and_the_turn_goes_on() {
+    let inn = Inn::new();
+    let ended = inn.call(&["run", ASKS]).with(0);
+    assert!(ended.err.contains("Run Delete all?"), "{}", ended.err);
+    assert!(
+        ended.err.contains("nobody is here to answer"),
+        "{}",
+        ended.err
+    );
+    let ran = ended.err.lines().any(|line| line == "Delete all");
+    assert!(!ran, "{}", ended.err);
+    assert_eq!(ended.out, "cancel\n");
+}

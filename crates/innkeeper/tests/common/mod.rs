@@ -13,16 +13,19 @@
 )]
 
 use std::future::Future;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ahp::reducers::{apply_action_to_chat, apply_action_to_root, apply_action_to_session};
+use ahp::reducers::{
+    apply_action_to_chat, apply_action_to_root, apply_action_to_session, apply_action_to_terminal,
+};
 use ahp::{Client, ClientConfig, SubscriptionEvent};
 use ahp_ws::WebSocketTransport;
 use innkeeper::server::access::{Access, Token};
-use innkeeper::server::{Server, ServerOptions};
-use innkeeper::{DeliveryOptions, Host, HostOptions};
+use innkeeper::server::{Server, ServerOptions, TlsFiles};
+use innkeeper::{DeliveryOptions, Host, HostOptions, WorkspaceOptions};
 use innkeeper_agents::ScriptAgent;
 use innkeeper_engine::Limits;
 use innkeeper_protocol::ChannelUri;
@@ -31,8 +34,8 @@ use innkeeper_protocol::house::actions::{
 };
 use innkeeper_protocol::house::commands::{InitializeResult, SubscribeView};
 use innkeeper_protocol::house::state::{
-    ChatState, Message, MessageKind, MessageOrigin, ResponsePart, RootState, SessionLifecycle,
-    SessionState, Snapshot, SnapshotState, TurnState,
+    ChatState, Message, MessageKind, MessageOrigin, ResourceWatchState, ResponsePart, RootState,
+    SessionLifecycle, SessionState, Snapshot, SnapshotState, TerminalState, TurnState,
 };
 use innkeeper_store::StoreOptions;
 use serde_json::{Value, json};
@@ -67,6 +70,9 @@ pub struct InnOptions {
     pub message_bytes: Option<usize>,
     /// What the script agent needs a token for.
     pub protected: Option<String>,
+    pub workspace: WorkspaceOptions,
+    pub connections: Option<usize>,
+    pub tls: Option<TlsFiles>,
 }
 
 impl Inn {
@@ -85,6 +91,7 @@ impl Inn {
             limits: options.limits,
             delivery: options.delivery,
             default_directory: Some("file:///tmp".to_owned()),
+            workspace: options.workspace,
         };
         let agent = match options.protected {
             None => ScriptAgent::default(),
@@ -101,7 +108,8 @@ impl Inn {
         let server_options = ServerOptions {
             listen: "127.0.0.1:0".parse().unwrap(),
             socket: None,
-            tls: None,
+            tls: options.tls,
+            connections: options.connections.unwrap_or(1_000),
             web: true,
             message_bytes: options.message_bytes.unwrap_or(1 << 20),
             ping_after: Duration::from_secs(30),
@@ -120,8 +128,14 @@ impl Inn {
 
     /// Shuts the host down and opens it again on the same directory.
     pub async fn reopen(self, options: InnOptions) -> Self {
+        self.reopen_after(options, |_| {}).await
+    }
+
+    /// Likewise, with a look at the directory while nobody uses it.
+    pub async fn reopen_after(self, options: InnOptions, look: impl FnOnce(&Path)) -> Self {
         let directory = Arc::clone(&self.directory);
         self.close().await;
+        look(directory.path());
         Self::open_in(directory, options).await
     }
 
@@ -318,6 +332,30 @@ impl Folded for RootState {
     fn apply(&mut self, action: &StateAction) {
         apply_action_to_root(self, action);
     }
+}
+
+impl Folded for TerminalState {
+    fn from_snapshot(state: SnapshotState) -> Self {
+        match state {
+            SnapshotState::Terminal(terminal) => *terminal,
+            other => panic!("not a terminal: {other:?}"),
+        }
+    }
+
+    fn apply(&mut self, action: &StateAction) {
+        apply_action_to_terminal(self, action);
+    }
+}
+
+impl Folded for ResourceWatchState {
+    fn from_snapshot(state: SnapshotState) -> Self {
+        match state {
+            SnapshotState::ResourceWatch(watch) => *watch,
+            other => panic!("not a watch: {other:?}"),
+        }
+    }
+
+    fn apply(&mut self, _: &StateAction) {}
 }
 
 /// A channel that is followed: its state, kept up by folding.

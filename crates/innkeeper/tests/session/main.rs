@@ -2,6 +2,13 @@
 //! the script agent and the protocol's own client. Whatever a test does, its
 //! client ends with the state that a newcomer is given.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::expect_used,
+    reason = "in a test, that is how things fail"
+)]
+
 #[path = "../common/mod.rs"]
 mod common;
 

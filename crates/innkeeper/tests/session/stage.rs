@@ -9,27 +9,27 @@ use serde_json::{Value, json};
 
 use crate::common::{Folded, Guest, Inn, InnOptions, Watch, default_chat, script};
 
-pub struct Stage {
-    pub inn: Inn,
-    pub guest: Guest,
-    pub session: String,
-    pub chat: String,
-    pub watch: Watch<ChatState>,
+pub(crate) struct Stage {
+    pub(crate) inn: Inn,
+    pub(crate) guest: Guest,
+    pub(crate) session: String,
+    pub(crate) chat: String,
+    pub(crate) watch: Watch<ChatState>,
 }
 
 impl Stage {
-    pub async fn open() -> Self {
+    pub(crate) async fn open() -> Self {
         Self::open_with(InnOptions::default()).await
     }
 
-    pub async fn open_with(options: InnOptions) -> Self {
+    pub(crate) async fn open_with(options: InnOptions) -> Self {
         let inn = Inn::open_with(options).await;
         let guest = inn.guest("a").await;
         let session = guest.new_session().await;
         Self::on(inn, guest, session).await
     }
 
-    pub async fn on(inn: Inn, guest: Guest, session: String) -> Self {
+    pub(crate) async fn on(inn: Inn, guest: Guest, session: String) -> Self {
         let chat = default_chat(&session);
         let watch = guest.watch_chat(&chat).await;
         Self {
@@ -42,7 +42,7 @@ impl Stage {
     }
 
     /// Ends the host and begins again, with a new connection of the same guest.
-    pub async fn reopen(self) -> Self {
+    pub(crate) async fn reopen(self) -> Self {
         let Self { inn, session, .. } = self;
         let inn = inn.reopen(InnOptions::default()).await;
         let guest = inn.guest("a").await;
@@ -50,7 +50,7 @@ impl Stage {
     }
 
     /// The guest's state is what a newcomer is given; then the host ends.
-    pub async fn close(mut self) {
+    pub(crate) async fn close(mut self) {
         let newcomer = self.inn.guest("newcomer").await;
         let fresh: ChatState = newcomer.snapshot(&self.chat).await;
         self.watch
@@ -59,27 +59,27 @@ impl Stage {
         self.inn.close().await;
     }
 
-    pub async fn act(&self, action: Value) -> i64 {
+    pub(crate) async fn act(&self, action: Value) -> i64 {
         act(&self.guest, &self.chat, action).await
     }
 
     /// Starts a turn that plays these steps.
-    pub async fn play(&self, turn: &str, steps: Value) {
+    pub(crate) async fn play(&self, turn: &str, steps: Value) {
         self.guest.say(&self.chat, turn, &script(steps)).await;
     }
 
     /// Dispatches what must be rejected, and gives the reason.
-    pub async fn refused(&mut self, action: Value) -> String {
+    pub(crate) async fn refused(&mut self, action: Value) -> String {
         let seq = self.act(action).await;
         self.watch.rejection(seq).await
     }
 
-    pub async fn until(&mut self, what: &str, done: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn until(&mut self, what: &str, done: impl Fn(&Value) -> bool) -> Value {
         until(&mut self.watch, what, done).await
     }
 
     /// Waits until the tool call of the active turn is in a state.
-    pub async fn call(&mut self, status: &str) -> Value {
+    pub(crate) async fn call(&mut self, status: &str) -> Value {
         let state = self
             .until(status, |chat| {
                 last_call(&chat["activeTurn"])["status"] == status
@@ -89,25 +89,25 @@ impl Stage {
     }
 
     /// Waits until a turn has ended, and gives it.
-    pub async fn end(&mut self, turn: &str) -> Value {
+    pub(crate) async fn end(&mut self, turn: &str) -> Value {
         self.watch.turn_end(turn).await;
         let turns = self.watch.state.turns.iter();
         let turn = turns.rev().find(|t| t.id == turn);
         json!(turn)
     }
 
-    pub async fn watch_session(&self) -> Watch<SessionState> {
+    pub(crate) async fn watch_session(&self) -> Watch<SessionState> {
         self.guest.watch_session(&self.session).await
     }
 }
 
-pub async fn act(guest: &Guest, channel: &str, action: Value) -> i64 {
+pub(crate) async fn act(guest: &Guest, channel: &str, action: Value) -> i64 {
     let typed: StateAction = serde_json::from_value(action.clone()).unwrap();
     assert!(!matches!(typed, StateAction::Unknown(_)), "{action}");
     guest.dispatch(channel, typed).await
 }
 
-pub async fn until<S: Folded + serde::Serialize>(
+pub(crate) async fn until<S: Folded + serde::Serialize>(
     watch: &mut Watch<S>,
     what: &str,
     done: impl Fn(&Value) -> bool,
@@ -117,7 +117,7 @@ pub async fn until<S: Folded + serde::Serialize>(
 }
 
 /// The last tool call of a turn.
-pub fn last_call(turn: &Value) -> &Value {
+pub(crate) fn last_call(turn: &Value) -> &Value {
     let parts = turn["responseParts"]
         .as_array()
         .map_or(&[][..], Vec::as_slice);
@@ -128,7 +128,7 @@ pub fn last_call(turn: &Value) -> &Value {
 }
 
 /// All text of a turn.
-pub fn text(turn: &Value) -> String {
+pub(crate) fn text(turn: &Value) -> String {
     let parts = turn["responseParts"]
         .as_array()
         .cloned()
@@ -137,7 +137,7 @@ pub fn text(turn: &Value) -> String {
     texts.filter_map(|part| part["content"].as_str()).collect()
 }
 
-pub fn confirmed(turn: &str, call: &Value, approved: bool) -> Value {
+pub(crate) fn confirmed(turn: &str, call: &Value, approved: bool) -> Value {
     let mut action = json!({
         "type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": call["toolCallId"],
         "approved": approved,
@@ -149,7 +149,7 @@ pub fn confirmed(turn: &str, call: &Value, approved: bool) -> Value {
     action
 }
 
-pub fn with(mut value: Value, more: Value) -> Value {
+pub(crate) fn with(mut value: Value, more: Value) -> Value {
     if let (Some(object), Some(more)) = (value.as_object_mut(), more.as_object()) {
         object.extend(more.clone());
     }
@@ -157,14 +157,14 @@ pub fn with(mut value: Value, more: Value) -> Value {
 }
 
 /// A message of the user, as clients send it.
-pub fn message(text: &str) -> Value {
+pub(crate) fn message(text: &str) -> Value {
     json!({"text": text, "origin": {"kind": "user"}})
 }
 
-pub fn queued(id: &str, text: &str) -> Value {
+pub(crate) fn queued(id: &str, text: &str) -> Value {
     pending("queued", id, text)
 }
 
-pub fn pending(kind: &str, id: &str, text: &str) -> Value {
+pub(crate) fn pending(kind: &str, id: &str, text: &str) -> Value {
     json!({"type": "chat/pendingMessageSet", "kind": kind, "id": id, "message": message(text)})
 }

@@ -6,6 +6,8 @@
 //! remembers where they met, so that a client that saw some of them can be
 //! given exactly the rest.
 
+use std::sync::Arc;
+
 use crate::ChannelUri;
 use crate::house::actions::{ActionOrigin, StateAction};
 use crate::record::{Facts, Sequenced};
@@ -36,21 +38,9 @@ pub struct Cut {
 impl LogEntry {
     /// Takes `next` into this entry if both append to the same part.
     pub fn absorb(&mut self, next: &Sequenced) -> bool {
-        let fits = self.channel == next.channel
-            && self.origin.is_none()
-            && next.origin.is_none()
-            && continues(&self.action, &next.action);
-        if !fits {
-            return false;
-        }
-        let (Some(known), Some(more)) = (appended_text(&self.action), appended_text(&next.action))
-        else {
+        let Some(known) = known_if_joined(&self.channel, &self.origin, &self.action, next) else {
             return false;
         };
-        let (known, more) = (known.len(), more.len());
-        if known + more > MAX_MERGED_BYTES {
-            return false;
-        }
         self.cuts.push(Cut {
             seq: self.last,
             len: u32::try_from(known).unwrap_or(u32::MAX),
@@ -115,6 +105,34 @@ impl From<&Sequenced> for LogEntry {
     }
 }
 
+/// Takes `next` into an action that waits to be sent, if both append to the
+/// same part. It is copied only if somebody else holds it too.
+pub fn absorb(known: &mut Arc<Sequenced>, next: &Sequenced) -> bool {
+    let joined = known_if_joined(&known.channel, &known.origin, &known.action, next).is_some();
+    if joined {
+        let known = Arc::make_mut(known);
+        append(&mut known.action, &next.action);
+        known.seq = next.seq;
+    }
+    joined
+}
+
+/// How much text is known already, if `next` may become one with it.
+fn known_if_joined(
+    channel: &ChannelUri,
+    origin: &Option<ActionOrigin>,
+    action: &StateAction,
+    next: &Sequenced,
+) -> Option<usize> {
+    let joins = *channel == next.channel
+        && origin.is_none()
+        && next.origin.is_none()
+        && continues(action, &next.action);
+    let known = appended_text(action).filter(|_| joins)?.len();
+    let more = appended_text(&next.action)?.len();
+    (known + more <= MAX_MERGED_BYTES).then_some(known)
+}
+
 /// Whether `next` appends to the very part that `action` appends to.
 pub fn continues(action: &StateAction, next: &StateAction) -> bool {
     match (action, next) {
@@ -149,7 +167,7 @@ fn appended_text_mut(action: &mut StateAction) -> Option<&mut String> {
 }
 
 /// Appends the text of `next` to that of `action`; see [`continues`].
-pub fn append(action: &mut StateAction, next: &StateAction) {
+fn append(action: &mut StateAction, next: &StateAction) {
     if let (Some(text), Some(more)) = (appended_text_mut(action), appended_text(next)) {
         text.push_str(more);
     }
@@ -212,6 +230,19 @@ mod tests {
         });
         assert!(!entry.absorb(&usage));
         assert_eq!(entry.last, 1);
+    }
+
+    #[test]
+    fn an_action_that_somebody_else_holds_is_not_changed_by_merging() {
+        let held = Arc::new(delta(1, "p", "x"));
+        let mut waiting = Arc::clone(&held);
+        assert!(absorb(&mut waiting, &delta(2, "p", "y")));
+        assert!(!absorb(&mut waiting, &delta(3, "q", "z")));
+        assert_eq!((held.seq, appended_text(&held.action)), (1, Some("x")));
+        assert_eq!(
+            (waiting.seq, appended_text(&waiting.action)),
+            (2, Some("xy"))
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use innkeeper_protocol::record::{ClientRecord, LoadedSession, StoreOp};
+use innkeeper_protocol::record::{ClientRecord, ContentRecord, LoadedSession, StoreOp};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{Store, StoreOptions};
 use serde_json::json;
@@ -291,4 +291,43 @@ fn opening_removes_what_was_disposed_long_ago() {
             "at {now}"
         );
     }
+}
+
+#[test]
+fn contents_that_are_shared_with_a_copy_live_as_long_as_one_of_both() {
+    const COPY: &str = "ahp-session:/2";
+    let mut store = in_memory();
+    let content = StoreOp::PutContent(ContentRecord {
+        uri: "content:/1".to_owned(),
+        session: S.into(),
+        content_type: "text/plain".to_owned(),
+        data: "data".into(),
+    });
+    let (from, with) = (S.into(), COPY.into());
+    let share = StoreOp::ShareContent { from, with };
+    apply(
+        &mut store,
+        [
+            put_session(S, "S", 1),
+            content,
+            put_session(COPY, "Copy", 1),
+            share,
+        ],
+    );
+    let there = |store: &Store| {
+        let reader = store.reader().unwrap();
+        reader.content("content:/1").unwrap().is_some()
+    };
+    let dispose = |store: &mut Store, session: &str| {
+        let (session, at) = (session.into(), Timestamp::from_millis(5));
+        apply(store, [StoreOp::DisposeSession { session, at }]);
+    };
+    dispose(&mut store, S);
+    assert!(there(&store), "the copy has it");
+    store.delete(&S.into()).unwrap();
+    assert!(there(&store), "also when the original is gone for good");
+    dispose(&mut store, COPY);
+    assert!(!there(&store));
+    store.delete(&COPY.into()).unwrap();
+    assert!(!there(&store));
 }

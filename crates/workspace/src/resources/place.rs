@@ -133,7 +133,8 @@ pub(crate) fn path_of_uri(uri: &str) -> Result<PathBuf, ResourceError> {
     Ok(path.components().collect())
 }
 
-pub(crate) fn uri_of_path(path: &Path) -> Option<String> {
+/// An absolute path as a `file:` URI.
+pub fn uri_of_path(path: &Path) -> Option<String> {
     Url::from_file_path(path).ok().map(String::from)
 }
 

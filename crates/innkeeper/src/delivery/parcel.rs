@@ -1,0 +1,199 @@
+//! A parcel: messages that were published together, encoded once for each
+//! version in use and shared by all queues; and what messages weigh.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use innkeeper_protocol::house::actions::StateAction;
+use innkeeper_protocol::house::state::{
+    Message, MessageAttachment, TerminalContentPart, ToolInput, ToolResultContent,
+};
+use innkeeper_protocol::outgoing::{self, HostMessage, ReconnectReply, Reply};
+use innkeeper_protocol::record::{Sequenced, merge};
+use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
+use innkeeper_protocol::version::Version;
+use tokio_tungstenite::tungstenite::protocol::frame::FrameHeader;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+
+/// Messages on their way to any number of connections, together.
+#[derive(Debug)]
+pub(crate) struct Parcel {
+    messages: Vec<HostMessage>,
+    weight: usize,
+    frames: [OnceLock<Bytes>; Version::COUNT],
+    condensed: OnceLock<Arc<Self>>,
+}
+
+impl Parcel {
+    pub(crate) fn new(messages: Vec<HostMessage>) -> Arc<Self> {
+        Arc::new(Self {
+            weight: messages.iter().map(weight_of).sum(),
+            messages,
+            frames: Default::default(),
+            condensed: OnceLock::new(),
+        })
+    }
+
+    pub(super) fn messages(&self) -> &[HostMessage] {
+        &self.messages
+    }
+
+    pub(super) fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// The same with neighbouring pieces of streamed text merged, once for all
+    /// connections that are behind.
+    pub(super) fn condensed(self: &Arc<Self>) -> Arc<Self> {
+        if self.messages.len() < 2 {
+            return Arc::clone(self);
+        }
+        let condense = || {
+            let mut messages: Vec<HostMessage> = Vec::new();
+            for message in &self.messages {
+                if !messages
+                    .last_mut()
+                    .is_some_and(|last| absorb(last, message))
+                {
+                    messages.push(message.clone());
+                }
+            }
+            Self::new(messages)
+        };
+        Arc::clone(self.condensed.get_or_init(condense))
+    }
+
+    /// The messages as WebSocket frames, one behind the other.
+    pub(super) fn frames(&self, version: Version) -> Bytes {
+        let slot = &self.frames[version.index()];
+        slot.get_or_init(|| framed(&self.messages, version, self.weight))
+            .clone()
+    }
+}
+
+/// Takes a message into the one before it if both append to the same part.
+pub(super) fn absorb(last: &mut HostMessage, next: &HostMessage) -> bool {
+    match (last, next) {
+        (HostMessage::Action(known), HostMessage::Action(next)) => merge::absorb(known, next),
+        _ => false,
+    }
+}
+
+/// Messages as WebSocket frames, in about so many bytes. Frames to clients are
+/// not masked, so finished ones fit all of them.
+pub(super) fn framed(messages: &[HostMessage], version: Version, weight: usize) -> Bytes {
+    let header = FrameHeader {
+        opcode: OpCode::Data(Data::Text),
+        ..FrameHeader::default()
+    };
+    let mut frames = Vec::with_capacity(weight);
+    let mut text = Vec::new();
+    for message in messages {
+        text.clear();
+        outgoing::encode_into(&mut text, message, version);
+        // Writing into memory does not fail.
+        let _ = header.format(text.len() as u64, &mut frames);
+        frames.extend_from_slice(&text);
+    }
+    frames.into()
+}
+
+/// What a message takes beside its own text: names, numbers, braces.
+const FIXED_WEIGHT: usize = 200;
+
+pub(super) fn weight_of(message: &HostMessage) -> usize {
+    match message {
+        HostMessage::Action(action) => weight_of_action(action),
+        HostMessage::Reply { reply, .. } => weight_of_reply(reply),
+        HostMessage::Failure { .. }
+        | HostMessage::Rejection(_)
+        | HostMessage::Notification(_)
+        | HostMessage::Question { .. } => 2 * FIXED_WEIGHT,
+    }
+}
+
+fn weight_of_action(action: &Sequenced) -> usize {
+    let text = match merge::appended_text(&action.action) {
+        Some(text) => text.len(),
+        None => 2 * FIXED_WEIGHT + weight_of_what_may_be_large(&action.action),
+    };
+    FIXED_WEIGHT + text
+}
+
+fn weight_of_what_may_be_large(action: &StateAction) -> usize {
+    match action {
+        StateAction::ChatTurnStarted(action) => weight_of_text(&action.message),
+        StateAction::ChatPendingMessageSet(action) => weight_of_text(&action.message),
+        StateAction::ChatDraftChanged(action) => action.draft.as_ref().map_or(0, weight_of_text),
+        StateAction::ChatToolCallReady(action) => match &action.tool_input {
+            Some(ToolInput::Inline(input)) => input.len(),
+            Some(ToolInput::ContentRef(_)) | None => 0,
+        },
+        StateAction::ChatToolCallContentChanged(action) => weight_of_blocks(&action.content),
+        StateAction::ChatToolCallComplete(action) => {
+            weight_of_blocks(action.result.content.as_deref().unwrap_or_default())
+        }
+        _ => 0,
+    }
+}
+
+fn weight_of_text(message: &Message) -> usize {
+    let attachments = message.attachments.iter().flatten();
+    let embedded = attachments.map(|attachment| match attachment {
+        MessageAttachment::EmbeddedResource(embedded) => embedded.data.len(),
+        _ => FIXED_WEIGHT,
+    });
+    message.text.len() + embedded.sum::<usize>()
+}
+
+fn weight_of_blocks(blocks: &[ToolResultContent]) -> usize {
+    let weights = blocks.iter().map(|block| match block {
+        ToolResultContent::Text(block) => block.text.len(),
+        ToolResultContent::EmbeddedResource(block) => block.data.len(),
+        _ => FIXED_WEIGHT,
+    });
+    weights.sum()
+}
+
+fn weight_of_reply(reply: &Reply) -> usize {
+    let snapshots = |list: &[Snapshot]| list.iter().map(weight_of_snapshot).sum::<usize>();
+    FIXED_WEIGHT
+        + match reply {
+            Reply::Initialize(reply) => snapshots(&reply.snapshots),
+            Reply::Subscribe(reply) => snapshots(reply.snapshot.as_slice()),
+            Reply::Reconnect(ReconnectReply::Snapshot { snapshots: list }) => snapshots(list),
+            Reply::Reconnect(ReconnectReply::Replay { actions, .. }) => actions
+                .iter()
+                .map(|action| weight_of_action(&action.0))
+                .sum(),
+            Reply::ListSessions(page) => page.items.len() * 3 * FIXED_WEIGHT,
+            Reply::ResourceRead(content) => content.data.len(),
+            Reply::ResourceList(list) => list.entries.len() * FIXED_WEIGHT,
+            Reply::Completions(found) => found.items.len() * FIXED_WEIGHT,
+            Reply::CompleteSessionConfig(found) => found.items.len() * FIXED_WEIGHT,
+            Reply::Done
+            | Reply::Empty {}
+            | Reply::ResolveSessionConfig(_)
+            | Reply::ResourceResolve(_)
+            | Reply::CreateResourceWatch(_) => 0,
+        }
+}
+
+fn weight_of_snapshot(snapshot: &Snapshot) -> usize {
+    match &snapshot.state {
+        SnapshotState::Root(_) | SnapshotState::Session(_) => 20 * FIXED_WEIGHT,
+        SnapshotState::Terminal(terminal) => {
+            let texts = terminal.content.iter().map(|part| match part {
+                TerminalContentPart::Unclassified(part) => part.value.len(),
+                TerminalContentPart::Command(part) => FIXED_WEIGHT + part.output.len(),
+                TerminalContentPart::Unknown(_) => FIXED_WEIGHT,
+            });
+            FIXED_WEIGHT + texts.sum::<usize>()
+        }
+        SnapshotState::ResourceWatch(_) => FIXED_WEIGHT,
+        SnapshotState::Chat(chat) => {
+            let turns = chat.turns.iter().map(|turn| turn.json.get().len());
+            10 * FIXED_WEIGHT + turns.sum::<usize>()
+        }
+    }
+}
