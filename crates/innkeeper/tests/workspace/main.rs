@@ -5,17 +5,15 @@
 mod common;
 mod resources;
 #[path = "../session/stage.rs"]
+#[expect(
+    dead_code,
+    reason = "it belongs to another target, which uses more of it"
+)]
 mod stage;
 mod terminals;
 mod turns;
 mod virtual_resources;
 mod watches;
-
-#[expect(
-    unused_imports,
-    reason = "the stage belongs to another target, which uses more of it"
-)]
-use stage::{confirmed, last_call, message, pending, queued, text, with};
 
 use std::path::Path;
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::common::{InnOptions, Watch};
 use crate::stage;
-use crate::stage::{act, confirmed, last_call};
+use crate::stage::{Stage, act, confirmed, last_call, until};
 
 fn terminal_of(call: &Value) -> &Value {
     let content = call["content"].as_array();
@@ -47,7 +47,7 @@ async fn a_message_with_an_exclamation_mark_is_a_command() {
         (&part["commandLine"], &part["exitCode"]),
         (&json!("ls; exit 3"), &json!(3))
     );
-    let crate::stage::Stage { inn, session, .. } = stage;
+    let Stage { inn, session, .. } = stage;
     let inn = inn.reopen(InnOptions::default()).await;
     let guest = inn.guest("a").await;
     let later: TerminalState = guest.snapshot(&uri).await;
@@ -69,7 +69,7 @@ async fn a_cancelled_turn_ends_its_command() {
     stage.guest.cancel(&stage.chat, "t1").await;
     assert_eq!(stage.end("t1").await["state"], "cancelled");
     let gone = |root: &Value| root["terminals"] == json!([]);
-    crate::stage::until(&mut root, "the end of the command", gone).await;
+    until(&mut root, "the end of the command", gone).await;
     stage.close().await;
 }
 
@@ -88,7 +88,7 @@ async fn a_command_that_is_detached_goes_on_without_its_turn() {
     let uri = terminal_of(last_call(&state["activeTurn"]))["resource"].clone();
     let uri = uri.as_str().unwrap();
     let mut watch: Watch<TerminalState> = stage.guest.watch(uri, None).await;
-    crate::stage::until(&mut watch, "output", |t| t.to_string().contains("up")).await;
+    until(&mut watch, "output", |t| t.to_string().contains("up")).await;
     let claim = json!({"kind": "session", "session": stage.session, "chat": stage.chat});
     act(
         &stage.guest,
