@@ -16,10 +16,6 @@ pub(crate) fn run() -> Result<()> {
         "warnings",
     ]))?;
     tidy::run()?;
-    for script in ["typecheck", "lint"] {
-        if let Some(reason) = web::npm_run(script)? {
-            println!("web {script} skipped: {reason}");
-        }
-    }
+    web::check()?;
     test::run()
 }

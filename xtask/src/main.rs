@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 /// What `cargo xtask` can do: name, arguments, meaning.
-const COMMANDS: [(&str, &str, &str); 6] = [
+const COMMANDS: [(&str, &str, &str); 8] = [
     (
         "run",
         "[--release] [-- FLAGS]",
@@ -24,6 +24,8 @@ const COMMANDS: [(&str, &str, &str); 6] = [
     ),
     ("test", "", "run every test that can run here"),
     ("ci", "", "formatting, lints, tidy and the tests"),
+    ("web", "", "type check and lint the web client"),
+    ("screenshots", "", "take the pictures in docs/images"),
     ("bench", "[ARGS]", "run the benchmarks in a release build"),
     ("tidy", "", "check what no other tool checks"),
     ("help", "", "show this"),
@@ -48,6 +50,8 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "run" => run::run(rest),
         "test" => no_arguments(rest).and_then(|()| test::run()),
         "ci" => no_arguments(rest).and_then(|()| ci::run()),
+        "web" => no_arguments(rest).and_then(|()| web::check()),
+        "screenshots" => no_arguments(rest).and_then(|()| test::screenshots()),
         "bench" => bench::run(rest),
         "tidy" => no_arguments(rest).and_then(|()| tidy::run()),
         "help" | "--help" | "-h" => {

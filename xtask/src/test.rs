@@ -17,11 +17,15 @@ enum Outcome {
 }
 
 pub(crate) fn run() -> Result<()> {
+    // The host that the tests build has the web client in it.
+    if let Some(reason) = web::build_if_stale()? {
+        println!("web client not built: {reason}");
+    }
     let suites = [
         ("Rust doc tests", of(tools::run(&mut doc_tests()))),
         ("Rust tests", of(tools::run(&mut rust_tests()))),
-        ("web unit tests", of_web(web::npm_run("test"))),
-        ("web browser tests", of_web(web::npm_run("test:browser"))),
+        ("web unit tests", of_web(unit_tests())),
+        ("web browser tests", of_web(in_browser("test:browser"))),
     ];
     println!("\nSummary:");
     for (name, outcome) in &suites {
@@ -32,6 +36,30 @@ pub(crate) fn run() -> Result<()> {
         0 => Ok(()),
         1 => bail!("one suite failed"),
         count => bail!("{count} suites failed"),
+    }
+}
+
+/// They compare their reducers with the protocol's own, in an example program.
+fn unit_tests() -> Result<Option<String>> {
+    let mut build = tools::cargo();
+    build.args(["build", "--package", "innkeeper", "--example", "reduce"]);
+    tools::run(&mut build)?;
+    web::npm_run("test")
+}
+
+/// Runs a script that needs the host and a browser.
+fn in_browser(script: &str) -> Result<Option<String>> {
+    if let Some(reason) = web::build_if_stale()?.or_else(web::without_browser) {
+        return Ok(Some(reason));
+    }
+    tools::run(tools::cargo().args(["build", "--package", "innkeeper"]))?;
+    web::npm_run(script)
+}
+
+pub(crate) fn screenshots() -> Result<()> {
+    match in_browser("screenshots")? {
+        Some(reason) => bail!("no screenshots: {reason}"),
+        None => Ok(()),
     }
 }
 

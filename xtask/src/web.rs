@@ -41,6 +41,47 @@ pub(crate) fn npm_run(script: &str) -> Result<Option<String>> {
     Ok(None)
 }
 
+/// Type check and lint.
+pub(crate) fn check() -> Result<()> {
+    for script in ["typecheck", "lint"] {
+        if let Some(reason) = npm_run(script)? {
+            println!("web {script} skipped: {reason}");
+        }
+    }
+    Ok(())
+}
+
+/// What browser tests need beside Node: the reason why they cannot run, if
+/// there is no Chromium and it cannot be installed either.
+pub(crate) fn without_browser() -> Option<String> {
+    if has_browser() {
+        return None;
+    }
+    let is_root = tools::output(tools::program_at_root("id").arg("-u")).as_deref() == Some("0");
+    if is_root && tools::works(tools::program_at_root("apt-get").arg("--version")) {
+        println!("no Chromium was found; installing it");
+        let mut update = tools::program_at_root("apt-get");
+        let mut install = tools::program_at_root("apt-get");
+        install.args(["install", "--yes", "--no-install-recommends", "chromium"]);
+        let installed = tools::run(update.arg("update")).and_then(|()| tools::run(&mut install));
+        if installed.is_ok() && has_browser() {
+            return None;
+        }
+    }
+    Some("no Chromium was found; install it, or set CHROMIUM to its path".to_owned())
+}
+
+fn has_browser() -> bool {
+    let known = [
+        "/usr/bin/chromium",
+        "/usr/bin/chromium-browser",
+        "/usr/bin/google-chrome",
+    ];
+    let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
+    let known = known.into_iter().map(PathBuf::from);
+    named.into_iter().chain(known).any(|path| path.exists())
+}
+
 fn directory() -> PathBuf {
     tools::root().join("web")
 }
@@ -64,10 +105,13 @@ fn cannot() -> Option<String> {
 
 fn install() -> Result<()> {
     let web = directory();
-    if web.join("node_modules").exists() {
+    // npm notes there what it installed; a newer lock file wants something else.
+    let installed = modified(&web.join("node_modules/.package-lock.json"));
+    let wanted = modified(&web.join("package-lock.json"));
+    if matches!((&installed, &wanted), (Ok(installed), Ok(wanted)) if installed >= wanted) {
         return Ok(());
     }
-    let locked = web.join("package-lock.json").exists();
+    let locked = wanted.is_ok();
     tools::run(npm().arg(if locked { "ci" } else { "install" }))
 }
 

@@ -4,31 +4,66 @@
 //! - [`Agent`]: what an agent has to offer, and the life of one backend;
 //! - [`CommandStream`] and [`EventSink`]: the two ends that a backend holds;
 //! - [`Agents`]: starts backends, hands them their commands, reports their end;
-//! - [`script`]: the agent that plays scenarios.
+//! - [`script`]: the agent that plays scenarios;
+//! - [`acp`]: any agent that speaks the Agent Client Protocol;
+//! - [`pi`]: the agent pi, in its own language;
+//! - [`discovery`]: which of them are installed.
 //!
 //! *Invariant*: a backend knows its own conversation and nothing else; what it
 //! may say and hear is the vocabulary of [`innkeeper_protocol::agent`].
 //! *Boundary*: nothing here decides what an event means; that is the engine's.
 
+pub mod acp;
+pub mod discovery;
+mod knowledge;
 mod link;
+pub mod pi;
+mod process;
 pub mod script;
+mod session_config;
 mod supervisor;
 #[cfg(test)]
 mod testing;
+mod transcript;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use innkeeper_protocol::agent::{AgentProfile, ConfigQuery, OpenBackend};
 use innkeeper_protocol::house::commands::SessionConfigValueItem;
+use tokio::sync::watch;
 
+pub use acp::{AcpAgent, AcpOptions};
 pub use link::{CommandStream, EventSink};
+pub use pi::{PiAgent, PiOptions};
+pub use process::{Patience, Program};
 pub use script::ScriptAgent;
-pub use supervisor::Agents;
+pub use supervisor::{Agents, ProfileChanges};
 
 /// Something that can hold conversations.
 pub trait Agent: Send + Sync + 'static {
     /// What clients may know of it before they open anything.
     fn profile(&self) -> AgentProfile;
+
+    /// Changes whenever the profile does, for an agent whose profile can.
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
+
+    /// Whether the profile says all that can be said.
+    fn is_known(&self) -> bool {
+        true
+    }
+
+    /// Why it did not start the last time, if it did not.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
+    /// Starts the agent for a moment to complete its profile, or says why that
+    /// is not possible.
+    fn get_to_know(&self) -> BoxFuture<'static, Result<(), String>> {
+        std::future::ready(Ok(())).boxed()
+    }
 
     /// Values for a setting whose choices are not all known beforehand.
     fn complete_config(

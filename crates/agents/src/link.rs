@@ -21,6 +21,17 @@ impl CommandStream {
     pub async fn next(&mut self) -> Option<AgentCommand> {
         self.0.recv().await
     }
+
+    /// Waits for the end of a backend that is still being opened, and keeps
+    /// the commands that come before it.
+    pub(crate) async fn until_closed(&mut self, early: &mut Vec<AgentCommand>) {
+        loop {
+            match self.next().await {
+                None | Some(AgentCommand::Close { .. }) => return,
+                Some(other) => early.push(other),
+            }
+        }
+    }
 }
 
 /// Where a backend says what happens. Clones speak for the same backend.
@@ -87,6 +98,7 @@ fn is_last_word(event: &AgentEvent) -> bool {
         | AgentEvent::Title(_)
         | AgentEvent::Tools(_)
         | AgentEvent::Commands(_)
+        | AgentEvent::Configured(_)
         | AgentEvent::AuthRequired { .. } => false,
     }
 }

@@ -21,7 +21,7 @@ use innkeeper_protocol::agent::{
 use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::house::state::ErrorInfo;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::Agent;
@@ -61,6 +61,23 @@ impl Agents {
             .iter()
             .map(|(_, agent)| agent.profile())
             .collect()
+    }
+
+    /// From here on, changes of profiles are noticed.
+    pub fn profile_changes(&self) -> ProfileChanges {
+        let agents = self.agents.iter();
+        ProfileChanges(agents.filter_map(|(_, agent)| agent.changes()).collect())
+    }
+
+    /// Gets to know the agents that are not known yet, one after the other.
+    pub async fn get_to_know(&self) {
+        for (provider, agent) in &self.agents {
+            if !agent.is_known()
+                && let Err(reason) = agent.get_to_know().await
+            {
+                tracing::info!(agent = provider, reason, "an agent does not start");
+            }
+        }
     }
 
     /// Carries out a command without waiting. What is meant for a backend that
@@ -134,6 +151,24 @@ impl Agents {
 
     fn running(&self) -> MutexGuard<'_, Running> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether what is known of agents has changed.
+#[derive(Debug)]
+pub struct ProfileChanges(Vec<watch::Receiver<u64>>);
+
+impl ProfileChanges {
+    /// Waits for a change since the last one that was waited for; `None` if
+    /// there can be none.
+    pub async fn next(&mut self) -> Option<()> {
+        self.0.retain(|changes| changes.has_changed().is_ok());
+        if self.0.is_empty() {
+            return None;
+        }
+        let changed = self.0.iter_mut().map(|changes| changes.changed().boxed());
+        let _ = futures_util::future::select_all(changed).await;
+        Some(())
     }
 }
 

@@ -189,6 +189,7 @@ pub(crate) fn line(event: &AgentEvent) -> String {
         AgentEvent::Exited { reason } => return format!("exited: {reason}"),
         AgentEvent::Tools(tools) => return format!("tools: {}", tools.len()),
         AgentEvent::Commands(commands) => return format!("commands: {}", commands.len()),
+        AgentEvent::Configured(values) => return format!("configured: {}", json!(values)),
         AgentEvent::AuthRequired { resource, .. } => return format!("needs auth: {resource}"),
         AgentEvent::Turn { event, .. } => event,
     };
@@ -218,6 +219,7 @@ pub(crate) fn line(event: &AgentEvent) -> String {
         TurnEvent::Delegated(delegation) => format!("delegated: {}", delegation.title),
         TurnEvent::RunCommand(run) => format!("run: {} in {}", run.command, run.call),
         TurnEvent::FileEdited(edited) => format!("edited: {}", edited.uri),
+        TurnEvent::StopReason(reason) => format!("because: {reason}"),
         TurnEvent::Completed => "completed".to_owned(),
         TurnEvent::Cancelled => "cancelled".to_owned(),
         TurnEvent::Failed { error, resumable } => {

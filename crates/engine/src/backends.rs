@@ -9,8 +9,10 @@ use innkeeper_protocol::agent::{
     OpenBackend, Prompt,
 };
 use innkeeper_protocol::house::actions::{
-    RootAgentsChangedAction, SessionServerToolsChangedAction, StateAction,
+    RootAgentsChangedAction, SessionConfigChangedAction, SessionServerToolsChangedAction,
+    StateAction,
 };
+use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::state::{ErrorInfo, ToolDefinition};
 
 use crate::chats::{Backend, BackendPhase};
@@ -50,6 +52,7 @@ impl Engine {
                     chat.commands = commands;
                 }
             }
+            AgentEvent::Configured(values) => self.configured_by_agent(&uri, values),
             AgentEvent::AuthRequired { resource, reason } => {
                 self.token_refused(&resource, reason);
             }
@@ -146,11 +149,13 @@ impl Engine {
             .collect()
     }
 
-    /// The agent forgets what the chat has forgotten.
+    /// The agent forgets what the chat has forgotten. What it gave for finding
+    /// the conversation again would bring all of it back.
     pub(crate) fn truncate_backend(&mut self, uri: &ChannelUri) {
-        let Some(chat) = self.chats.get(uri) else {
+        let Some(chat) = self.chats.get_mut(uri) else {
             return;
         };
+        chat.dirty |= chat.notes.resume.take().is_some();
         if let Some(backend) = chat.backend.as_ref().map(|backend| backend.id) {
             let keep = chat.notes.context.len() + chat.turns.len();
             self.tell_agent(AgentCommand::Truncate { backend, keep });
@@ -161,19 +166,19 @@ impl Engine {
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
         };
-        match &mut chat.backend {
-            Some(backend) if backend.phase == BackendPhase::Opening => {
-                backend.phase = BackendPhase::Idle;
-            }
-            // Said twice: it may be busy by now.
-            _ => return,
-        }
         if chat.notes.resume != resume {
             chat.notes.resume = resume;
             chat.dirty = true;
         }
         let session = chat.session.clone();
         self.touched.insert(session.clone());
+        match &mut chat.backend {
+            Some(backend) if backend.phase == BackendPhase::Opening => {
+                backend.phase = BackendPhase::Idle;
+            }
+            // Said again: it may be busy by now.
+            _ => return,
+        }
         self.session_ready(&session);
         self.pump(uri);
         self.next_pending_turn(uri, false);
@@ -257,6 +262,29 @@ impl Engine {
         let chat = self.chats.get(uri)?;
         let delegated = chat.turn.as_ref().and_then(|turn| turn.delegated_by);
         delegated.or(chat.backend.as_ref().map(|backend| backend.id))
+    }
+
+    /// The agent changed settings of its session: those that the session has
+    /// are shown as they are now. The agent knows, so it is not told.
+    fn configured_by_agent(&mut self, uri: &ChannelUri, values: JsonObject) {
+        let Some(session) = self.chats.get(uri).map(|chat| chat.session.clone()) else {
+            return;
+        };
+        let known = self.sessions.get(&session);
+        let Some(config) = known.and_then(|session| session.state.config.as_ref()) else {
+            return;
+        };
+        let news = values.into_iter().filter(|(key, value)| {
+            config.schema.properties.contains_key(key) && config.values.get(key) != Some(value)
+        });
+        let config: JsonObject = news.collect();
+        if !config.is_empty() {
+            let action = SessionConfigChangedAction {
+                config,
+                replace: None,
+            };
+            self.emit(&session, StateAction::SessionConfigChanged(action), None);
+        }
     }
 
     pub(crate) fn tell_agent(&mut self, command: AgentCommand) {

@@ -11,9 +11,10 @@ use ahp::reducers::ReduceOutcome;
 use innkeeper_protocol::agent::{AgentCommandInfo, BackendId};
 use innkeeper_protocol::house::actions::StateAction;
 use innkeeper_protocol::house::state::{
-    ChatInteractivity, ChatOrigin, ChatState, ChatSummary, SessionStatus,
+    AgentSelection, ChatInteractivity, ChatOrigin, ChatState, ChatSummary, Message, MessageKind,
+    MessageOrigin, ModelSelection, SessionStatus,
 };
-use innkeeper_protocol::record::{ChatNotes, ChatRecord, StoreOp};
+use innkeeper_protocol::record::{ChatNotes, ChatRecord, Selection, StoreOp};
 use innkeeper_protocol::snapshot::{ChatSnapshot, StoredTurn};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
@@ -73,6 +74,8 @@ pub(crate) struct RunningTurn {
     pub(crate) steered: bool,
     /// The host runs it without the agent.
     pub(crate) by_host: bool,
+    /// Why the agent will end it, in its own word.
+    pub(crate) stop_reason: Option<String>,
     /// The language of whoever began the turn.
     pub(crate) locale: Locale,
 }
@@ -89,6 +92,7 @@ impl RunningTurn {
             delegated_by: None,
             steered: false,
             by_host: false,
+            stop_reason: None,
             locale,
         }
     }
@@ -218,6 +222,27 @@ impl Chat {
         self.turn_ops.push(StoreOp::TruncateTurns {
             chat: self.uri.clone(),
             keep: kept as u64,
+        });
+    }
+
+    /// Begins with a model or an agent selected: a draft that says so.
+    pub(crate) fn select(&mut self, model: Option<ModelSelection>, agent: Option<AgentSelection>) {
+        if model.is_none() && agent.is_none() {
+            return;
+        }
+        self.notes.selection = Selection {
+            model: model.clone(),
+            agent: agent.clone(),
+        };
+        self.head.draft = Some(Message {
+            text: String::new(),
+            origin: MessageOrigin {
+                kind: MessageKind::User,
+            },
+            attachments: None,
+            model,
+            agent,
+            meta: None,
         });
     }
 

@@ -17,7 +17,7 @@ use crate::labels::Locale;
 use crate::subscriptions::Latencies;
 use crate::{CloseReason, ConnectionId, Effect, Engine, Subscriber, completions};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Connection {
     /// The client, once it has introduced itself.
     pub(crate) client: Option<String>,
@@ -29,6 +29,7 @@ pub(crate) struct Connection {
     /// What the client wanted of the subscriptions of its last connection: it
     /// names only the channels when it takes them up again.
     pub(crate) wanted: Latencies,
+    pub(crate) version: Version,
 }
 
 /// In place of that number: the view is from an earlier connection, and where
@@ -67,7 +68,14 @@ impl From<ClientRecord> for KnownClient {
 
 impl Engine {
     pub(crate) fn connected(&mut self, connection: ConnectionId) {
-        self.connections.insert(connection, Connection::default());
+        let entry = Connection {
+            client: None,
+            windows: HashMap::new(),
+            locale: Locale::default(),
+            version: Version::NEWEST,
+            wanted: Latencies::default(),
+        };
+        self.connections.insert(connection, entry);
     }
 
     pub(crate) fn disconnected(&mut self, connection: ConnectionId) {
@@ -191,6 +199,7 @@ impl Engine {
         if let Some(entry) = self.connections.get_mut(&connection) {
             entry.client = Some(client_id);
             entry.wanted = wanted;
+            entry.version = spoken;
         }
         self.step.effects.push(Effect::Speak {
             to: connection,
@@ -260,11 +269,16 @@ impl Engine {
         subscriber: Subscriber,
         hidden: usize,
     ) -> bool {
+        let joined = self.joined_to(subscriber.connection, channel);
         let Some(connection) = self.connections.get_mut(&subscriber.connection) else {
             return false;
         };
         if !self.subscriptions.add(channel, subscriber) {
             return false;
+        }
+        if let Some(joined) = joined {
+            // One channel to the client: it counts once, or not at all.
+            self.subscriptions.add(&joined, subscriber);
         }
         match hidden {
             0 => connection.windows.remove(channel),
@@ -296,6 +310,7 @@ impl Engine {
             let Some(snapshot) = self.snapshot(channel, None) else {
                 continue;
             };
+            let snapshot = self.with_what_is_beside(connection, snapshot);
             if self.listen(channel, self.taken_up(connection, channel), 0) {
                 snapshots.push(snapshot);
             }

@@ -49,17 +49,29 @@ impl Engine {
             channel,
             client_seq,
             action,
+            piece,
         } = dispatch;
+        let (channel, action) = match piece {
+            None => (channel, action),
+            Some(piece) => match self.completed(channel, &client_id, &piece) {
+                Some(whole) => whole,
+                // There is no such channel.
+                None => return,
+            },
+        };
         if self.terminals.contains_key(&channel) {
-            let dispatch = Dispatch {
-                channel,
+            let origin = ActionOrigin {
+                client_id,
                 client_seq,
-                action,
             };
-            return self.dispatch_to_terminal(connection, client_id, dispatch);
+            return self.dispatch_to_terminal(connection, channel, action, origin);
         }
         let channel = self.channel_meant(channel, &action);
-        let verdict = if let Some(chat) = self.chats.get(&channel) {
+        let action = self.with_selection(connection, &channel, action);
+        let refusal = self.why_not_active(connection, &channel, &client_id, &action);
+        let verdict = if let Some(reason) = refusal {
+            Reject(reason)
+        } else if let Some(chat) = self.chats.get(&channel) {
             self.judge_for_chat(chat, &client_id, &action)
         } else if let Some(session) = self.sessions.get(&channel) {
             self.judge_for_session(session, &client_id, &action)

@@ -91,7 +91,12 @@ impl Engine {
                 self.waiting_reconnects.insert(ticket, waiting);
             }
             CatchUp::Log | CatchUp::Memory => {
-                let wanted: HashSet<&ChannelUri> = waiting.channels.iter().collect();
+                let joined: Vec<ChannelUri> = waiting
+                    .channels
+                    .iter()
+                    .filter_map(|channel| self.joined_to(waiting.connection, channel))
+                    .collect();
+                let wanted: HashSet<&ChannelUri> = waiting.channels.iter().chain(&joined).collect();
                 let sessions = wanted.iter().filter_map(|uri| self.session_of(uri));
                 let sessions: HashSet<ChannelUri> = sessions.collect();
                 let root = ChannelUri::root();

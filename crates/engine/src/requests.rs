@@ -130,6 +130,7 @@ impl Engine {
             Command::CreateChat(params) => &params.channel,
             Command::DisposeChat(params) => &params.channel,
             Command::FetchTurns(params) => &params.channel,
+            Command::ReadTurns(asked) => return self.sessions_to_load([&asked.channel]),
             Command::Complete(params) => &params.channel,
             Command::Workspace(command) => {
                 let channel = ChannelUri::from(command.channel());
@@ -213,6 +214,7 @@ impl Engine {
             Command::DisposeChat(params) => self
                 .dispose_chat(&params.channel.into())
                 .map(|()| Reply::Done),
+            Command::ReadTurns(asked) => self.read_turns(&asked),
             Command::FetchTurns(params) => self
                 .fetch_turns(connection, &params.channel.into(), params.cursor.as_deref())
                 .map(|()| Reply::Empty {}),
@@ -233,6 +235,7 @@ impl Engine {
         let Some(snapshot) = self.snapshot(&channel, window) else {
             return Err(RpcError::session_not_found(channel.as_str()));
         };
+        let snapshot = self.with_what_is_beside(connection, snapshot);
         let max_latency = params
             .delivery
             .and_then(|delivery| delivery.max_latency_ms)
@@ -262,6 +265,9 @@ impl Engine {
 
     fn unsubscribe(&mut self, connection: ConnectionId, channel: &ChannelUri) {
         self.subscriptions.remove(connection, channel);
+        if let Some(joined) = self.joined_to(connection, channel) {
+            self.subscriptions.remove(connection, &joined);
+        }
         if let Some(connection) = self.connections.get_mut(&connection) {
             connection.windows.remove(channel);
         }
@@ -293,6 +299,7 @@ impl Engine {
             resource: channel.clone(),
             state,
             from_seq: self.server_seq(),
+            beside: None,
         })
     }
 

@@ -12,6 +12,7 @@ use ahp::reducers::{
     apply_action_to_session, apply_action_to_terminal,
 };
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::gates::following::follow;
 use innkeeper_protocol::house::actions::{ActionOrigin, StateAction};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{Facts, Sequenced, StoreOp};
@@ -65,9 +66,15 @@ impl Engine {
         &mut self,
         session: Option<ChannelUri>,
         channel: &ChannelUri,
-        action: StateAction,
+        mut action: StateAction,
         origin: Option<ActionOrigin>,
     ) -> ReduceOutcome {
+        if let Some(chat) = self.chats.get(channel)
+            && !follow(&mut action, chat.head.active_turn.as_ref())
+        {
+            return ReduceOutcome::NoOp;
+        }
+        let before = self.before(channel, &action);
         let (outcome, mut facts) = self.reduce(channel, &action);
         facts.session = facts.session.or(session);
         let is_news = matches!(action, StateAction::ResourceWatchChanged(_));
@@ -81,6 +88,7 @@ impl Engine {
         if origin.is_some() && kept {
             self.step.durable_first = true;
         }
+        facts.context = self.context_after(channel, &action, before);
         let sequenced = Arc::new(Sequenced {
             seq: self.next_number(),
             channel: channel.clone(),
@@ -125,6 +133,7 @@ impl Engine {
             let facts = Facts {
                 session: Some(chat.session.clone()),
                 is_default_chat: chat.is_default,
+                context: None,
             };
             let status = chat.head.status;
             let outcome = chat.reduce(action, apply_action_to_chat);
@@ -158,6 +167,7 @@ impl Engine {
             Some(chat) => Facts {
                 session: Some(chat.session.clone()),
                 is_default_chat: chat.is_default,
+                context: None,
             },
             None => Facts::default(),
         }

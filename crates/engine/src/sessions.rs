@@ -75,7 +75,12 @@ impl Engine {
         connection: ConnectionId,
         new: CreateSession,
     ) -> Result<(), RpcError> {
-        let CreateSession { params, fork } = new;
+        let CreateSession {
+            params,
+            fork,
+            model,
+            agent: custom_agent,
+        } = new;
         let locale = self.locale_of(connection);
         let uri = ChannelUri::from(params.channel);
         self.check_new_session_uri(&uri)?;
@@ -119,6 +124,7 @@ impl Engine {
             self.now,
         );
         chat.dirty = true;
+        chat.select(model, custom_agent);
         if let Some(original) = original {
             chat.adopt_turns(&original.turns);
             chat.notes.context.clone_from(&original.context);

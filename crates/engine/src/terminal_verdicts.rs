@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::command::Dispatch;
 use innkeeper_protocol::house::actions::{ActionOrigin, StateAction, TerminalClaimedAction};
 use innkeeper_protocol::house::state::TerminalClaim;
 use innkeeper_protocol::outgoing::HostMessage;
@@ -20,23 +19,15 @@ impl Engine {
     pub(crate) fn dispatch_to_terminal(
         &mut self,
         connection: ConnectionId,
-        client: String,
-        dispatch: Dispatch,
+        channel: ChannelUri,
+        action: StateAction,
+        origin: ActionOrigin,
     ) {
-        let Dispatch {
-            channel,
-            client_seq,
-            action,
-        } = dispatch;
         let Some(terminal) = self.terminals.get(&channel) else {
             return;
         };
         let id = terminal.id;
-        let verdict = self.judge_for_terminal(terminal, &client, &action);
-        let origin = ActionOrigin {
-            client_id: client,
-            client_seq,
-        };
+        let verdict = self.judge_for_terminal(terminal, &origin.client_id, &action);
         match verdict {
             Apply(StateAction::TerminalInput(input)) => {
                 let data = Bytes::from(input.data.clone());

@@ -137,7 +137,7 @@ impl Engine {
                 let title = request.title;
                 action.confirmation_title =
                     Some(title.unwrap_or(StringOrMarkdown::Plain(default_title)));
-                action.edits = request.edits;
+                action.edits = request.edits.map(|edits| self.keep_edits(uri, edits));
                 action.editable = request.editable.then_some(true);
                 action.options = (!request.options.is_empty()).then_some(request.options);
             }
@@ -379,6 +379,10 @@ impl Engine {
                     }
                     Err(_) => Some(ToolResultContent::EmbeddedResource(embedded)),
                 }
+            }
+            ToolResultContent::FileEdit(mut edit) => {
+                engine.keep_edit(uri, &mut edit.before, &mut edit.after);
+                Some(ToolResultContent::FileEdit(edit))
             }
             other => Some(other),
         };

@@ -177,6 +177,12 @@ impl Engine {
             TurnEvent::AskWithdrawn { request } => self.withdraw_question(uri, request),
             TurnEvent::Steered { message } => self.steered(uri, message),
             TurnEvent::Delegated(delegation) => self.delegate(uri, *delegation),
+            TurnEvent::StopReason(reason) => {
+                let chat = self.chats.get_mut(uri);
+                if let Some(turn) = chat.and_then(|chat| chat.turn.as_mut()) {
+                    turn.stop_reason = Some(reason);
+                }
+            }
             TurnEvent::Completed | TurnEvent::Cancelled | TurnEvent::Failed { .. } => {}
         }
     }
@@ -190,7 +196,11 @@ impl Engine {
             self.end_delegates(backend, Some(uri), &Ending::Cancelled);
         }
         self.end_commands_of(uri, &turn.id);
-        let (turn_id, duration, meta) = (turn.id.to_string(), turn.duration(self.now), None);
+        let (turn_id, duration) = (turn.id.to_string(), turn.duration(self.now));
+        let reason = turn
+            .stop_reason
+            .map(|reason| ("stopReason".to_owned(), reason.into()));
+        let meta = reason.map(|reason| [reason].into_iter().collect());
         let action = match ending {
             Ending::Complete => StateAction::ChatTurnComplete(ChatTurnCompleteAction {
                 turn_id,

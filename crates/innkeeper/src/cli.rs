@@ -39,8 +39,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Run one turn without a client and print the answer
     Run(run::RunArgs),
-    /// List the agents that were found
-    Agents,
+    /// List the agents that were found, and whether they start
+    Agents(agents::AgentsArgs),
     /// Look at what is in the catalogue of sessions, or change it
     Sessions(sessions::SessionsArgs),
     /// Check the installation and say how to mend what is wrong
@@ -73,7 +73,7 @@ pub fn main() -> ExitCode {
     let outcome = match command.unwrap_or(Command::Serve(serve)) {
         Command::Serve(args) => on_runtime(serve::serve(args)),
         Command::Run(args) => on_runtime(run::run(args)),
-        Command::Agents => agents::list(),
+        Command::Agents(args) => on_runtime(agents::list(args)),
         Command::Sessions(args) => on_runtime(sessions::sessions(args)),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Completions { shell } => completions(shell),

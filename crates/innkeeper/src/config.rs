@@ -7,6 +7,7 @@
 
 mod file;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,6 +37,37 @@ pub struct Config {
     pub store: StoreTable,
     pub workspace: WorkspaceTable,
     pub script: ScriptTable,
+    pub agents: BTreeMap<String, AgentTable>,
+}
+
+/// `[agents.NAME]`: an agent of the user's own, or what is different about one
+/// that was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentTable {
+    pub command: String,
+    pub args: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub pass_env: Vec<String>,
+    pub cwd: String,
+    pub name: String,
+    pub auth_method: String,
+    pub enabled: bool,
+}
+
+impl Default for AgentTable {
+    fn default() -> Self {
+        Self {
+            command: String::new(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            pass_env: Vec::new(),
+            cwd: String::new(),
+            name: String::new(),
+            auth_method: String::new(),
+            enabled: true,
+        }
+    }
 }
 
 /// `[workspace]`: what clients and agents may do on this machine.
@@ -415,7 +447,10 @@ mod tests {
         let toml::Value::Table(tables) = toml::Value::try_from(Config::default()).unwrap() else {
             panic!("a table");
         };
-        for (table, keys) in tables {
+        let agent = toml::Value::try_from(AgentTable::default()).unwrap();
+        let agent = ("agents.NAME".to_owned(), agent);
+        let tables = tables.into_iter().filter(|(table, _)| table != "agents");
+        for (table, keys) in tables.chain([agent]) {
             let (_, section) = docs.split_once(&format!("## `[{table}]`")).unwrap();
             let section = section.split("\n## ").next().unwrap();
             for (key, default) in keys.as_table().unwrap() {

@@ -157,10 +157,17 @@ impl Outgoing {
         let version = self.version;
         let texts = self.items.into_iter().flat_map(|item| match item {
             Item::Shared { parcel, .. } => {
-                let encode = |message| outgoing::encode(message, version);
-                parcel.messages().iter().map(encode).collect()
+                let mut texts = Vec::with_capacity(parcel.messages().len());
+                for message in parcel.messages() {
+                    outgoing::encode_each(message, version, |text| texts.push(text));
+                }
+                texts
             }
-            Item::Own(message) => vec![outgoing::encode(&message, version)],
+            Item::Own(message) => {
+                let mut texts = Vec::new();
+                outgoing::encode_each(&message, version, |text| texts.push(text));
+                texts
+            }
             Item::Control(_) => Vec::new(),
         });
         texts.collect()

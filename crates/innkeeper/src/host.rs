@@ -3,15 +3,16 @@
 //! Innkeeper may talk to it directly.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use innkeeper_agents::{Agent, Agents};
+use innkeeper_agents::{Agent, Agents, ProfileChanges};
 use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits, Step};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
+use innkeeper_protocol::version::Version;
 use innkeeper_store::{CommitNo, Store, StoreError, StoreOptions, Writer, WriterEvent};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
@@ -19,6 +20,7 @@ use crate::delivery::{DeliveryOptions, OutboundQueue, Outgoing};
 use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten, now};
 use crate::machine::{Machine, WorkspaceOptions};
 use crate::outbox::Outbox;
+use crate::speakers::Speakers;
 
 /// How many messages of one client may wait for the engine.
 const MESSAGES_IN_FLIGHT: usize = 64;
@@ -70,6 +72,7 @@ struct Inner {
     gauges: Arc<Gauges>,
     delivery: DeliveryOptions,
     next_connection: AtomicU64,
+    speakers: Speakers,
     thread: std::sync::Mutex<Option<thread::JoinHandle<Option<Writer>>>>,
 }
 
@@ -91,6 +94,7 @@ impl Host {
         let (events, inbox) = mpsc::unbounded_channel();
         let (reports, report_inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
         let agents = Arc::new(Agents::new(agents, reports));
+        let profile_changes = agents.profile_changes();
         let outbox = Arc::new(Outbox::new(
             Arc::clone(&agents),
             Arc::clone(&machine),
@@ -106,6 +110,7 @@ impl Host {
             number_block: EngineConfig::NUMBER_BLOCK,
             workspace,
         };
+        let speakers = Speakers::new(&boot.clients);
         let (engine, first) = Engine::new(now(), config, agents.profiles(), boot);
         let gauges = Arc::new(Gauges::default());
         let engine_loop = EngineLoop {
@@ -130,6 +135,7 @@ impl Host {
                 Some(runtime.block_on(engine_loop.run(first)))
             })
             .map_err(HostError::Thread)?;
+        tokio::spawn(tell_about_agents(profile_changes, &agents, &events));
         Ok(Self {
             inner: Arc::new(Inner {
                 events,
@@ -139,9 +145,16 @@ impl Host {
                 gauges,
                 delivery: options.delivery,
                 next_connection: AtomicU64::new(1),
+                speakers,
                 thread: std::sync::Mutex::new(Some(thread)),
             }),
         })
+    }
+
+    /// Completes what clients can know of the agents, by starting those for a
+    /// moment that have never run. Nobody needs to wait for it.
+    pub async fn get_to_know_agents(&self) {
+        self.inner.agents.get_to_know().await;
     }
 
     /// A new connection, of whatever transport.
@@ -155,6 +168,7 @@ impl Host {
             id,
             queue,
             room: Arc::new(Semaphore::new(MESSAGES_IN_FLIGHT)),
+            introduced: OnceLock::new(),
         }
     }
 
@@ -264,6 +278,8 @@ pub struct HostConnection {
     id: ConnectionId,
     pub(crate) queue: Arc<OutboundQueue>,
     room: Arc<Semaphore>,
+    /// The version that this client speaks, once it has said who it is.
+    introduced: OnceLock<Version>,
 }
 
 impl std::fmt::Debug for HostConnection {
@@ -278,9 +294,16 @@ impl HostConnection {
         let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else {
             return;
         };
+        let version = match self.introduced.get() {
+            Some(version) => *version,
+            None => match self.host.inner.speakers.heard(text) {
+                Some(version) => *self.introduced.get_or_init(|| version),
+                None => Version::NEWEST,
+            },
+        };
         let input = Input::Message {
             connection: self.id,
-            message: ClientMessage::decode(text),
+            message: ClientMessage::decode_in(version, text),
         };
         self.host.send(Event::Message(input, permit));
     }
@@ -321,6 +344,24 @@ fn tell_about_commits(
         }
         WriterEvent::Recovered => {
             let _ = events.send(Event::Input(Input::StoreRecovered));
+        }
+    }
+}
+
+/// What is learned of agents while the host runs is shown to clients.
+fn tell_about_agents(
+    mut changes: ProfileChanges,
+    agents: &Arc<Agents>,
+    events: &mpsc::UnboundedSender<Event>,
+) -> impl Future<Output = ()> + Send + 'static {
+    // The host's end must not wait for this.
+    let (agents, events) = (Arc::downgrade(agents), events.downgrade());
+    async move {
+        while changes.next().await.is_some() {
+            let (Some(agents), Some(events)) = (agents.upgrade(), events.upgrade()) else {
+                return;
+            };
+            let _ = events.send(Event::Input(Input::AgentsChanged(agents.profiles())));
         }
     }
 }

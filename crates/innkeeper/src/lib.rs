@@ -12,6 +12,7 @@ mod engine_loop;
 mod host;
 mod machine;
 mod outbox;
+mod speakers;
 
 pub mod cli;
 pub mod config;

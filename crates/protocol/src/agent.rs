@@ -217,7 +217,8 @@ pub struct AgentReport {
 
 #[derive(Debug, Clone)]
 pub enum AgentEvent {
-    /// The conversation is open. `resume` is kept for the next time.
+    /// The conversation is open. `resume` is kept for the next time. It may be
+    /// said again when the conversation is to be found elsewhere from now on.
     Opened { resume: Option<Value> },
     /// It could not be opened; nothing follows.
     OpenFailed(ErrorInfo),
@@ -229,6 +230,8 @@ pub enum AgentEvent {
     Tools(Vec<ToolDefinition>),
     /// The commands that a message may begin with: all of them.
     Commands(Vec<AgentCommandInfo>),
+    /// The agent changed these session settings by itself.
+    Configured(JsonObject),
     /// It cannot go on without a new token for this resource.
     AuthRequired {
         resource: String,
@@ -307,6 +310,9 @@ pub enum TurnEvent {
     /// A tool call lets another agent work, in a turn of its own. What happens
     /// in that turn is reported under its id, over the same backend.
     Delegated(Box<Delegation>),
+    /// Why the turn is about to end, in the agent's own word. It is kept with
+    /// the turn's end.
+    StopReason(String),
     /// The turn ended well.
     Completed,
     /// The turn ended because it was cancelled.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::ChannelUri;
+use crate::gates::up::{self, Piece};
 use crate::house::actions::StateAction;
 use crate::house::commands::{
     AuthenticateParams, CompletionsParams, CreateChatParams, CreateSessionParams,
@@ -16,7 +17,9 @@ use crate::house::commands::{
     ListSessionsParams, ReconnectParams, ResolveSessionConfigParams, ResourceReadParams,
     SessionConfigCompletionsParams, SubscribeParams,
 };
+use crate::house::state::{AgentSelection, ModelSelection};
 use crate::rpc::{BadFrame, Incoming, RequestId, RpcError};
+use crate::version::{self, Version};
 
 pub use workspace::WorkspaceCommand;
 
@@ -42,7 +45,9 @@ pub enum Command {
     Reconnect(ReconnectParams),
     Ping,
     Subscribe(SubscribeParams),
-    Unsubscribe { channel: ChannelUri },
+    Unsubscribe {
+        channel: ChannelUri,
+    },
     Dispatch(Box<Dispatch>),
     ListSessions(ListSessionsParams),
     CreateSession(Box<CreateSession>),
@@ -50,6 +55,8 @@ pub enum Command {
     CreateChat(Box<CreateChatParams>),
     DisposeChat(DisposeChatParams),
     FetchTurns(FetchTurnsParams),
+    /// The same as versions up to 0.4 ask for it: the answer has the turns.
+    ReadTurns(ReadTurns),
     ResolveSessionConfig(ResolveSessionConfigParams),
     CompleteSessionConfig(SessionConfigCompletionsParams),
     Complete(CompletionsParams),
@@ -66,6 +73,11 @@ pub struct CreateSession {
     pub params: CreateSessionParams,
     #[serde(default)]
     pub fork: Option<SessionFork>,
+    /// What versions up to 0.4 select with the session.
+    #[serde(default)]
+    pub model: Option<ModelSelection>,
+    #[serde(default)]
+    pub agent: Option<AgentSelection>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -76,6 +88,16 @@ pub struct SessionFork {
     pub turn_id: String,
 }
 
+#[derive(Debug, Clone, Deserialize)]
+pub struct ReadTurns {
+    pub channel: ChannelUri,
+    /// The turn that those asked for precede; the end of history if left out.
+    #[serde(default)]
+    pub before: Option<String>,
+    #[serde(default)]
+    pub limit: Option<i64>,
+}
+
 /// An action that a client dispatches. One that this host does not know, or
 /// that lacks something, is [`StateAction::Unknown`]: it can still be echoed
 /// with the reason why it was refused.
@@ -84,10 +106,32 @@ pub struct Dispatch {
     pub channel: ChannelUri,
     pub client_seq: i64,
     pub action: StateAction,
+    /// In place of the action: a part of something that the house changes as a
+    /// whole, and that the engine has to complete.
+    pub piece: Option<Piece>,
 }
 
 impl ClientMessage {
-    /// Decodes one frame. Nothing that a client can send makes this fail.
+    /// Decodes one frame of a client of the given version. Nothing that a
+    /// client can send makes this fail.
+    pub fn decode_in(version: Version, text: &str) -> Self {
+        if version == Version::NEWEST {
+            return Self::decode(text);
+        }
+        match Incoming::parse(text) {
+            Ok(Incoming::Request { id, method, params }) => Self::Call {
+                id: Some(id),
+                command: Command::decode_in(version, &method, params),
+            },
+            Ok(Incoming::Notification { method, params }) => Self::Call {
+                id: None,
+                command: Command::decode_in(version, &method, params),
+            },
+            _ => Self::decode(text),
+        }
+    }
+
+    /// Decodes one frame in the house language.
     pub fn decode(text: &str) -> Self {
         match Incoming::parse(text) {
             Ok(Incoming::Request { id, method, params }) => Self::Call {
@@ -99,10 +143,11 @@ impl ClientMessage {
                 command: Command::decode(&method, params),
             },
             Ok(Incoming::Response { id, outcome }) => Self::Answer { id, outcome },
-            Err(BadFrame { id, error }) => Self::Call {
-                id,
-                command: Err(error),
-            },
+            Err(bad) => {
+                let BadFrame { id, error } = *bad;
+                let command = Err(error);
+                Self::Call { id, command }
+            }
         }
     }
 }
@@ -135,6 +180,83 @@ impl Command {
                 None => return Err(RpcError::method_not_found(method)),
             },
         })
+    }
+}
+
+impl Command {
+    /// Raises a call of an older version into the house language.
+    fn decode_in(
+        version: Version,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<Self, RpcError> {
+        let explain = |error| RpcError::invalid_params(format!("`{method}`: {error}"));
+        let mut params: Value =
+            serde_json::from_str(params.map_or("{}", RawValue::get)).map_err(explain)?;
+        if let Value::Object(params) = &mut params {
+            up::params(version, method, params);
+        }
+        if method == "dispatchAction" {
+            return raise_dispatch(version, params).map(|it| Self::Dispatch(Box::new(it)));
+        }
+        if method == "fetchTurns" && version <= Version::V0_4 {
+            return serde_json::from_value(params)
+                .map(Self::ReadTurns)
+                .map_err(explain);
+        }
+        let raised = serde_json::value::to_raw_value(&params).map_err(explain)?;
+        Self::decode(method, Some(&raised))
+    }
+}
+
+fn raise_dispatch(version: Version, params: Value) -> Result<Dispatch, RpcError> {
+    let DispatchWire {
+        channel,
+        client_seq,
+        action,
+    } = serde_json::from_value(params)
+        .map_err(|error| RpcError::invalid_params(format!("`dispatchAction`: {error}")))?;
+    let (act, piece) = up::action(version, channel.as_str(), action);
+    Ok(Dispatch {
+        channel: act.channel.into(),
+        client_seq,
+        action: read_action(act.action.into()),
+        piece,
+    })
+}
+
+/// Who introduces itself with a frame, if it is that kind of frame: from then
+/// on the connection speaks that client's version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Introduction {
+    /// With the version that the host will choose, if it can.
+    New {
+        client_id: String,
+        version: Option<Version>,
+    },
+    /// In the version that it spoke before.
+    Return { client_id: String },
+}
+
+impl Introduction {
+    pub fn read(text: &str) -> Option<Self> {
+        let Ok(Incoming::Request { method, params, .. }) = Incoming::parse(text) else {
+            return None;
+        };
+        let params: Value = match &*method {
+            "initialize" | "reconnect" => serde_json::from_str(params?.get()).ok()?,
+            _ => return None,
+        };
+        let client_id = params["clientId"].as_str()?.to_owned();
+        if method == "reconnect" {
+            return Some(Self::Return { client_id });
+        }
+        let offered: Vec<String> = match &params["protocolVersion"] {
+            Value::Number(draft) => vec![version::draft(draft.as_i64()?)],
+            _ => serde_json::from_value(params["protocolVersions"].clone()).ok()?,
+        };
+        let version = version::negotiate(&offered).map(|(version, _)| version);
+        Some(Self::New { client_id, version })
     }
 }
 
@@ -193,16 +315,20 @@ fn decode_dispatch(params: Option<&RawValue>) -> Result<Dispatch, RpcError> {
         client_seq,
         action,
     } = decode("dispatchAction", params)?;
-    let action = match serde_json::from_value(with_what_the_host_decides(&action)) {
-        // What cannot be read is echoed as it came.
-        Ok(StateAction::Unknown(_)) | Err(_) => StateAction::Unknown(action),
-        Ok(known) => known,
-    };
     Ok(Dispatch {
         channel,
         client_seq,
-        action,
+        action: read_action(action),
+        piece: None,
     })
+}
+
+fn read_action(action: Value) -> StateAction {
+    match serde_json::from_value(with_what_the_host_decides(&action)) {
+        // What cannot be read is echoed as it came.
+        Ok(StateAction::Unknown(_)) | Err(_) => StateAction::Unknown(action),
+        Ok(known) => known,
+    }
 }
 
 /// Fields that the types require and that the host sets itself, whatever the

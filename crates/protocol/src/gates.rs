@@ -1,9 +1,182 @@
 //! The gates: one for each step between two neighbouring protocol versions.
 //!
 //! A gate knows only the difference between its two versions, in both
-//! directions: `up` for what a client sends, `down` for what it is sent. A
+//! directions: it *raises* what a client sends and *lowers* what it is sent. A
 //! client of the newest version passes no gate. The law that every gate keeps:
 //! folding the lowered actions with the older version's own reducers gives the
 //! lowered state.
 //!
-//! The host speaks the newest version only so far; the first gate goes here.
+//! Each gate is a file that reads as the list of what changed. Most changes
+//! are about one kind of object wherever it occurs (a turn, a tool call, a
+//! message …): [`nodes`] knows where that is, a gate only says what becomes of
+//! it. [`down`] and [`up`] lead a message through the whole chain.
+//!
+//! *Invariant*: a gate is a function of the message and the facts that travel
+//! with it. It never looks into a state, so it can run on any core.
+
+use serde_json::{Map, Value};
+
+use crate::version::Version;
+
+pub mod down;
+pub mod following;
+pub(crate) mod nodes;
+pub(crate) mod object;
+pub mod up;
+
+mod v0_2_to_v0_1;
+mod v0_3_to_v0_2;
+mod v0_4_to_v0_3;
+mod v0_5_to_v0_4;
+mod v0_6_to_v0_5;
+mod v0_7_to_v0_6;
+mod v0_8_to_v0_7;
+mod v0_9_to_v0_8;
+mod v1_0_to_v0_9;
+
+pub(crate) use nodes::Node;
+
+/// A JSON object.
+pub type Object = Map<String, Value>;
+
+/// An action on its way through the gates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Act {
+    pub channel: String,
+    /// The action with its `type`.
+    pub action: Object,
+}
+
+impl Act {
+    pub(crate) fn kind(&self) -> &str {
+        object::text(&self.action, "type").unwrap_or_default()
+    }
+
+    /// The part of the type behind the slash: what is done.
+    pub(crate) fn verb(&self) -> &str {
+        let kind = self.kind();
+        kind.split_once('/').map_or(kind, |(_, verb)| verb)
+    }
+
+    /// The part of the type before the slash: the kind of channel.
+    pub(crate) fn family(&self) -> &str {
+        let kind = self.kind();
+        kind.split_once('/').map_or("", |(family, _)| family)
+    }
+
+    pub(crate) fn set_kind(&mut self, kind: impl Into<String>) {
+        self.action.insert("type".into(), kind.into().into());
+    }
+
+    /// Another action on the same channel.
+    pub(crate) fn sibling(&self, action: Value) -> Self {
+        Self {
+            channel: self.channel.clone(),
+            action: object::of(action),
+        }
+    }
+}
+
+/// What a gate may know about an action besides the action: the house's facts,
+/// already in the gate's older version.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Knowledge {
+    pub(crate) session: Option<String>,
+    pub(crate) is_default_chat: bool,
+    /// See [`crate::record::Context`]; a node of its own, lowered with the rest.
+    pub(crate) context: Object,
+    /// The same in the gate's newer version, for what the older has no name.
+    pub(crate) newer: Object,
+}
+
+/// A state with its channel, and with what must be known beside it where one
+/// channel of an old version is made of several things of the house.
+#[derive(Debug, Clone, Default)]
+pub struct Picture {
+    pub resource: String,
+    pub state: Object,
+    pub(crate) node: Option<Node>,
+    /// The row of the session in the catalogue: versions up to 0.4 repeat it
+    /// within the session's state.
+    pub summary: Option<Object>,
+    /// The default chat of a session: up to 0.3 it is part of the session.
+    pub chat: Option<Object>,
+    /// The session of a chat: up to 0.3 a chat that is not the default one is
+    /// shown as a session, with the session's circumstances.
+    pub session: Option<Object>,
+    /// The model and agent that are selected in the (default) chat.
+    pub selection: Object,
+    /// `IsRead` and `IsArchived` of a chat, which 0.4 to 0.9 do not have.
+    pub(crate) chat_flags: u64,
+}
+
+impl Picture {
+    pub fn new(resource: &str, state: Value) -> Self {
+        Self {
+            resource: resource.to_owned(),
+            state: object::of(state),
+            ..Self::default()
+        }
+    }
+}
+
+/// The difference between two neighbouring versions. "Lower" is towards the
+/// older one. Whatever a gate says nothing about is the same in both.
+pub(crate) trait Gate: Sync {
+    /// The older of the two.
+    fn older(&self) -> Version;
+
+    /// Lowers one object, its parts first. `false`: the older version has
+    /// nothing like it, leave it out.
+    fn lower(&self, _node: Node, _object: &mut Object) -> bool {
+        true
+    }
+
+    fn raise(&self, _node: Node, _object: &mut Object) -> bool {
+        true
+    }
+
+    /// Lowers a whole action, when its objects are lowered already, to none,
+    /// one or several older ones.
+    fn lower_action(&self, act: Act, _known: &Knowledge, out: &mut Vec<Act>) {
+        out.push(act);
+    }
+
+    /// Raises a whole action, before its objects are raised.
+    fn raise_action(&self, _act: &mut Act) {}
+
+    /// Joins or parts what is divided differently into channels.
+    fn lower_picture(&self, _picture: &mut Picture) {}
+
+    fn raise_picture(&self, _picture: &mut Picture) {}
+
+    fn raise_params(&self, _method: &str, _params: &mut Object) {}
+
+    fn lower_result(&self, _method: &str, _result: &mut Object) {}
+
+    /// Lowers a notification of the host. `false`: there is none like it.
+    fn lower_notification(&self, _method: &mut String, _params: &mut Object) -> bool {
+        true
+    }
+}
+
+/// All gates, newest first.
+static GATES: [&dyn Gate; 9] = [
+    &v1_0_to_v0_9::Changes,
+    &v0_9_to_v0_8::Changes,
+    &v0_8_to_v0_7::Changes,
+    &v0_7_to_v0_6::Changes,
+    &v0_6_to_v0_5::Changes,
+    &v0_5_to_v0_4::Changes,
+    &v0_4_to_v0_3::Changes,
+    &v0_3_to_v0_2::Changes,
+    &v0_2_to_v0_1::Changes,
+];
+
+/// The gates that lie between the house and a version, from the house on.
+fn between(version: Version) -> impl DoubleEndedIterator<Item = &'static dyn Gate> {
+    GATES
+        .iter()
+        .copied()
+        .filter(move |gate| gate.older() >= version)
+}

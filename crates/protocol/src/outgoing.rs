@@ -19,8 +19,10 @@ use crate::house::notifications::{
 use crate::house::state::SessionSummary;
 use crate::record::Sequenced;
 use crate::rpc::{RequestId, RpcError};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, StoredTurn};
 use crate::version::Version;
+
+mod older;
 
 #[derive(Debug, Clone)]
 pub enum HostMessage {
@@ -83,6 +85,15 @@ pub enum Reply {
     ResourceList(ResourceListResult),
     ResourceResolve(Box<ResourceResolveResult>),
     CreateResourceWatch(CreateResourceWatchResult),
+    /// History as versions up to 0.4 ask for it.
+    Turns(TurnsReply),
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnsReply {
+    pub turns: Vec<StoredTurn>,
+    pub has_more: bool,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -195,21 +206,35 @@ struct NotificationFrame<'a, P> {
     params: P,
 }
 
-/// Writes a message as one frame of text in the given version.
-pub fn encode(message: &HostMessage, version: Version) -> String {
+/// Writes a message in the house language, as one frame of text.
+pub fn encode(message: &HostMessage) -> String {
     let mut text = Vec::new();
-    encode_into(&mut text, message, version);
+    encode_into(&mut text, message);
     // JSON is UTF-8, so nothing is lost here.
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// Likewise, behind what `text` holds already.
-pub fn encode_into(text: &mut Vec<u8>, message: &HostMessage, version: Version) {
+/// Writes a message in the given version: as one frame of text, as none if the
+/// version cannot tell it, or as several if it tells it in steps.
+///
+/// All frames of one action carry its number. They leave in one write, and a
+/// client that loses the connection between them asks for what follows a
+/// number that it has seen only half of; what each step does it does whatever
+/// was before, so the next step of that kind repairs it.
+pub fn encode_each(message: &HostMessage, version: Version, mut each: impl FnMut(String)) {
+    match version {
+        Version::V1_0 => each(encode(message)),
+        older => match older::encode(message, older) {
+            Ok(frames) => frames.into_iter().for_each(each),
+            Err(error) => each(unencodable(message, &error)),
+        },
+    }
+}
+
+/// Writes a message in the house language behind what `text` holds already.
+pub fn encode_into(text: &mut Vec<u8>, message: &HostMessage) {
     let begins = text.len();
-    let encoded = match version {
-        Version::V1_0 => encode_newest(text, message),
-    };
-    if let Err(error) = encoded {
+    if let Err(error) = encode_newest(text, message) {
         text.truncate(begins);
         text.extend_from_slice(unencodable(message, &error).as_bytes());
     }
@@ -291,7 +316,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn encoded(message: &HostMessage) -> Value {
-        serde_json::from_str(&encode(message, Version::NEWEST)).unwrap()
+        serde_json::from_str(&encode(message)).unwrap()
     }
 
     #[test]

@@ -10,7 +10,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::house::actions::{ActionOrigin, StateAction};
-use crate::house::state::{ChatState, SessionState, SessionSummary};
+use crate::house::state::{
+    AgentSelection, ChatState, ModelSelection, SessionState, SessionSummary,
+};
 use crate::snapshot::StoredTurn;
 use crate::{ChannelUri, Timestamp};
 
@@ -29,6 +31,71 @@ pub struct Facts {
     /// Whether the chat is that session's default chat.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_default_chat: bool,
+    /// What only some actions need, see [`Context`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Box<Context>>,
+}
+
+/// What older versions must be told with an action and the action itself does
+/// not say. Each field belongs to few types of actions; it is left out for all
+/// others. The values are those of the house language.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Context {
+    /// `chat/draftChanged`, `chat/turnStarted`: the model that is selected in
+    /// the chat from now on, if this action changed it. A selection outlives
+    /// the draft that made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Value>,
+    /// The same for the agent; `null` when none is selected any more.
+    #[serde(skip_serializing_if = "Option::is_none", with = "explicit_null")]
+    pub agent: Option<Value>,
+    /// `session/activeClientSet`, `session/activeClientRemoved`: the first of
+    /// the active clients before and after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_before: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_after: Option<Value>,
+    /// `session/customizationToggled`, `…Updated`, `…Removed`: all of them,
+    /// after the action.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub customizations: Option<Vec<Value>>,
+    /// `session/chatsReordered`: the summaries in their new order, and the
+    /// default chat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chats: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_chat: Option<String>,
+    /// `session/workingDirectoryReplaced`: the list before and after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directories_before: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directories_after: Option<Vec<String>>,
+    /// `chat/turnResume`: the turn as it is active again, and the id of the
+    /// turn before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn_before: Option<String>,
+    /// `changeset/contentChanged`: the error that the changeset has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+}
+
+/// Keeps `null` apart from "left out".
+mod explicit_null {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    pub(super) fn serialize<S: Serializer>(it: &Option<Value>, to: S) -> Result<S::Ok, S::Error> {
+        it.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Value>, D::Error> {
+        Value::deserialize(from).map(Some)
+    }
 }
 
 /// An action that the host accepted: it has a place in the one sequence.
@@ -123,9 +190,28 @@ pub struct ChatNotes {
     /// How the agent finds its own conversation again, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<Value>,
+    /// What was selected last, which may outlive the draft that said so.
+    #[serde(default, skip_serializing_if = "Selection::is_empty")]
+    pub selection: Selection,
     /// Turns of another chat that the agent knows of and this one does not show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<StoredTurn>,
+}
+
+/// The model and the agent that are selected in a chat. In the house they are
+/// part of a message; versions up to 0.4 know them as the session's.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Selection {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelSelection>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentSelection>,
+}
+
+impl Selection {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A client that has been here: its next connection keeps its version.

@@ -129,23 +129,21 @@ struct Frame<'a> {
 }
 
 impl<'a> Incoming<'a> {
-    pub fn parse(text: &'a str) -> Result<Self, BadFrame> {
-        let frame: Frame<'a> = serde_json::from_str(text).map_err(|error| BadFrame {
-            id: None,
-            error: if error.is_data() {
+    pub fn parse(text: &'a str) -> Result<Self, Box<BadFrame>> {
+        let bad = |error| Box::new(BadFrame { id: None, error });
+        let frame: Frame<'a> = serde_json::from_str(text).map_err(|error| {
+            bad(if error.is_data() {
                 RpcError::invalid_request(format!("not a JSON-RPC message: {error}"))
             } else {
                 RpcError::parse(format!("not JSON: {error}"))
-            },
+            })
         })?;
         let id = match frame.id.map(|raw| serde_json::from_str(raw.get())) {
             None => None,
             Some(Ok(id)) => Some(id),
             Some(Err(_)) => {
-                return Err(BadFrame {
-                    id: None,
-                    error: RpcError::invalid_request("`id` must be an integer or a string"),
-                });
+                let error = RpcError::invalid_request("`id` must be an integer or a string");
+                return Err(bad(error));
             }
         };
         match (frame.method, id) {
@@ -165,10 +163,10 @@ impl<'a> Incoming<'a> {
                     None => Ok(frame.result.unwrap_or(Value::Null)),
                 },
             }),
-            (None, None) => Err(BadFrame {
-                id: None,
-                error: RpcError::invalid_request("a message needs a `method` or an `id`"),
-            }),
+            (None, None) => {
+                let error = RpcError::invalid_request("a message needs a `method` or an `id`");
+                Err(bad(error))
+            }
         }
     }
 }

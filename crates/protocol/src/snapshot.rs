@@ -11,8 +11,9 @@ use serde_json::value::RawValue;
 
 use crate::ChannelUri;
 use crate::house::state::{
-    ChatState, ResourceWatchState, RootState, SessionState, TerminalState, Turn,
+    ChatState, ResourceWatchState, RootState, SessionState, SessionSummary, TerminalState, Turn,
 };
+use crate::record::Selection;
 
 /// A finished turn: its id, and the rest as JSON.
 #[derive(Debug, Clone)]
@@ -68,6 +69,21 @@ pub struct Snapshot {
     pub resource: ChannelUri,
     pub state: SnapshotState,
     pub from_seq: u64,
+    /// For clients of versions up to 0.4.
+    #[serde(skip)]
+    pub beside: Option<Box<Beside>>,
+}
+
+/// What older versions show together with a state, because one channel of
+/// theirs is made of several of the house.
+#[derive(Debug, Clone, Default)]
+pub struct Beside {
+    /// The session's row in the catalogue.
+    pub summary: Option<SessionSummary>,
+    /// With a session, its default chat; with a chat, its session.
+    pub state: Option<SnapshotState>,
+    /// What is selected in the chat, or in the session's default chat.
+    pub selection: Selection,
 }
 
 #[derive(Debug, Clone, Serialize)]

@@ -6,12 +6,33 @@ use std::fmt;
 /// itself, the others are reached through [`crate::gates`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
+    /// Draft 1, before versions had names: the crates call it 0.1.0.
+    V0_1,
+    V0_2,
+    V0_3,
+    V0_4,
+    V0_5,
+    V0_6,
+    V0_7,
+    V0_8,
+    V0_9,
     V1_0,
 }
 
 impl Version {
     /// All of them, oldest first.
-    pub const ALL: [Self; 1] = [Self::V1_0];
+    pub const ALL: [Self; 10] = [
+        Self::V0_1,
+        Self::V0_2,
+        Self::V0_3,
+        Self::V0_4,
+        Self::V0_5,
+        Self::V0_6,
+        Self::V0_7,
+        Self::V0_8,
+        Self::V0_9,
+        Self::V1_0,
+    ];
     /// How many there are: encoders keep one slot for each.
     pub const COUNT: usize = Self::ALL.len();
     /// The house language.
@@ -23,6 +44,15 @@ impl Version {
 
     const fn baseline(self) -> SemVer {
         match self {
+            Self::V0_1 => SemVer(0, 1, 0),
+            Self::V0_2 => SemVer(0, 2, 0),
+            Self::V0_3 => SemVer(0, 3, 0),
+            Self::V0_4 => SemVer(0, 4, 0),
+            Self::V0_5 => SemVer(0, 5, 0),
+            Self::V0_6 => SemVer(0, 6, 0),
+            Self::V0_7 => SemVer(0, 7, 0),
+            Self::V0_8 => SemVer(0, 8, 0),
+            Self::V0_9 => SemVer(0, 9, 0),
             Self::V1_0 => SemVer(1, 0, 0),
         }
     }
@@ -50,6 +80,11 @@ impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.baseline().fmt(f)
     }
+}
+
+/// What a draft is called where versions have names.
+pub fn draft(number: i64) -> String {
+    format!("0.{number}.0")
 }
 
 /// The highest offered version that the host speaks, with the exact string

@@ -138,6 +138,7 @@ fn append(seq: u64) -> StoreBatch {
         facts: Facts {
             session: Some("ahp-session:/1".into()),
             is_default_chat: true,
+            context: None,
         },
     };
     StoreBatch {

@@ -129,6 +129,7 @@ fn write(
         Facts {
             session: None,
             is_default_chat: false,
+            context: None,
         } => None,
         facts => Some(json("log entry", facts)?),
     };

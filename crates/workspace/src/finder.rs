@@ -1,12 +1,12 @@
 //! Finding files by a few letters of their path.
 //!
 //! A directory is walked once, with its ignore rules, and its paths are kept:
-//! what somebody types next is matched against those. They are walked again
-//! when they have been kept for a while.
+//! what somebody types next is matched against those. They are walked again,
+//! behind the scenes, when they have been kept for a while.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ignore::WalkBuilder;
@@ -30,10 +30,12 @@ pub struct FileFinder {
     known: Arc<Mutex<HashMap<PathBuf, Known>>>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Known {
     paths: Arc<[Entry]>,
     walked_at: Instant,
+    /// Somebody is on it.
+    is_walked_again: bool,
 }
 
 #[derive(Debug)]
@@ -63,15 +65,26 @@ impl FileFinder {
     }
 
     fn paths_of(&self, root: &Path) -> Arc<[Entry]> {
-        let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lock().get(root).cloned()
-            && known.walked_at.elapsed() < FRESH_FOR
-        {
-            return known.paths;
+        let Some(known) = self.lock().get_mut(root).map(|known| {
+            let stale = known.walked_at.elapsed() >= FRESH_FOR && !known.is_walked_again;
+            known.is_walked_again |= stale;
+            (Arc::clone(&known.paths), stale)
+        }) else {
+            return self.walk(root);
+        };
+        let (paths, stale) = known;
+        if stale {
+            // Nobody waits for it: what is known serves until then.
+            let (finder, root) = (self.clone(), root.to_owned());
+            std::thread::spawn(move || finder.walk(&root));
         }
+        paths
+    }
+
+    fn walk(&self, root: &Path) -> Arc<[Entry]> {
         // Not under the lock: others may ask for other directories meanwhile.
         let paths: Arc<[Entry]> = walk(root).into();
-        let mut all = lock();
+        let mut all = self.lock();
         let oldest = all.iter().min_by_key(|(_, known)| known.walked_at);
         if all.len() >= MOST_DIRECTORIES
             && let Some(oldest) = oldest.map(|(root, _)| root.clone())
@@ -81,9 +94,14 @@ impl FileFinder {
         let known = Known {
             paths: Arc::clone(&paths),
             walked_at: Instant::now(),
+            is_walked_again: false,
         };
         all.insert(root.to_owned(), known);
         paths
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -71,7 +71,7 @@ impl Backend {
     async fn turn(&mut self, prompt: Prompt) -> Life {
         let steps = match self.steps_for(&prompt) {
             Ok(steps) => steps,
-            Err(failed) => return self.end(prompt, failed).await,
+            Err(failed) => return self.end(prompt, *failed).await,
         };
         let last = match self.play(&prompt, steps).await {
             Stop::BackendOver | Stop::Ended(Outcome::Crashed) => return Life::Over,
@@ -84,9 +84,9 @@ impl Backend {
         self.end(prompt, last).await
     }
 
-    fn steps_for(&self, prompt: &Prompt) -> Result<Vec<Remaining>, TurnEvent> {
+    fn steps_for(&self, prompt: &Prompt) -> Result<Vec<Remaining>, Box<TurnEvent>> {
         let steps = scenario::of_message(&prompt.message.text)
-            .map_err(|error| failed(error.error_type(), error.to_string(), false))?;
+            .map_err(|error| Box::new(failed(error.error_type(), error.to_string(), false)))?;
         Ok(match &prompt.resumed {
             None => Remaining::all(steps),
             Some(parts) => {

@@ -94,7 +94,7 @@ mod tests {
             (json!({"sing": "la"}), "step 2: unknown key `sing`"),
             (
                 json!({"sing": 1, "dance": 2}),
-                "unknown keys `dance`, `sing`",
+                "unknown keys `sing`, `dance`",
             ),
             (json!({"say": "a", "loud": true}), "unknown key `loud`"),
             (json!({"sleep": 1, "chunks": 2}), "unknown key `chunks`"),

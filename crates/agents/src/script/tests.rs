@@ -97,7 +97,7 @@ async fn reports_are_passed_on() {
         "activity: Some(\"busy\")",
         "activity: None",
         "notice: look",
-        r#"usage: {"inputTokens":10,"model":"m","outputTokens":5}"#,
+        r#"usage: {"inputTokens":10,"outputTokens":5,"model":"m"}"#,
         "completed",
     ];
     assert_eq!(said.await, expected);
@@ -142,7 +142,7 @@ async fn echo_says_what_came_with_the_message() {
     let mut conversation = Conversation::open().await;
     conversation.prompt_with(message);
     let expected = [
-        r#"text: {"config":{"effort":"low"},"id":"script-large"}"#,
+        r#"text: {"id":"script-large","config":{"effort":"low"}}"#,
         "break",
         r#"text: {"uri":"file:///a.md"}"#,
         "break",
@@ -189,7 +189,7 @@ async fn history_counts_every_turn_that_ended() {
     let history = json!([{"echo": "history"}]);
     let mut conversation = Conversation::open().await;
     let said = conversation.play(history.clone()).await;
-    assert_eq!(said[0], r#"text: {"last":null,"turns":0}"#);
+    assert_eq!(said[0], r#"text: {"turns":0,"last":null}"#);
 
     conversation.play(json!([{"sing": 1}])).await;
     let turn = conversation.prompt(r#"{"steps": [{"sleep": 9}]}"#);
@@ -214,7 +214,7 @@ async fn history_goes_on_from_the_transcript() {
     before.transcript = vec![stored_turn("a", "first"), stored_turn("b", "sec\"ond")];
     let mut conversation = Conversation::open_as(before).await;
     let said = conversation.play(json!([{"echo": "history"}])).await;
-    assert_eq!(said[0], r#"text: {"last":"sec\"ond","turns":2}"#);
+    assert_eq!(said[0], r#"text: {"turns":2,"last":"sec\"ond"}"#);
 }
 
 fn said(text: &str) -> Value {
@@ -242,7 +242,7 @@ async fn a_failed_turn_goes_on_after_the_failed_step() {
     let parts = json!([said("a"), error("e"), said("b"), error("f")]);
     conversation.resume(&turn, &text, parts);
     let lines = conversation.rest().await;
-    let history = r#"text: {"last":null,"turns":0}"#;
+    let history = r#"text: {"turns":0,"last":null}"#;
     assert_eq!(lines, ["break", history, "completed"]);
 }
 

@@ -12,7 +12,6 @@ use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::state::{AgentInfo, ErrorInfo};
 use innkeeper_protocol::outgoing::encode;
-use innkeeper_protocol::version::Version;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{Reader, Store};
 use serde_json::{Value, json};
@@ -98,9 +97,9 @@ impl Host {
         self.store.as_mut().unwrap().apply(&[step.store]).unwrap();
         for effect in step.effects {
             match effect {
-                Effect::Send { to, message } => self.deliver(to, &encode(&message, NEWEST)),
+                Effect::Send { to, message } => self.deliver(to, &encode(&message)),
                 Effect::Publish { to, message } => {
-                    let text = encode(&message, NEWEST);
+                    let text = encode(&message);
                     for subscriber in to.iter() {
                         let connection = subscriber.connection;
                         self.latencies.insert(connection.0, subscriber.max_latency);
@@ -267,7 +266,6 @@ impl Host {
 }
 
 pub(crate) const ROOT: &str = "ahp-root://";
-pub(crate) const NEWEST: Version = Version::NEWEST;
 
 pub(crate) fn config(limits: Limits) -> EngineConfig {
     EngineConfig {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "all of this is tests")]
 
+mod agents;
 mod handshake;
 mod host;
 mod sessions;

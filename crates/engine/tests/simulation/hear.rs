@@ -19,7 +19,6 @@ use innkeeper_protocol::outgoing::{
 use innkeeper_protocol::record::Sequenced;
 use innkeeper_protocol::rpc::RequestId;
 use innkeeper_protocol::snapshot;
-use innkeeper_protocol::version::Version;
 use serde_json::Value;
 
 use crate::client::Asked;
@@ -113,7 +112,8 @@ fn answer(reply: &Reply) -> Answer {
         | Reply::Completions(_)
         | Reply::ResourceList(_)
         | Reply::ResourceResolve(_)
-        | Reply::CreateResourceWatch(_) => Answer::Done,
+        | Reply::CreateResourceWatch(_)
+        | Reply::Turns(_) => Answer::Done,
         Reply::ResolveSessionConfig(resolved) => Answer::Resolved(resolved.clone()),
         Reply::Initialize(welcome) => Answer::Welcome {
             server_seq: welcome.server_seq as i64,
@@ -178,7 +178,7 @@ fn shot(snapshot: &snapshot::Snapshot) -> Shot {
 /// Takes the text of a message apart, with the protocol's own types.
 /// `asked` says what a request was.
 pub(crate) fn through_text(message: &HostMessage, asked: impl Fn(i64) -> Option<Asked>) -> Heard {
-    let text = encode(message, Version::NEWEST);
+    let text = encode(message);
     let mut frame: Value = serde_json::from_str(&text).unwrap();
     let params = frame["params"].take();
     match frame["method"].as_str() {
@@ -293,6 +293,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Reply::ResourceList(_) => "directory",
             Reply::ResourceResolve(_) => "resolved file",
             Reply::CreateResourceWatch(_) => "watch",
+            Reply::Turns(_) => "turns",
         },
     }
 }

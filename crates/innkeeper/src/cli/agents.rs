@@ -1,36 +1,158 @@
 //! The agents that this program has, and `innkeeper agents`.
 
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use innkeeper_agents::{Agent, ScriptAgent};
+use clap::Args;
+use innkeeper_agents::discovery::{self, FoundAgent, Protocol};
+use innkeeper_agents::{AcpAgent, AcpOptions, Agent, PiAgent, PiOptions, Program, ScriptAgent};
 
+use super::place::PlaceArgs;
 use super::{Failure, Outcome, print, text};
-use crate::config::Config;
+use crate::config::{AgentTable, Config};
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentsArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Do not start them to see whether they work
+    #[arg(long)]
+    no_start: bool,
+}
 
 /// An agent, and where it comes from.
 pub(crate) struct Found {
     pub(crate) agent: Arc<dyn Agent>,
-    pub(crate) origin: &'static str,
+    pub(crate) origin: String,
 }
 
-/// All agents that there are.
-pub(crate) fn found(config: &Config) -> Vec<Found> {
+/// All agents that there are: those of the configuration and those that are
+/// installed, in that order, and the one that is always there.
+pub(crate) fn found(config: &Config, data_dir: &Path) -> Vec<Found> {
+    found_on(&path(), config, data_dir)
+}
+
+pub(crate) fn path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_default()
+}
+
+fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
+    let directory = data_dir.join("agents");
+    let mut installed = discovery::find(path);
+    let mut all = Vec::new();
+    for (provider, table) in &config.agents {
+        let known = installed
+            .iter()
+            .position(|agent| agent.provider == provider.as_str());
+        let known = known.map(|index| installed.remove(index));
+        if table.enabled {
+            all.push(configured(path, provider, table, known, &directory));
+        }
+    }
+    for agent in installed {
+        let origin = agent.program.command.display().to_string();
+        let options = Options {
+            provider: agent.provider.to_owned(),
+            name: agent.display_name.to_owned(),
+            program: agent.program,
+            auth_method: None,
+        };
+        all.push(options.agent(agent.protocol, &directory, origin));
+    }
     let script = match config.script.token_for.as_str() {
         "" => ScriptAgent::default(),
         resource => ScriptAgent::that_needs_a_token_for(resource.to_owned()),
     };
-    vec![Found {
+    all.push(Found {
         agent: Arc::new(script),
-        origin: "built in",
-    }]
+        origin: "built in".to_owned(),
+    });
+    all
+}
+
+/// What an agent is made of, whatever it speaks.
+struct Options {
+    provider: String,
+    name: String,
+    program: Program,
+    auth_method: Option<String>,
+}
+
+impl Options {
+    fn agent(self, protocol: Protocol, directory: &Path, origin: String) -> Found {
+        let directory = Some(directory.to_owned());
+        let agent: Arc<dyn Agent> = match protocol {
+            Protocol::Acp => Arc::new(AcpAgent::new(AcpOptions {
+                display_name: self.name,
+                auth_method: self.auth_method,
+                directory,
+                ..AcpOptions::new(self.provider, self.program)
+            })),
+            Protocol::Pi => Arc::new(PiAgent::new(PiOptions {
+                display_name: self.name,
+                directory,
+                ..PiOptions::new(self.provider, self.program)
+            })),
+        };
+        Found { agent, origin }
+    }
+}
+
+/// What a table of the configuration says, on top of what was found. A command
+/// of the user's own speaks the Agent Client Protocol.
+fn configured(
+    path: &OsStr,
+    provider: &str,
+    table: &AgentTable,
+    known: Option<FoundAgent>,
+    directory: &Path,
+) -> Found {
+    let (mut program, mut name, mut protocol, origin) = match known {
+        Some(known) => {
+            let origin = format!("{}, configuration", known.program.command.display());
+            (known.program, known.display_name, known.protocol, origin)
+        }
+        None => {
+            let origin = "configuration".to_owned();
+            (Program::new(provider), provider, Protocol::Acp, origin)
+        }
+    };
+    if !table.command.is_empty() {
+        let command = PathBuf::from(&table.command);
+        // Not found: starting it will say so.
+        program.command = discovery::which(path, &command).unwrap_or(command);
+        program.args.clear();
+        protocol = Protocol::Acp;
+    }
+    if !table.args.is_empty() {
+        program.args.clone_from(&table.args);
+    }
+    program.env.extend(table.env.clone());
+    program.pass_env.extend(table.pass_env.clone());
+    if !table.cwd.is_empty() {
+        program.directory = Some(PathBuf::from(&table.cwd));
+    }
+    if !table.name.is_empty() {
+        name = &table.name;
+    }
+    let options = Options {
+        provider: provider.to_owned(),
+        name: name.to_owned(),
+        program,
+        auth_method: Some(table.auth_method.clone()).filter(|method| !method.is_empty()),
+    };
+    options.agent(protocol, directory, origin)
 }
 
 /// The agents of these providers, or all.
 pub(crate) fn chosen(
     config: &Config,
+    data_dir: &Path,
     providers: Option<&[String]>,
 ) -> Result<Vec<Arc<dyn Agent>>, Failure> {
-    let all: Vec<Arc<dyn Agent>> = found(config).into_iter().map(|found| found.agent).collect();
+    let found = found(config, data_dir).into_iter();
+    let all: Vec<Arc<dyn Agent>> = found.map(|found| found.agent).collect();
     let Some(providers) = providers else {
         return Ok(all);
     };
@@ -49,20 +171,66 @@ pub(crate) fn chosen(
     Ok(agents.map(|(agent, _)| agent).collect())
 }
 
-pub(crate) fn list() -> Outcome {
-    let mut rows = vec![["PROVIDER", "NAME", "MODELS", "FOUND"].map(str::to_owned)];
-    for Found { agent, origin } in found(&Config::default()) {
+pub(crate) async fn list(args: AgentsArgs) -> Outcome {
+    let config = args.place.config()?;
+    let data_dir = args.place.data_dir()?;
+    let all = found(&config, &data_dir);
+    let mut rows = vec![["PROVIDER", "NAME", "STARTS", "MODELS", "FOUND"].map(str::to_owned)];
+    let mut troubles = String::new();
+    // All at once: some take their time.
+    let starts = all.iter().map(|found| {
+        let known = found.agent.get_to_know();
+        async move {
+            match args.no_start {
+                true => None,
+                false => Some(known.await),
+            }
+        }
+    });
+    let starts = futures_util::future::join_all(starts).await;
+    for (Found { agent, origin }, starts) in all.into_iter().zip(starts) {
         let info = agent.profile().info;
+        let state = match starts {
+            None => "",
+            Some(Ok(())) => "yes",
+            Some(Err(reason)) => {
+                let log = data_dir
+                    .join("agents")
+                    .join(format!("{}.log", info.provider));
+                troubles.push_str(&format!("\n{}: {reason}\n", info.provider));
+                if log.exists() {
+                    troubles.push_str(&format!("    What it said: {}\n", log.display()));
+                }
+                "no"
+            }
+        };
         let models: Vec<&str> = info.models.iter().map(|model| model.id.as_str()).collect();
         let models = models.join(", ");
-        rows.push([info.provider, info.display_name, models, origin.to_owned()]);
+        rows.push([
+            info.provider,
+            info.display_name,
+            state.to_owned(),
+            models,
+            origin,
+        ]);
     }
-    print(&text::table(&rows))
+    for missing in discovery::missing_adapters(&path()) {
+        let (name, command) = (missing.display_name, missing.command);
+        let hint = missing.hint;
+        troubles.push_str(&format!(
+            "\n{name} (`{command}`) is installed, but not what lets a host talk to it: {hint}\n"
+        ));
+    }
+    print(&(text::table(&rows) + &troubles))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn provider(found: &Found) -> String {
+        found.agent.profile().info.provider
+    }
 
     #[test]
     fn agents_are_chosen_by_their_providers_names() {
@@ -72,25 +240,50 @@ mod tests {
                 .map(|&name| name.to_owned())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(
-            chosen(&Config::default(), Some(&names(&["script"])))
-                .ok()
-                .unwrap()
-                .len(),
-            1
-        );
-        let config = Config::default();
-        assert_eq!(
-            chosen(&config, None).ok().unwrap().len(),
-            found(&config).len()
-        );
-        let Err(Failure::Usage(message)) = chosen(&config, Some(&names(&["script", "butler"])))
-        else {
+        let (config, data) = (Config::default(), Path::new("/nowhere"));
+        let script = chosen(&config, data, Some(&names(&["script"])));
+        assert_eq!(script.ok().unwrap().len(), 1);
+        let all = chosen(&config, data, None);
+        assert_eq!(all.ok().unwrap().len(), found(&config, data).len());
+        let Err(Failure::Usage(message)) = chosen(&config, data, Some(&names(&["butler"]))) else {
             panic!("there is no such agent");
         };
+        assert!(
+            message.starts_with("there is no agent `butler`; the agents that were found are: "),
+            "{message}"
+        );
+        assert!(message.ends_with("script"), "{message}");
+    }
+
+    #[test]
+    fn the_configuration_adds_changes_and_removes_agents() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let bin = tempfile::tempdir().unwrap();
+        for name in ["goose", "gemini", "kimi"] {
+            let file = bin.path().join(name);
+            std::fs::write(&file, "").unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let config: Config = toml::from_str(
+            "[agents.mine]\ncommand = 'my-agent'\nargs = ['--acp']\nname = 'Mine'\n\
+             [agents.goose]\nenv = { GOOSE_MODE = 'approve' }\n\
+             [agents.gemini]\nenabled = false\n",
+        )
+        .unwrap();
+        let data = tempfile::tempdir().unwrap();
+        let all = found_on(bin.path().as_os_str(), &config, data.path());
+        let names: Vec<String> = all.iter().map(provider).collect();
+        assert_eq!(names, ["goose", "mine", "kimi", "script"]);
+        let mine = all[1].agent.profile().info;
         assert_eq!(
-            message,
-            "there is no agent `butler`; the agents that were found are: script"
+            (mine.display_name.as_str(), all[1].origin.as_str()),
+            ("Mine", "configuration")
+        );
+        assert_eq!(mine.description, "`my-agent --acp`");
+        let goose = all[0].agent.profile().info;
+        assert_eq!(
+            goose.description,
+            format!("`{} acp`", bin.path().join("goose").display())
         );
     }
 }

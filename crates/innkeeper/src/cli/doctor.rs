@@ -11,6 +11,7 @@ use std::process::Command;
 use Finding::{Fine, Problem, Warning};
 use anyhow::anyhow;
 use clap::Args;
+use innkeeper_agents::discovery;
 use innkeeper_store::{StoreError, open_read_only};
 
 use super::announcement::{Announcement, holder};
@@ -45,7 +46,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Outcome {
     findings.push(check_port(&config, &data_dir));
     findings.push(check_git());
     findings.push(check_shell());
-    findings.push(check_agents());
+    findings.extend(check_agents(&config, &data_dir));
     let lines = findings.iter().map(|finding| match finding {
         Fine(what) => format!("ok        {what}\n"),
         Warning(what) => format!("warning   {what}\n"),
@@ -239,13 +240,27 @@ fn check_shell() -> Finding {
     }
 }
 
-fn check_agents() -> Finding {
-    let found = agents::found(&Config::default());
-    let names = found.iter().map(|found| {
+/// Which agents there are. Whether they start is for `innkeeper agents`; what
+/// went wrong the last time is known without starting anything.
+fn check_agents(config: &Config, data_dir: &Path) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for found in agents::found(config, data_dir) {
         let provider = found.agent.profile().info.provider;
-        format!("{provider} ({})", found.origin)
-    });
-    Fine(format!("agents: {}", names.collect::<Vec<_>>().join(", ")))
+        findings.push(match found.agent.trouble() {
+            None => Fine(format!("agent: {provider} ({})", found.origin)),
+            Some(trouble) => Warning(format!(
+                "agent: {provider} ({}) did not start the last time: {trouble}",
+                found.origin
+            )),
+        });
+    }
+    for missing in discovery::missing_adapters(&agents::path()) {
+        findings.push(Warning(format!(
+            "agent: {} (`{}`) is installed, but not what lets a host talk to it: {}",
+            missing.display_name, missing.command, missing.hint
+        )));
+    }
+    findings
 }
 
 #[cfg(test)]

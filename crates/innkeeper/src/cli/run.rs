@@ -64,7 +64,7 @@ pub(crate) async fn run(args: RunArgs) -> Outcome {
     }
     let host = Host::start(
         host_options(&config, &data_dir),
-        agents::chosen(&config, None)?,
+        agents::chosen(&config, &data_dir, None)?,
     )
     .await?;
     let client = connect_within(host.connect()).await?;

@@ -73,7 +73,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
     let data_dir = args.place.data_dir()?;
     let given_token = args.given_token()?;
     let listen = args.listen(&config)?;
-    let agents = agents::chosen(&config, args.agents.as_deref())?;
+    let agents = agents::chosen(&config, &data_dir, args.agents.as_deref())?;
     // From here on, being told to stop means an orderly end.
     let signals = Signals::new()?;
     let host = Host::start(host_options(&config, &data_dir), agents).await?;
@@ -202,6 +202,8 @@ impl Listening<'_> {
             let address = server.address();
             let after_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
             tracing::info!(%address, after_ms, "the host is ready");
+            let host = self.host.clone();
+            tokio::spawn(async move { host.get_to_know_agents().await });
             if plain && !address.ip().is_loopback() {
                 tracing::warn!(
                     "clients on other machines connect without encryption; \

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Value;
 
-use super::Config;
+use super::{AgentTable, Config};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -100,7 +100,9 @@ fn unknown_key(path: &Path, place: &str) -> ConfigError {
 fn nearest(table: Option<&str>, key: &str) -> Option<String> {
     const SIMILAR: f64 = 0.7;
     let known = Value::try_from(Config::default()).ok()?;
+    let an_agent = Value::try_from(AgentTable::default()).ok()?;
     let keys = match table {
+        Some(table) if table.starts_with("agents.") => an_agent.as_table()?,
         Some(table) => known.get(table)?.as_table()?,
         None => known.as_table()?,
     };
@@ -154,6 +156,10 @@ mod tests {
             (
                 "[store]\nxyzzy = 1",
                 "inn.toml: there is no key `xyzzy` in [store]; remove it",
+            ),
+            (
+                "[agents.mine]\ncomand = 'x'",
+                "inn.toml: there is no key `comand` in [agents.mine]; did you mean `command`?",
             ),
             (
                 "[sever]\nport = 1",

@@ -87,13 +87,21 @@ pub(super) fn framed(messages: &[HostMessage], version: Version, weight: usize) 
         ..FrameHeader::default()
     };
     let mut frames = Vec::with_capacity(weight);
-    let mut text = Vec::new();
-    for message in messages {
-        text.clear();
-        outgoing::encode_into(&mut text, message, version);
+    let mut frame = |text: &[u8]| {
         // Writing into memory does not fail.
         let _ = header.format(text.len() as u64, &mut frames);
-        frames.extend_from_slice(&text);
+        frames.extend_from_slice(text);
+    };
+    let mut text = Vec::new();
+    for message in messages {
+        match version {
+            Version::NEWEST => {
+                text.clear();
+                outgoing::encode_into(&mut text, message);
+                frame(&text);
+            }
+            older => outgoing::encode_each(message, older, |text| frame(text.as_bytes())),
+        }
     }
     frames.into()
 }
@@ -166,6 +174,7 @@ fn weight_of_reply(reply: &Reply) -> usize {
                 .iter()
                 .map(|action| weight_of_action(&action.0))
                 .sum(),
+            Reply::Turns(page) => page.turns.iter().map(|it| it.json.get().len()).sum(),
             Reply::ListSessions(page) => page.items.len() * 3 * FIXED_WEIGHT,
             Reply::ResourceRead(content) => content.data.len(),
             Reply::ResourceList(list) => list.entries.len() * FIXED_WEIGHT,
@@ -180,7 +189,12 @@ fn weight_of_reply(reply: &Reply) -> usize {
 }
 
 fn weight_of_snapshot(snapshot: &Snapshot) -> usize {
-    match &snapshot.state {
+    let beside = snapshot.beside.as_ref().and_then(|it| it.state.as_ref());
+    weight_of_state(&snapshot.state) + beside.map_or(0, weight_of_state)
+}
+
+fn weight_of_state(state: &SnapshotState) -> usize {
+    match state {
         SnapshotState::Root(_) | SnapshotState::Session(_) => 20 * FIXED_WEIGHT,
         SnapshotState::Terminal(terminal) => {
             let texts = terminal.content.iter().map(|part| match part {

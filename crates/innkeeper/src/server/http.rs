@@ -85,7 +85,7 @@ async fn metrics(State(context): State<Context>, uri: Uri, headers: HeaderMap) -
 async fn anything_else(State(context): State<Context>, request: Request) -> Response {
     let Context { shared, transport } = context;
     if !request.headers().contains_key(header::UPGRADE) {
-        return plain_page(request.uri(), shared.web);
+        return plain_page(&request, shared.web);
     }
     if let Transport::Tcp(_) = transport {
         let checked = shared
@@ -157,10 +157,10 @@ fn websocket_key(request: &Request) -> Option<HeaderValue> {
     key.filter(|_| is_handshake).cloned()
 }
 
-fn plain_page(uri: &Uri, web: bool) -> Response {
-    match uri.path() {
-        "/" if web => page::index(),
-        _ => (StatusCode::NOT_FOUND, "there is nothing here\n").into_response(),
+fn plain_page(request: &Request, web: bool) -> Response {
+    match web {
+        true => page::serve(request.uri().path(), request.headers()),
+        false => (StatusCode::NOT_FOUND, "there is nothing here\n").into_response(),
     }
 }
 

@@ -362,6 +362,8 @@ impl Folded for ResourceWatchState {
 pub struct Watch<S> {
     pub state: S,
     pub seq: u64,
+    /// Where the snapshot was taken.
+    from_seq: u64,
     /// What came, rejections included.
     pub envelopes: Vec<ActionEnvelope>,
     subscription: ahp::SessionSubscription,
@@ -369,8 +371,10 @@ pub struct Watch<S> {
 
 impl<S: Folded> Watch<S> {
     pub fn new(snapshot: Snapshot, subscription: ahp::SessionSubscription) -> Self {
+        let from_seq = u64::try_from(snapshot.from_seq).unwrap();
         Self {
-            seq: u64::try_from(snapshot.from_seq).unwrap(),
+            seq: from_seq,
+            from_seq,
             state: S::from_snapshot(snapshot.state),
             envelopes: Vec::new(),
             subscription,
@@ -395,6 +399,11 @@ impl<S: Folded> Watch<S> {
 
     pub fn fold(&mut self, envelope: &ActionEnvelope) {
         if envelope.rejection_reason.is_none() {
+            // Somebody who subscribes once more may still be on the way to
+            // hear what the new snapshot has already.
+            if envelope.server_seq <= self.from_seq {
+                return;
+            }
             assert!(envelope.server_seq > self.seq, "serverSeq only grows");
             self.seq = envelope.server_seq;
             self.state.apply(&envelope.action);

@@ -5,7 +5,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    clippy::expect_used,
     reason = "in a test, that is how things fail"
 )]
 

@@ -1,6 +1,11 @@
 //! What the host does on the machine that it runs on, over a real socket:
 //! real files, real ptys, real watchers, in directories of the test's own.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests: what fails here fails the test"
+)]
+
 #[path = "../common/mod.rs"]
 mod common;
 mod resources;

@@ -109,6 +109,7 @@ pub(crate) fn append(
         facts: Facts {
             session: Some("ahp-session:/of".into()),
             is_default_chat: true,
+            context: None,
         },
     }))
 }

@@ -1,0 +1,416 @@
+//! The tool calls of one turn: what the agent says about them, in whatever
+//! order and however completely, becomes the orderly life of a tool call.
+//!
+//! *Invariant*: of each call the house hears a beginning, at most one answer to
+//! "may it run" at a time, and at most one end. A call that was denied has
+//! ended, whatever the agent says about it afterwards.
+
+use std::collections::HashMap;
+
+use agent_client_protocol_schema::v1::{
+    ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolKind,
+};
+use innkeeper_protocol::agent::{
+    Approval, ApprovalRequest, ToolReady, ToolStart, ToolVerdict, TurnEvent,
+};
+use innkeeper_protocol::house::common::{JsonObject, StringOrMarkdown};
+use innkeeper_protocol::house::state::{
+    ConfirmationOption, FileEditCollection, ToolCallResult, ToolResultContent,
+};
+use serde_json::{Value, json};
+
+use super::content;
+use super::output::Output;
+use super::permission::{self, PermissionRequest};
+
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    /// By the agent's name for them.
+    known: HashMap<String, Call>,
+    /// In the order in which they began.
+    order: Vec<String>,
+    /// How many names of calls were used again.
+    reused: usize,
+}
+
+#[derive(Debug)]
+struct Call {
+    /// The house's name for it.
+    id: String,
+    title: String,
+    name: Option<String>,
+    kind: ToolKind,
+    input: Option<Value>,
+    told_input: String,
+    content: Vec<ToolCallContent>,
+    raw_output: Option<Value>,
+    locations: Vec<ToolCallLocation>,
+    output: Output,
+    phase: Phase,
+    /// Requests of the agent that wait for the same decision.
+    asked: Vec<PermissionRequest>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Streaming,
+    Asking,
+    Running,
+    Over,
+}
+
+/// What terminals of the host have said so far, by their ids.
+pub(super) type TerminalOutput<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+impl Calls {
+    /// A call begins, or something about it changes.
+    pub(super) fn update(
+        &mut self,
+        update: ToolCallUpdate,
+        terminals: TerminalOutput<'_>,
+    ) -> Vec<TurnEvent> {
+        let mut events = Vec::new();
+        let status = update.fields.status;
+        let call = self.upsert(update, &mut events);
+        match status {
+            _ if call.phase == Phase::Over => events.clear(),
+            Some(ToolCallStatus::Completed) => call.finish(true, terminals, &mut events),
+            Some(ToolCallStatus::Failed) => call.finish(false, terminals, &mut events),
+            Some(ToolCallStatus::InProgress) => call.run(terminals, &mut events),
+            // Input that is still being written, or news of a running call.
+            _ if call.phase == Phase::Running => call.run(terminals, &mut events),
+            _ => call.tell_input(&mut events),
+        }
+        events
+    }
+
+    /// The agent asks whether a call may run. This may be the first that is
+    /// heard of the call.
+    pub(super) fn ask(
+        &mut self,
+        update: ToolCallUpdate,
+        request: PermissionRequest,
+    ) -> Vec<TurnEvent> {
+        let mut events = Vec::new();
+        let key = update.tool_call_id.0.to_string();
+        if self
+            .known
+            .get(&key)
+            .is_some_and(|call| call.phase == Phase::Over)
+        {
+            // A name that was used before: for the house it is another call.
+            self.reused += 1;
+            self.known.remove(&key);
+        }
+        let call = self.upsert(update, &mut events);
+        if call.phase != Phase::Asking {
+            call.phase = Phase::Asking;
+            let edits = call.edits();
+            let approval = Approval::Needed(ApprovalRequest {
+                title: None,
+                edits: (!edits.items.is_empty()).then_some(edits),
+                editable: false,
+                options: request.options.clone(),
+            });
+            events.push(call.ready(approval));
+        }
+        call.asked.push(request);
+        events
+    }
+
+    /// What somebody decided about a call: the requests that are answered, each
+    /// with the option that was chosen.
+    pub(super) fn decide(
+        &mut self,
+        id: &str,
+        verdict: &ToolVerdict,
+    ) -> Vec<(PermissionRequest, Option<ConfirmationOption>)> {
+        let Some(call) = self.known.values_mut().find(|call| call.id == id) else {
+            return Vec::new();
+        };
+        call.phase = match verdict {
+            ToolVerdict::Approved { .. } => Phase::Running,
+            ToolVerdict::Denied { .. } => Phase::Over,
+        };
+        let asked = std::mem::take(&mut call.asked).into_iter();
+        asked
+            .map(|request| {
+                let chosen = permission::choose(&request.options, verdict);
+                (request, chosen)
+            })
+            .collect()
+    }
+
+    /// The requests that are still open: the turn is over for them.
+    pub(super) fn abandon(&mut self) -> Vec<PermissionRequest> {
+        let calls = self.known.values_mut();
+        calls
+            .flat_map(|call| std::mem::take(&mut call.asked))
+            .collect()
+    }
+
+    /// The agent takes a request back. Whether there was one.
+    pub(super) fn withdraw(&mut self, request: &Value) -> bool {
+        for call in self.known.values_mut() {
+            let before = call.asked.len();
+            call.asked.retain(|asked| asked.request != *request);
+            if call.asked.len() < before {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The turn ended well: what the agent left open has ended with it.
+    pub(super) fn close(&mut self, terminals: TerminalOutput<'_>) -> Vec<TurnEvent> {
+        let mut events = Vec::new();
+        for key in &self.order {
+            if let Some(call) = self.known.get_mut(key)
+                && call.phase == Phase::Running
+            {
+                call.finish(true, terminals, &mut events);
+            }
+        }
+        events
+    }
+
+    /// Whether a person is asked about a call.
+    pub(super) fn waits(&self) -> bool {
+        self.known.values().any(|call| !call.asked.is_empty())
+    }
+
+    fn upsert(&mut self, update: ToolCallUpdate, events: &mut Vec<TurnEvent>) -> &mut Call {
+        let key = update.tool_call_id.0.to_string();
+        let id = match self.reused {
+            0 => key.clone(),
+            times => format!("{key}~{times}"),
+        };
+        let is_new = !self.known.contains_key(&key);
+        if is_new {
+            self.order.push(key.clone());
+        }
+        let call = self.known.entry(key).or_insert_with(|| Call::new(id));
+        call.learn(update);
+        if is_new {
+            events.push(call.start());
+        }
+        call
+    }
+}
+
+impl Call {
+    fn new(id: String) -> Self {
+        Self {
+            id,
+            title: String::new(),
+            name: None,
+            kind: ToolKind::default(),
+            input: None,
+            told_input: String::new(),
+            content: Vec::new(),
+            raw_output: None,
+            locations: Vec::new(),
+            output: Output::default(),
+            phase: Phase::Streaming,
+            asked: Vec::new(),
+        }
+    }
+
+    fn learn(&mut self, update: ToolCallUpdate) {
+        let fields = update.fields;
+        if let Some(title) = fields.title.filter(|title| !title.trim().is_empty()) {
+            self.title = title;
+        }
+        self.name = fields.name.or(self.name.take());
+        self.kind = fields.kind.unwrap_or(self.kind);
+        self.input = fields.raw_input.or(self.input.take());
+        self.raw_output = fields.raw_output.or(self.raw_output.take());
+        self.content = fields.content.unwrap_or(std::mem::take(&mut self.content));
+        self.locations = fields
+            .locations
+            .unwrap_or(std::mem::take(&mut self.locations));
+        if let Some(meta) = &update.meta {
+            self.output.take_in(meta);
+        }
+    }
+
+    fn start(&self) -> TurnEvent {
+        TurnEvent::ToolStarted(Box::new(ToolStart {
+            call: self.id.clone(),
+            name: self.name.clone().unwrap_or_else(|| self.kind_name()),
+            display_name: self.title_or_kind(),
+            intention: None,
+            contributor: None,
+            meta: self.meta(),
+        }))
+    }
+
+    /// Input that grows can be shown as it does; other input waits until it is
+    /// complete.
+    fn tell_input(&mut self, events: &mut Vec<TurnEvent>) {
+        let text = self.input_text().unwrap_or_default();
+        if self.phase != Phase::Streaming || !matches!(self.input, Some(Value::String(_))) {
+            return;
+        }
+        if let Some(more) = text
+            .strip_prefix(&self.told_input)
+            .filter(|more| !more.is_empty())
+        {
+            let (call, content) = (self.id.clone(), more.to_owned());
+            events.push(TurnEvent::ToolInput { call, content });
+            self.told_input = text;
+        }
+    }
+
+    fn run(&mut self, terminals: TerminalOutput<'_>, events: &mut Vec<TurnEvent>) {
+        match self.phase {
+            Phase::Streaming => {
+                self.phase = Phase::Running;
+                events.push(self.ready(Approval::NotNeeded));
+            }
+            Phase::Running => {}
+            // Said to be running while the question whether it may is open.
+            Phase::Asking | Phase::Over => return,
+        }
+        let content = self.shown(terminals);
+        if !content.is_empty() {
+            let call = self.id.clone();
+            events.push(TurnEvent::ToolContent { call, content });
+        }
+    }
+
+    fn finish(
+        &mut self,
+        success: bool,
+        terminals: TerminalOutput<'_>,
+        events: &mut Vec<TurnEvent>,
+    ) {
+        if self.phase == Phase::Streaming {
+            events.push(self.ready(Approval::NotNeeded));
+        }
+        self.phase = Phase::Over;
+        let content = self.shown(terminals);
+        let message = self.title_or_kind();
+        let error = (!success).then(|| {
+            let said = content.iter().find_map(|block| match block {
+                ToolResultContent::Text(text) => Some(text.text.clone()),
+                _ => None,
+            });
+            json!({"message": said.unwrap_or_else(|| format!("{message} failed"))})
+        });
+        let result = ToolCallResult {
+            success,
+            past_tense_message: StringOrMarkdown::Plain(message),
+            content: Some(content),
+            structured_content: self.structured(),
+            error,
+        };
+        events.push(TurnEvent::ToolFinished {
+            call: self.id.clone(),
+            result: Box::new(result),
+            confirm: false,
+        });
+    }
+
+    fn ready(&self, approval: Approval) -> TurnEvent {
+        TurnEvent::ToolReady(Box::new(ToolReady {
+            call: self.id.clone(),
+            input: self.input_text(),
+            message: StringOrMarkdown::Plain(self.title_or_kind()),
+            approval,
+            meta: self.meta(),
+        }))
+    }
+
+    /// All that the call has to show.
+    fn shown(&self, terminals: TerminalOutput<'_>) -> Vec<ToolResultContent> {
+        let mut shown = Vec::new();
+        let mut has_terminal = false;
+        for block in &self.content {
+            match block {
+                ToolCallContent::Content(block) => {
+                    shown.extend(content::shown(block.content.clone()));
+                }
+                ToolCallContent::Diff(diff) => {
+                    shown.push(content::as_content(content::edit(diff)));
+                }
+                // Ours, or one that only the agent knows: then its output
+                // comes beside the content.
+                ToolCallContent::Terminal(terminal) => {
+                    if let Some(output) = terminals(&terminal.terminal_id.0) {
+                        has_terminal = true;
+                        shown.push(content::text(output));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if !has_terminal && let Some(output) = self.output.text() {
+            shown.push(content::text(output));
+        }
+        if shown.is_empty() {
+            shown.extend(
+                self.raw_output
+                    .as_ref()
+                    .map(|raw| content::text(as_text(raw))),
+            );
+        }
+        shown
+    }
+
+    fn structured(&self) -> Option<JsonObject> {
+        let mut structured = match &self.raw_output {
+            Some(Value::Object(object)) => object.clone(),
+            _ => JsonObject::new(),
+        };
+        if let Some(code) = self.output.exit_code() {
+            structured.insert("exitCode".to_owned(), code.into());
+        }
+        (!structured.is_empty()).then_some(structured)
+    }
+
+    fn edits(&self) -> FileEditCollection {
+        let diffs = self.content.iter().filter_map(|block| match block {
+            ToolCallContent::Diff(diff) => Some(content::edit(diff)),
+            _ => None,
+        });
+        FileEditCollection {
+            items: diffs.collect(),
+        }
+    }
+
+    fn input_text(&self) -> Option<String> {
+        self.input.as_ref().map(as_text)
+    }
+
+    fn title_or_kind(&self) -> String {
+        match self.title.as_str() {
+            "" => self.name.clone().unwrap_or_else(|| self.kind_name()),
+            title => title.to_owned(),
+        }
+    }
+
+    fn kind_name(&self) -> String {
+        let kind = serde_json::to_value(self.kind).ok();
+        let name = kind.as_ref().and_then(Value::as_str);
+        name.filter(|name| *name != "other")
+            .unwrap_or("tool")
+            .to_owned()
+    }
+
+    fn meta(&self) -> Option<JsonObject> {
+        let mut meta = JsonObject::new();
+        meta.insert("kind".to_owned(), json!(self.kind));
+        if !self.locations.is_empty() {
+            meta.insert("locations".to_owned(), json!(self.locations));
+        }
+        Some(meta)
+    }
+}
+
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

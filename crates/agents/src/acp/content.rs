@@ -1,0 +1,174 @@
+//! Content blocks of the agent's protocol and of the house, in both directions.
+
+use agent_client_protocol_schema::v1::{
+    ContentBlock, Diff, EmbeddedResourceResource, PromptCapabilities, ResourceLink,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use innkeeper_protocol::agent::TurnEvent;
+use innkeeper_protocol::house::state::{
+    ContentRef, FileEdit, FileEditSide, Message, MessageAttachment, ToolResultContent,
+    ToolResultEmbeddedResourceContent, ToolResultFileEditContent, ToolResultTextContent,
+};
+use serde_json::{Value, json};
+use url::Url;
+
+/// What a piece of the agent's message becomes: text is streamed, the rest is
+/// kept as content of its own.
+pub(super) fn spoken(block: ContentBlock) -> Option<TurnEvent> {
+    let (data, content_type) = match block {
+        ContentBlock::Text(text) => return Some(TurnEvent::Text(text.text)),
+        ContentBlock::ResourceLink(link) => return Some(TurnEvent::Text(as_link(&link))),
+        ContentBlock::Image(image) => (STANDARD.decode(image.data).ok()?, image.mime_type),
+        ContentBlock::Audio(audio) => (STANDARD.decode(audio.data).ok()?, audio.mime_type),
+        ContentBlock::Resource(resource) => match resource.resource {
+            EmbeddedResourceResource::TextResourceContents(text) => {
+                return Some(TurnEvent::Text(text.text));
+            }
+            EmbeddedResourceResource::BlobResourceContents(blob) => {
+                let kind = blob.mime_type.unwrap_or_else(unknown_kind);
+                (STANDARD.decode(blob.blob).ok()?, kind)
+            }
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some(TurnEvent::Content {
+        data: Bytes::from(data),
+        content_type,
+    })
+}
+
+/// A block as part of a tool's result.
+pub(super) fn shown(block: ContentBlock) -> Option<ToolResultContent> {
+    let embedded = |data, content_type| {
+        let embedded = ToolResultEmbeddedResourceContent { data, content_type };
+        ToolResultContent::EmbeddedResource(embedded)
+    };
+    Some(match block {
+        ContentBlock::Text(block) => text(block.text),
+        ContentBlock::ResourceLink(link) => text(as_link(&link)),
+        ContentBlock::Image(image) => embedded(image.data, image.mime_type),
+        ContentBlock::Audio(audio) => embedded(audio.data, audio.mime_type),
+        ContentBlock::Resource(resource) => match resource.resource {
+            EmbeddedResourceResource::TextResourceContents(block) => text(block.text),
+            EmbeddedResourceResource::BlobResourceContents(blob) => {
+                embedded(blob.blob, blob.mime_type.unwrap_or_else(unknown_kind))
+            }
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+pub(super) fn text(text: String) -> ToolResultContent {
+    ToolResultContent::Text(ToolResultTextContent { text })
+}
+
+fn as_link(link: &ResourceLink) -> String {
+    let name = link.title.as_ref().unwrap_or(&link.name);
+    format!("[{name}]({})", link.uri)
+}
+
+fn unknown_kind() -> String {
+    "application/octet-stream".to_owned()
+}
+
+/// A change of a file, with the text before and after in it: the engine keeps
+/// that beside the state and refers to it.
+pub(super) fn edit(diff: &Diff) -> FileEdit {
+    let path = diff.path.as_path();
+    let uri = match Url::from_file_path(path) {
+        Ok(url) => url.to_string(),
+        Err(()) => path.display().to_string(),
+    };
+    let side = |text: &str| FileEditSide {
+        uri: uri.clone(),
+        content: ContentRef {
+            uri: format!(
+                "data:text/plain;charset=utf-8;base64,{}",
+                STANDARD.encode(text)
+            ),
+            size_hint: i64::try_from(text.len()).ok(),
+            content_type: Some("text/plain".to_owned()),
+            nonce: None,
+        },
+    };
+    FileEdit {
+        before: diff.old_text.as_deref().map(side),
+        after: Some(side(&diff.new_text)),
+        diff: None,
+    }
+}
+
+pub(super) fn as_content(edit: FileEdit) -> ToolResultContent {
+    let FileEdit {
+        before,
+        after,
+        diff,
+    } = edit;
+    ToolResultContent::FileEdit(ToolResultFileEditContent {
+        before,
+        after,
+        diff,
+    })
+}
+
+/// A user's message as the blocks of a prompt. What the agent cannot take in as
+/// it is becomes text that says what was there.
+pub(super) fn prompt(message: &Message, can: &PromptCapabilities) -> Vec<ContentBlock> {
+    let mut blocks = vec![ContentBlock::from(message.text.clone())];
+    for attachment in message.attachments.iter().flatten() {
+        blocks.extend(attached(attachment, can));
+    }
+    blocks
+}
+
+fn attached(attachment: &MessageAttachment, can: &PromptCapabilities) -> Option<ContentBlock> {
+    match attachment {
+        MessageAttachment::Simple(simple) => {
+            let shown = simple
+                .model_representation
+                .as_ref()
+                .unwrap_or(&simple.label);
+            Some(ContentBlock::from(shown.clone()))
+        }
+        MessageAttachment::Resource(resource) => Some(ContentBlock::ResourceLink(
+            ResourceLink::new(resource.label.clone(), resource.uri.clone()),
+        )),
+        MessageAttachment::EmbeddedResource(embedded) => {
+            let (kind, data) = (&embedded.content_type, &embedded.data);
+            if kind.starts_with("image/") && can.image {
+                return typed(json!({"type": "image", "data": data, "mimeType": kind}));
+            }
+            if kind.starts_with("audio/") && can.audio {
+                return typed(json!({"type": "audio", "data": data, "mimeType": kind}));
+            }
+            let decoded = STANDARD.decode(data).ok();
+            let as_text = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
+            let label = &embedded.label;
+            match (as_text, can.embedded_context) {
+                (Some(text), true) => typed(json!({"type": "resource", "resource": {
+                    "uri": format!("attachment:{label}"), "mimeType": kind, "text": text,
+                }})),
+                (Some(text), false) => Some(ContentBlock::from(format!("{label}:\n\n{text}"))),
+                (None, true) => typed(json!({"type": "resource", "resource": {
+                    "uri": format!("attachment:{label}"), "mimeType": kind, "blob": data,
+                }})),
+                (None, false) => Some(ContentBlock::from(format!(
+                    "({label}, {kind}, was attached, but cannot be passed on to you)"
+                ))),
+            }
+        }
+        MessageAttachment::Annotations(annotations) => {
+            Some(ContentBlock::from(annotations.label.clone()))
+        }
+        MessageAttachment::Chat(chat) => Some(ContentBlock::from(chat.label.clone())),
+        MessageAttachment::Unknown(_) => None,
+    }
+}
+
+fn typed(block: Value) -> Option<ContentBlock> {
+    serde_json::from_value(block).ok()
+}

@@ -1,0 +1,181 @@
+//! Files that the agent reads and writes through the host: those in the
+//! session's directories, and no others.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol_schema::v1::{
+    Error, ReadTextFileRequest, ReadTextFileResponse, WriteTextFileRequest,
+};
+
+/// The largest file that is read into one answer.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+#[derive(Debug, Clone)]
+pub(super) struct Files {
+    directories: Vec<PathBuf>,
+}
+
+impl Files {
+    pub(super) fn new(directories: &[PathBuf]) -> Self {
+        let real = |directory: &PathBuf| directory.canonicalize().ok();
+        Self {
+            directories: directories.iter().filter_map(real).collect(),
+        }
+    }
+
+    pub(super) fn read(
+        &self,
+        request: &ReadTextFileRequest,
+    ) -> Result<ReadTextFileResponse, Error> {
+        let path = self.existing(&request.path)?;
+        let size = std::fs::metadata(&path)
+            .map_err(|error| failed(&path, &error))?
+            .len();
+        if size > LARGEST {
+            return Err(refused(format!(
+                "{} has {size} bytes; at most {LARGEST} can be read at once",
+                path.display()
+            )));
+        }
+        let text = std::fs::read_to_string(&path).map_err(|error| failed(&path, &error))?;
+        let first = request.line.unwrap_or(1).saturating_sub(1) as usize;
+        let content = match (first, request.limit) {
+            (0, None) => text,
+            (first, limit) => {
+                let most = limit.map_or(usize::MAX, |limit| limit as usize);
+                text.split_inclusive('\n').skip(first).take(most).collect()
+            }
+        };
+        Ok(ReadTextFileResponse::new(content))
+    }
+
+    pub(super) fn write(&self, request: &WriteTextFileRequest) -> Result<(), Error> {
+        let path = self.to_be_written(&request.path)?;
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory).map_err(|error| failed(&path, &error))?;
+        }
+        std::fs::write(&path, &request.content).map_err(|error| failed(&path, &error))
+    }
+
+    fn existing(&self, path: &Path) -> Result<PathBuf, Error> {
+        let real = path.canonicalize().map_err(|error| failed(path, &error))?;
+        self.within(real, path)
+    }
+
+    /// A file that may not be there yet: then the nearest directory above it
+    /// that is there decides, and nothing in the rest may climb out again.
+    fn to_be_written(&self, path: &Path) -> Result<PathBuf, Error> {
+        // Also true of a link that leads nowhere: it is not written through.
+        if path.symlink_metadata().is_ok() {
+            return self.existing(path);
+        }
+        let mut above = path.parent();
+        while let Some(directory) = above {
+            if let Ok(real) = directory.canonicalize() {
+                let rest = path.strip_prefix(directory).unwrap_or(path);
+                let climbs = rest
+                    .components()
+                    .any(|part| !matches!(part, std::path::Component::Normal(_)));
+                if climbs {
+                    break;
+                }
+                return self.within(real.join(rest), path);
+            }
+            above = directory.parent();
+        }
+        Err(outside(path))
+    }
+
+    fn within(&self, real: PathBuf, asked: &Path) -> Result<PathBuf, Error> {
+        match self
+            .directories
+            .iter()
+            .any(|directory| real.starts_with(directory))
+        {
+            true => Ok(real),
+            false => Err(outside(asked)),
+        }
+    }
+}
+
+fn outside(path: &Path) -> Error {
+    refused(format!(
+        "{} is not in the session's directories",
+        path.display()
+    ))
+}
+
+fn refused(message: String) -> Error {
+    Error::new(-32602, message)
+}
+
+fn failed(path: &Path, error: &io::Error) -> Error {
+    if error.kind() == io::ErrorKind::NotFound {
+        return Error::new(-32002, format!("{} does not exist", path.display()));
+    }
+    Error::new(-32603, format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(files: &Files, path: PathBuf) -> Result<String, String> {
+        let answer = files.read(&ReadTextFileRequest::new("s", path));
+        answer
+            .map(|answer| answer.content)
+            .map_err(|error| error.message)
+    }
+
+    fn write(files: &Files, path: PathBuf) -> Result<(), String> {
+        let request = WriteTextFileRequest::new("s", path, "new");
+        files.write(&request).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn only_the_sessions_directories_are_open() {
+        let inside = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let (ours, theirs) = (inside.path(), outside.path());
+        std::fs::write(ours.join("a"), "one\ntwo\nthree\n").unwrap();
+        std::fs::write(theirs.join("secret"), "s").unwrap();
+        std::os::unix::fs::symlink(theirs, ours.join("link")).unwrap();
+        std::os::unix::fs::symlink(theirs.join("new"), ours.join("dangling")).unwrap();
+        let files = Files::new(&[ours.to_owned()]);
+
+        assert_eq!(
+            read(&files, ours.join("a")).as_deref(),
+            Ok("one\ntwo\nthree\n")
+        );
+        let part = ReadTextFileRequest::new("s", ours.join("a"))
+            .line(2)
+            .limit(1);
+        assert_eq!(files.read(&part).unwrap().content, "two\n");
+        assert!(
+            read(&files, ours.join("b"))
+                .unwrap_err()
+                .ends_with("does not exist")
+        );
+        assert_eq!(write(&files, ours.join("deep/er/c")), Ok(()));
+        assert_eq!(read(&files, ours.join("deep/er/c")).as_deref(), Ok("new"));
+
+        let up = ours
+            .join("..")
+            .join(theirs.file_name().unwrap())
+            .join("secret");
+        for path in [theirs.join("secret"), ours.join("link/secret"), up] {
+            assert!(read(&files, path.clone()).is_err(), "{}", path.display());
+            assert!(write(&files, path.clone()).is_err(), "{}", path.display());
+        }
+        for path in [
+            ours.join("dangling"),
+            ours.join("link/new"),
+            ours.join("x/../../y"),
+        ] {
+            assert!(write(&files, path.clone()).is_err(), "{}", path.display());
+        }
+        assert!(!theirs.join("new").exists());
+        assert_eq!(std::fs::read_to_string(theirs.join("secret")).unwrap(), "s");
+    }
+}

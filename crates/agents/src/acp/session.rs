@@ -1,0 +1,375 @@
+//! A session with an agent from its start: the process, who the agent is and
+//! what it can do, and the conversation in it, new or taken up again.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_client_protocol_schema::ProtocolVersion;
+use agent_client_protocol_schema::v1::{
+    AGENT_METHOD_NAMES, AgentCapabilities, AuthMethod, ClientCapabilities,
+    ClientSessionCapabilities, CompactionCapabilities, ElicitationCapabilities,
+    ElicitationFormCapabilities, ElicitationUrlCapabilities, Error, ErrorCode,
+    FileSystemCapabilities, Implementation, InitializeRequest, InitializeResponse, McpServer,
+    NoticeCapabilities, SessionConfigOptionsCapabilities,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::output;
+use super::rpc::{Incoming, Peer, sentence};
+use super::services::Services;
+use super::settings::Settings;
+use crate::process::{ChildProcess, Patience, Program, StartError, StderrLog};
+
+/// How to reach an agent.
+#[derive(Debug, Clone)]
+pub(super) struct Access {
+    pub(super) name: String,
+    pub(super) program: Program,
+    /// The way of signing in that the configuration chose.
+    pub(super) auth_method: Option<String>,
+    pub(super) patience: Patience,
+    pub(super) stderr: Arc<StderrLog>,
+}
+
+/// Why a session could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OpenError {
+    #[error(
+        "{0}; check that it is installed, and the command in the configuration if it stands there"
+    )]
+    Start(#[from] StartError),
+    #[error("`{command}` ended before it was ready: {how}")]
+    Gone { command: String, how: String },
+    #[error(
+        "`{command}` did not answer within {} s; start it by hand to see what it waits for",
+        patience.as_secs()
+    )]
+    Silent { command: String, patience: Duration },
+    #[error("{name} needs you to sign in first{how}")]
+    SignIn { name: String, how: String },
+    #[error("{name} refused: {}", sentence(error))]
+    Refused { name: String, error: Error },
+    #[error("`{command}` does not speak the Agent Client Protocol as expected: {what}")]
+    Strange { command: String, what: String },
+}
+
+impl OpenError {
+    pub(super) fn error_type(&self) -> &'static str {
+        match self {
+            Self::Start(_) => "agentNotStarted",
+            Self::Gone { .. } => "agentExited",
+            Self::Silent { .. } => "agentSilent",
+            Self::SignIn { .. } => "agentSignInRequired",
+            Self::Refused { .. } => "agentError",
+            Self::Strange { .. } => "agentProtocol",
+        }
+    }
+}
+
+/// What a session is opened with.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    pub(super) directories: Vec<PathBuf>,
+    pub(super) mcp_servers: Vec<McpServer>,
+    /// The agent's name for the session that is to be taken up again.
+    pub(super) resume: Option<String>,
+}
+
+impl Wanted {
+    pub(super) fn directory(&self) -> PathBuf {
+        let first = self.directories.first().cloned();
+        first.unwrap_or_else(|| std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")))
+    }
+}
+
+/// A running agent and the conversation with it.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) process: ChildProcess,
+    pub(super) peer: Peer,
+    pub(super) id: String,
+    pub(super) about: InitializeResponse,
+    pub(super) settings: Settings,
+    /// What the agent said while the session was being opened.
+    pub(super) said: Vec<Value>,
+    /// Why an earlier conversation was not taken up, if it should have been.
+    pub(super) forgotten: Option<String>,
+    /// The agent remembers what was said before.
+    pub(super) remembers: bool,
+}
+
+impl Session {
+    pub(super) async fn open(
+        access: &Access,
+        wanted: &Wanted,
+        services: &mut Services,
+    ) -> Result<Self, OpenError> {
+        let directory = wanted.directory();
+        let started = ChildProcess::start(&access.program, Some(&directory), &access.stderr)?;
+        let (process, lines) = started;
+        let mut opening = Opening {
+            access,
+            services,
+            process,
+            peer: Peer::new(lines),
+            said: Vec::new(),
+        };
+        let about = opening.introduce().await?;
+        if let Some(method) = &access.auth_method {
+            let params = json!({"methodId": method});
+            opening
+                .call(AGENT_METHOD_NAMES.authenticate, &params)
+                .await?;
+        }
+        let (id, opened, forgotten, remembers) = opening.converse(wanted, &about).await?;
+        let Opening {
+            process,
+            peer,
+            said,
+            ..
+        } = opening;
+        Ok(Self {
+            process,
+            peer,
+            id,
+            settings: Settings::of(&opened),
+            about,
+            said,
+            forgotten,
+            remembers,
+        })
+    }
+
+    pub(super) fn can(&self) -> &AgentCapabilities {
+        &self.about.agent_capabilities
+    }
+
+    /// Whether a message can be given to the agent while a turn runs.
+    pub(super) fn can_be_steered(&self) -> bool {
+        let supported = |meta: &serde_json::Map<String, Value>| {
+            meta.get("steering")
+                .is_some_and(|steering| steering["supported"] == true)
+        };
+        self.about.meta.as_ref().is_some_and(supported)
+            || self.can().meta.as_ref().is_some_and(supported)
+    }
+}
+
+/// A session while it is being opened.
+struct Opening<'a> {
+    access: &'a Access,
+    services: &'a mut Services,
+    process: ChildProcess,
+    peer: Peer,
+    said: Vec<Value>,
+}
+
+enum CallError {
+    Open(OpenError),
+    Refused(Error),
+}
+
+impl Opening<'_> {
+    async fn introduce(&mut self) -> Result<InitializeResponse, OpenError> {
+        let answer = self
+            .call(AGENT_METHOD_NAMES.initialize, &introduction())
+            .await?;
+        serde_json::from_value(answer).map_err(|error| self.strange(error.to_string()))
+    }
+
+    /// The conversation: taken up again if possible, else a new one.
+    async fn converse(
+        &mut self,
+        wanted: &Wanted,
+        about: &InitializeResponse,
+    ) -> Result<(String, Value, Option<String>, bool), OpenError> {
+        let mut forgotten = None;
+        if let Some(id) = &wanted.resume {
+            match self.take_up(id, wanted, about).await? {
+                Ok(opened) => return Ok((id.clone(), opened, None, true)),
+                Err(why) => forgotten = Some(why),
+            }
+        }
+        let params = beginning(wanted, &about.agent_capabilities);
+        let opened = match self.try_call(AGENT_METHOD_NAMES.session_new, &params).await {
+            Ok(opened) => opened,
+            Err(CallError::Refused(error)) if error.code == ErrorCode::AuthRequired => {
+                return Err(OpenError::SignIn {
+                    name: self.access.name.clone(),
+                    how: how_to_sign_in(&about.auth_methods, &error),
+                });
+            }
+            Err(error) => return Err(self.open_error(error)),
+        };
+        match opened["sessionId"].as_str() {
+            Some(id) => Ok((id.to_owned(), opened, forgotten, false)),
+            None => Err(self.strange("the new session has no id".to_owned())),
+        }
+    }
+
+    /// Tries what the agent can do to remember; says why it does not.
+    async fn take_up(
+        &mut self,
+        id: &str,
+        wanted: &Wanted,
+        about: &InitializeResponse,
+    ) -> Result<Result<Value, String>, OpenError> {
+        let can = &about.agent_capabilities;
+        let mut methods = Vec::new();
+        if can.session_capabilities.resume.is_some() {
+            methods.push(AGENT_METHOD_NAMES.session_resume);
+        }
+        if can.load_session {
+            methods.push(AGENT_METHOD_NAMES.session_load);
+        }
+        let mut why = "it cannot take up earlier conversations".to_owned();
+        let mut params = beginning(wanted, can);
+        params["sessionId"] = json!(id);
+        for method in methods {
+            match self.try_call(method, &params).await {
+                Ok(opened) => return Ok(Ok(opened)),
+                Err(CallError::Refused(error)) => why = sentence(&error),
+                Err(CallError::Open(error)) => return Err(error),
+            }
+        }
+        Ok(Err(why))
+    }
+
+    async fn call(&mut self, method: &str, params: &impl Serialize) -> Result<Value, OpenError> {
+        match self.try_call(method, params).await {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.open_error(error)),
+        }
+    }
+
+    async fn try_call(
+        &mut self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<Value, CallError> {
+        let request = self.peer.request(method, params);
+        let patience = self.access.patience.opening;
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            let incoming = match tokio::time::timeout_at(deadline, self.peer.next()).await {
+                Ok(Some(incoming)) => incoming,
+                Ok(None) => {
+                    let how = self.process.epitaph().await;
+                    let command = self.access.program.line();
+                    return Err(CallError::Open(OpenError::Gone { command, how }));
+                }
+                Err(_) => {
+                    let command = self.access.program.line();
+                    return Err(CallError::Open(OpenError::Silent { command, patience }));
+                }
+            };
+            match incoming {
+                Incoming::Response { to, result } if to == request => {
+                    return result.map_err(CallError::Refused);
+                }
+                Incoming::Response { .. } => {}
+                Incoming::Request { id, method, params } => {
+                    let answers = self.peer.answers();
+                    if !self.services.serve(answers, &id, &method, &params) {
+                        answers.give(&id, Err::<Value, _>(Error::method_not_found()));
+                    }
+                }
+                Incoming::Notification { method, mut params } => {
+                    // The history of a conversation is known; what matters are
+                    // things that hold from now on.
+                    if method == "session/update" && !is_history(&params["update"]) {
+                        self.said.push(params["update"].take());
+                    }
+                }
+            }
+        }
+    }
+
+    fn open_error(&self, error: CallError) -> OpenError {
+        match error {
+            CallError::Open(error) => error,
+            CallError::Refused(error) => OpenError::Refused {
+                name: self.access.name.clone(),
+                error,
+            },
+        }
+    }
+
+    fn strange(&self, what: String) -> OpenError {
+        OpenError::Strange {
+            command: self.access.program.line(),
+            what,
+        }
+    }
+}
+
+fn is_history(update: &Value) -> bool {
+    let kind = update["sessionUpdate"].as_str().unwrap_or_default();
+    kind.ends_with("_chunk") || kind.starts_with("tool_call") || kind == "plan"
+}
+
+/// Who the host is and what it really does for an agent.
+fn introduction() -> InitializeRequest {
+    let files = FileSystemCapabilities::new()
+        .read_text_file(true)
+        .write_text_file(true);
+    let questions = ElicitationCapabilities::new()
+        .form(ElicitationFormCapabilities::new())
+        .url(ElicitationUrlCapabilities::new());
+    let session = ClientSessionCapabilities::new()
+        .compaction(CompactionCapabilities::new())
+        .config_options(SessionConfigOptionsCapabilities::new().boolean(Some(Default::default())))
+        .notices(NoticeCapabilities::new());
+    let can = ClientCapabilities::new()
+        .fs(files)
+        .terminal(true)
+        .session(session)
+        .elicitation(questions)
+        .meta(output::announcement());
+    let us =
+        Implementation::new("innkeeper", env!("CARGO_PKG_VERSION")).title("Innkeeper".to_owned());
+    InitializeRequest::new(ProtocolVersion::V1)
+        .client_capabilities(can)
+        .client_info(us)
+}
+
+/// What a session is begun with, in any of the ways in which that is done.
+fn beginning(wanted: &Wanted, can: &AgentCapabilities) -> Value {
+    let servers: Vec<&McpServer> = wanted
+        .mcp_servers
+        .iter()
+        .filter(|server| match server {
+            McpServer::Http(_) => can.mcp_capabilities.http,
+            McpServer::Sse(_) => can.mcp_capabilities.sse,
+            _ => true,
+        })
+        .collect();
+    let mut params = json!({"cwd": wanted.directory(), "mcpServers": servers});
+    if can.session_capabilities.additional_directories.is_some() && wanted.directories.len() > 1 {
+        params["additionalDirectories"] = json!(wanted.directories[1..]);
+    }
+    params
+}
+
+fn how_to_sign_in(methods: &[AuthMethod], error: &Error) -> String {
+    let ways = methods.iter().filter_map(|method| {
+        let (id, name, description) = match method {
+            AuthMethod::Agent(method) => (&method.id, &method.name, &method.description),
+            AuthMethod::Terminal(method) => (&method.id, &method.name, &method.description),
+            _ => return None,
+        };
+        let more = description.as_ref().filter(|more| !more.is_empty());
+        let more = more.map(|more| format!(": {more}")).unwrap_or_default();
+        Some(format!("{name}{more} (auth_method = \"{}\")", id.0))
+    });
+    let ways: Vec<String> = ways.collect();
+    match ways.is_empty() {
+        true => format!(" ({}); start it once in a terminal", sentence(error)),
+        false => format!(
+            ". Start it once in a terminal, or choose a way in its table of the configuration: {}",
+            ways.join("; ")
+        ),
+    }
+}

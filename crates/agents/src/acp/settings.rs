@@ -1,0 +1,348 @@
+//! What can be set about a session with an agent: its modes, its options and
+//! its models, as the house shows them, and the requests that a change needs.
+//!
+//! Modes and models exist in several generations: as options with a category,
+//! as `modes`, and as `models`, which the protocol has dropped and agents still
+//! send. An option wins over the older form of the same thing.
+
+use std::collections::HashMap;
+
+use agent_client_protocol_schema::v1::{
+    SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelect,
+    SessionConfigSelectOptions, SessionModeState,
+};
+use innkeeper_protocol::house::common::JsonObject;
+use innkeeper_protocol::house::state::{
+    SessionConfigPropertySchema, SessionConfigSchema, SessionModelInfo,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::session_config::{AUTO_APPROVE, Choice, enumeration, property, schema};
+
+/// The setting that stands for modes where they are no option.
+const MODE: &str = "mode";
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Settings {
+    options: Vec<SessionConfigOption>,
+    modes: Option<SessionModeState>,
+    models: Vec<ModelChoice>,
+    current_model: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct ModelChoice {
+    id: String,
+    name: String,
+}
+
+/// A request that changes a setting.
+#[derive(Debug, PartialEq)]
+pub(super) struct Change {
+    pub(super) method: &'static str,
+    pub(super) params: Value,
+}
+
+impl Settings {
+    /// From what the agent said when the session was opened.
+    pub(super) fn of(opened: &Value) -> Self {
+        let models = &opened["models"];
+        let listed = models["availableModels"].as_array().into_iter().flatten();
+        let model = |model: &Value| {
+            let id = model["modelId"].as_str()?.to_owned();
+            let name = model["name"].as_str().unwrap_or(&id).to_owned();
+            Some(ModelChoice { id, name })
+        };
+        Self {
+            options: read_options(&opened["configOptions"]),
+            modes: read(&opened["modes"]),
+            models: listed.filter_map(model).collect(),
+            current_model: models["currentModelId"].as_str().map(str::to_owned),
+        }
+    }
+
+    /// The agent says anew what its options are.
+    pub(super) fn options_changed(&mut self, options: &Value) {
+        self.options = read_options(options);
+    }
+
+    pub(super) fn mode_changed(&mut self, mode: &str) {
+        if let Some(modes) = &mut self.modes {
+            modes.current_mode_id = mode.to_owned().into();
+        }
+    }
+
+    /// The values that the agent has now, for those settings that clients see.
+    pub(super) fn values(&self) -> JsonObject {
+        let mut values = JsonObject::new();
+        for option in self.options.iter().filter(|option| is_shown(option)) {
+            values.insert(option.id.0.to_string(), current(option));
+        }
+        if let Some(modes) = self.modes_without_option() {
+            values.insert(MODE.to_owned(), json!(modes.current_mode_id));
+        }
+        values
+    }
+
+    /// The settings of a session, as clients see them.
+    pub(super) fn schema(&self) -> SessionConfigSchema {
+        let mut properties = HashMap::new();
+        for option in self.options.iter().filter(|option| is_shown(option)) {
+            properties.insert(option.id.0.to_string(), property_of(option));
+        }
+        if let Some(modes) = self.modes_without_option() {
+            let list = modes.available_modes.iter();
+            let choices = list.map(|mode| Choice {
+                value: mode.id.0.to_string(),
+                label: mode.name.clone(),
+                description: mode.description.clone(),
+            });
+            let property = SessionConfigPropertySchema {
+                default: Some(json!(modes.current_mode_id)),
+                ..enumeration("Mode", choices.collect())
+            };
+            properties.insert(MODE.to_owned(), property);
+        }
+        schema(properties)
+    }
+
+    /// The models that a message may ask for.
+    pub(super) fn models(&self, provider: &str) -> Vec<SessionModelInfo> {
+        let model = |id: String, name: String| SessionModelInfo {
+            id,
+            provider: provider.to_owned(),
+            name,
+            max_context_window: None,
+            max_output_tokens: None,
+            max_prompt_tokens: None,
+            supports_vision: None,
+            policy_state: None,
+            config_schema: None,
+            meta: None,
+        };
+        match self.model_option() {
+            Some((_, select)) => {
+                let choices = choices(select).into_iter();
+                choices
+                    .map(|choice| model(choice.value, choice.label))
+                    .collect()
+            }
+            None => {
+                let models = self.models.iter().cloned();
+                models.map(|choice| model(choice.id, choice.name)).collect()
+            }
+        }
+    }
+
+    /// The requests that bring the session to these values. What the agent has
+    /// no setting for is none of its business.
+    pub(super) fn changes(&self, session: &str, wanted: &JsonObject) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for option in self.options.iter().filter(|option| is_shown(option)) {
+            match wanted.get(&*option.id.0) {
+                Some(value) if *value != current(option) => {
+                    changes.push(set_option(session, option, value));
+                }
+                _ => {}
+            }
+        }
+        if let Some(modes) = self.modes_without_option()
+            && let Some(Value::String(mode)) = wanted.get(MODE)
+            && *mode != *modes.current_mode_id.0
+        {
+            changes.push(Change {
+                method: "session/set_mode",
+                params: json!({"sessionId": session, "modeId": mode}),
+            });
+        }
+        changes
+    }
+
+    /// The request that selects a model, if it is another one than now.
+    pub(super) fn model_change(&self, session: &str, model: &str) -> Option<Change> {
+        if let Some((option, select)) = self.model_option() {
+            let differs = *select.current_value.0 != *model;
+            return differs.then(|| set_option(session, option, &json!(model)));
+        }
+        let known = self.models.iter().any(|known| known.id == model);
+        let differs = self.current_model.as_deref() != Some(model);
+        (known && differs).then(|| Change {
+            method: "session/set_model",
+            params: json!({"sessionId": session, "modelId": model}),
+        })
+    }
+
+    /// A change was made: what the agent answered, and what was asked for.
+    pub(super) fn changed(&mut self, change: &Change, answer: &Value) {
+        if answer["configOptions"].is_array() {
+            self.options_changed(&answer["configOptions"]);
+        }
+        if let Some(mode) = change.params["modeId"].as_str() {
+            self.mode_changed(mode);
+        }
+        if let Some(model) = change.params["modelId"].as_str() {
+            self.current_model = Some(model.to_owned());
+        }
+    }
+
+    fn modes_without_option(&self) -> Option<&SessionModeState> {
+        let is_mode = |option: &SessionConfigOption| {
+            option.category == Some(SessionConfigOptionCategory::Mode) || &*option.id.0 == MODE
+        };
+        self.modes
+            .as_ref()
+            .filter(|_| !self.options.iter().any(is_mode))
+    }
+
+    fn model_option(&self) -> Option<(&SessionConfigOption, &SessionConfigSelect)> {
+        self.options.iter().find_map(|option| match &option.kind {
+            SessionConfigKind::Select(select) if is_model(option) => Some((option, select)),
+            _ => None,
+        })
+    }
+}
+
+fn is_model(option: &SessionConfigOption) -> bool {
+    option.category == Some(SessionConfigOptionCategory::Model)
+}
+
+/// Models are chosen with a message, and the host's own settings come first.
+fn is_shown(option: &SessionConfigOption) -> bool {
+    !is_model(option) && &*option.id.0 != AUTO_APPROVE
+}
+
+fn set_option(session: &str, option: &SessionConfigOption, value: &Value) -> Change {
+    let mut params = json!({"sessionId": session, "configId": option.id, "value": value});
+    if value.is_boolean() {
+        params["type"] = json!("boolean");
+    }
+    Change {
+        method: "session/set_config_option",
+        params,
+    }
+}
+
+/// Options, one by one: one that cannot be read does not hide the others.
+fn read_options(options: &Value) -> Vec<SessionConfigOption> {
+    let options = options.as_array().into_iter().flatten();
+    options.filter_map(read).collect()
+}
+
+fn read<T: DeserializeOwned>(value: &Value) -> Option<T> {
+    if value.is_null() {
+        return None;
+    }
+    T::deserialize(value)
+        .inspect_err(|error| tracing::debug!(%error, "a setting of an agent cannot be read"))
+        .ok()
+}
+
+fn current(option: &SessionConfigOption) -> Value {
+    match &option.kind {
+        SessionConfigKind::Select(select) => json!(select.current_value),
+        SessionConfigKind::Boolean(boolean) => json!(boolean.current_value),
+        _ => Value::Null,
+    }
+}
+
+fn choices(select: &SessionConfigSelect) -> Vec<Choice> {
+    let flat: Vec<_> = match &select.options {
+        SessionConfigSelectOptions::Ungrouped(options) => options.iter().collect(),
+        SessionConfigSelectOptions::Grouped(groups) => {
+            groups.iter().flat_map(|group| &group.options).collect()
+        }
+        _ => Vec::new(),
+    };
+    let choice = flat.into_iter().map(|option| Choice {
+        value: option.value.0.to_string(),
+        label: option.name.clone(),
+        description: option.description.clone(),
+    });
+    choice.collect()
+}
+
+fn property_of(option: &SessionConfigOption) -> SessionConfigPropertySchema {
+    let base = match &option.kind {
+        SessionConfigKind::Select(select) => enumeration(&option.name, choices(select)),
+        _ => property("boolean", &option.name),
+    };
+    SessionConfigPropertySchema {
+        description: option.description.clone(),
+        default: Some(current(option)),
+        ..base
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened() -> Value {
+        json!({
+            "modes": {"currentModeId": "ask", "availableModes": [
+                {"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]},
+            "models": {"currentModelId": "old", "availableModels": [
+                {"modelId": "old", "name": "Old"}, {"modelId": "new"}]},
+            "configOptions": [
+                {"id": "effort", "name": "Effort", "type": "select", "currentValue": "low",
+                 "category": "thought_level",
+                 "options": [{"value": "low", "name": "Low"}, {"value": "high", "name": "High"}]},
+                {"id": "web", "name": "Web", "type": "boolean", "currentValue": false},
+                {"id": "strange", "name": "?", "type": "slider"},
+            ],
+        })
+    }
+
+    #[test]
+    fn old_and_new_forms_are_read_side_by_side() {
+        let settings = Settings::of(&opened());
+        let mut names: Vec<String> = settings.schema().properties.into_keys().collect();
+        names.sort();
+        assert_eq!(names, ["autoApprove", "effort", "mode", "web"]);
+        let models: Vec<String> = settings.models("p").into_iter().map(|m| m.name).collect();
+        assert_eq!(models, ["Old", "new"]);
+        assert_eq!(
+            json!(settings.values()),
+            json!({"effort": "low", "mode": "ask", "web": false})
+        );
+    }
+
+    #[test]
+    fn only_differences_are_asked_for() {
+        let settings = Settings::of(&opened());
+        let wanted = json!({"effort": "high", "mode": "ask", "web": true, "autoApprove": "all"});
+        let changes = settings.changes("s", wanted.as_object().unwrap());
+        let params: Vec<&Value> = changes.iter().map(|change| &change.params).collect();
+        assert_eq!(
+            params,
+            [
+                &json!({"sessionId": "s", "configId": "effort", "value": "high"}),
+                &json!({"sessionId": "s", "configId": "web", "value": true, "type": "boolean"}),
+            ]
+        );
+        assert_eq!(settings.model_change("s", "old"), None);
+        assert_eq!(settings.model_change("s", "nobody's"), None);
+        let change = settings.model_change("s", "new").unwrap();
+        assert_eq!(change.method, "session/set_model");
+    }
+
+    #[test]
+    fn an_option_for_models_wins_over_the_old_list() {
+        let mut opened = opened();
+        opened["configOptions"] = json!([{
+            "id": "llm", "name": "Model", "type": "select", "category": "model",
+            "currentValue": "m1",
+            "options": [{"group": "g", "name": "G", "options": [
+                {"value": "m1", "name": "One"}, {"value": "m2", "name": "Two"}]}],
+        }]);
+        let mut settings = Settings::of(&opened);
+        let models: Vec<String> = settings.models("p").into_iter().map(|m| m.id).collect();
+        assert_eq!(models, ["m1", "m2"]);
+        let change = settings.model_change("s", "m2").unwrap();
+        assert_eq!(change.method, "session/set_config_option");
+        opened["configOptions"][0]["currentValue"] = json!("m2");
+        settings.changed(&change, &opened);
+        assert_eq!(settings.model_change("s", "m2"), None);
+    }
+}

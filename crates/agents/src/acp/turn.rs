@@ -1,0 +1,261 @@
+//! One turn with an agent: what it says becomes the events of the turn.
+//!
+//! *Boundary*: nothing here talks to anybody. What comes in is what the agent
+//! said, what goes out is what the engine is to hear.
+
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::{
+    CompactionStatus, CompactionUpdate, ContentBlock, Notice, Plan, PlanEntryStatus,
+    ToolCallUpdate, Usage, UsageUpdate,
+};
+use innkeeper_protocol::agent::{Approval, ToolReady, ToolStart, TurnEvent};
+use innkeeper_protocol::house::common::{JsonObject, StringOrMarkdown};
+use innkeeper_protocol::house::state::{ToolCallResult, ToolResultContent, UsageInfo};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::calls::{Calls, TerminalOutput};
+use super::content;
+use super::rpc::RequestNo;
+
+/// The plan is shown as a tool call of its own.
+const PLAN: &str = "innkeeper-plan";
+
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) id: Arc<str>,
+    /// Our request that the agent answers when the turn is over.
+    pub(super) request: RequestNo,
+    pub(super) asked: String,
+    /// What the agent said, for the transcript.
+    pub(super) answered: String,
+    pub(super) calls: Calls,
+    /// When the user has cancelled it.
+    pub(super) cancelled_at: Option<Instant>,
+    /// The message that the agent is in the middle of.
+    speaking: Option<String>,
+    plan: Option<Vec<ToolResultContent>>,
+    usage: UsageInfo,
+}
+
+impl Turn {
+    pub(super) fn new(id: Arc<str>, request: RequestNo, asked: String) -> Self {
+        Self {
+            id,
+            request,
+            asked,
+            answered: String::new(),
+            calls: Calls::default(),
+            cancelled_at: None,
+            speaking: None,
+            plan: None,
+            usage: UsageInfo {
+                input_tokens: None,
+                output_tokens: None,
+                model: None,
+                cache_read_tokens: None,
+                meta: None,
+            },
+        }
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled_at.is_some()
+    }
+
+    /// Something that the agent said in the course of the turn.
+    pub(super) fn update(
+        &mut self,
+        kind: &str,
+        update: &Value,
+        terminals: TerminalOutput<'_>,
+    ) -> Vec<TurnEvent> {
+        match kind {
+            "agent_message_chunk" => self.message(update),
+            "agent_thought_chunk" => {
+                let thought = text_of(&update["content"]);
+                thought.map(TurnEvent::Reasoning).into_iter().collect()
+            }
+            "tool_call" | "tool_call_update" => match read::<ToolCallUpdate>(update) {
+                Some(update) => self.calls.update(update, terminals),
+                None => Vec::new(),
+            },
+            "plan" => read(update)
+                .map(|plan| self.plan(&plan))
+                .unwrap_or_default(),
+            "usage_update" => read(update)
+                .map(|usage| self.context(&usage))
+                .unwrap_or_default(),
+            "notice" => read(update).map(notice).into_iter().collect(),
+            "compaction_update" => read(update)
+                .and_then(|update| compaction(&update))
+                .into_iter()
+                .collect(),
+            // What the user said is known, and summaries are for the agent.
+            "user_message_chunk" | "compaction_summary_chunk" => Vec::new(),
+            unknown => {
+                tracing::debug!(kind = unknown, %update, "an agent said something unknown");
+                Vec::new()
+            }
+        }
+    }
+
+    fn message(&mut self, update: &Value) -> Vec<TurnEvent> {
+        let mut events = Vec::new();
+        let message = update["messageId"].as_str();
+        if message.is_some() && message != self.speaking.as_deref() {
+            if self.speaking.is_some() {
+                events.push(TurnEvent::Break);
+            }
+            self.speaking = message.map(str::to_owned);
+        }
+        let block = read::<ContentBlock>(&update["content"]);
+        let spoken = block.and_then(content::spoken);
+        let spoken = spoken.or_else(|| text_of(&update["content"]).map(TurnEvent::Text));
+        if let Some(TurnEvent::Text(text)) = &spoken {
+            self.answered.push_str(text);
+        }
+        events.extend(spoken);
+        events
+    }
+
+    fn plan(&mut self, plan: &Plan) -> Vec<TurnEvent> {
+        let mut list = String::new();
+        for entry in &plan.entries {
+            let mark = match entry.status {
+                PlanEntryStatus::Completed => "- [x] ",
+                PlanEntryStatus::InProgress => "- [ ] **now:** ",
+                _ => "- [ ] ",
+            };
+            list.push_str(mark);
+            list.push_str(&entry.content);
+            list.push('\n');
+        }
+        let content = vec![content::text(list)];
+        let mut events = Vec::new();
+        if self.plan.is_none() {
+            let name = "Plan".to_owned();
+            events.push(TurnEvent::ToolStarted(Box::new(ToolStart {
+                call: PLAN.to_owned(),
+                name: "plan".to_owned(),
+                display_name: name.clone(),
+                intention: None,
+                contributor: None,
+                meta: None,
+            })));
+            events.push(TurnEvent::ToolReady(Box::new(ToolReady {
+                call: PLAN.to_owned(),
+                input: None,
+                message: StringOrMarkdown::Plain(name),
+                approval: Approval::NotNeeded,
+                meta: None,
+            })));
+        }
+        self.plan = Some(content.clone());
+        let call = PLAN.to_owned();
+        events.push(TurnEvent::ToolContent { call, content });
+        events
+    }
+
+    /// How full the agent's memory is, and what it has cost so far.
+    fn context(&mut self, update: &UsageUpdate) -> Vec<TurnEvent> {
+        let meta = self.usage.meta.get_or_insert_default();
+        meta.insert("contextUsed".to_owned(), update.used.into());
+        meta.insert("contextWindow".to_owned(), update.size.into());
+        if let Some(cost) = &update.cost {
+            meta.insert("cost".to_owned(), json!(cost));
+        }
+        vec![TurnEvent::Usage(self.usage.clone())]
+    }
+
+    /// The agent answered the prompt: what is still to be said before the end.
+    pub(super) fn closing(
+        &mut self,
+        answer: &Value,
+        terminals: TerminalOutput<'_>,
+    ) -> Vec<TurnEvent> {
+        let mut events = self.calls.close(terminals);
+        if let Some(content) = self.plan.take() {
+            let result = ToolCallResult {
+                success: true,
+                past_tense_message: StringOrMarkdown::Plain("Plan".to_owned()),
+                content: Some(content),
+                structured_content: None,
+                error: None,
+            };
+            events.push(TurnEvent::ToolFinished {
+                call: PLAN.to_owned(),
+                result: Box::new(result),
+                confirm: false,
+            });
+        }
+        if let Some(usage) = read::<Usage>(&answer["usage"]) {
+            events.push(self.spent(&usage));
+        }
+        events
+    }
+
+    fn spent(&mut self, usage: &Usage) -> TurnEvent {
+        let number = |tokens: u64| i64::try_from(tokens).ok();
+        self.usage.input_tokens = number(usage.input_tokens);
+        self.usage.output_tokens = number(usage.output_tokens);
+        self.usage.cache_read_tokens = usage.cached_read_tokens.and_then(number);
+        let mut meta = JsonObject::new();
+        meta.insert("totalTokens".to_owned(), usage.total_tokens.into());
+        for (key, tokens) in [
+            ("thoughtTokens", usage.thought_tokens),
+            ("cacheWriteTokens", usage.cached_write_tokens),
+        ] {
+            if let Some(tokens) = tokens {
+                meta.insert(key.to_owned(), tokens.into());
+            }
+        }
+        self.usage.meta.get_or_insert_default().extend(meta);
+        TurnEvent::Usage(self.usage.clone())
+    }
+}
+
+/// A sentence about an end that the user may not expect.
+pub(super) fn about_stop(reason: &str) -> Option<&'static str> {
+    match reason {
+        "max_tokens" => Some("The agent stopped because its answer reached the token limit."),
+        "max_turn_requests" => {
+            Some("The agent stopped because it made as many requests as one turn may.")
+        }
+        "refusal" => Some("The agent refused to go on with this."),
+        _ => None,
+    }
+}
+
+fn notice(notice: Notice) -> TurnEvent {
+    let text = match notice.description {
+        Some(description) => format!("{}: {description}", notice.title),
+        None => notice.title,
+    };
+    TurnEvent::Notice(StringOrMarkdown::Plain(text))
+}
+
+fn compaction(update: &CompactionUpdate) -> Option<TurnEvent> {
+    let text = match &update.status {
+        CompactionStatus::InProgress => return Some(activity("Summarising the conversation")),
+        CompactionStatus::Completed => "The agent summarised the conversation to make room.",
+        CompactionStatus::Failed => "The agent could not summarise the conversation.",
+        _ => return None,
+    };
+    Some(TurnEvent::Notice(StringOrMarkdown::Plain(text.to_owned())))
+}
+
+fn activity(text: &str) -> TurnEvent {
+    TurnEvent::Activity(Some(text.to_owned()))
+}
+
+fn text_of(content: &Value) -> Option<String> {
+    let text = content["text"].as_str().or(content.as_str())?;
+    Some(text.to_owned())
+}
+
+fn read<T: DeserializeOwned>(value: &Value) -> Option<T> {
+    T::deserialize(value).ok()
+}

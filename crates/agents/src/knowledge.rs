@@ -1,0 +1,181 @@
+//! What is known of an agent that is a program. Most of it is learned from the
+//! agent itself, the first time that it runs, and remembered for the next start
+//! of the host.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use innkeeper_protocol::agent::AgentProfile;
+use innkeeper_protocol::house::state::{
+    AgentCapabilities, AgentInfo, MultipleChatsCapability, SessionConfigSchema, SessionModelInfo,
+};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::session_config;
+
+#[derive(Debug)]
+pub(crate) struct Knowledge {
+    provider: String,
+    display_name: String,
+    command: String,
+    file: Option<PathBuf>,
+    learned: Mutex<Learned>,
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Learned {
+    /// What it calls itself; unknown until it ran.
+    version: Option<String>,
+    #[serde(default)]
+    models: Vec<SessionModelInfo>,
+    #[serde(default)]
+    config: Option<SessionConfigSchema>,
+    /// Why it did not start, the last time.
+    #[serde(default)]
+    trouble: Option<String>,
+}
+
+impl Knowledge {
+    /// Begins with what was remembered in `file`.
+    pub(crate) fn new(
+        provider: String,
+        display_name: String,
+        command: String,
+        file: Option<PathBuf>,
+    ) -> Self {
+        let stored = file.as_ref().and_then(|file| std::fs::read(file).ok());
+        let learned = stored.and_then(|stored| serde_json::from_slice(&stored).ok());
+        Self {
+            provider,
+            display_name,
+            command,
+            file,
+            learned: Mutex::new(learned.unwrap_or_default()),
+            changes: watch::Sender::new(0),
+        }
+    }
+
+    pub(crate) fn provider(&self) -> &str {
+        &self.provider
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.lock().version.is_some()
+    }
+
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.lock().trouble.clone()
+    }
+
+    pub(crate) fn profile(&self) -> AgentProfile {
+        let learned = self.lock().clone();
+        let description = match (&learned.trouble, &learned.version) {
+            (Some(trouble), _) => trouble.clone(),
+            (None, Some(version)) => format!("{version} (`{}`)", self.command),
+            (None, None) => format!("`{}`", self.command),
+        };
+        let nothing_special = || session_config::schema(HashMap::new());
+        AgentProfile {
+            info: AgentInfo {
+                provider: self.provider.clone(),
+                display_name: self.display_name.clone(),
+                description,
+                models: learned.models,
+                protected_resources: None,
+                customizations: None,
+                capabilities: Some(AgentCapabilities {
+                    multiple_chats: Some(MultipleChatsCapability {
+                        fork: Some(true),
+                        side_chat: Some(true),
+                    }),
+                    ..AgentCapabilities::default()
+                }),
+            },
+            config: Some(learned.config.unwrap_or_else(nothing_special)),
+        }
+    }
+
+    pub(crate) fn learn(
+        &self,
+        version: Option<String>,
+        models: Vec<SessionModelInfo>,
+        config: SessionConfigSchema,
+    ) {
+        self.change(|learned| {
+            *learned = Learned {
+                version: Some(version.unwrap_or_else(|| self.display_name.clone())),
+                models,
+                config: Some(config),
+                trouble: None,
+            };
+        });
+    }
+
+    pub(crate) fn failed(&self, why: String) {
+        self.change(|learned| learned.trouble = Some(why));
+    }
+
+    /// It ran and ended by itself; that is worth a line in the log.
+    pub(crate) fn ended(&self, reason: &str) {
+        tracing::warn!(agent = self.provider, reason, "an agent's process is gone");
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Learned)) {
+        let mut learned = self.lock();
+        let before = learned.clone();
+        change(&mut learned);
+        if *learned == before {
+            return;
+        }
+        if let Some(file) = &self.file {
+            // Without it, the agent is asked again the next time.
+            let directory = file.parent().map_or(Ok(()), std::fs::create_dir_all);
+            let json = serde_json::to_vec_pretty(&*learned).unwrap_or_default();
+            if let Err(error) = directory.and_then(|()| std::fs::write(file, json)) {
+                tracing::debug!(%error, file = %file.display(), "not remembered");
+            }
+        }
+        drop(learned);
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Learned> {
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_learned_is_known_after_a_restart() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("agents").join("x.json");
+        let begin = || {
+            let name = || "x".to_owned();
+            Knowledge::new(name(), name(), name(), Some(file.clone()))
+        };
+        let knowledge = begin();
+        let changes = knowledge.changes();
+        assert!(!knowledge.is_complete());
+        let config = session_config::schema(HashMap::new());
+        knowledge.learn(Some("X 1".to_owned()), Vec::new(), config.clone());
+        assert!(changes.has_changed().unwrap());
+        let again = begin();
+        assert!(again.is_complete());
+        assert_eq!(again.profile().info.description, "X 1 (`x`)");
+        again.failed("no disk".to_owned());
+        assert_eq!(begin().trouble().as_deref(), Some("no disk"));
+        // A good start is the end of the trouble.
+        again.learn(Some("X 1".to_owned()), Vec::new(), config);
+        assert_eq!(begin().trouble(), None);
+    }
+}

@@ -1,0 +1,246 @@
+//! One turn with pi: its events become the events of the turn.
+//!
+//! *Boundary*: nothing here talks to anybody.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use innkeeper_protocol::agent::{Approval, ToolReady, ToolStart, TurnEvent};
+use innkeeper_protocol::house::common::StringOrMarkdown;
+use innkeeper_protocol::house::state::{
+    ToolCallResult, ToolResultContent, ToolResultEmbeddedResourceContent, ToolResultTextContent,
+    UsageInfo,
+};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) id: Arc<str>,
+    pub(super) asked: String,
+    /// What pi said, for the transcript.
+    pub(super) answered: String,
+    pub(super) cancelled_at: Option<Instant>,
+    /// pi has begun to work on it.
+    pub(super) begun: bool,
+    /// Why the last message of the model ended badly, if it did.
+    pub(super) failure: Option<String>,
+    calls: HashSet<String>,
+    /// Which call a block of the message is about.
+    blocks: HashMap<u64, String>,
+    usage: Spent,
+}
+
+#[derive(Debug, Default)]
+struct Spent {
+    input: i64,
+    output: i64,
+    cache_read: i64,
+    cost: f64,
+    model: Option<String>,
+}
+
+impl Turn {
+    pub(super) fn new(id: Arc<str>, asked: String, answered: String) -> Self {
+        Self {
+            id,
+            asked,
+            answered,
+            cancelled_at: None,
+            begun: false,
+            failure: None,
+            calls: HashSet::new(),
+            blocks: HashMap::new(),
+            usage: Spent::default(),
+        }
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled_at.is_some()
+    }
+
+    pub(super) fn event(&mut self, kind: &str, event: &Value) -> Vec<TurnEvent> {
+        match kind {
+            "agent_start" => {
+                self.begun = true;
+                self.failure = None;
+                Vec::new()
+            }
+            "message_start" => {
+                self.blocks.clear();
+                Vec::new()
+            }
+            "message_update" => self.update(&event["assistantMessageEvent"]),
+            "message_end" => self.message(&event["message"]),
+            "tool_execution_start" => self.running(event),
+            "tool_execution_update" => vec![TurnEvent::ToolContent {
+                call: id_of(event),
+                content: content(&event["partialResult"]),
+            }],
+            "tool_execution_end" => vec![finished(event)],
+            "compaction_start" => vec![activity("Summarising the conversation")],
+            "compaction_end" => vec![TurnEvent::Activity(None), compacted(event)],
+            "auto_retry_start" => {
+                let why = event["errorMessage"].as_str().unwrap_or("an error");
+                vec![activity(&format!("Trying again: {why}"))]
+            }
+            "auto_retry_end" => vec![TurnEvent::Activity(None)],
+            "extension_error" => {
+                let why = event["error"].as_str().unwrap_or("unknown");
+                vec![notice(format!("An extension of pi failed: {why}"))]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn update(&mut self, update: &Value) -> Vec<TurnEvent> {
+        let delta = || update["delta"].as_str().unwrap_or_default().to_owned();
+        let block = update["contentIndex"].as_u64().unwrap_or_default();
+        match update["type"].as_str().unwrap_or_default() {
+            "text_start" | "thinking_start" => vec![TurnEvent::Break],
+            "text_delta" => {
+                self.answered.push_str(&delta());
+                vec![TurnEvent::Text(delta())]
+            }
+            "thinking_delta" => vec![TurnEvent::Reasoning(delta())],
+            "toolcall_start" => {
+                let Some(call) = update["id"].as_str() else {
+                    return Vec::new();
+                };
+                self.blocks.insert(block, call.to_owned());
+                let name = update["toolName"].as_str().unwrap_or("tool");
+                self.start(call, name).into_iter().collect()
+            }
+            "toolcall_delta" => match self.blocks.get(&block) {
+                Some(call) => vec![TurnEvent::ToolInput {
+                    call: call.clone(),
+                    content: delta(),
+                }],
+                None => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
+    }
+
+    fn start(&mut self, call: &str, name: &str) -> Option<TurnEvent> {
+        self.calls.insert(call.to_owned()).then(|| {
+            TurnEvent::ToolStarted(Box::new(ToolStart {
+                call: call.to_owned(),
+                name: name.to_owned(),
+                display_name: name.to_owned(),
+                intention: None,
+                contributor: None,
+                meta: None,
+            }))
+        })
+    }
+
+    fn running(&mut self, event: &Value) -> Vec<TurnEvent> {
+        let (call, name) = (id_of(event), event["toolName"].as_str().unwrap_or("tool"));
+        let mut events: Vec<TurnEvent> = self.start(&call, name).into_iter().collect();
+        let args = &event["args"];
+        // What a call does is best told by what it is about.
+        let about = ["command", "path", "pattern", "query"];
+        let about = about.into_iter().find_map(|key| args[key].as_str());
+        let message = about.map_or_else(|| name.to_owned(), |about| format!("{name}: {about}"));
+        events.push(TurnEvent::ToolReady(Box::new(ToolReady {
+            call,
+            input: Some(args.to_string()),
+            message: StringOrMarkdown::Plain(message),
+            approval: Approval::NotNeeded,
+            meta: None,
+        })));
+        events
+    }
+
+    /// A message is complete: what it cost, and whether it ended badly.
+    fn message(&mut self, message: &Value) -> Vec<TurnEvent> {
+        if message["role"] != "assistant" {
+            return Vec::new();
+        }
+        self.failure = (message["stopReason"] == "error").then(|| {
+            let why = message["errorMessage"].as_str();
+            why.unwrap_or("the model's answer ended in an error")
+                .to_owned()
+        });
+        let usage = &message["usage"];
+        let number = |key: &str| usage[key].as_i64().unwrap_or_default();
+        self.usage.input += number("input");
+        self.usage.output += number("output");
+        self.usage.cache_read += number("cacheRead");
+        self.usage.cost += usage["cost"]["total"].as_f64().unwrap_or_default();
+        self.usage.model = message["model"].as_str().map(str::to_owned);
+        if !usage.is_object() {
+            return Vec::new();
+        }
+        let cost = json!({"amount": self.usage.cost, "currency": "USD"});
+        vec![TurnEvent::Usage(UsageInfo {
+            input_tokens: Some(self.usage.input),
+            output_tokens: Some(self.usage.output),
+            model: self.usage.model.clone(),
+            cache_read_tokens: Some(self.usage.cache_read),
+            meta: Some([("cost".to_owned(), cost)].into_iter().collect()),
+        })]
+    }
+}
+
+fn id_of(event: &Value) -> String {
+    event["toolCallId"].as_str().unwrap_or_default().to_owned()
+}
+
+fn finished(event: &Value) -> TurnEvent {
+    let success = event["isError"] != true;
+    let name = event["toolName"].as_str().unwrap_or("tool");
+    let shown = content(&event["result"]);
+    let error = (!success).then(|| {
+        let said = shown.iter().find_map(|block| match block {
+            ToolResultContent::Text(text) => Some(text.text.clone()),
+            _ => None,
+        });
+        json!({"message": said.unwrap_or_else(|| format!("{name} failed"))})
+    });
+    let details = event["result"]["details"].as_object();
+    TurnEvent::ToolFinished {
+        call: id_of(event),
+        result: Box::new(ToolCallResult {
+            success,
+            past_tense_message: StringOrMarkdown::Plain(name.to_owned()),
+            content: Some(shown),
+            structured_content: details.filter(|details| !details.is_empty()).cloned(),
+            error,
+        }),
+        confirm: false,
+    }
+}
+
+fn content(result: &Value) -> Vec<ToolResultContent> {
+    let blocks = result["content"].as_array().into_iter().flatten();
+    let shown = |block: &Value| match block["type"].as_str()? {
+        "text" => Some(ToolResultContent::Text(ToolResultTextContent {
+            text: block["text"].as_str()?.to_owned(),
+        })),
+        "image" => Some(ToolResultContent::EmbeddedResource(
+            ToolResultEmbeddedResourceContent {
+                data: block["data"].as_str()?.to_owned(),
+                content_type: block["mimeType"].as_str()?.to_owned(),
+            },
+        )),
+        _ => None,
+    };
+    blocks.filter_map(shown).collect()
+}
+
+fn compacted(event: &Value) -> TurnEvent {
+    notice(match event["errorMessage"].as_str() {
+        Some(why) => format!("The conversation could not be summarised: {why}"),
+        None => "The agent summarised the conversation to make room.".to_owned(),
+    })
+}
+
+fn activity(text: &str) -> TurnEvent {
+    TurnEvent::Activity(Some(text.to_owned()))
+}
+
+pub(super) fn notice(text: String) -> TurnEvent {
+    TurnEvent::Notice(StringOrMarkdown::Plain(text))
+}

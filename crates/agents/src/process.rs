@@ -1,0 +1,237 @@
+//! A child process that an agent lives in: started in a process group of its
+//! own, given only the environment that it needs, and ended with everything
+//! that it started.
+//!
+//! *Invariant*: when a [`ChildProcess`] is gone, by `end` or by being dropped
+//! at any point, its process group has been told to go; and if the host itself
+//! is killed, the [`warden`] ends the group in its place.
+
+mod environment;
+mod lines;
+mod stderr;
+mod warden;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+
+pub(crate) use environment::inherited;
+pub(crate) use lines::{JsonLines, Line, LineWriter};
+pub(crate) use stderr::StderrLog;
+
+/// How long the host waits for an agent.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// For an answer while a session is being opened.
+    pub opening: Duration,
+    /// Without a word in a running turn, before the user is told.
+    pub silence: Duration,
+    /// For the end of a turn that was cancelled, before the agent is restarted.
+    pub cancelling: Duration,
+    /// For its end when it was told to go, before it is made to.
+    pub ending: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            opening: Duration::from_secs(60),
+            silence: Duration::from_secs(60),
+            cancelling: Duration::from_secs(10),
+            ending: Duration::from_secs(3),
+        }
+    }
+}
+
+/// How to start a program that is an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    pub command: PathBuf,
+    pub args: Vec<String>,
+    /// Set for the program, whatever the host's own environment says.
+    pub env: BTreeMap<String, String>,
+    /// Variables of the host's environment that the program gets beside those
+    /// that every program needs. A name that ends in `*` stands for all that
+    /// begin like it.
+    pub pass_env: Vec<String>,
+    /// Where it starts, if not in the session's directory.
+    pub directory: Option<PathBuf>,
+}
+
+impl Program {
+    pub fn new(command: impl Into<PathBuf>) -> Self {
+        Self {
+            command: command.into(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            pass_env: Vec::new(),
+            directory: None,
+        }
+    }
+
+    /// The command with its arguments, as a person would type it.
+    pub fn line(&self) -> String {
+        let mut line = self.command.display().to_string();
+        for arg in &self.args {
+            line.push(' ');
+            line.push_str(arg);
+        }
+        line
+    }
+}
+
+/// Directories as paths; what is not on this machine is left out.
+pub(crate) fn paths(directories: &[String]) -> Vec<PathBuf> {
+    let path = |directory: &String| match url::Url::parse(directory) {
+        Ok(url) => url.to_file_path().ok(),
+        Err(_) => Some(PathBuf::from(directory)).filter(|path| path.is_absolute()),
+    };
+    directories.iter().filter_map(path).collect()
+}
+
+/// A program that did not start.
+#[derive(Debug, thiserror::Error)]
+#[error("`{command}` cannot be started: {source}")]
+pub(crate) struct StartError {
+    command: String,
+    source: std::io::Error,
+}
+
+/// A running program, and the group of processes that belongs to it.
+#[derive(Debug)]
+pub(crate) struct ChildProcess {
+    child: Child,
+    group: Group,
+    stderr: Arc<StderrLog>,
+    collecting: Option<JoinHandle<()>>,
+}
+
+impl ChildProcess {
+    /// Starts a program that is talked to in lines of JSON.
+    pub(crate) fn start(
+        program: &Program,
+        directory: Option<&Path>,
+        stderr: &Arc<StderrLog>,
+    ) -> Result<(Self, JsonLines), StartError> {
+        let failed = |source| StartError {
+            command: program.line(),
+            source,
+        };
+        let mut command = Command::new(&program.command);
+        command
+            .args(&program.args)
+            .env_clear()
+            .envs(inherited(&program.pass_env))
+            .envs(&program.env)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        if let Some(directory) = program.directory.as_deref().or(directory) {
+            command.current_dir(directory);
+        }
+        let mut child = command.spawn().map_err(failed)?;
+        let group = Group::of(&child);
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let Some((stdin, stdout)) = pipes else {
+            return Err(failed(std::io::ErrorKind::BrokenPipe.into()));
+        };
+        let pipe = child.stderr.take();
+        let process = Self {
+            child,
+            group,
+            stderr: Arc::clone(stderr),
+            collecting: pipe.map(|pipe| tokio::spawn(Arc::clone(stderr).collect(pipe))),
+        };
+        Ok((process, JsonLines::new(stdin, stdout)))
+    }
+
+    /// Ends the program and all that it started, at once.
+    pub(crate) fn kill(&self) {
+        self.group.signal(Signal::KILL);
+    }
+
+    /// Ends the program and all that it started: first it is asked to, after
+    /// the grace period it is made to.
+    pub(crate) async fn end(mut self, grace: Duration) {
+        self.group.signal(Signal::TERM);
+        // A program may leave children behind that ignore the signal.
+        if tokio::time::timeout(grace, self.child.wait())
+            .await
+            .is_err()
+        {
+            self.group.signal(Signal::KILL);
+            let _ = self.child.wait().await;
+        }
+    }
+
+    /// How a program that closed its output came to its end, for people.
+    pub(crate) async fn epitaph(&mut self) -> String {
+        // Something that it started may hold its output open, so none of this
+        // is waited for without end.
+        const MOMENT: Duration = Duration::from_secs(1);
+        let waited = tokio::time::timeout(MOMENT, self.child.wait()).await;
+        if let Some(collecting) = self.collecting.take() {
+            let _ = tokio::time::timeout(MOMENT, collecting).await;
+        }
+        let how = match waited {
+            Ok(Ok(status)) => ended(status),
+            Ok(Err(_)) | Err(_) => "it closed its output".to_owned(),
+        };
+        match self.stderr.last_lines() {
+            lines if lines.is_empty() => how,
+            lines => format!("{how}; it last said: {lines}"),
+        }
+    }
+}
+
+fn ended(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt as _;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("it ended with status {code}"),
+        (None, Some(signal)) => format!("it was ended by signal {signal}"),
+        (None, None) => "it ended".to_owned(),
+    }
+}
+
+/// The process group of a child, which the host ends together.
+#[derive(Debug)]
+pub(crate) struct Group(Option<Pid>);
+
+impl Group {
+    /// Of a child that was started as the leader of a group of its own.
+    pub(crate) fn of(child: &Child) -> Self {
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        let group = id.and_then(Pid::from_raw);
+        if let Some(group) = group {
+            warden::watch(group);
+        }
+        Self(group)
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        if let Some(group) = self.0 {
+            // A group that is gone already is what was wanted.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+        if let Some(group) = self.0 {
+            warden::forget(group);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

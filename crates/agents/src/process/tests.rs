@@ -1,0 +1,76 @@
+//! Real processes that refuse to go.
+
+use super::*;
+
+fn shell(script: &str) -> Program {
+    Program {
+        args: vec!["-c".to_owned(), script.to_owned()],
+        ..Program::new("/bin/sh")
+    }
+}
+
+fn start(script: &str) -> (ChildProcess, JsonLines) {
+    let log = Arc::new(StderrLog::new(None));
+    ChildProcess::start(&shell(script), None, &log).unwrap()
+}
+
+async fn number(lines: &mut JsonLines) -> i32 {
+    match lines.next().await.unwrap() {
+        Line::Json(value) => i32::try_from(value.as_i64().unwrap()).unwrap(),
+        Line::Noise(text) => panic!("{text}"),
+    }
+}
+
+/// Whether a process is there and not merely waiting to be buried.
+fn lives(process: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[tokio::test]
+async fn a_program_that_ignores_the_signal_is_ended_with_its_children() {
+    let (process, mut lines) =
+        start("trap '' TERM; sh -c 'trap \"\" TERM; echo $$; sleep 600' & wait");
+    let child = number(&mut lines).await;
+    assert!(lives(child));
+    process.end(Duration::from_millis(1)).await;
+    // The group is told before the leader is waited for; its children are
+    // buried by whoever inherits them.
+    while lives(child) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_process_takes_its_children_along() {
+    let (process, mut lines) = start("sh -c 'echo $$; sleep 600' & wait");
+    let child = number(&mut lines).await;
+    drop(process);
+    while lives(child) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_program_is_told_with_its_last_words() {
+    let (mut process, mut lines) = start("echo not json; echo out of coffee >&2; exit 3");
+    assert!(matches!(lines.next().await, Some(Line::Noise(text)) if text == "not json"));
+    assert!(lines.next().await.is_none());
+    let epitaph = process.epitaph().await;
+    assert_eq!(
+        epitaph,
+        "it ended with status 3; it last said: out of coffee"
+    );
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_named() {
+    let log = Arc::new(StderrLog::new(None));
+    let program = Program::new("/nowhere/agent");
+    let error = ChildProcess::start(&program, None, &log).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("`/nowhere/agent` cannot be started: ")
+    );
+}

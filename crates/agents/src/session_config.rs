@@ -1,0 +1,78 @@
+//! The settings of sessions with agents that are not our own, as clients see
+//! them: the agent's, and the one that the host has for all of them.
+
+use std::collections::HashMap;
+
+use innkeeper_protocol::house::state::{SessionConfigPropertySchema, SessionConfigSchema};
+use serde_json::json;
+
+/// The setting of the host that lets every tool call run.
+pub(crate) const AUTO_APPROVE: &str = "autoApprove";
+
+/// The settings of a session: these, and the host's own.
+pub(crate) fn schema(
+    mut properties: HashMap<String, SessionConfigPropertySchema>,
+) -> SessionConfigSchema {
+    properties.insert(AUTO_APPROVE.to_owned(), auto_approve());
+    SessionConfigSchema {
+        r#type: "object".to_owned(),
+        properties,
+        required: None,
+    }
+}
+
+/// One of the values that a setting may have.
+pub(crate) struct Choice {
+    pub(crate) value: String,
+    pub(crate) label: String,
+    pub(crate) description: Option<String>,
+}
+
+fn auto_approve() -> SessionConfigPropertySchema {
+    let choice = |value: &str, label: &str| Choice {
+        value: value.to_owned(),
+        label: label.to_owned(),
+        description: None,
+    };
+    let choices = vec![
+        choice("ask", "When the agent asks"),
+        choice("all", "Approve all"),
+    ];
+    SessionConfigPropertySchema {
+        description: Some("Whether tool calls wait for an approval.".to_owned()),
+        default: Some(json!("ask")),
+        ..enumeration("Approvals", choices)
+    }
+}
+
+pub(crate) fn enumeration(title: &str, choices: Vec<Choice>) -> SessionConfigPropertySchema {
+    let described = choices.iter().any(|choice| choice.description.is_some());
+    let description = |choice: &Choice| choice.description.clone().unwrap_or_default();
+    SessionConfigPropertySchema {
+        r#enum: Some(choices.iter().map(|choice| json!(choice.value)).collect()),
+        enum_labels: Some(choices.iter().map(|choice| choice.label.clone()).collect()),
+        enum_descriptions: described.then(|| choices.iter().map(description).collect()),
+        ..property("string", title)
+    }
+}
+
+pub(crate) fn property(kind: &str, title: &str) -> SessionConfigPropertySchema {
+    SessionConfigPropertySchema {
+        r#type: kind.to_owned(),
+        title: title.to_owned(),
+        description: None,
+        default: None,
+        r#enum: None,
+        enum_labels: None,
+        enum_descriptions: None,
+        read_only: None,
+        items: None,
+        min_items: None,
+        max_items: None,
+        properties: None,
+        required: None,
+        additional_properties: None,
+        enum_dynamic: None,
+        session_mutable: Some(true),
+    }
+}

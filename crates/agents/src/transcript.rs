@@ -1,0 +1,204 @@
+//! What was said in a conversation so far, for an agent that does not remember
+//! it by itself: after its own memory was lost, in a fork, after a cut.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use innkeeper_protocol::agent::TurnEvent;
+use innkeeper_protocol::house::common::StringOrMarkdown;
+use innkeeper_protocol::house::state::{ResponsePart, ToolCallResult, ToolCallState, Turn};
+use innkeeper_protocol::snapshot::StoredTurn;
+use serde_json::json;
+
+/// How much of a long conversation an agent is given: its end.
+const MOST: usize = 200 * 1024;
+
+#[derive(Debug, Default)]
+pub(crate) struct Transcript(Vec<Told>);
+
+#[derive(Debug)]
+struct Told {
+    id: Arc<str>,
+    asked: String,
+    answered: String,
+}
+
+impl Transcript {
+    pub(crate) fn new(turns: &[StoredTurn]) -> Self {
+        let told = |stored: &StoredTurn| match stored.decode() {
+            Ok(turn) => Told::of(&turn),
+            Err(error) => {
+                tracing::warn!(turn = &*stored.id, %error, "a stored turn could not be read");
+                Told {
+                    id: Arc::clone(&stored.id),
+                    asked: String::new(),
+                    answered: String::new(),
+                }
+            }
+        };
+        Self(turns.iter().map(told).collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A turn ended. One that was taken up again is in here once.
+    pub(crate) fn add(&mut self, id: &Arc<str>, asked: String, answered: String) {
+        self.0.retain(|told| told.id != *id);
+        let id = Arc::clone(id);
+        self.0.push(Told {
+            id,
+            asked,
+            answered,
+        });
+    }
+
+    pub(crate) fn truncate(&mut self, keep: usize) {
+        self.0.truncate(keep);
+    }
+
+    /// The conversation as a text for the agent, if there was any.
+    pub(crate) fn as_context(&self) -> Option<String> {
+        let mut said = Vec::new();
+        let mut room = MOST;
+        for told in self.0.iter().rev() {
+            let text = format!("User:\n{}\n\nAssistant:\n{}\n", told.asked, told.answered);
+            room = match room.checked_sub(text.len()) {
+                Some(room) => room,
+                None => break,
+            };
+            said.push(text);
+        }
+        if self.0.is_empty() {
+            return None;
+        }
+        let left_out = match self.0.len() - said.len() {
+            0 => "",
+            _ => "(The beginning is left out.)\n\n",
+        };
+        said.reverse();
+        Some(format!(
+            "This continues an earlier conversation. What was said in it so far:\n\n\
+             <conversation>\n{left_out}{}</conversation>\n\n\
+             Do not answer it again. The user's next message follows.",
+            said.join("\n")
+        ))
+    }
+}
+
+impl Told {
+    fn of(turn: &Turn) -> Self {
+        Self {
+            id: Arc::from(turn.id.as_str()),
+            asked: turn.message.text.clone(),
+            answered: answer(&turn.response_parts),
+        }
+    }
+}
+
+/// What an agent said and did, in words.
+pub(crate) fn answer(parts: &[ResponsePart]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            ResponsePart::Markdown(part) => text.push_str(&part.content),
+            ResponsePart::ToolCall(part) => {
+                let (name, how) = outcome(&part.tool_call);
+                let _ = write!(text, "\n[{name}: {how}]\n");
+            }
+            ResponsePart::Error(part) => {
+                let _ = write!(text, "\n[error: {}]\n", part.error.message);
+            }
+            ResponsePart::ContentRef(_)
+            | ResponsePart::Reasoning(_)
+            | ResponsePart::SystemNotification(_)
+            | ResponsePart::InputRequest(_)
+            | ResponsePart::Unknown(_) => {}
+        }
+    }
+    text
+}
+
+fn outcome(call: &ToolCallState) -> (&str, &str) {
+    match call {
+        ToolCallState::Completed(call) if call.success => (&call.display_name, "done"),
+        ToolCallState::Completed(call) => (&call.display_name, "failed"),
+        ToolCallState::Cancelled(call) => (&call.display_name, "not run"),
+        ToolCallState::Streaming(call) => (&call.display_name, "interrupted"),
+        ToolCallState::PendingConfirmation(call) => (&call.display_name, "interrupted"),
+        ToolCallState::Running(call) => (&call.display_name, "approved, interrupted"),
+        ToolCallState::AuthRequired(call) => (&call.display_name, "interrupted"),
+        ToolCallState::PendingResultConfirmation(call) => (&call.display_name, "interrupted"),
+        ToolCallState::Unknown(_) => ("tool", "unknown"),
+    }
+}
+
+/// What an agent is told that takes up an interrupted turn.
+pub(crate) fn taken_up(parts: &[ResponsePart]) -> String {
+    let so_far = match answer(parts).trim() {
+        "" => String::new(),
+        said => format!(" So far you said and did:\n\n{said}\n"),
+    };
+    format!("(The turn was interrupted.{so_far} Go on where it stopped; do not begin anew.)")
+}
+
+/// The end of what an interrupted turn was waiting for: it will be asked again,
+/// if at all.
+pub(crate) fn closing(parts: &[ResponsePart]) -> Vec<TurnEvent> {
+    let interrupted = |call: &str| {
+        let message = "Interrupted".to_owned();
+        let result = ToolCallResult {
+            success: false,
+            past_tense_message: StringOrMarkdown::Plain(message.clone()),
+            content: None,
+            structured_content: None,
+            error: Some(json!({"message": message, "code": "interrupted"})),
+        };
+        Some(TurnEvent::ToolFinished {
+            call: call.to_owned(),
+            result: Box::new(result),
+            confirm: false,
+        })
+    };
+    let closing = parts.iter().filter_map(|part| match part {
+        ResponsePart::ToolCall(part) => match &part.tool_call {
+            ToolCallState::Streaming(call) => interrupted(&call.tool_call_id),
+            ToolCallState::PendingConfirmation(call) => interrupted(&call.tool_call_id),
+            ToolCallState::Running(call) => interrupted(&call.tool_call_id),
+            ToolCallState::AuthRequired(_)
+            | ToolCallState::PendingResultConfirmation(_)
+            | ToolCallState::Completed(_)
+            | ToolCallState::Cancelled(_)
+            | ToolCallState::Unknown(_) => None,
+        },
+        ResponsePart::InputRequest(part) if part.response.is_none() => {
+            let request = part.request.id.clone();
+            Some(TurnEvent::AskWithdrawn { request })
+        }
+        _ => None,
+    });
+    closing.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_conversation_loses_its_beginning() {
+        let mut transcript = Transcript::default();
+        assert_eq!(transcript.as_context(), None);
+        for number in 0..5 {
+            let id = Arc::from(format!("turn-{number}"));
+            transcript.add(&id, format!("question {number}"), "x".repeat(MOST / 3));
+        }
+        let context = transcript.as_context().unwrap();
+        assert!(context.len() < MOST + 1_000);
+        assert!(!context.contains("question 0"));
+        assert!(context.contains("question 4") && context.contains("left out"));
+        transcript.truncate(1);
+        let context = transcript.as_context().unwrap();
+        assert!(context.contains("question 0") && !context.contains("question 4"));
+    }
+}

@@ -1,0 +1,133 @@
+//! Conversations that outlive their process: taken up again, told again, cut.
+
+use super::testing::stored_turn;
+use super::*;
+
+fn again(resume: Option<Value>) -> OpenBackend {
+    let mut open = asked_to_open();
+    open.resume = resume;
+    open.transcript = vec![stored_turn("t1", "the first question")];
+    open
+}
+
+fn resume() -> Option<Value> {
+    Some(json!({"acp": "session-7"}))
+}
+
+#[tokio::test]
+async fn what_an_agent_is_found_by_is_given_to_the_engine() {
+    let mut conversation = Conversation::with(AcpAgent::new(options(&json!({}))), 8);
+    conversation.command(AgentCommand::Open(Box::new(asked_to_open())));
+    let resume = until(&mut conversation, |event| match event {
+        AgentEvent::Opened { resume } => resume.clone(),
+        _ => None,
+    })
+    .await;
+    assert_eq!(resume, json!({"acp": "session-1"}));
+}
+
+#[tokio::test]
+async fn a_conversation_is_loaded_and_its_history_not_repeated() {
+    let chunk = json!({"sessionUpdate": "agent_message_chunk",
+                       "content": {"type": "text", "text": "old"}});
+    let title = json!({"sessionUpdate": "session_info_update", "title": "Old times"});
+    let behaviour = json!({
+        "initialize": {"agentCapabilities": {"loadSession": true}},
+        "updates": {"session/load": [chunk, title]},
+    });
+    let agent = AcpAgent::new(options(&behaviour));
+    let mut conversation = opened(agent, again(resume())).await;
+    let heard = conversation.say("go on").await;
+    assert_eq!(
+        heard,
+        [
+            "title: Old times",
+            "text: go on",
+            "because: end_turn",
+            "completed"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn resuming_is_tried_before_loading() {
+    let can = json!({"loadSession": true, "sessionCapabilities": {"resume": {}}});
+    let behaviour = json!({
+        "initialize": {"agentCapabilities": can},
+        "errors": {"session/resume": {"code": -32603, "message": "no"}},
+    });
+    let agent = AcpAgent::new(options(&behaviour));
+    let mut conversation = opened(agent, again(resume())).await;
+    let heard = conversation.play(json!([{"echo": "requests"}])).await;
+    let (resumed, loaded) = (
+        heard[0].find("session/resume"),
+        heard[0].find("session/load"),
+    );
+    assert!(resumed.is_some() && resumed < loaded, "{heard:?}");
+    assert!(!heard[0].contains("session/new"));
+}
+
+#[tokio::test]
+async fn where_taking_up_fails_the_user_is_told_and_the_agent_given_the_transcript() {
+    let behaviour = json!({
+        "initialize": {"agentCapabilities": {"loadSession": true}},
+        "errors": {"session/load": {"code": -32002, "message": "no such session"}},
+    });
+    let agent = AcpAgent::new(options(&behaviour));
+    let mut conversation = opened(agent, again(resume())).await;
+    let heard = conversation.say("go on").await;
+    assert_eq!(
+        heard[0],
+        "notice: test did not take up its earlier conversation (no such session). It was given \
+         the transcript instead."
+    );
+    assert!(heard[1].contains("the first question"), "{heard:?}");
+    assert!(heard[1].ends_with("go on"), "{heard:?}");
+    // Once is enough.
+    let heard = conversation.say("and on").await;
+    assert_eq!(heard[0], "text: and on");
+}
+
+#[tokio::test]
+async fn a_fork_begins_with_the_transcript() {
+    let mut conversation = opened(AcpAgent::new(options(&json!({}))), again(None)).await;
+    let heard = conversation.say("another way").await;
+    assert!(heard[0].contains("the first question"), "{heard:?}");
+    assert!(heard[0].ends_with("another way"), "{heard:?}");
+}
+
+#[tokio::test]
+async fn after_a_cut_the_agent_knows_what_is_left() {
+    let mut conversation = with(json!({})).await;
+    conversation.say("keep this").await;
+    conversation.say("forget this").await;
+    let backend = BACKEND;
+    conversation.command(AgentCommand::Truncate { backend, keep: 1 });
+    let heard = conversation.say("now").await;
+    assert_eq!(heard[0], "opened");
+    assert!(
+        heard[1].contains("keep this") && !heard[1].contains("forget this"),
+        "{heard:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_turn_that_was_interrupted_is_taken_up() {
+    let parts = json!([
+        {"kind": "markdown", "id": "p", "content": "half an ans"},
+        {"kind": "toolCall", "toolCall": {
+            "status": "running", "toolCallId": "c", "toolName": "t", "displayName": "Build",
+            "invocationMessage": "Build", "confirmed": "user-action"}},
+    ]);
+    let behaviour = json!({"initialize": {"agentCapabilities": {"loadSession": true}}});
+    let agent = AcpAgent::new(options(&behaviour));
+    let mut conversation = opened(agent, again(resume())).await;
+    conversation.resume(&Arc::from("turn-9"), "the question", parts);
+    let heard = conversation.rest().await;
+    assert_eq!(heard[0], "finished: Interrupted");
+    assert!(
+        heard[1].contains("half an ans") && heard[1].contains("Build: approved"),
+        "{heard:?}"
+    );
+    assert!(!heard[1].contains("the question"), "{heard:?}");
+}

@@ -1,0 +1,350 @@
+//! What real agents do that the protocol's text does not prepare for.
+
+use super::*;
+
+fn hurried() -> Patience {
+    Patience {
+        cancelling: Duration::from_millis(50),
+        ending: Duration::from_millis(50),
+        ..Patience::default()
+    }
+}
+
+#[tokio::test]
+async fn the_permission_request_may_be_the_first_mention_of_a_call() {
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!([permission(
+        json!({"toolCallId": "c", "title": "Run ls", "kind": "execute"})
+    ),])));
+    assert_eq!(line(&conversation.next().await), "tool c: execute");
+    assert_eq!(line(&conversation.next().await), "asks: Run ls");
+    conversation.decide(&turn, deny("c"));
+    // After the rejection nothing more is said about the call.
+    let heard = conversation.rest().await;
+    assert_eq!(heard[1..], ["because: end_turn", "completed"]);
+}
+
+#[tokio::test]
+async fn a_call_may_never_be_said_to_run() {
+    let steps = json!([
+        call(json!({"toolCallId": "c", "title": "Read"})),
+        call_update(json!({"toolCallId": "c", "status": "completed"})),
+    ]);
+    check(steps, &["tool c: tool", "ready: Read", "finished: Read"]).await;
+}
+
+#[tokio::test]
+async fn a_call_may_be_said_to_run_before_it_is_asked_about() {
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!([
+        call(json!({"toolCallId": "c", "title": "Run", "status": "in_progress"})),
+        permission(json!({"toolCallId": "c"})),
+        call_update(json!({"toolCallId": "c", "status": "completed"})),
+    ])));
+    for expected in ["tool c: tool", "ready: Run", "asks: Run"] {
+        assert_eq!(line(&conversation.next().await), expected);
+    }
+    conversation.decide(&turn, approve("c", None));
+    assert_eq!(
+        until_line(&mut conversation, "finished").await,
+        "finished: Run"
+    );
+}
+
+#[tokio::test]
+async fn a_call_may_be_updated_before_it_was_begun() {
+    let steps = json!([call_update(
+        json!({"toolCallId": "c", "status": "in_progress"})
+    )]);
+    check(steps, &["tool c: tool", "ready: tool", "finished: tool"]).await;
+}
+
+#[tokio::test]
+async fn calls_that_stay_open_are_closed_at_the_end_of_the_turn() {
+    let steps = json!([call(
+        json!({"toolCallId": "c", "title": "Run", "status": "in_progress"})
+    ),]);
+    check(steps, &["tool c: tool", "ready: Run", "finished: Run"]).await;
+}
+
+#[tokio::test]
+async fn a_name_that_is_used_again_is_another_call() {
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!([
+        call(json!({"toolCallId": "c", "title": "One", "status": "completed"})),
+        permission(json!({"toolCallId": "c", "title": "Two"})),
+    ])));
+    until_line(&mut conversation, "finished: One").await;
+    assert_eq!(line(&conversation.next().await), "tool c~1: tool");
+    assert_eq!(line(&conversation.next().await), "asks: Two");
+    conversation.decide(&turn, deny("c~1"));
+    conversation.rest().await;
+}
+
+#[tokio::test]
+async fn output_of_the_agents_own_terminals_is_shown() {
+    let terminal = json!([{"type": "terminal", "terminalId": "nobody's"}]);
+    let output = |key: &str, text: &str| json!({key: {"terminal_id": "nobody's", "data": text}});
+    let mut conversation = with(json!({})).await;
+    conversation.prompt(&scenario(json!([
+        call(
+            json!({"toolCallId": "c", "title": "Run", "status": "in_progress",
+                    "content": terminal})
+        ),
+        call_update(json!({"toolCallId": "c", "_meta": output("terminal_output_delta", "one ")})),
+        call_update(json!({"toolCallId": "c", "_meta": output("terminal_output_delta", "two")})),
+        // Some say it all once more.
+        call_update(json!({"toolCallId": "c", "_meta": output("terminal_output", "one two!")})),
+        call_update(json!({"toolCallId": "c", "status": "completed",
+                           "_meta": {"terminal_exit": {"exit_code": 2}}})),
+    ])));
+    let result = until(&mut conversation, |event| match of_turn(event) {
+        Some(TurnEvent::ToolFinished { result, .. }) => Some(result.clone()),
+        _ => None,
+    })
+    .await;
+    assert_eq!(shown(&result.content.unwrap()), "one two!");
+    assert_eq!(json!(result.structured_content), json!({"exitCode": 2}));
+}
+
+#[tokio::test]
+async fn a_whole_line_for_the_shell_is_run_by_the_shell() {
+    let mut conversation = with(json!({})).await;
+    let heard = conversation
+        .play(json!([
+            {"request": {"method": "terminal/create", "params": {"command": "exit 3 | exit 5"}}},
+            {"request": {"method": "terminal/wait_for_exit", "say": true,
+                         "params": {"terminalId": "terminal-1"}}},
+        ]))
+        .await;
+    assert_eq!(heard[0], r#"text: {"exitCode":5}"#);
+}
+
+#[tokio::test]
+async fn a_cancel_may_be_answered_as_if_nothing_had_happened() {
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!([said("on"), {"awaitCancel": true}])));
+    until_line(&mut conversation, "text: on").await;
+    conversation.cancel(&turn);
+    assert_eq!(conversation.rest().await, ["cancelled"]);
+    // The conversation goes on.
+    let heard = conversation.say("again").await;
+    assert_eq!(heard, ["text: again", "because: end_turn", "completed"]);
+}
+
+#[tokio::test]
+async fn a_cancel_ends_the_command_that_the_agent_waits_for() {
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!([
+        {"request": {"method": "terminal/create", "say": true, "params": {
+            "command": "sleep", "args": ["600"]}}},
+        {"request": {"method": "terminal/wait_for_exit", "say": true,
+                     "params": {"terminalId": "terminal-1"}}},
+    ])));
+    until_line(&mut conversation, "text: ").await;
+    conversation.cancel(&turn);
+    let heard = conversation.rest().await;
+    assert_eq!(heard, [r#"text: {"signal":"signal 9"}"#, "cancelled"]);
+}
+
+#[tokio::test]
+async fn no_command_is_begun_after_a_cancel() {
+    let create = json!({"request": {"method": "terminal/create", "say": true,
+                                    "params": {"command": "sleep 600"}}});
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(
+        json!([said("on"), {"awaitCancel": true}, create]),
+    ));
+    until_line(&mut conversation, "text: on").await;
+    conversation.cancel(&turn);
+    assert_eq!(
+        conversation.rest().await,
+        [r#"text: {"error":-32800}"#, "cancelled"]
+    );
+    let create = json!({"request": {"method": "terminal/create", "say": true,
+                                    "params": {"command": "true"}}});
+    let heard = conversation.play(json!([create])).await;
+    assert_eq!(heard[0], r#"text: {"terminalId":"terminal-1"}"#);
+}
+
+#[tokio::test]
+async fn a_terminal_is_shown_after_the_agent_has_let_it_go() {
+    let terminal = |method: &str| json!({"request": {"method": method, "params": {"terminalId": "terminal-1"}}});
+    let show = json!([{"type": "terminal", "terminalId": "terminal-1"}]);
+    let mut conversation = with(json!({})).await;
+    conversation.prompt(&scenario(json!([
+        {"request": {"method": "terminal/create", "params": {"command": "echo hi"}}},
+        terminal("terminal/wait_for_exit"),
+        terminal("terminal/release"),
+        call(json!({"toolCallId": "c", "title": "T", "status": "completed", "content": show})),
+    ])));
+    let content = until(&mut conversation, |event| match of_turn(event) {
+        Some(TurnEvent::ToolFinished { result, .. }) => result.content.clone(),
+        _ => None,
+    })
+    .await;
+    assert_eq!(shown(&content), "hi\n");
+}
+
+#[tokio::test]
+async fn an_agent_that_talks_on_after_a_cancel_is_restarted() {
+    let mut conversation = opened(patient(&json!({}), hurried()), asked_to_open()).await;
+    let chatter: Vec<Value> = std::iter::repeat_n(said("bla"), 3).collect();
+    let mut steps = vec![json!({"awaitCancel": true})];
+    steps.extend(chatter);
+    steps.push(json!({"hang": true}));
+    let turn = conversation.prompt(&scenario(json!(steps)));
+    conversation.cancel(&turn);
+    let heard = conversation.rest().await;
+    assert_eq!(heard.last().unwrap(), "cancelled");
+    assert!(heard.contains(&"opened".to_owned()), "{heard:?}");
+}
+
+#[tokio::test]
+async fn a_cancel_answers_what_the_agent_had_asked() {
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!([
+        permission(json!({"toolCallId": "c", "title": "Run"})),
+        {"awaitCancel": true},
+    ])));
+    until_line(&mut conversation, "asks").await;
+    conversation.cancel(&turn);
+    let heard = conversation.rest().await;
+    assert_eq!(
+        heard,
+        [r#"text: {"outcome":{"outcome":"cancelled"}}"#, "cancelled"]
+    );
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_stop_is_restarted_with_all_that_it_started() {
+    let initialize = json!({"agentCapabilities": {"loadSession": true}});
+    let agent = patient(&json!({"initialize": initialize}), hurried());
+    let mut conversation = opened(agent, asked_to_open()).await;
+    let turn = conversation.prompt(&scenario(json!([{"spawn": "sleep 600"}, {"hang": true}])));
+    let child = until_line(&mut conversation, "text: ").await;
+    let child = child.strip_prefix("text: ").unwrap().to_owned();
+    conversation.cancel(&turn);
+    assert_eq!(conversation.rest().await, ["opened", "cancelled"]);
+    while is_running(&child) {
+        tokio::task::yield_now().await;
+    }
+    let heard = conversation.play(json!([{"echo": "requests"}])).await;
+    assert!(heard[0].contains("session/load"), "{heard:?}");
+}
+
+fn is_running(process: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[tokio::test]
+async fn a_silent_turn_is_told_and_not_ended() {
+    let patience = Patience {
+        silence: Duration::from_millis(1),
+        ..Patience::default()
+    };
+    let mut conversation = opened(patient(&json!({}), patience), asked_to_open()).await;
+    let turn = conversation.prompt(&scenario(json!([{"awaitCancel": true}, said("here")])));
+    let told = until_line(&mut conversation, "activity").await;
+    assert_eq!(told, "activity: Some(\"No word from test for 0 s\")");
+    conversation.cancel(&turn);
+    let heard = conversation.rest().await;
+    assert_eq!(heard, ["activity: None", "text: here", "cancelled"]);
+}
+
+#[tokio::test]
+async fn vendors_requests_are_refused_and_their_notifications_ignored() {
+    let steps = json!([
+        {"request": {"method": "_vendor/ask", "say": true, "params": {}}},
+        {"notify": {"method": "_vendor/tell", "params": {}}},
+        {"raw": "Warning: this is no JSON"},
+        {"raw": "[1, 2"},
+        {"update": {"sessionUpdate": "fireworks", "colour": "red"}},
+        {"update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "smell"}}},
+        said("still here"),
+    ]);
+    check(steps, &[r#"text: {"error":-32601}"#, "text: still here"]).await;
+}
+
+#[tokio::test]
+async fn options_of_unknown_kinds_are_kept() {
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!([
+        {"request": {"method": "session/request_permission", "say": true, "params": {
+            "toolCall": {"toolCallId": "c", "title": "Run"},
+            "options": [{"optionId": "maybe", "name": "Maybe", "kind": "perhaps"}]}}},
+    ])));
+    until_line(&mut conversation, "asks").await;
+    conversation.decide(&turn, deny("c"));
+    let answer = until_line(&mut conversation, "text: ").await;
+    assert_eq!(answer, r#"text: {"outcome":{"outcome":"cancelled"}}"#);
+}
+
+#[tokio::test]
+async fn an_agent_that_ignores_the_end_of_its_input_ends_when_it_is_told() {
+    let agent = patient(&json!({"stays": true}), hurried());
+    let mut conversation = opened(agent, asked_to_open()).await;
+    let heard = conversation
+        .play(json!([{"spawn": "trap '' TERM; sleep 600 & wait"}]))
+        .await;
+    let child = heard[0].strip_prefix("text: ").unwrap().to_owned();
+    assert!(is_running(&child));
+    conversation.agents.shutdown().await;
+    while is_running(&child) {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn open_failure(agent: AcpAgent) -> String {
+    let mut conversation = Conversation::with(agent, 8);
+    conversation.command(AgentCommand::Open(Box::new(asked_to_open())));
+    conversation.rest().await.remove(0)
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_open_says_why() {
+    let nowhere = AcpOptions::new("test", Program::new("/nowhere/agent"));
+    let failure = open_failure(AcpAgent::new(nowhere)).await;
+    assert!(
+        failure.starts_with("open failed: `/nowhere/agent` cannot be started: No such file"),
+        "{failure}"
+    );
+    let failure = open_failure(AcpAgent::new(options(&json!({"exitOn": "session/new"})))).await;
+    let told = "ended before it was ready: it ended with status 3; it last said: told to end";
+    assert!(failure.ends_with(told), "{failure}");
+    let patience = Patience {
+        opening: Duration::from_millis(50),
+        ..Patience::default()
+    };
+    let failure = open_failure(patient(&json!({"silentOn": "initialize"}), patience)).await;
+    assert!(failure.contains("did not answer within"), "{failure}");
+    let errors = json!({"session/new": {"code": -32603, "message": "no disk"}});
+    let failure = open_failure(AcpAgent::new(options(&json!({"errors": errors})))).await;
+    assert_eq!(failure, "open failed: test refused: no disk");
+}
+
+#[tokio::test]
+async fn an_agent_that_wants_somebody_to_sign_in_says_how() {
+    let methods = json!([{"id": "web", "name": "Browser", "description": "run `agent login`"}]);
+    let behaviour = json!({
+        "initialize": {"authMethods": methods},
+        "errors": {"session/new": {"code": -32000, "message": "Authentication required"}},
+    });
+    let failure = open_failure(AcpAgent::new(options(&behaviour))).await;
+    assert_eq!(
+        failure,
+        "open failed: test needs you to sign in first. Start it once in a terminal, or choose a \
+         way in its table of the configuration: Browser: run `agent login` (auth_method = \"web\")"
+    );
+}
+
+#[tokio::test]
+async fn closing_while_it_opens_leaves_nothing_behind() {
+    let agent = AcpAgent::new(options(&json!({"silentOn": "initialize"})));
+    let mut conversation = Conversation::with(agent, 8);
+    conversation.command(AgentCommand::Open(Box::new(asked_to_open())));
+    conversation.close();
+    conversation.agents.shutdown().await;
+    assert!(conversation.reports.try_recv().is_err());
+}

@@ -1,0 +1,290 @@
+//! What an agent asks for: permission, answers, files, commands.
+
+use std::collections::HashMap;
+
+use innkeeper_protocol::agent::{Approval, ToolReady};
+use innkeeper_protocol::house::state::{
+    ChatInputQuestion, ChatInputRequest, ChatInputResponseKind,
+};
+
+use super::*;
+
+async fn ready(conversation: &mut Conversation) -> ToolReady {
+    until(conversation, |event| match of_turn(event) {
+        Some(TurnEvent::ToolReady(ready)) => Some((**ready).clone()),
+        _ => None,
+    })
+    .await
+}
+
+fn offered(ready: &ToolReady) -> Vec<ConfirmationOption> {
+    match &ready.approval {
+        Approval::Needed(request) => request.options.clone(),
+        Approval::NotNeeded => Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn permission_is_asked_with_the_agents_options_and_edits() {
+    let diff = json!([{"type": "diff", "path": "/w/a", "oldText": null, "newText": "n"}]);
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!([
+        call(json!({"toolCallId": "c", "title": "Write a", "kind": "edit", "content": diff})),
+        permission(json!({"toolCallId": "c", "rawInput": {"path": "a"}})),
+        call_update(json!({"toolCallId": "c", "status": "completed"})),
+    ])));
+    let ready = ready(&mut conversation).await;
+    assert_eq!(ready.input.as_deref(), Some(r#"{"path":"a"}"#));
+    let Approval::Needed(request) = &ready.approval else {
+        panic!("nothing was asked");
+    };
+    assert_eq!(
+        request.edits.as_ref().map(|edits| edits.items.len()),
+        Some(1)
+    );
+    let options = offered(&ready);
+    let ids: Vec<(&str, Option<i64>)> = options
+        .iter()
+        .map(|option| (option.id.as_str(), option.group))
+        .collect();
+    assert_eq!(ids, [("yes!", Some(1)), ("yes", Some(0)), ("no", Some(0))]);
+    conversation.decide(&turn, approve("c", Some(options[0].clone())));
+    let answer = until_line(&mut conversation, "text: ").await;
+    assert_eq!(
+        answer,
+        r#"text: {"outcome":{"outcome":"selected","optionId":"yes!"}}"#
+    );
+    assert_eq!(
+        conversation.rest().await,
+        ["finished: Write a", "because: end_turn", "completed"]
+    );
+}
+
+#[tokio::test]
+async fn an_approval_without_a_choice_allows_once() {
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!([permission(
+        json!({"toolCallId": "c", "title": "Run"})
+    ),])));
+    ready(&mut conversation).await;
+    conversation.decide(&turn, approve("c", None));
+    let answer = until_line(&mut conversation, "text: ").await;
+    assert_eq!(
+        answer,
+        r#"text: {"outcome":{"outcome":"selected","optionId":"yes"}}"#
+    );
+}
+
+#[tokio::test]
+async fn a_denial_ends_the_call_whatever_the_agent_says_then() {
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!([
+        call(json!({"toolCallId": "c", "title": "Run"})),
+        permission(json!({"toolCallId": "c"})),
+        call_update(json!({"toolCallId": "c", "status": "failed"})),
+        said("fine"),
+    ])));
+    ready(&mut conversation).await;
+    conversation.decide(&turn, deny("c"));
+    let answer = until_line(&mut conversation, "text: ").await;
+    assert_eq!(
+        answer,
+        r#"text: {"outcome":{"outcome":"selected","optionId":"no"},"_meta":{"reason":"not today"}}"#
+    );
+    assert_eq!(
+        conversation.rest().await,
+        ["text: fine", "because: end_turn", "completed"]
+    );
+}
+
+#[tokio::test]
+async fn a_permission_that_is_taken_back_is_answered_as_cancelled() {
+    let mut asked = permission(json!({"toolCallId": "c", "title": "Run"}));
+    asked["request"]["wait"] = json!(false);
+    let steps = json!([
+        asked,
+        {"notify": {"method": "$/cancel_request", "params": {"requestId": "agent-1"}}},
+        call_update(json!({"toolCallId": "c", "status": "completed"})),
+    ]);
+    check(steps, &["tool c: tool", "asks: Run", "finished: Run"]).await;
+}
+
+async fn asked(conversation: &mut Conversation) -> ChatInputRequest {
+    until(conversation, |event| match of_turn(event) {
+        Some(TurnEvent::Ask(request)) => Some((**request).clone()),
+        _ => None,
+    })
+    .await
+}
+
+fn form() -> Value {
+    json!({"request": {"method": "elicitation/create", "say": true, "params": {
+        "mode": "form", "message": "Who goes?",
+        "requestedSchema": {"type": "object", "required": ["name"], "properties": {
+            "name": {"type": "string", "title": "Name", "minLength": 1},
+            "age": {"type": "integer", "minimum": 0},
+            "tea": {"type": "boolean"},
+            "size": {"type": "string", "enum": ["s", "l"]},
+            "many": {"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}},
+        }},
+    }}})
+}
+
+#[tokio::test]
+async fn a_form_is_asked_and_its_answers_go_back() {
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!([form()])));
+    let request = asked(&mut conversation).await;
+    assert_eq!(request.message.as_deref(), Some("Who goes?"));
+    let questions = request.questions.unwrap();
+    use ChatInputQuestion::{Boolean, Integer, MultiSelect, SingleSelect, Text};
+    let [
+        Integer(_),
+        MultiSelect(many),
+        Text(name),
+        SingleSelect(size),
+        Boolean(_),
+    ] = &questions[..]
+    else {
+        panic!("{questions:?}");
+    };
+    assert_eq!((name.required, name.min), (Some(true), Some(1)));
+    assert_eq!(
+        (size.options.len(), many.options[0].label.as_str()),
+        (2, "A")
+    );
+    let answers = json!({
+        "name": {"state": "submitted", "value": {"kind": "text", "value": "Ada"}},
+        "age": {"state": "submitted", "value": {"kind": "number", "value": 36.0}},
+        "tea": {"state": "submitted", "value": {"kind": "boolean", "value": true}},
+        "many": {"state": "submitted", "value": {"kind": "selected-many", "value": ["a"]}},
+        "size": {"state": "skipped"},
+    });
+    conversation.decide(
+        &turn,
+        Decision::Answer {
+            request: request.id,
+            response: ChatInputResponseKind::Accept,
+            answers: serde_json::from_value(answers).unwrap(),
+        },
+    );
+    let answer = until_line(&mut conversation, "text: ").await;
+    let answer: Value = serde_json::from_str(answer.strip_prefix("text: ").unwrap()).unwrap();
+    let content = json!({"name": "Ada", "age": 36, "tea": true, "many": ["a"]});
+    assert_eq!(answer, json!({"action": "accept", "content": content}));
+}
+
+#[tokio::test]
+async fn a_form_may_be_declined() {
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!([form()])));
+    let request = asked(&mut conversation).await;
+    conversation.decide(
+        &turn,
+        Decision::Answer {
+            request: request.id,
+            response: ChatInputResponseKind::Decline,
+            answers: HashMap::new(),
+        },
+    );
+    let answer = until_line(&mut conversation, "text: ").await;
+    assert_eq!(answer, r#"text: {"action":"decline"}"#);
+}
+
+#[tokio::test]
+async fn what_happens_at_a_url_ends_when_the_agent_says_so() {
+    let mut conversation = with(json!({})).await;
+    let url = json!({"request": {"method": "elicitation/create", "wait": false, "params": {
+        "mode": "url", "message": "Sign in", "url": "https://sign.example", "elicitationId": "e"}}});
+    let done = json!({"notify": {
+        "method": "elicitation/complete", "params": {"elicitationId": "e"}}});
+    conversation.prompt(&scenario(json!([url, done])));
+    let request = asked(&mut conversation).await;
+    assert_eq!(request.url.as_deref(), Some("https://sign.example"));
+    assert_eq!(
+        conversation.rest().await,
+        ["withdrawn: question-1", "because: end_turn", "completed"]
+    );
+}
+
+async fn in_directory(steps: impl Fn(&str) -> Value) -> (tempfile::TempDir, Vec<String>) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut open = asked_to_open();
+    open.directories = vec![format!("file://{}", directory.path().display())];
+    let agent = AcpAgent::new(options(&json!({})));
+    let mut conversation = opened(agent, open).await;
+    let path = directory.path().to_str().unwrap().to_owned();
+    let heard = conversation.play(steps(&path)).await;
+    (directory, heard)
+}
+
+#[tokio::test]
+async fn files_are_read_and_written_in_the_sessions_directories_only() {
+    let file = |method: &str, path: String, content: &str| {
+        json!({"request": {"method": method, "say": true,
+                           "params": {"path": path, "content": content}}})
+    };
+    let (directory, heard) = in_directory(|dir| {
+        json!([
+            file("fs/write_text_file", format!("{dir}/sub/a"), "hello"),
+            file("fs/read_text_file", format!("{dir}/sub/a"), ""),
+            file("fs/read_text_file", "/etc/passwd".to_owned(), ""),
+            file("fs/read_text_file", format!("{dir}/none"), ""),
+        ])
+    })
+    .await;
+    assert_eq!(
+        heard[..4],
+        [
+            "text: {}",
+            r#"text: {"content":"hello"}"#,
+            r#"text: {"error":-32602}"#,
+            r#"text: {"error":-32002}"#,
+        ]
+    );
+    let written = std::fs::read_to_string(directory.path().join("sub/a")).unwrap();
+    assert_eq!(written, "hello");
+}
+
+#[tokio::test]
+async fn commands_run_in_the_sessions_directory() {
+    let terminal = |method: &str| json!({"request": {"method": method, "say": true, "params": {"terminalId": "terminal-1"}}});
+    let show = json!([{"type": "terminal", "terminalId": "terminal-1"}]);
+    let (directory, heard) = in_directory(|_| {
+        json!([
+            {"request": {"method": "terminal/create", "say": true, "params": {
+                "command": "sh", "args": ["-c", "pwd; echo oops >&2; exit 4"]}}},
+            terminal("terminal/wait_for_exit"),
+            call(json!({"toolCallId": "c", "title": "T", "status": "completed", "content": show})),
+            terminal("terminal/release"),
+            terminal("terminal/output"),
+        ])
+    })
+    .await;
+    assert_eq!(heard[0], r#"text: {"terminalId":"terminal-1"}"#);
+    assert_eq!(heard[1], r#"text: {"exitCode":4}"#);
+    assert_eq!(heard[5..7], ["text: {}", r#"text: {"error":-32002}"#]);
+    drop(directory);
+}
+
+#[tokio::test]
+async fn a_command_can_be_killed_and_its_output_is_bounded() {
+    let request = |method: &str, params: Value| json!({"request": {"method": method, "say": true, "params": params}});
+    let (_, heard) = in_directory(|_| {
+        json!([
+            request(
+                "terminal/create",
+                json!({
+                "command": "sh", "args": ["-c", "printf 12345678; exec sleep 600"],
+                "outputByteLimit": 4})
+            ),
+            request("terminal/kill", json!({"terminalId": "terminal-1"})),
+            request(
+                "terminal/wait_for_exit",
+                json!({"terminalId": "terminal-1"})
+            ),
+        ])
+    })
+    .await;
+    assert_eq!(heard[1..3], ["text: {}", r#"text: {"signal":"signal 9"}"#]);
+}

@@ -1,0 +1,66 @@
+//! The text of edited files. An agent hands it over in the edit itself, as a
+//! `data:` URI; it is kept beside the state, and the edit refers to it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::house::state::{FileEditCollection, FileEditSide};
+
+use crate::Engine;
+
+impl Engine {
+    pub(crate) fn keep_edits(
+        &mut self,
+        chat: &ChannelUri,
+        mut edits: FileEditCollection,
+    ) -> FileEditCollection {
+        for edit in &mut edits.items {
+            self.keep_edit(chat, &mut edit.before, &mut edit.after);
+        }
+        edits
+    }
+
+    /// Keeps the text of both sides of an edit.
+    pub(crate) fn keep_edit(
+        &mut self,
+        chat: &ChannelUri,
+        before: &mut Option<FileEditSide>,
+        after: &mut Option<FileEditSide>,
+    ) {
+        for side in [before, after].into_iter().flatten() {
+            let Some((content_type, data)) = data_of(&side.content.uri) else {
+                continue;
+            };
+            if let Some(kept) = self.keep_content(chat, data, content_type) {
+                side.content.uri = kept.uri;
+                side.content.size_hint = kept.size_hint;
+                side.content.content_type = kept.content_type;
+            }
+        }
+    }
+}
+
+/// The content of a `data:` URI in base64, and its type.
+fn data_of(uri: &str) -> Option<(String, Bytes)> {
+    let (header, data) = uri.strip_prefix("data:")?.split_once(',')?;
+    let header = header.strip_suffix(";base64")?;
+    let content_type = header.split(';').next().filter(|kind| !kind.is_empty());
+    let data = STANDARD.decode(data).ok()?;
+    let content_type = content_type.unwrap_or("text/plain").to_owned();
+    Some((content_type, Bytes::from(data)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_data_in_base64_is_taken_out() {
+        let (kind, data) = data_of("data:text/plain;charset=utf-8;base64,aGk=").unwrap();
+        assert_eq!((kind.as_str(), &data[..]), ("text/plain", &b"hi"[..]));
+        for other in ["file:///a", "data:,hi", "data:text/plain;base64,?", ""] {
+            assert!(data_of(other).is_none());
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Clients of older protocol versions: what one channel is to them may be
+//! several of the house, and what they say in pieces the house says at once.
+//! How they say it is the gates' business; here is what only the host knows.
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::command::ReadTurns;
+use innkeeper_protocol::gates::up::Piece;
+use innkeeper_protocol::house::actions::{
+    ChatDraftChangedAction, SessionActiveClientRemovedAction, SessionActiveClientSetAction,
+    StateAction,
+};
+use innkeeper_protocol::outgoing::{Reply, TurnsReply};
+use innkeeper_protocol::rpc::RpcError;
+use innkeeper_protocol::snapshot::{Beside, Snapshot, SnapshotState};
+use innkeeper_protocol::version::Version;
+
+use crate::{ConnectionId, Engine};
+
+impl Engine {
+    pub(crate) fn version_of(&self, connection: ConnectionId) -> Version {
+        let connection = self.connections.get(&connection);
+        connection.map_or(Version::NEWEST, |it| it.version)
+    }
+
+    /// The other channel of the house that a channel is to this client: up to
+    /// 0.3 a session is also its default chat.
+    pub(crate) fn joined_to(
+        &self,
+        connection: ConnectionId,
+        channel: &ChannelUri,
+    ) -> Option<ChannelUri> {
+        let joins = self.version_of(connection) <= Version::V0_3;
+        let is_session =
+            *channel != ChannelUri::root() && self.session_of(channel).as_ref() == Some(channel);
+        (joins && is_session).then(|| ChannelUri::default_chat_of(channel.as_str()))
+    }
+
+    /// Adds to a snapshot what older versions show with it.
+    pub(crate) fn with_what_is_beside(
+        &self,
+        connection: ConnectionId,
+        mut snapshot: Snapshot,
+    ) -> Snapshot {
+        if self.version_of(connection) > Version::V0_4 {
+            return snapshot;
+        }
+        let channel = &snapshot.resource;
+        let (session, chat, state) = if let Some(chat) = self.chats.get(channel) {
+            let session = self.sessions.get(&chat.session);
+            let state = session.map(|it| SnapshotState::Session(Box::new(it.state.clone())));
+            (session, Some(chat), state)
+        } else {
+            let default = ChannelUri::default_chat_of(channel.as_str());
+            let chat = self.chats.get(&default);
+            let state = chat.map(|chat| SnapshotState::Chat(Box::new(chat.snapshot(None))));
+            (self.sessions.get(channel), chat, state)
+        };
+        snapshot.beside = Some(Box::new(Beside {
+            summary: session.map(|session| session.published.clone()),
+            state,
+            selection: chat
+                .map(|chat| chat.notes.selection.clone())
+                .unwrap_or_default(),
+        }));
+        snapshot
+    }
+
+    /// The whole action of which a client said a piece, with its channel.
+    pub(crate) fn completed(
+        &self,
+        channel: ChannelUri,
+        client_id: &str,
+        piece: &Piece,
+    ) -> Option<(ChannelUri, StateAction)> {
+        match piece {
+            Piece::Model(_) | Piece::Agent(_) => {
+                let chat = match self.chats.contains_key(&channel) {
+                    true => channel,
+                    false => ChannelUri::default_chat_of(channel.as_str()),
+                };
+                let state = self.chats.get(&chat)?;
+                let draft = state.head.draft.as_ref();
+                let draft = draft.and_then(|it| serde_json::to_value(it).ok());
+                let draft = piece.complete_draft(draft)?;
+                let draft = serde_json::from_value(draft.into()).ok()?;
+                let action = ChatDraftChangedAction { draft: Some(draft) };
+                Some((chat, StateAction::ChatDraftChanged(action)))
+            }
+            Piece::ActiveClient(_) | Piece::ClientTools(_) => {
+                let clients = &self.sessions.get(&channel)?.state.active_clients;
+                let mine = clients.iter().find(|client| client.client_id == client_id);
+                let mine = mine.and_then(|it| serde_json::to_value(it).ok());
+                let action = match piece.complete_client(mine) {
+                    Some(client) => {
+                        StateAction::SessionActiveClientSet(SessionActiveClientSetAction {
+                            active_client: serde_json::from_value(client.into()).ok()?,
+                        })
+                    }
+                    None => {
+                        StateAction::SessionActiveClientRemoved(SessionActiveClientRemovedAction {
+                            client_id: client_id.to_owned(),
+                        })
+                    }
+                };
+                Some((channel, action))
+            }
+        }
+    }
+
+    /// Up to 0.4 a message does not say which model it is for: it is the one
+    /// that is selected.
+    pub(crate) fn with_selection(
+        &self,
+        connection: ConnectionId,
+        channel: &ChannelUri,
+        mut action: StateAction,
+    ) -> StateAction {
+        if self.version_of(connection) > Version::V0_4 {
+            return action;
+        }
+        let message = match &mut action {
+            StateAction::ChatTurnStarted(started) => &mut started.message,
+            StateAction::ChatPendingMessageSet(set) => &mut set.message,
+            _ => return action,
+        };
+        if let Some(chat) = self.chats.get(channel) {
+            message.model.clone_from(&chat.notes.selection.model);
+            message.agent.clone_from(&chat.notes.selection.agent);
+        }
+        action
+    }
+
+    /// Up to 0.4 one client at a time is active in a session.
+    pub(crate) fn why_not_active(
+        &self,
+        connection: ConnectionId,
+        channel: &ChannelUri,
+        client_id: &str,
+        action: &StateAction,
+    ) -> Option<String> {
+        let StateAction::SessionActiveClientSet(_) = action else {
+            return None;
+        };
+        if self.version_of(connection) > Version::V0_4 {
+            return None;
+        }
+        let clients = &self.sessions.get(channel)?.state.active_clients;
+        let other = clients
+            .iter()
+            .find(|client| client.client_id != client_id)?;
+        Some(format!(
+            "client `{}` is active in this session; it has to leave first",
+            other.client_id
+        ))
+    }
+
+    /// History as versions up to 0.4 ask for it.
+    pub(crate) fn read_turns(&self, asked: &ReadTurns) -> Result<Reply, RpcError> {
+        let Some(chat) = self.chats.get(&asked.channel) else {
+            return Err(RpcError::session_not_found(asked.channel.as_str()));
+        };
+        let end = match &asked.before {
+            Some(turn) => chat
+                .place_of(turn)
+                .ok_or_else(|| RpcError::invalid_params(format!("there is no turn `{turn}`")))?,
+            None => chat.turns.len(),
+        };
+        let most = self.config.limits.page_turns;
+        let limit = asked.limit.and_then(|limit| usize::try_from(limit).ok());
+        let start = end.saturating_sub(limit.unwrap_or(most).min(most));
+        Ok(Reply::Turns(TurnsReply {
+            turns: chat.turns[start..end].to_vec(),
+            has_more: start > 0,
+        }))
+    }
+}

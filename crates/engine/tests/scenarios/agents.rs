@@ -1,0 +1,132 @@
+//! What agents say beside their turns, and what they are told for next time.
+
+use innkeeper_engine::{Input, Limits};
+use innkeeper_protocol::agent::{
+    AgentCommand, AgentEvent, Approval, ApprovalRequest, ToolReady, ToolStart, TurnEvent,
+};
+use serde_json::{Value, json};
+
+use crate::host::{Host, ROOT, SESSION, agents, chat};
+
+/// What the agent was last given for finding its conversation again.
+fn resume_of_last_open(host: &Host) -> Option<Value> {
+    let mut commands = host.commands.iter().rev();
+    commands.find_map(|command| match command {
+        AgentCommand::Open(open) => Some(open.resume.clone()),
+        _ => None,
+    })?
+}
+
+fn opened_as(host: &mut Host, id: &str) {
+    let resume = Some(json!(id));
+    host.report(AgentEvent::Opened { resume });
+}
+
+#[test]
+fn what_is_said_again_about_resuming_replaces_what_was_said_before() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t1");
+    opened_as(&mut host, "first");
+    opened_as(&mut host, "second");
+    // The turn goes on as if nothing had happened.
+    host.in_turn("t1", TurnEvent::Completed);
+    assert_eq!(host.state(&chat())["turns"][0]["state"], "complete");
+    let reason = "gone".to_owned();
+    host.report(AgentEvent::Exited { reason });
+    host.start_turn(1, "t2");
+    assert_eq!(resume_of_last_open(&host), Some(json!("second")));
+}
+
+#[test]
+fn a_cut_chat_is_not_resumed_as_it_was() {
+    let mut host = Host::with_session(Limits::default());
+    opened_as(&mut host, "before the cut");
+    host.whole_turns(2);
+    let reason = "gone".to_owned();
+    host.report(AgentEvent::Exited { reason });
+    let cut = json!({"type": "chat/truncated", "turnId": "t1"});
+    host.dispatch(1, &chat(), cut);
+    host.start_turn(1, "t3");
+    assert_eq!(resume_of_last_open(&host), None);
+}
+
+#[test]
+fn why_a_turn_ended_is_kept_with_its_end() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    host.heard.clear();
+    host.in_turn("t", TurnEvent::StopReason("max_tokens".to_owned()));
+    host.in_turn("t", TurnEvent::Completed);
+    let heard = host.heard.remove(&1).unwrap();
+    let end = heard
+        .iter()
+        .find(|frame| frame["params"]["action"]["type"] == "chat/turnComplete");
+    let meta = &end.unwrap()["params"]["action"]["_meta"];
+    assert_eq!(*meta, json!({"stopReason": "max_tokens"}));
+}
+
+#[test]
+fn a_setting_that_the_agent_changes_is_shown_and_not_sent_back() {
+    let mut host = Host::new();
+    let mut profiles = agents();
+    let mode = json!({"type": "string", "title": "Mode", "enum": ["ask", "code"],
+                      "default": "ask", "sessionMutable": true});
+    let schema = json!({"type": "object", "properties": {"mode": mode}});
+    profiles[0].config = Some(serde_json::from_value(schema).unwrap());
+    host.feed(Input::AgentsChanged(profiles));
+    host.enter(1, "a", &[ROOT]);
+    host.ok(1, "createSession", json!({"channel": SESSION}));
+    host.opened();
+    let before = host.commands.len();
+    let values = json!({"mode": "code", "unknown": 1})
+        .as_object()
+        .unwrap()
+        .clone();
+    host.report(AgentEvent::Configured(values));
+    let config = host.state(SESSION)["config"]["values"].take();
+    assert_eq!(config, json!({"mode": "code"}));
+    assert_eq!(host.commands.len(), before);
+}
+
+#[test]
+fn the_text_of_an_edit_is_kept_beside_the_state() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    let (call, name) = ("c".to_owned(), "Edit".to_owned());
+    host.in_turn(
+        "t",
+        TurnEvent::ToolStarted(Box::new(ToolStart {
+            call: call.clone(),
+            name: name.clone(),
+            display_name: name.clone(),
+            intention: None,
+            contributor: None,
+            meta: None,
+        })),
+    );
+    let side = json!({"uri": "file:///a", "content": {"uri": "data:text/plain;base64,aGk="}});
+    let edits = json!({"items": [{"after": side}]});
+    host.in_turn(
+        "t",
+        TurnEvent::ToolReady(Box::new(ToolReady {
+            call,
+            input: None,
+            message: name.into(),
+            approval: Approval::Needed(ApprovalRequest {
+                edits: Some(serde_json::from_value(edits).unwrap()),
+                ..ApprovalRequest::default()
+            }),
+            meta: None,
+        })),
+    );
+    let state = host.state(&chat());
+    let call = &state["activeTurn"]["responseParts"][0]["toolCall"];
+    let kept = &call["edits"]["items"][0]["after"]["content"];
+    assert_eq!(kept["sizeHint"], 2);
+    let read = host.ok(
+        1,
+        "resourceRead",
+        json!({"channel": SESSION, "uri": kept["uri"]}),
+    );
+    assert_eq!(read["data"], "hi", "{read}");
+}

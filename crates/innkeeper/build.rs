@@ -1,0 +1,74 @@
+//! Puts the web client into the binary, if it was built: a table of all files
+//! in `web/dist`, each with its compressed neighbour. Without Node there is no
+//! such directory content, the table is empty, and the page says so.
+//!
+//! The files are copied first: a web build that begins meanwhile must not pull
+//! them from under the compiler.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+fn main() -> io::Result<()> {
+    let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let dist = manifest.join("../../web/dist");
+    // The directory is always there, so that this script runs again only when
+    // something in it has changed.
+    println!("cargo::rerun-if-changed={}", dist.display());
+    println!("cargo::rerun-if-changed=build.rs");
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let copies = out.join("web");
+    if copies.exists() {
+        fs::remove_dir_all(&copies)?;
+    }
+    let mut files = Vec::new();
+    if dist.join("index.html").exists() {
+        copy(&dist, "", &copies, &mut files)?;
+        files.sort();
+    }
+    fs::write(out.join("web_assets.rs"), table(&files))
+}
+
+/// Copies a directory, and notes the assets in it: path in the address, file.
+fn copy(
+    from: &Path,
+    prefix: &str,
+    to: &Path,
+    files: &mut Vec<(String, PathBuf)>,
+) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = format!("{prefix}/{name}");
+        let copied = to.join(&name);
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &path, &copied, files)?;
+            continue;
+        }
+        fs::copy(entry.path(), &copied)?;
+        if !name.starts_with('.') && !name.ends_with(".gz") {
+            files.push((path, copied));
+        }
+    }
+    Ok(())
+}
+
+fn table(files: &[(String, PathBuf)]) -> String {
+    let mut table = String::from("static ASSETS: &[Asset] = &[\n");
+    for (path, file) in files {
+        let mut compressed = file.clone().into_os_string();
+        compressed.push(".gz");
+        let compressed = PathBuf::from(compressed);
+        let gzip = match compressed.exists() {
+            true => format!("Some(include_bytes!({compressed:?}))"),
+            false => "None".to_owned(),
+        };
+        let _ = writeln!(
+            table,
+            "    Asset {{ path: {path:?}, plain: include_bytes!({file:?}), gzip: {gzip} }},"
+        );
+    }
+    table.push_str("];\n");
+    table
+}

@@ -1,0 +1,463 @@
+//! Over a real socket: clients of every published protocol version, alone and
+//! together on one session. Each says everything in its own version's words,
+//! and keeps its states with its own version's types and reducers.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "in a test, that is how things fail"
+)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+
+use common::{Inn, in_time, script};
+use futures_util::{SinkExt as _, StreamExt as _};
+use innkeeper_judges::{Mirror, mirror};
+use innkeeper_protocol::ChannelUri;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
+const VERSIONS: [&str; 10] = [
+    "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1.0",
+];
+const SESSION: &str = "ahp-session:/s";
+
+/// A client that was written against one version.
+struct Old {
+    version: &'static str,
+    id: String,
+    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    mirror: Box<dyn Mirror>,
+    /// Everything that was heard of each channel, by type.
+    heard: Vec<(String, Value)>,
+    notified: Vec<Value>,
+    seen: u64,
+    requests: u64,
+    dispatched: i64,
+    answers: BTreeMap<u64, Value>,
+    closed: bool,
+}
+
+impl Old {
+    async fn arrive(inn: &Inn, version: &'static str, id: &str) -> Self {
+        let url = inn.url.clone();
+        let (socket, _) = tokio_tungstenite::connect_async(url).await.unwrap();
+        Self {
+            version,
+            id: id.to_owned(),
+            socket,
+            mirror: mirror(version).unwrap(),
+            heard: Vec::new(),
+            notified: Vec::new(),
+            seen: 0,
+            requests: 0,
+            dispatched: 0,
+            answers: BTreeMap::new(),
+            closed: false,
+        }
+    }
+
+    fn is_draft(&self) -> bool {
+        self.version == "0.1"
+    }
+
+    /// Whether turns live on the session's own channel.
+    fn is_flat(&self) -> bool {
+        self.version < "0.4"
+    }
+
+    /// Where turns live, in this version.
+    fn place(&self) -> String {
+        match self.is_flat() {
+            true => SESSION.to_owned(),
+            false => ChannelUri::default_chat_of(SESSION).to_string(),
+        }
+    }
+
+    fn family(&self) -> &'static str {
+        if self.is_flat() { "session" } else { "chat" }
+    }
+
+    async fn send(&mut self, frame: Value) {
+        self.socket
+            .send(Message::text(frame.to_string()))
+            .await
+            .unwrap();
+    }
+
+    /// Reads one frame and takes in what it says.
+    async fn hear(&mut self) {
+        let Some(Ok(frame)) = in_time("a frame", self.socket.next()).await else {
+            self.closed = true;
+            return;
+        };
+        let Message::Text(text) = frame else {
+            return;
+        };
+        let frame: Value = serde_json::from_str(&text).unwrap();
+        if let Some(id) = frame["id"].as_u64() {
+            self.answers.insert(id, frame);
+        } else if frame["method"] == "action" {
+            self.take(&frame["params"]);
+        } else {
+            self.notified.push(frame);
+        }
+    }
+
+    fn take(&mut self, envelope: &Value) {
+        let action = envelope["action"].clone();
+        let channel = match self.is_draft() {
+            true => {
+                assert!(
+                    envelope.get("channel").is_none(),
+                    "draft 1 has no channel: {envelope}"
+                );
+                let subject = action.get("session").or(action.get("terminal"));
+                subject
+                    .and_then(Value::as_str)
+                    .unwrap_or("agenthost:/root")
+                    .to_owned()
+            }
+            false => envelope["channel"].as_str().unwrap().to_owned(),
+        };
+        let seq = envelope["serverSeq"].as_u64().unwrap();
+        assert!(seq >= self.seen, "numbers only grow: {envelope}");
+        self.seen = seq;
+        if envelope.get("rejectionReason").is_none() {
+            self.mirror
+                .apply(&channel, action.clone())
+                .unwrap_or_else(|error| panic!("{} cannot read {error}", self.version));
+        }
+        self.heard.push((channel, envelope.clone()));
+    }
+
+    async fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+        self.requests += 1;
+        let id = self.requests;
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .await;
+        while !self.answers.contains_key(&id) && !self.closed {
+            self.hear().await;
+        }
+        let answer = self.answers.remove(&id).unwrap_or_default();
+        match answer.get("error") {
+            Some(error) => Err(error.clone()),
+            None => Ok(answer["result"].clone()),
+        }
+    }
+
+    async fn initialize(&mut self) -> Value {
+        let mut params = json!({"clientId": self.id, "channel": "ahp-root://"});
+        let root = if self.is_draft() {
+            "agenthost:/root"
+        } else {
+            "ahp-root://"
+        };
+        params["initialSubscriptions"] = json!([root]);
+        match self.is_draft() {
+            true => {
+                params.as_object_mut().unwrap().remove("channel");
+                params["protocolVersion"] = 1.into();
+            }
+            false => params["protocolVersions"] = json!([format!("{}.0", self.version)]),
+        }
+        let welcome = self.request("initialize", params).await.unwrap();
+        let expected = match self.is_draft() {
+            true => json!(1),
+            false => json!(format!("{}.0", self.version)),
+        };
+        assert_eq!(welcome["protocolVersion"], expected);
+        for snapshot in welcome["snapshots"].as_array().unwrap() {
+            assert_eq!(snapshot["resource"], root);
+            self.load(snapshot);
+        }
+        welcome
+    }
+
+    fn load(&mut self, snapshot: &Value) {
+        let channel = snapshot["resource"].as_str().unwrap();
+        self.mirror
+            .load(channel, snapshot["state"].clone())
+            .unwrap_or_else(|error| panic!("{} cannot read {error}", self.version));
+    }
+
+    fn about(&self, session: &str) -> Value {
+        match self.is_draft() {
+            true => json!({"session": session}),
+            false => json!({"channel": session}),
+        }
+    }
+
+    async fn create(&mut self) {
+        let mut params = self.about(SESSION);
+        params["provider"] = "script".into();
+        self.request("createSession", params).await.unwrap();
+    }
+
+    async fn snapshot(&mut self, channel: &str) -> Value {
+        let params = match self.is_draft() {
+            true => json!({"resource": channel}),
+            false => json!({"channel": channel}),
+        };
+        let result = self.request("subscribe", params).await.unwrap();
+        result["snapshot"].clone()
+    }
+
+    async fn subscribe(&mut self) {
+        let mut channels = vec![SESSION.to_owned()];
+        if !self.is_flat() {
+            channels.push(self.place());
+        }
+        for channel in channels {
+            let snapshot = self.snapshot(&channel).await;
+            self.load(&snapshot);
+        }
+        while self.mirror.state(SESSION).unwrap_or_default()["lifecycle"] != "ready" {
+            assert!(!self.closed, "{} waits for the session", self.version);
+            self.hear().await;
+        }
+    }
+
+    /// Dispatches an action of the conversation in this version's words.
+    async fn dispatch(&mut self, verb: &str, fields: Value) {
+        let mut action = fields;
+        action["type"] = format!("{}/{verb}", self.family()).into();
+        if self.version < "0.3"
+            && let Some(message) = action.as_object_mut().unwrap().remove("message")
+        {
+            action["userMessage"] = json!({"text": message["text"]});
+        }
+        self.dispatched += 1;
+        let mut params = json!({"clientSeq": self.dispatched});
+        match self.is_draft() {
+            true => action["session"] = SESSION.into(),
+            false => params["channel"] = self.place().into(),
+        }
+        params["action"] = action;
+        self.send(json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params}))
+            .await;
+    }
+
+    async fn start_turn(&mut self, turn: &str, text: &str) {
+        let message = json!({"text": text, "origin": {"kind": "user"}});
+        let fields = json!({"turnId": turn, "message": message,
+                            "startedAt": "2026-01-01T00:00:00.000Z"});
+        let mut fields = fields;
+        if self.version < "0.6" {
+            fields.as_object_mut().unwrap().remove("startedAt");
+        }
+        self.dispatch("turnStarted", fields).await;
+    }
+
+    /// Waits for an action of the conversation.
+    async fn expect(&mut self, verb: &str, matches: impl Fn(&Value) -> bool) -> Value {
+        let kind = format!("{}/{verb}", self.family());
+        let from = self.place();
+        let mut at = 0;
+        loop {
+            while at < self.heard.len() {
+                let (channel, envelope) = &self.heard[at];
+                let action = &envelope["action"];
+                if *channel == from && action["type"] == kind.as_str() && matches(action) {
+                    return envelope.clone();
+                }
+                at += 1;
+            }
+            assert!(!self.closed, "{} waits for {kind}", self.version);
+            self.hear().await;
+        }
+    }
+
+    async fn turn_is_complete(&mut self, turn: &str) {
+        self.expect("turnComplete", |action| action["turnId"] == turn)
+            .await;
+    }
+
+    /// What it holds is what a newcomer of its version is given.
+    async fn holds_what_newcomers_are_given(&mut self, inn: &Inn) {
+        let mut newcomer = Self::arrive(inn, self.version, &format!("new-{}", self.id)).await;
+        newcomer.initialize().await;
+        newcomer.subscribe().await;
+        let mut channels = vec![SESSION.to_owned()];
+        if !self.is_flat() {
+            channels.push(self.place());
+        }
+        for channel in channels {
+            let without_clock = |state: Option<Value>| {
+                let mut state = state.unwrap_or_default();
+                let state_object = state.as_object_mut().unwrap();
+                if self.version <= "0.8" {
+                    state_object.remove("modifiedAt");
+                }
+                if let Some(summary) = state_object.get_mut("summary") {
+                    summary.as_object_mut().unwrap().remove("modifiedAt");
+                }
+                // The catalogue of chats is told with a delay.
+                state_object.remove("chats");
+                state
+            };
+            let (mine, fresh) = (self.mirror.state(&channel), newcomer.mirror.state(&channel));
+            assert_eq!(
+                without_clock(mine),
+                without_clock(fresh),
+                "{} on {channel}",
+                self.version
+            );
+        }
+    }
+
+    fn lost(self) -> (u64, Box<dyn Mirror>) {
+        (self.seen, self.mirror)
+    }
+}
+
+/// One client of each version: create, a turn, a confirmed tool, a question, a
+/// queued message, and coming back.
+#[tokio::test]
+async fn clients_of_every_version_live_through_the_same_story() {
+    for version in VERSIONS {
+        story(version).await;
+    }
+}
+
+async fn story(version: &'static str) {
+    let inn = Inn::open().await;
+    let mut client = Old::arrive(&inn, version, "c").await;
+    client.initialize().await;
+    client.create().await;
+    client.subscribe().await;
+
+    client
+        .start_turn("t1", &script(json!([{"say": "Hello"}, {"say": " there"}])))
+        .await;
+    client.turn_is_complete("t1").await;
+
+    let tool = json!({"name": "t", "input": "i", "confirm": "ask"});
+    client
+        .start_turn("t2", &script(json!([{"tool": tool}, {"say": "done"}])))
+        .await;
+    let ready = client
+        .expect("toolCallReady", |action| action["turnId"] == "t2")
+        .await;
+    let call = &ready["action"]["toolCallId"];
+    let confirmed = json!({"turnId": "t2", "toolCallId": call, "approved": true,
+                           "confirmed": "user-action"});
+    client.dispatch("toolCallConfirmed", confirmed).await;
+    client.turn_is_complete("t2").await;
+
+    let question = json!({"id": "q", "kind": "text", "message": "Name?"});
+    let steps = json!([{"ask": {"id": "r", "questions": [question]}}, {"sayAnswer": "q"}]);
+    client.start_turn("t3", &script(steps)).await;
+    let asked = client.expect("inputRequested", |_| true).await;
+    let queued = json!({"kind": "queued", "id": "m1",
+                        "message": {"text": "next", "origin": {"kind": "user"}}});
+    client.dispatch("pendingMessageSet", queued).await;
+    client.expect("pendingMessageSet", |_| true).await;
+    let answer = json!({"state": "submitted", "value": {"kind": "text", "value": "Ada"}});
+    let request = &asked["action"]["request"]["id"];
+    let completed = json!({"requestId": request, "response": "accept", "answers": {"q": answer}});
+    client.dispatch("inputCompleted", completed).await;
+    client.turn_is_complete("t3").await;
+    // The queued message becomes a turn of its own.
+    let next = client
+        .expect("turnStarted", |action| action["queuedMessageId"] == "m1")
+        .await;
+    let next = next["action"]["turnId"].as_str().unwrap().to_owned();
+    client.turn_is_complete(&next).await;
+    client.holds_what_newcomers_are_given(&inn).await;
+
+    // It loses the connection, and misses a turn that somebody else starts.
+    let place = client.place();
+    let (seen, kept) = client.lost();
+    let mut other = Old::arrive(&inn, "1.0", "other").await;
+    other.initialize().await;
+    other.subscribe().await;
+    other
+        .start_turn("t9", &script(json!([{"say": "missed"}])))
+        .await;
+    other.turn_is_complete("t9").await;
+
+    let mut client = Old::arrive(&inn, version, "c").await;
+    client.mirror = kept;
+    let mut channels = vec![SESSION.to_owned()];
+    if place != SESSION {
+        channels.push(place);
+    }
+    let back = json!({"clientId": "c", "lastSeenServerSeq": seen, "subscriptions": channels});
+    let back = client.request("reconnect", back).await.unwrap();
+    assert_eq!(back["type"], "replay", "{version}");
+    for envelope in back["actions"].as_array().unwrap() {
+        client.take(envelope);
+    }
+    client
+        .start_turn("t10", &script(json!([{"say": "again"}])))
+        .await;
+    client.turn_is_complete("t10").await;
+    client.holds_what_newcomers_are_given(&inn).await;
+    inn.close().await;
+}
+
+/// Clients of five versions on one session: each sees what the others do.
+#[tokio::test]
+async fn clients_of_different_versions_share_one_session() {
+    let inn = Inn::open().await;
+    let mut clients: VecDeque<Old> = VecDeque::new();
+    for version in ["0.1", "0.2", "0.5", "0.9", "1.0"] {
+        let mut client = Old::arrive(&inn, version, &format!("c{version}")).await;
+        client.initialize().await;
+        if clients.is_empty() {
+            client.create().await;
+        }
+        client.subscribe().await;
+        clients.push_back(client);
+    }
+    for turn in ["a", "b", "c", "d", "e"] {
+        let mut one = clients.pop_front().unwrap();
+        let tool = json!({"name": "t", "input": "i", "confirm": "ask"});
+        one.start_turn(
+            turn,
+            &script(json!([{"say": "x"}, {"tool": tool}, {"say": "y"}])),
+        )
+        .await;
+        let ready = one
+            .expect("toolCallReady", |action| action["turnId"] == turn)
+            .await;
+        let call = ready["action"]["toolCallId"].clone();
+        clients.push_back(one);
+        // Somebody else confirms.
+        let other = clients.front_mut().unwrap();
+        other
+            .expect("toolCallReady", |action| action["turnId"] == turn)
+            .await;
+        let confirmed = json!({"turnId": turn, "toolCallId": call, "approved": true,
+                               "confirmed": "user-action"});
+        other.dispatch("toolCallConfirmed", confirmed).await;
+        for client in &mut clients {
+            let started = client
+                .expect("turnStarted", |action| action["turnId"] == turn)
+                .await;
+            assert!(started["origin"]["clientId"].is_string());
+            client.turn_is_complete(turn).await;
+        }
+    }
+    for client in &mut clients {
+        client.holds_what_newcomers_are_given(&inn).await;
+    }
+    inn.close().await;
+}
+
+#[tokio::test]
+async fn patch_releases_are_taken_for_what_they_are() {
+    let inn = Inn::open().await;
+    let mut client = Old::arrive(&inn, "0.5", "c").await;
+    let params = json!({"channel": "ahp-root://", "clientId": "c",
+                        "protocolVersions": ["0.5.2", "0.4.0", "9.0.0"]});
+    let welcome = client.request("initialize", params).await.unwrap();
+    assert_eq!(welcome["protocolVersion"], "0.5.2");
+    inn.close().await;
+}

@@ -1,0 +1,162 @@
+//! From the house to a client: the whole way through the gates.
+
+use serde_json::Value;
+
+use super::nodes::walk;
+use super::{Act, Knowledge, Node, Object, Picture, between, object};
+use crate::record::Facts;
+use crate::version::Version;
+
+/// The actions that an action of the house is in an older version: none if
+/// that version cannot tell it, or several if it tells it in steps.
+pub fn action(version: Version, channel: &str, action: Value, facts: &Facts) -> Vec<Act> {
+    let mut acts = vec![Act {
+        channel: channel.to_owned(),
+        action: object::of(action),
+    }];
+    let mut known = knowledge(facts);
+    for gate in between(version) {
+        if !known.context.is_empty() {
+            known.newer.clone_from(&known.context);
+            walk(Node::Context, &mut known.context, &mut |node, it| {
+                gate.lower(node, it)
+            });
+        }
+        let mut lowered = Vec::with_capacity(acts.len());
+        for mut act in acts {
+            walk(Node::Action, &mut act.action, &mut |node, it| {
+                gate.lower(node, it)
+            });
+            gate.lower_action(act, &known, &mut lowered);
+        }
+        acts = lowered;
+    }
+    acts
+}
+
+fn knowledge(facts: &Facts) -> Knowledge {
+    let context = facts.context.as_deref().map(serde_json::to_value);
+    Knowledge {
+        session: facts.session.as_ref().map(|uri| uri.as_str().to_owned()),
+        is_default_chat: facts.is_default_chat,
+        context: context
+            .and_then(Result::ok)
+            .map(object::of)
+            .unwrap_or_default(),
+        newer: Object::new(),
+    }
+}
+
+/// The state of a channel as an older version has it.
+pub fn picture(version: Version, mut picture: Picture) -> Picture {
+    picture.node = kind_of(&picture.state);
+    // Some versions in between do not have them, and those below do again.
+    let chat = picture.chat.as_ref().unwrap_or(&picture.state);
+    picture.chat_flags = object::number(chat, "status") & object::FLAGS;
+    for gate in between(version) {
+        let lower = |node, it: &mut Object| {
+            walk(node, it, &mut |node, it| gate.lower(node, it));
+            gate.lower(node, it);
+        };
+        if let Some(summary) = &mut picture.summary {
+            lower(Node::Summary, summary);
+        }
+        if let Some(chat) = &mut picture.chat {
+            lower(Node::ChatState, chat);
+        }
+        if let Some(session) = &mut picture.session {
+            lower(Node::SessionState, session);
+        }
+        lower(Node::Context, &mut picture.selection);
+        if let Some(node) = picture.node {
+            lower(node, &mut picture.state);
+        }
+        gate.lower_picture(&mut picture);
+    }
+    picture
+}
+
+/// States are told apart by the fields that only they have.
+pub(super) fn kind_of(state: &Object) -> Option<Node> {
+    let has = |key: &str| state.contains_key(key);
+    Some(if has("lifecycle") && (has("chats") || has("summary")) {
+        Node::SessionState
+    } else if has("turns") {
+        Node::ChatState
+    } else if has("agents") {
+        Node::RootState
+    } else if has("claim") {
+        Node::TerminalState
+    } else if has("files") {
+        Node::ChangesetState
+    } else if has("recursive") {
+        Node::WatchState
+    } else if has("annotations") {
+        Node::AnnotationsState
+    } else if has("canvasId") {
+        Node::CanvasState
+    } else if has("entries") {
+        Node::AutomationState
+    } else if has("automation") {
+        Node::AutomationRunState
+    } else {
+        return None;
+    })
+}
+
+/// A row of the catalogue.
+pub fn summary(version: Version, summary: &mut Object) {
+    lower_all(version, Node::Summary, summary);
+}
+
+fn lower_all(version: Version, node: Node, object: &mut Object) {
+    for gate in between(version) {
+        walk(node, object, &mut |node, it| gate.lower(node, it));
+        gate.lower(node, object);
+    }
+}
+
+/// The result of a request. Snapshots and actions within it are lowered by
+/// [`picture`] and [`action`].
+pub fn result(version: Version, method: &str, result: &mut Object) {
+    let items = match method {
+        "listSessions" => Some(Node::Summary),
+        "completions" => Some(Node::CompletionItem),
+        _ => None,
+    };
+    for gate in between(version) {
+        if let Some(node) = items {
+            for item in object::list_mut(result, "items").into_iter().flatten() {
+                if let Value::Object(item) = item {
+                    walk(node, item, &mut |node, it| gate.lower(node, it));
+                    gate.lower(node, item);
+                }
+            }
+        }
+        walk(Node::Call, result, &mut |node, it| gate.lower(node, it));
+        gate.lower_result(method, result);
+    }
+}
+
+/// A notification of the host; `None` if the version has none like it.
+pub fn notification(version: Version, method: &str, params: Value) -> Option<(String, Object)> {
+    let mut method = method.to_owned();
+    let mut params = object::of(params);
+    for gate in between(version) {
+        let node = match method.as_str() {
+            "root/sessionAdded" => Some((Node::Summary, "summary")),
+            "root/sessionSummaryChanged" => Some((Node::SummaryChanges, "changes")),
+            _ => None,
+        };
+        if let Some((node, key)) = node
+            && let Some(row) = object::child_mut(&mut params, key)
+        {
+            walk(node, row, &mut |node, it| gate.lower(node, it));
+            gate.lower(node, row);
+        }
+        if !gate.lower_notification(&mut method, &mut params) {
+            return None;
+        }
+    }
+    Some((method, params))
+}

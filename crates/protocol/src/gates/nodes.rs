@@ -1,0 +1,203 @@
+//! Which kinds of objects the protocol has, and where they occur.
+//!
+//! The graph is that of all versions at once: a field that only some of them
+//! have leads nowhere in the others.
+
+use serde_json::Value;
+
+use super::{Object, object};
+
+/// The kinds of objects that some gate changes, or that contain such objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Node {
+    RootState,
+    SessionState,
+    ChatState,
+    TerminalState,
+    ChangesetState,
+    WatchState,
+    AnnotationsState,
+    CanvasState,
+    AutomationState,
+    AutomationRunState,
+    /// The row of a session in the catalogue.
+    Summary,
+    /// A part of such a row: what changed.
+    SummaryChanges,
+    ChatSummary,
+    ChatChanges,
+    Turn,
+    ActiveTurn,
+    Message,
+    Pending,
+    Attachment,
+    Part,
+    ToolCall,
+    ToolResult,
+    ToolContent,
+    ContentRef,
+    InputRequest,
+    /// An entry of the session's list of what waits for the user.
+    InputNeeded,
+    Customization,
+    ChildCustomization,
+    ClientCustomization,
+    McpState,
+    McpAuth,
+    ActiveClient,
+    Agent,
+    Capabilities,
+    Model,
+    Selection,
+    Config,
+    ConfigSchema,
+    ConfigProperty,
+    ProtectedResource,
+    Error,
+    Usage,
+    TerminalInfo,
+    TerminalClaim,
+    Changeset,
+    ChangesetFile,
+    ChangesetOperation,
+    Annotation,
+    AutomationEntry,
+    AutomationDefinition,
+    AutomationTemplate,
+    CompletionItem,
+    /// An action, told apart by its `type`.
+    Action,
+    /// The facts that travel with an action.
+    Context,
+    /// The parameters of a request, or its result.
+    Call,
+}
+
+/// What kind of object stands in a field, directly or in a list.
+fn edge(node: Node, parent: &Object, key: &str) -> Option<Node> {
+    use Node as N;
+    Some(match (node, key) {
+        (N::RootState | N::Action, "agents") => N::Agent,
+        (N::RootState | N::Action, "terminals") => N::TerminalInfo,
+        (N::RootState | N::SessionState, "config") => N::Config,
+        (N::Config | N::Call, "schema") | (N::Model, "configSchema") => N::ConfigSchema,
+        (N::Agent, "models") => N::Model,
+        (N::Agent, "protectedResources") => N::ProtectedResource,
+        (N::Agent, "capabilities") => N::Capabilities,
+        (N::Agent | N::SessionState | N::Context, "customizations") => N::Customization,
+        (N::ConfigProperty, "items" | "additionalProperties") => N::ConfigProperty,
+
+        (N::SessionState, "summary") => N::Summary,
+        (N::SessionState, "creationError") => N::Error,
+        (N::SessionState, "activeClients") => N::ActiveClient,
+        (N::SessionState | N::Action | N::Call, "activeClient") => N::ActiveClient,
+        (N::Context, "clientBefore" | "clientAfter") => N::ActiveClient,
+        (N::SessionState | N::Context, "chats") => N::ChatSummary,
+        (N::SessionState | N::ChatState | N::Summary | N::SummaryChanges, "changesets")
+        | (N::Action, "changesets") => N::Changeset,
+        (N::SessionState, "inputNeeded") => N::InputNeeded,
+        (N::ActiveClient, "customizations") => N::ClientCustomization,
+        (N::InputNeeded, "request") => N::InputRequest,
+        (N::InputNeeded, "toolCall") => N::ToolCall,
+
+        (N::ChatState | N::SessionState | N::Action | N::Call, "turns") => N::Turn,
+        (N::ChatState | N::SessionState, "activeTurn") | (N::Context, "resumed") => N::ActiveTurn,
+        (N::ChatState | N::SessionState, "steeringMessage" | "queuedMessages") => N::Pending,
+        (N::ChatState | N::Action, "draft") => N::Message,
+        (N::ChatState | N::SessionState, "inputRequests") => N::InputRequest,
+        (N::Turn | N::ActiveTurn | N::Pending, "message" | "userMessage") => N::Message,
+        (N::Action, "message" | "userMessage" | "userSuggestion") => N::Message,
+        (N::ToolCall, "userSuggestion") | (N::Call, "initialMessage") => N::Message,
+        (N::AutomationDefinition, "message") => N::Message,
+        (N::Turn | N::ActiveTurn, "responseParts") | (N::Action, "part") => N::Part,
+        (N::Turn | N::ActiveTurn | N::Action, "usage") => N::Usage,
+        (N::Message, "attachments") | (N::CompletionItem, "attachment") => N::Attachment,
+        (N::Message | N::Summary | N::SummaryChanges, "model") => N::Selection,
+        (N::Action | N::Context | N::Call | N::AutomationTemplate, "model") => N::Selection,
+        (N::Part, "toolCall") => N::ToolCall,
+        (N::Part, "request") => N::InputRequest,
+        (N::Turn | N::Part | N::McpState | N::Action | N::Context, "error") => N::Error,
+        (N::ChangesetState | N::ChangesetOperation, "error") => N::Error,
+        (N::ToolCall | N::ToolResult | N::Action, "content") => N::ToolContent,
+        (N::ToolCall | N::Action, "toolInput") => N::ContentRef,
+        (N::ToolCall | N::Action, "auth") => N::McpAuth,
+        (N::Action, "result") => N::ToolResult,
+
+        (N::Customization, "children") => N::ChildCustomization,
+        (N::Customization | N::ChildCustomization | N::Action, "state") => N::McpState,
+        (N::McpState | N::McpAuth, "resource") => N::ProtectedResource,
+
+        (N::TerminalState | N::TerminalInfo | N::Action | N::Call, "claim") => N::TerminalClaim,
+        (N::ChangesetState | N::Action, "files") => N::ChangesetFile,
+        (N::ChangesetState | N::Action, "operations") => N::ChangesetOperation,
+        (N::AnnotationsState, "annotations") => N::Annotation,
+        (N::AutomationState, "entries") | (N::Action, "automation") => N::AutomationEntry,
+        (N::AutomationEntry | N::Action, "definition") => N::AutomationDefinition,
+        (N::AutomationDefinition, "session") => N::AutomationTemplate,
+
+        (N::Action, "customizations" | "customization") => N::Customization,
+        (N::Action, "file") => N::ChangesetFile,
+        (N::Action, "annotation") => N::Annotation,
+        (N::Action, "summary") => N::ChatSummary,
+        (N::Action, "request") => match object::has(parent, "type", "session/inputNeededSet") {
+            true => N::InputNeeded,
+            false => N::InputRequest,
+        },
+        (N::Action, "changes") => match object::has(parent, "type", "session/chatUpdated") {
+            true => N::ChatChanges,
+            false => N::AutomationDefinition,
+        },
+        _ => return None,
+    })
+}
+
+/// Visits every known object within `parent`, the innermost first. Objects
+/// that the visitor refuses are taken out of their list or field.
+pub(crate) fn walk(
+    node: Node,
+    parent: &mut Object,
+    visit: &mut dyn FnMut(Node, &mut Object) -> bool,
+) {
+    if node == Node::Action && is_plain_text(parent) {
+        return;
+    }
+    // `properties` of a schema is a map by name.
+    if matches!(node, Node::ConfigSchema | Node::ConfigProperty)
+        && let Some(properties) = object::child_mut(parent, "properties")
+    {
+        for property in properties.values_mut().filter_map(Value::as_object_mut) {
+            walk(Node::ConfigProperty, property, visit);
+            visit(Node::ConfigProperty, property);
+        }
+    }
+    let typed: Vec<(String, Node)> = parent
+        .iter()
+        .filter(|(_, value)| value.is_object() || value.is_array())
+        .filter_map(|(key, _)| Some((key.clone(), edge(node, parent, key)?)))
+        .collect();
+    for (key, child) in typed {
+        let mut enter = |object: &mut Object| {
+            walk(child, object, visit);
+            visit(child, object)
+        };
+        let keep = match parent.get_mut(&key) {
+            Some(Value::Object(object)) => enter(object),
+            Some(Value::Array(list)) => {
+                list.retain_mut(|item| item.as_object_mut().is_none_or(&mut enter));
+                true
+            }
+            _ => true,
+        };
+        if !keep {
+            parent.remove(&key);
+        }
+    }
+}
+
+/// Streamed text is most of the traffic, and has nothing in it to change.
+fn is_plain_text(action: &Object) -> bool {
+    matches!(
+        object::text(action, "type"),
+        Some("chat/delta" | "chat/reasoning" | "session/delta" | "session/reasoning")
+    )
+}

@@ -1,0 +1,124 @@
+//! 0.3 → 0.2: every message was the user's; a tool was the host's or a
+//! client's; changesets belonged to the catalogue's row; MCP servers had no
+//! state, and operations of changesets neither.
+
+use serde_json::{Value, json};
+
+use super::object::{self, drop_keys, has, rename};
+use super::{Act, Gate, Knowledge, Node, Object, Picture};
+use crate::version::Version;
+
+pub(super) struct Changes;
+
+impl Gate for Changes {
+    fn older(&self) -> Version {
+        Version::V0_2
+    }
+
+    fn lower(&self, node: Node, it: &mut Object) -> bool {
+        match node {
+            Node::Message => drop_keys(it, &["origin"]),
+            Node::Turn | Node::ActiveTurn | Node::Pending => rename(it, "message", "userMessage"),
+            Node::ToolCall => lower_contributor(it),
+            Node::SessionState => {
+                let changesets = it.remove("changesets");
+                if let (Some(changesets), Some(summary)) =
+                    (changesets, object::child_mut(it, "summary"))
+                {
+                    summary.insert("changesets".into(), changesets);
+                }
+                if let Some(summary) = object::child_mut(it, "summary") {
+                    drop_keys(summary, &["changes"]);
+                }
+            }
+            Node::Summary | Node::SummaryChanges => drop_keys(it, &["changes"]),
+            Node::Changeset => drop_keys(it, &["changeKind"]),
+            Node::ChangesetOperation => drop_keys(it, &["status", "error"]),
+            // A server could only be part of something.
+            Node::Customization => return !has(it, "type", "mcpServer"),
+            Node::ChildCustomization => {
+                drop_keys(it, &["_meta"]);
+                if has(it, "type", "mcpServer") {
+                    drop_keys(it, &["enabled", "state", "channel", "mcpApp"]);
+                }
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn raise(&self, node: Node, it: &mut Object) -> bool {
+        match node {
+            Node::Message => object::default(it, "origin", json!({"kind": "user"})),
+            Node::Turn | Node::ActiveTurn | Node::Pending => rename(it, "userMessage", "message"),
+            Node::ToolCall => raise_contributor(it),
+            Node::Changeset => {
+                drop_keys(it, &["additions", "deletions", "files"]);
+                object::default(it, "changeKind", "session");
+            }
+            Node::ChangesetOperation => object::default(it, "status", "idle"),
+            Node::ChildCustomization if has(it, "type", "mcpServer") => {
+                object::default(it, "enabled", true);
+                object::default(it, "state", json!({"kind": "ready"}));
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn lower_action(&self, mut act: Act, known: &Knowledge, out: &mut Vec<Act>) {
+        match act.kind() {
+            "session/mcpServerStateChanged" | "changeset/operationStatusChanged" => return,
+            // About a server of its own: the list as it is without it.
+            "session/customizationUpdated" if !act.action.contains_key("customization") => {
+                let all = known.context.get("customizations");
+                act = act.sibling(json!({
+                    "type": "session/customizationsChanged",
+                    "customizations": all.unwrap_or(&json!([])),
+                }));
+            }
+            "session/turnStarted" | "session/pendingMessageSet" => {
+                rename(&mut act.action, "message", "userMessage");
+            }
+            "session/toolCallStart" => lower_contributor(&mut act.action),
+            _ => {}
+        }
+        out.push(act);
+    }
+
+    fn raise_action(&self, act: &mut Act) {
+        match act.kind() {
+            "session/turnStarted" | "session/pendingMessageSet" => {
+                rename(&mut act.action, "userMessage", "message");
+            }
+            "session/toolCallStart" => raise_contributor(&mut act.action),
+            _ => {}
+        }
+    }
+
+    fn raise_picture(&self, picture: &mut Picture) {
+        let changesets = object::child_mut(&mut picture.state, "summary")
+            .and_then(|summary| summary.remove("changesets"));
+        if let Some(changesets) = changesets {
+            picture.state.insert("changesets".into(), changesets);
+        }
+    }
+}
+
+fn lower_contributor(it: &mut Object) {
+    if let Some(Value::Object(mut contributor)) = it.remove("contributor")
+        && has(&contributor, "kind", "client")
+        && let Some(client) = contributor.remove("clientId")
+    {
+        it.insert("toolClientId".into(), client);
+    }
+}
+
+fn raise_contributor(it: &mut Object) {
+    if let Some(client) = it.remove("toolClientId") {
+        it.insert(
+            "contributor".into(),
+            json!({"kind": "client", "clientId": client}),
+        );
+    }
+}

@@ -1,0 +1,302 @@
+//! 0.5 → 0.4: model and agent were selected for a session and not with a
+//! message; a session had one active client; the catalogue's row was repeated
+//! within the session's state; dates there were numbers; nothing told what
+//! waits for the user, drafts were private, and history came with the answer.
+
+use serde_json::{Value, json};
+
+use super::object::{self, drop_keys, has};
+use super::{Act, Gate, Knowledge, Node, Object, Picture};
+use crate::Timestamp;
+use crate::version::Version;
+
+pub(super) struct Changes;
+
+/// What a session's state shares with its row in the catalogue.
+const SHARED: [&str; 7] = [
+    "provider",
+    "title",
+    "status",
+    "activity",
+    "project",
+    "workingDirectory",
+    "annotations",
+];
+
+impl Gate for Changes {
+    fn older(&self) -> Version {
+        Version::V0_4
+    }
+
+    fn lower(&self, node: Node, it: &mut Object) -> bool {
+        match node {
+            Node::SessionState => {
+                drop_keys(it, &["inputNeeded"]);
+                if let Some(Value::Array(clients)) = it.remove("activeClients")
+                    && let Some(first) = clients.into_iter().next()
+                {
+                    it.insert("activeClient".into(), first);
+                }
+                // No action of 0.4 changes what a session's status says of
+                // its activity: that is told by its chats and the catalogue.
+                object::set_status(it, object::ACTIVITY, object::IDLE);
+            }
+            Node::Summary | Node::SummaryChanges => {
+                drop_keys(it, &["_meta"]);
+                lower_date(it, "createdAt");
+                lower_date(it, "modifiedAt");
+            }
+            Node::ChatState => drop_keys(it, &["draft", "turnsNextCursor", "activity"]),
+            Node::Message => drop_keys(it, &["model", "agent"]),
+            Node::Part => {
+                drop_keys(it, &["nonce"]);
+                return !has(it, "kind", "inputRequest");
+            }
+            Node::Attachment | Node::ContentRef => drop_keys(it, &["nonce"]),
+            Node::ToolCall => drop_keys(it, &["intention"]),
+            Node::ToolContent => {
+                drop_keys(it, &["nonce"]);
+                if has(it, "type", "terminalComplete") {
+                    drop_keys(it, &["exitCode", "cwd", "preview", "truncated"]);
+                    it.insert("type".into(), "terminal".into());
+                    object::default(it, "resource", "");
+                    object::default(it, "title", "Terminal");
+                }
+            }
+            Node::Customization | Node::ClientCustomization => drop_keys(it, &["_meta", "version"]),
+            Node::ChildCustomization => lower_child(it),
+            Node::ChangesetFile => drop_keys(it, &["reviewed"]),
+            Node::Agent => drop_keys(it, &["capabilities"]),
+            Node::Model => drop_keys(it, &["maxOutputTokens", "maxPromptTokens"]),
+            Node::Selection => {
+                for value in object::child_mut(it, "config").into_iter().flatten() {
+                    *value.1 = written(value.1);
+                }
+            }
+            Node::ConfigProperty => {
+                for value in object::list_mut(it, "enum").into_iter().flatten() {
+                    *value = written(value);
+                }
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn raise(&self, node: Node, it: &mut Object) -> bool {
+        match node {
+            Node::SessionState => {
+                let client = it.remove("activeClient");
+                let clients: Vec<Value> = client.into_iter().filter(Value::is_object).collect();
+                it.insert("activeClients".into(), clients.into());
+            }
+            Node::Summary | Node::SummaryChanges => {
+                raise_date(it, "createdAt");
+                raise_date(it, "modifiedAt");
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn lower_action(&self, mut act: Act, known: &Knowledge, out: &mut Vec<Act>) {
+        match act.kind() {
+            "chat/activityChanged"
+            | "chat/turnsLoaded"
+            | "session/inputNeededSet"
+            | "session/inputNeededRemoved"
+            | "changeset/filesReviewedChanged" => {}
+            "chat/draftChanged" => tell_selection(&act, known, out),
+            "chat/turnStarted" => {
+                tell_selection(&act, known, out);
+                out.push(act);
+            }
+            "chat/toolCallStart" => {
+                drop_keys(&mut act.action, &["intention"]);
+                out.push(act);
+            }
+            "chat/responsePart" => {
+                // A question that was answered before it was shown.
+                if act.action.contains_key("part") {
+                    out.push(act);
+                }
+            }
+            "session/activeClientSet" | "session/activeClientRemoved" => {
+                tell_first_client(&act, known, out);
+            }
+            "session/mcpServerStartRequested" => out.push(mcp_state(&act, "starting")),
+            "session/mcpServerStopRequested" => out.push(mcp_state(&act, "stopped")),
+            "session/customizationToggled" => out.push(toggle(act, known)),
+            _ => out.push(act),
+        }
+    }
+
+    /// The state takes the row of the catalogue in.
+    fn lower_picture(&self, picture: &mut Picture) {
+        if picture.node != Some(Node::SessionState) {
+            return;
+        }
+        let mut summary = picture.summary.take().unwrap_or_default();
+        for key in SHARED {
+            summary.remove(key);
+            object::hand_over(&mut picture.state, &mut summary, key);
+        }
+        summary.insert("resource".into(), picture.resource.clone().into());
+        object::default(&mut summary, "createdAt", 0);
+        object::default(&mut summary, "modifiedAt", 0);
+        for key in ["model", "agent"] {
+            if let Some(selected) = picture.selection.get(key).filter(|it| !it.is_null()) {
+                summary.insert(key.into(), selected.clone());
+            }
+        }
+        picture.state.insert("summary".into(), summary.into());
+    }
+
+    fn raise_picture(&self, picture: &mut Picture) {
+        if let Some(Value::Object(mut summary)) = picture.state.remove("summary") {
+            for key in ["model", "agent"] {
+                object::hand_over(&mut summary, &mut picture.selection, key);
+            }
+            picture.summary = Some(summary.clone());
+            for key in SHARED {
+                object::hand_over(&mut summary, &mut picture.state, key);
+            }
+        }
+    }
+
+    fn raise_params(&self, method: &str, params: &mut Object) {
+        if method == "listSessions" {
+            drop_keys(params, &["filter"]);
+        }
+    }
+
+    fn lower_result(&self, method: &str, result: &mut Object) {
+        match method {
+            "initialize" => drop_keys(result, &["serverInfo", "terminalCommandPrefix"]),
+            "listSessions" => drop_keys(result, &["nextCursor"]),
+            _ => {}
+        }
+    }
+
+    fn lower_notification(&self, method: &mut String, _params: &mut Object) -> bool {
+        method != "root/progress"
+    }
+}
+
+fn lower_date(it: &mut Object, key: &str) {
+    if let Some(at) = object::text(it, key).and_then(Timestamp::parse) {
+        it.insert(key.into(), at.as_millis().into());
+    }
+}
+
+fn raise_date(it: &mut Object, key: &str) {
+    if let Some(at) = it.get(key).and_then(Value::as_i64) {
+        it.insert(key.into(), Timestamp::from_millis(at).to_string().into());
+    }
+}
+
+/// Values of a form were text.
+fn written(value: &Value) -> Value {
+    match value {
+        Value::String(text) => text.clone().into(),
+        other => other.to_string().into(),
+    }
+}
+
+fn lower_child(it: &mut Object) {
+    let is_server = has(it, "type", "mcpServer");
+    if !is_server {
+        drop_keys(it, &["enabled"]);
+    }
+    if !has(it, "type", "agent") {
+        drop_keys(it, &["_meta"]);
+    }
+    drop_keys(it, &["model", "tools", "disableUserInvocation"]);
+    if has(it, "type", "agent") {
+        drop_keys(it, &["disableModelInvocation"]);
+    }
+}
+
+/// The channel on which 0.4 tells of a chat's model: its session's. (A chat
+/// that is not the default one becomes a session further down.)
+fn selection_channel(act: &Act, known: &Knowledge) -> String {
+    match &known.session {
+        Some(session) if known.is_default_chat => session.clone(),
+        _ => act.channel.clone(),
+    }
+}
+
+fn tell_selection(act: &Act, known: &Knowledge, out: &mut Vec<Act>) {
+    let channel = selection_channel(act, known);
+    let mut tell = |action: Value| {
+        out.push(Act {
+            channel: channel.clone(),
+            action: object::of(action),
+        });
+    };
+    if let Some(model @ Value::Object(_)) = known.context.get("model") {
+        tell(json!({"type": "session/modelChanged", "model": model}));
+    }
+    match known.context.get("agent") {
+        Some(Value::Null) => tell(json!({"type": "session/agentChanged"})),
+        Some(agent) => tell(json!({"type": "session/agentChanged", "agent": agent})),
+        None => {}
+    }
+}
+
+/// The first of the active clients is the one that 0.4 knows of.
+fn tell_first_client(act: &Act, known: &Knowledge, out: &mut Vec<Act>) {
+    let before = known.context.get("clientBefore").unwrap_or(&Value::Null);
+    let after = known.context.get("clientAfter").unwrap_or(&Value::Null);
+    if before == after {
+        return;
+    }
+    let without_tools = |client: &Value| {
+        let mut client = client.clone();
+        if let Some(client) = client.as_object_mut() {
+            client.remove("tools");
+        }
+        client
+    };
+    out.push(act.sibling(match after {
+        Value::Object(client) if without_tools(before) == without_tools(after) => json!({
+            "type": "session/activeClientToolsChanged",
+            "tools": client.get("tools"),
+        }),
+        Value::Object(_) => json!({"type": "session/activeClientChanged", "activeClient": after}),
+        _ => json!({"type": "session/activeClientChanged"}),
+    }));
+}
+
+fn mcp_state(act: &Act, kind: &str) -> Act {
+    let id = act.action.get("id");
+    act.sibling(json!({
+        "type": "session/mcpServerStateChanged",
+        "id": id,
+        "state": {"kind": kind},
+    }))
+}
+
+/// Only what stands at the top could be switched: a child's switch is told by
+/// sending its parent again.
+fn toggle(act: Act, known: &Knowledge) -> Act {
+    let id = act.action.get("id");
+    let all = known
+        .context
+        .get("customizations")
+        .and_then(Value::as_array);
+    let parent = all.into_iter().flatten().find(|parent| {
+        let children = parent["children"].as_array();
+        children
+            .into_iter()
+            .flatten()
+            .any(|child| child.get("id") == id)
+    });
+    match parent {
+        Some(parent) => act.sibling(json!({
+            "type": "session/customizationUpdated",
+            "customization": parent,
+        })),
+        None => act,
+    }
+}

@@ -1,0 +1,122 @@
+//! 0.7 → 0.6: one working directory and not several; tool input was text; the
+//! end of a command in a terminal was content of its own; there were no side
+//! chats and no chats as attachments.
+
+use serde_json::{Value, json};
+
+use super::object::{self, drop_keys, has, rename, replace};
+use super::{Act, Gate, Knowledge, Node, Object};
+use crate::version::Version;
+
+pub(super) struct Changes;
+
+impl Gate for Changes {
+    fn older(&self) -> Version {
+        Version::V0_6
+    }
+
+    fn lower(&self, node: Node, it: &mut Object) -> bool {
+        match node {
+            Node::SessionState | Node::Summary | Node::SummaryChanges => lower_directories(it),
+            Node::ChatState | Node::ChatSummary | Node::ChatChanges => {
+                lower_directories(it);
+                if let Some(origin) = object::child_mut(it, "origin") {
+                    replace(origin, "kind", "sideChat", "fork");
+                    drop_keys(origin, &["selection"]);
+                }
+            }
+            // Input that is kept elsewhere cannot be shown.
+            Node::ContentRef => return false,
+            Node::ToolContent if has(it, "type", "terminal") => lower_terminal_content(it),
+            Node::TerminalState => drop_keys(it, &["isPty"]),
+            Node::Attachment if has(it, "type", "chat") => {
+                it.insert("type".into(), "resource".into());
+                rename(it, "resource", "uri");
+                drop_keys(it, &["endTurn"]);
+            }
+            Node::Capabilities => {
+                drop_keys(it, &["multipleWorkingDirectories"]);
+                if let Some(many) = object::child_mut(it, "multipleChats") {
+                    drop_keys(many, &["sideChat"]);
+                }
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn raise(&self, node: Node, it: &mut Object) -> bool {
+        match node {
+            Node::SessionState
+            | Node::Summary
+            | Node::SummaryChanges
+            | Node::ChatState
+            | Node::ChatSummary
+            | Node::ChatChanges => raise_directory(it),
+            Node::ToolContent if has(it, "type", "terminalComplete") => {
+                let mut result = Object::new();
+                for key in ["exitCode", "preview", "truncated"] {
+                    object::hand_over(it, &mut result, key);
+                }
+                drop_keys(it, &["cwd"]);
+                it.insert("type".into(), "terminal".into());
+                it.insert("result".into(), result.into());
+                object::default(it, "resource", "");
+                object::default(it, "title", "Terminal");
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn lower_action(&self, mut act: Act, _known: &Knowledge, out: &mut Vec<Act>) {
+        match act.kind() {
+            // The one directory of 0.6 is the first and does not change.
+            "session/workingDirectorySet"
+            | "session/workingDirectoryRemoved"
+            | "chat/workingDirectorySet"
+            | "chat/workingDirectoryRemoved" => return,
+            "chat/toolCallDelta" => object::default(&mut act.action, "content", ""),
+            "chat/toolCallReady" => drop_keys(&mut act.action, &["contributor", "intention"]),
+            _ => {}
+        }
+        out.push(act);
+    }
+
+    fn raise_params(&self, method: &str, params: &mut Object) {
+        match method {
+            "createSession" => raise_directory(params),
+            "createChat" => {
+                if let Some(source) = object::child_mut(params, "source") {
+                    object::default(source, "kind", "fork");
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn lower_directories(it: &mut Object) {
+    if let Some(Value::Array(directories)) = it.remove("workingDirectories")
+        && let Some(first) = directories.into_iter().next()
+    {
+        it.insert("workingDirectory".into(), first);
+    }
+}
+
+fn raise_directory(it: &mut Object) {
+    if let Some(directory) = it.remove("workingDirectory") {
+        it.insert("workingDirectories".into(), json!([directory]));
+    }
+}
+
+/// The title is kept beside what 0.6 reads: 0.4 needs it again.
+fn lower_terminal_content(it: &mut Object) {
+    drop_keys(it, &["isPty"]);
+    if let Some(Value::Object(mut result)) = it.remove("result") {
+        it.insert("type".into(), "terminalComplete".into());
+        for key in ["exitCode", "preview", "truncated"] {
+            object::hand_over(&mut result, it, key);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The gates, judged by the types and reducers of every published version.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod action_types;
+mod anything;
+mod docs;
+mod house;
+mod reducer_cases;
+mod schema;
+mod square;
+mod steps;
+mod words;

@@ -1,0 +1,102 @@
+// On a phone, by keyboard alone, and for a screen reader.
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { house, newSession, play, scenario, send } from "./harness";
+
+const { open } = house();
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+
+describe("on a phone", () => {
+  test("there is one thing at a time, and a way back", async () => {
+    const page = await open("#/", phone);
+    await page.locator(".sidebar").waitFor();
+    await page.getByRole("link", { name: "New session" }).first().click();
+    await page.getByRole("button", { name: "Start session" }).click();
+    await page.locator("[data-composer]").waitFor();
+    expect(await page.locator(".sidebar").isVisible()).toBe(false);
+    await page.getByRole("link", { name: "All sessions" }).click();
+    await page.locator(".sidebar").waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+  });
+
+  test("Enter begins a line, and the button sends", async () => {
+    const page = await open("#/", phone);
+    await newSession(page);
+    await page.locator("[data-composer]").pressSequentially("one");
+    await page.locator("[data-composer]").press("Enter");
+    await page.locator("[data-composer]").pressSequentially("two");
+    await page.getByRole("button", { name: "Send" }).tap();
+    await page.locator(".turn-footer").waitFor();
+    expect(await page.locator(".user-bubble").innerText()).toBe("one\ntwo");
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+  });
+});
+
+describe("by keyboard alone", () => {
+  test("from nothing to an answered question", async () => {
+    const page = await open();
+    await page.keyboard.press("Control+KeyK");
+    await page.getByRole("combobox", { name: /Command/ }).waitFor();
+    await page.keyboard.type("new sess");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Start session" }).focus();
+    await page.keyboard.press("Enter");
+    await page.locator("[data-composer]").waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type(scenario({ tool: { name: "x", input: {}, confirm: "ask", result: { success: true } } }));
+    await page.keyboard.press("Enter");
+    await page.locator(".approval").waitFor();
+    await page.keyboard.press("Alt+KeyY");
+    await page.locator(".turn-footer").waitFor();
+    await page.keyboard.press("Control+KeyK");
+    await page.keyboard.type("inbox");
+    await page.keyboard.press("Enter");
+    await page.getByText("Nothing waits for you").waitFor();
+  });
+});
+
+async function findings(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    interface Result {
+      violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
+    }
+    const { axe: checker } = globalThis as never as { axe: { run(): Promise<Result> } };
+    const { violations } = await checker.run();
+    return violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html.slice(0, 160)} ${failureSummary}`).join(" | ")}`);
+  });
+}
+
+describe.each(["light", "dark"] as const)("axe finds nothing serious, %s", (colorScheme) => {
+  test.each(["#/", "#/new", "#/inbox", "#/settings", "#/connect"])("on %s", async (path) => {
+    const page = await open(path, { colorScheme });
+    await page.locator("main h1, main h2").first().waitFor();
+    expect(await findings(page)).toEqual([]);
+  });
+
+  test("in a conversation with everything in it", async () => {
+    const page = await open("#/", { colorScheme });
+    await newSession(page);
+    await play(page, "tour");
+    await play(page, "tools");
+    await page.locator(".tool-head").first().click();
+    await send(page, scenario({ tool: { name: "x", input: { a: 1 }, confirm: "ask", result: { success: true } } }));
+    await page.locator(".approval").waitFor();
+    expect(await findings(page)).toEqual([]);
+    await page.locator('[data-decision="approve"]').click();
+    await page.locator(".turn-footer").nth(2).waitFor();
+    await send(page, "ask");
+    await page.locator(".question-form").waitFor();
+    expect(await findings(page)).toEqual([]);
+    await page.keyboard.press("Control+KeyK");
+    await page.getByRole("combobox", { name: /Command/ }).waitFor();
+    expect(await findings(page)).toEqual([]);
+  });
+});

@@ -1,0 +1,130 @@
+import { describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { entries, house, newSession, play, said, scenario, send } from "./harness";
+
+const { open } = house();
+const editor = (page: Page) => page.locator("[data-composer]");
+const waiting = scenario({ say: "started" }, { awaitSteering: true }, { say: "over" });
+
+describe("writing", () => {
+  test("Enter sends, Shift+Enter begins a line, and a word being composed is left alone", async () => {
+    const page = await open();
+    await newSession(page);
+    await editor(page).pressSequentially("one");
+    await editor(page).press("Shift+Enter");
+    await editor(page).pressSequentially("two");
+    expect(await editor(page).inputValue()).toBe("one\ntwo");
+    await editor(page).dispatchEvent("keydown", { key: "Enter", keyCode: 229, isComposing: true });
+    expect(await editor(page).inputValue()).toBe("one\ntwo");
+    await editor(page).press("Enter");
+    await page.locator(".turn-footer").waitFor();
+    expect(await editor(page).inputValue()).toBe("");
+    expect(await page.locator(".user-bubble").innerText()).toBe("one\ntwo");
+  });
+
+  test("the arrow up brings back what was said", async () => {
+    const page = await open();
+    await newSession(page);
+    await play(page, "first words");
+    await play(page, "second words");
+    await editor(page).press("ArrowUp");
+    expect(await editor(page).inputValue()).toBe("second words");
+    await editor(page).press("ArrowUp");
+    expect(await editor(page).inputValue()).toBe("first words");
+    await editor(page).press("ArrowDown");
+    await editor(page).press("ArrowDown");
+    expect(await editor(page).inputValue()).toBe("");
+  });
+
+  test("a draft survives the page", async () => {
+    const page = await open();
+    await newSession(page);
+    await editor(page).pressSequentially("half a thought");
+    const isKept = () =>
+      page.evaluate(() => {
+        const { store } = (globalThis as never as { innkeeper: { store: { unconfirmed(): unknown[]; getState(): { chat?: { draft?: { text: string } } } } } }).innkeeper;
+        return store.unconfirmed().length === 0 && store.getState().chat?.draft?.text;
+      });
+    await expect.poll(isKept).toBe("half a thought");
+    await page.reload();
+    await expect.poll(() => editor(page).inputValue()).toBe("half a thought");
+  });
+
+  test("a pasted image goes along", async () => {
+    const page = await open();
+    await newSession(page);
+    await editor(page).evaluate((element) => {
+      const bytes = Uint8Array.from(atob("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="), (c) => c.charCodeAt(0));
+      const data = new DataTransfer();
+      data.items.add(new File([bytes], "dot.png", { type: "image/png" }));
+      element.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true }));
+    });
+    await page.locator(".attachment-strip .chip").waitFor();
+    await play(page, scenario({ echo: "attachments" }));
+    await page.locator(".user-bubble img").waitFor();
+    expect(await entries(page, "assistant").innerText()).toContain("dot.png");
+  });
+
+  test("the chosen model and how hard it thinks go along", async () => {
+    const page = await open();
+    await newSession(page);
+    await page.getByRole("button", { name: "Model" }).click();
+    await page.getByRole("menuitemradio", { name: /large/i }).click();
+    await page.getByRole("button", { name: /effort|thinking/i }).click();
+    await page.getByRole("menuitemradio", { name: /high/i }).click();
+    await play(page, scenario({ echo: "model" }));
+    const told = await entries(page, "assistant").innerText();
+    expect(told).toContain("script-large");
+    expect(told).toContain("high");
+  });
+});
+
+describe("while a turn runs", () => {
+  test("a message steers it", async () => {
+    const page = await open();
+    await newSession(page);
+    await send(page, waiting);
+    await said(page, "started").waitFor();
+    await send(page, "go left");
+    await page.locator(".turn-footer").waitFor();
+    expect(await page.locator(".timeline").innerText()).toContain("go left");
+    expect(await page.locator(".scheduled").count()).toBe(0);
+  });
+
+  test("messages queue, change places, and can be taken out", async () => {
+    const page = await open();
+    await newSession(page);
+    await send(page, waiting);
+    await said(page, "started").waitFor();
+    for (const text of ["one", "two", "three"]) {
+      await editor(page).fill(text);
+      await editor(page).press("Alt+Enter");
+    }
+    await page.locator(".scheduled li").nth(2).waitFor();
+    await page.locator(".scheduled li", { hasText: "three" }).getByRole("button", { name: "Earlier" }).click();
+    await page.locator(".scheduled li", { hasText: "one" }).getByRole("button", { name: "Remove" }).click();
+    await expect.poll(() => page.locator(".scheduled-text").allInnerTexts()).toEqual(["three", "two"]);
+    await send(page, "go");
+    await page.locator(".turn-footer").nth(2).waitFor();
+    expect((await page.locator(".user-bubble").allInnerTexts()).slice(1)).toEqual(["three", "two"]);
+  });
+
+  test("what waits can be restored to the editor", async () => {
+    const page = await open();
+    await newSession(page);
+    await send(page, waiting);
+    await said(page, "started").waitFor();
+    for (const text of ["one", "two"]) {
+      await editor(page).fill(text);
+      await editor(page).press("Alt+Enter");
+    }
+    await page.locator(".scheduled li").nth(1).waitFor();
+    await page.getByRole("button", { name: "Restore to editor" }).click();
+    expect(await editor(page).inputValue()).toBe("one\n\ntwo");
+    await expect.poll(() => page.locator(".scheduled").count()).toBe(0);
+    await editor(page).fill("");
+    await editor(page).press("Escape");
+    await page.locator(".turn-footer").waitFor();
+    expect(await page.locator(".turn-footer").innerText()).toContain("Stopped");
+  });
+});

@@ -1,0 +1,54 @@
+// Pictures of the main views, for the documentation: `npm run screenshots`.
+
+import { mkdirSync } from "node:fs";
+import { test } from "vitest";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { house, newSession, play, send } from "./harness";
+
+const { open } = house();
+const directory = new URL("../../docs/images/", import.meta.url).pathname;
+const desktop = { viewport: { width: 1180, height: 760 } };
+const phone = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true };
+
+async function shoot(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: `${directory}${name}.png`, animations: "disabled", caret: "hide" });
+}
+
+async function furnish(page: Page): Promise<string> {
+  for (const words of ["tour", "subagent", "hello"]) {
+    await newSession(page);
+    await play(page, words);
+  }
+  await newSession(page);
+  await send(page, "ask");
+  await page.locator(".question-form").waitFor();
+  await newSession(page);
+  await play(page, "tools");
+  await page.locator(".tool-head").nth(1).click();
+  await send(page, "confirm");
+  await page.locator(".approval").waitFor();
+  return page.url();
+}
+
+test("pictures", async () => {
+  mkdirSync(directory, { recursive: true });
+  const first = await open("#/", desktop);
+  const url = await furnish(first);
+  const views: [string, string, BrowserContextOptions][] = [
+    ["conversation-light", url, { ...desktop, colorScheme: "light" }],
+    ["conversation-dark", url, { ...desktop, colorScheme: "dark" }],
+    ["conversation-phone", url, { ...phone, colorScheme: "light" }],
+    ["inbox-light", "#/inbox", { ...desktop, colorScheme: "light" }],
+    ["inbox-phone", "#/inbox", { ...phone, colorScheme: "dark" }],
+    ["sessions-phone", "#/", { ...phone, colorScheme: "light" }],
+    ["new-session-dark", "#/new", { ...desktop, colorScheme: "dark" }],
+    ["settings-light", "#/settings", { ...desktop, colorScheme: "light" }],
+  ];
+  for (const [name, where, options] of views) {
+    const page = await open(new URL(where, "http://x/").hash, options);
+    await page.locator(".approval, .inbox li, .session-row, main h1").first().waitFor();
+    if (where === url) await page.locator(".approval").waitFor();
+    await page.waitForLoadState("networkidle");
+    await shoot(page, name);
+  }
+});

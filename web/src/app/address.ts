@@ -1,0 +1,93 @@
+// The page's address: the host's token, and which view is open.
+//
+// The token comes with the address once, is kept for this origin, and is taken
+// out of the address so that it is not copied along with a link.
+
+import type { URI } from "../protocol/types";
+import { remembered } from "./settings";
+
+const kept = remembered("token");
+
+export function takeToken(): string | undefined {
+  const here = new URL(location.href);
+  const inHash = /[#&?]tkn=([^&]+)/.exec(here.hash)?.[1];
+  const token = here.searchParams.get("tkn") ?? inHash;
+  if (!token) return kept.read() || undefined;
+  here.searchParams.delete("tkn");
+  if (inHash) here.hash = here.hash.replace(/[#&?]tkn=[^&]+/, "");
+  history.replaceState(history.state, "", here);
+  kept.write(token);
+  return token;
+}
+
+export function keepToken(token: string): void {
+  kept.write(token);
+}
+
+/** The socket is where the page came from; in development, behind a proxy. */
+export function socketUrl(token: string | undefined): string {
+  const url = new URL(import.meta.env.DEV ? "/socket" : "/", location.href);
+  url.protocol = url.protocol.replace(/^http/, "ws");
+  if (token) url.searchParams.set("tkn", token);
+  return url.href;
+}
+
+/**
+ * What people paste (the page's address or the socket's) as the address of a
+ * host's own page: each host serves its own client.
+ */
+export function pageOf(text: string, token: string): URL | undefined {
+  try {
+    const url = new URL(/^\w+:\/\//.test(text) ? text : `http://${text}`);
+    url.protocol = url.protocol.replace(/^ws/, "http");
+    if (url.protocol !== "http:" && url.protocol !== "https:") return undefined;
+    if (token) url.searchParams.set("tkn", token);
+    url.hash = "";
+    return url;
+  } catch {
+    return undefined;
+  }
+}
+
+export type Route =
+  | { view: "home" }
+  | { view: "new" }
+  | { view: "inbox" }
+  | { view: "settings" }
+  | { view: "connect" }
+  | { view: "session"; session: URI; chat: URI | null; pane?: Pane };
+
+export type Pane = "changes" | "terminals" | "details";
+
+const PANES: readonly string[] = ["changes", "terminals", "details"];
+
+export function parseRoute(hash: string): Route {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const [view, id] = path.split("/", 2);
+  if (view === "s" && id) {
+    const params = new URLSearchParams(query);
+    const pane = params.get("pane") ?? "";
+    return {
+      view: "session",
+      session: decodeURIComponent(id),
+      chat: params.get("chat"),
+      ...(PANES.includes(pane) ? { pane: pane as Pane } : {}),
+    };
+  }
+  if (view === "new" || view === "inbox" || view === "settings" || view === "connect") return { view };
+  return { view: "home" };
+}
+
+export function hrefOf(route: Route): string {
+  if (route.view === "home") return "#/";
+  if (route.view !== "session") return `#/${route.view}`;
+  const params = new URLSearchParams();
+  if (route.chat) params.set("chat", route.chat);
+  if (route.pane) params.set("pane", route.pane);
+  const query = params.toString();
+  return `#/s/${encodeURIComponent(route.session)}${query ? `?${query}` : ""}`;
+}
+
+export function go(route: Route): void {
+  location.hash = hrefOf(route);
+}

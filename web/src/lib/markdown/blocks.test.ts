@@ -1,0 +1,75 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { BlockSplitter } from "./blocks";
+import type { Block } from "./blocks";
+import { mend } from "./mend";
+
+function blocks(text: string): Block[] {
+  const { groups, tail } = new BlockSplitter().update(text);
+  return [...groups.flat(), ...tail];
+}
+
+const sources = (text: string) => blocks(text).map(({ source }) => source.trim());
+
+describe("splitting", () => {
+  test("paragraphs, headings and fences are blocks of their own", () => {
+    expect(sources("# A\n\nb\nb\n\n```ts\nc\n\nc\n```\nd\n")).toEqual(["# A", "b\nb", "c\n\nc", "d"]);
+  });
+
+  test("a list with blank lines and nested code stays one block", () => {
+    const list = "- a\n\n  more\n\n- b\n\n  ```\n  code\n\n  code\n  ```\n\n1. c";
+    expect(sources(`${list}\n\nafter\n`)).toEqual([list, "after"]);
+  });
+
+  test("a fence that is still open is code already", () => {
+    expect(blocks("text\n\n```rust\nfn main")).toMatchObject([
+      { kind: "markdown" },
+      { kind: "code", language: "rust", source: "fn main", isOpen: true },
+    ]);
+  });
+
+  test("a line without an end is cut into pieces", () => {
+    expect(blocks("word ".repeat(20_000)).length).toBeGreaterThan(5);
+  });
+
+  const line = fc.constantFrom("", "text **bold", "- item", "  inner", "```", "```js", "> quote", "# head", "| a | b |", "1. one", "\tcode");
+
+  test("however a text arrives, its blocks are the same, and nothing is lost", () => {
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 40 }), fc.array(fc.integer({ min: 1, max: 9 })), (lines, cuts) => {
+        const text = lines.join("\n");
+        const splitter = new BlockSplitter();
+        let at = 0;
+        for (const cut of cuts) splitter.update(text.slice(0, (at += cut)));
+        const { groups, tail } = splitter.update(text);
+        const streamed = [...groups.flat(), ...tail];
+        expect(streamed).toEqual(blocks(text));
+        const kept = streamed.map(({ source }) => source).join("");
+        const words = text.split("\n").filter((known) => known.trim() && !known.includes("```"));
+        for (const word of words) expect(kept).toContain(word);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("finished groups keep their identity while the text grows", () => {
+    const splitter = new BlockSplitter();
+    let text = "para\n\n".repeat(60);
+    const before = splitter.update(text).groups;
+    text += "more\n\nand more";
+    const after = splitter.update(text).groups;
+    expect(before.length).toBeGreaterThan(0);
+    for (const [index, group] of before.entries()) expect(after[index]).toBe(group);
+  });
+});
+
+describe("mending what is unfinished", () => {
+  test.each([
+    ["some **bold", "some **bold**"],
+    ["some `code", "some `code`"],
+    ["a ~~gone", "a ~~gone~~"],
+    ["done **here**.", "done **here**."],
+    ["ends with **", "ends with **"],
+    ["see [this](http://x", "see [this](http://x)"],
+  ])("%s", (source, mended) => expect(mend(source)).toBe(mended));
+});

@@ -1,0 +1,154 @@
+// Splits a growing Markdown text into top-level blocks, so that a token costs
+// the block it stands in and not the whole answer.
+//
+// Invariant: what has been handed out as finished never changes as long as
+// the text only grows. Only the last block, and only it, may still change.
+
+export type Block =
+  | { kind: "markdown"; start: number; source: string }
+  | { kind: "code"; start: number; source: string; language: string; isOpen: boolean };
+
+/** A run of finished blocks that keeps its identity from update to update. */
+export type Group = readonly Block[];
+
+export interface Blocks {
+  groups: readonly Group[];
+  tail: readonly Block[];
+}
+
+const GROUP_SIZE = 24;
+/** Beyond this, a block that never ends is cut at a line. */
+const BLOCK_LIMIT = 12_000;
+
+const FENCE = /^( {0,3})(`{3,}|~{3,})[ \t]*([^`\n]*)$/;
+const LIST_ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)/;
+
+interface Fence {
+  marker: string;
+  language: string;
+  /** Fences inside of list items belong to the list's block. */
+  isInner: boolean;
+  content: number;
+}
+
+export class BlockSplitter {
+  private text = "";
+  private groups: Group[] = [];
+  private rest: Block[] = [];
+  /** Where the block that is being read begins. */
+  private start = 0;
+  /** Where the first line that is not complete begins. */
+  private scanned = 0;
+  private fence: Fence | undefined;
+  private isList = false;
+  private afterBlank = false;
+
+  update(text: string): Blocks {
+    // Comparing all of a long text each time would cost what this class saves;
+    // the caller's texts only grow, or are replaced by something else.
+    const grows = text.length >= this.text.length && text.startsWith(this.text.slice(0, 64));
+    if (!grows) this.reset();
+    this.text = text;
+    this.scan();
+    return { groups: this.groups, tail: this.open() };
+  }
+
+  private reset(): void {
+    this.groups = [];
+    this.rest = [];
+    this.start = this.scanned = 0;
+    this.fence = undefined;
+    this.isList = this.afterBlank = false;
+  }
+
+  private scan(): void {
+    const { text } = this;
+    for (;;) {
+      const end = text.indexOf("\n", this.scanned);
+      if (end < 0) return this.cutLongLine();
+      this.line(text.slice(this.scanned, end), this.scanned, end + 1);
+      this.scanned = end + 1;
+    }
+  }
+
+  /** A line without an end must not be read again and again as a whole. */
+  private cutLongLine(): void {
+    while (!this.fence && this.text.length - this.start > 2 * BLOCK_LIMIT) {
+      const space = this.text.lastIndexOf(" ", this.start + BLOCK_LIMIT);
+      const at = space > this.start ? space + 1 : this.start + BLOCK_LIMIT;
+      this.finish(at);
+      this.scanned = Math.max(this.scanned, at);
+      this.isList = false;
+    }
+  }
+
+  private line(line: string, at: number, next: number): void {
+    if (this.fence) return this.fencedLine(line, at, next);
+    const opening = FENCE.exec(line);
+    if (opening) return this.openFence(opening, at, next);
+    if (line.trim() === "") {
+      this.afterBlank = true;
+      return;
+    }
+    const continues = this.isList && (/^(?: {2,}|\t)/.test(line) || LIST_ITEM.test(line));
+    const isTooLong = at - this.start > BLOCK_LIMIT && (!this.isList || LIST_ITEM.test(line));
+    if ((this.afterBlank && !continues) || isTooLong) this.finish(at);
+    if (at === this.start || this.isFresh(at)) this.isList = LIST_ITEM.test(line);
+    this.afterBlank = false;
+  }
+
+  private isFresh(at: number): boolean {
+    return this.text.slice(this.start, at).trim() === "";
+  }
+
+  private openFence([, indent = "", marker = "", info = ""]: RegExpExecArray, at: number, next: number): void {
+    const isInner = this.isList && indent.length > 0;
+    if (!isInner) {
+      this.finish(at);
+      this.isList = false;
+    }
+    this.fence = { marker, language: info.trim().split(/\s+/)[0] ?? "", isInner, content: next };
+    this.afterBlank = false;
+  }
+
+  private fencedLine(line: string, at: number, next: number): void {
+    const { fence } = this;
+    const closing = line.trim();
+    const closes =
+      fence && closing.length >= fence.marker.length && closing === fence.marker[0]?.repeat(closing.length);
+    if (!fence || !closes) return;
+    this.fence = undefined;
+    if (fence.isInner) return;
+    this.push({
+      kind: "code",
+      start: this.start,
+      source: this.text.slice(fence.content, at),
+      language: fence.language,
+      isOpen: false,
+    });
+    this.start = next;
+  }
+
+  private finish(at: number): void {
+    const source = this.text.slice(this.start, at);
+    if (source.trim()) this.push({ kind: "markdown", start: this.start, source });
+    this.start = at;
+  }
+
+  private push(block: Block): void {
+    this.rest = [...this.rest, block];
+    if (this.rest.length < GROUP_SIZE) return;
+    this.groups = [...this.groups, this.rest];
+    this.rest = [];
+  }
+
+  private open(): Block[] {
+    const { fence, start, text } = this;
+    if (fence && !fence.isInner) {
+      const source = text.slice(fence.content);
+      return [...this.rest, { kind: "code", start, source, language: fence.language, isOpen: true }];
+    }
+    const source = text.slice(start);
+    return source.trim() ? [...this.rest, { kind: "markdown", start, source }] : this.rest;
+  }
+}

@@ -1,0 +1,15 @@
+import type { StringOrMarkdown } from "../protocol/types";
+
+/** The text of what may be Markdown, as it was written. */
+export function plain(text: StringOrMarkdown): string {
+  return typeof text === "string" ? text : text.markdown;
+}
+
+export function firstLine(text: string, limit = 120): string {
+  const line = text.trim().split("\n", 1)[0] ?? "";
+  return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;
+}
+
+export function count(n: number, one: string, many = `${one}s`): string {
+  return `${n.toLocaleString()} ${n === 1 ? one : many}`;
+}

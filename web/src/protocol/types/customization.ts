@@ -1,0 +1,53 @@
+// Plugins, agents, skills and MCP servers of a session, as far as reducers
+// and pickers look into them.
+
+import type { ErrorInfo, JsonObject, URI } from "./common";
+
+export type Enablement =
+  | { kind: "global"; enabled: boolean }
+  | { kind: "workspace"; uri: URI; enabled: boolean }
+  | { kind: "session"; enabled: boolean };
+
+export type McpServerState =
+  | { kind: "starting"; blocking?: boolean }
+  | { kind: "ready" }
+  | { kind: "authRequired"; [detail: string]: unknown }
+  | { kind: "error"; error: ErrorInfo }
+  | { kind: "stopped" };
+
+interface Base {
+  id: string;
+  uri: URI;
+  name: string;
+  _meta?: JsonObject;
+}
+
+export interface McpServerCustomization extends Base {
+  type: "mcpServer";
+  enablement?: Enablement[];
+  state: McpServerState;
+  channel?: URI;
+}
+
+export interface PlainChild extends Base {
+  type: "agent" | "skill" | "prompt" | "rule" | "hook";
+  enabled?: boolean;
+  description?: string;
+  disableUserInvocation?: boolean;
+}
+
+export type ChildCustomization = PlainChild | McpServerCustomization;
+
+export interface PluginCustomization extends Base {
+  type: "plugin";
+  enablement?: Enablement[];
+  children?: ChildCustomization[];
+}
+
+export interface DirectoryCustomization extends Base {
+  type: "directory";
+  enabled: boolean;
+  children?: ChildCustomization[];
+}
+
+export type Customization = PluginCustomization | DirectoryCustomization | McpServerCustomization;

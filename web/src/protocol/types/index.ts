@@ -1,0 +1,11 @@
+export type * from "./actions";
+export type * from "./changeset";
+export type * from "./chat";
+export * from "./common";
+export type * from "./customization";
+export type * from "./inputRequest";
+export type * from "./message";
+export type * from "./root";
+export type * from "./session";
+export type * from "./terminal";
+export type * from "./toolCall";

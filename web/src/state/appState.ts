@@ -1,0 +1,127 @@
+// What the views read. Everything here is immutable; a new `AppState` is
+// published at most once a frame.
+
+import type {
+  ChatState,
+  ContentRef,
+  Implementation,
+  InputRequest,
+  InputResponseKind,
+  MessageAttachment,
+  ModelSelection,
+  RootState,
+  SessionState,
+  SessionSummary,
+  ToolCall,
+  TurnState,
+  URI,
+  UsageInfo,
+} from "../protocol/types";
+import type { InboxItem } from "./inbox";
+import type { ChannelState } from "./reducers";
+
+export type ThinkingLevel = string;
+
+export interface ContextUsage {
+  used: number;
+  window: number | undefined;
+  usage: UsageInfo;
+}
+
+export type ToolPhase =
+  | "calling"
+  | "confirm"
+  | "running"
+  | "auth"
+  | "confirm-result"
+  | "done"
+  | "error"
+  | "cancelled";
+
+export interface ToolStepData {
+  toolName: string;
+  toolArgs: string;
+  phase: ToolPhase;
+  result?: string;
+}
+
+export interface BashResultData {
+  command: string;
+  output: string;
+  exitCode: number | undefined;
+}
+
+export interface ImageContent {
+  label: string;
+  /** Ready for an `img`: a data address. */
+  src: string;
+}
+
+export type UiMessageKind = "user" | "assistant" | "thinking" | "tool" | "error" | "system" | "bash";
+
+/** One entry of the timeline. */
+export interface UiMessage {
+  id: string;
+  kind: UiMessageKind;
+  text: string;
+  toolStep?: ToolStepData;
+  bashResult?: BashResultData;
+  images?: ImageContent[];
+  /** The turn it belongs to; scheduled messages have none yet. */
+  turnId?: string;
+  /** On what begins a turn: when, how long, how it ended. */
+  turn?: { startedAt?: string; duration?: number; state: TurnState | "running"; usage?: UsageInfo };
+  toolCall?: ToolCall;
+  question?: { request: InputRequest; response?: InputResponseKind };
+  contentRef?: ContentRef;
+  attachments?: MessageAttachment[];
+  /** On errors: whether the turn can go on from here. */
+  resumable?: boolean;
+  errorType?: string;
+  /** On scheduled messages: how they wait. */
+  scheduled?: "steering" | "queued";
+}
+
+export type ConnectionPhase = "connecting" | "connected" | "reconnecting" | "refused";
+
+export interface ConnectionState {
+  phase: ConnectionPhase;
+  attempt: number;
+  reason?: string;
+  server?: Implementation;
+  defaultDirectory?: URI;
+  completionTriggers: readonly string[];
+  shellPrefix?: string;
+}
+
+export interface Notice {
+  id: number;
+  tone: "info" | "error";
+  text: string;
+  action?: { label: string; run: () => void };
+}
+
+export interface AppState {
+  connected: boolean;
+  connection: ConnectionState;
+  streaming: boolean;
+  messages: UiMessage[];
+  scheduledMessages: UiMessage[];
+  sessions: SessionSummary[];
+  /** Whether the catalogue has been read at least once. */
+  sessionsLoaded: boolean;
+  currentSessionId: URI | null;
+  currentChatId: URI | null;
+  sidebarOpen: boolean;
+  contextUsage: ContextUsage | undefined;
+  thinkingLevel: ThinkingLevel | undefined;
+  model: ModelSelection | undefined;
+  root: RootState | undefined;
+  session: SessionState | undefined;
+  chat: ChatState | undefined;
+  inbox: InboxItem[];
+  /** Who decided on a tool call or a question, by its id, as far as seen. */
+  decisions: ReadonlyMap<string, string>;
+  notices: readonly Notice[];
+  channels: ReadonlyMap<URI, ChannelState>;
+}

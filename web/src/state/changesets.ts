@@ -1,0 +1,26 @@
+// Which changesets of a session can be looked at: templates with their
+// variables filled in.
+
+import type { ChatState, Changeset, SessionState, URI } from "../protocol/types";
+
+export interface ChangesetChoice {
+  label: string;
+  uri: URI;
+  canReview: boolean;
+}
+
+export function choicesOf(session: SessionState | undefined, chat: ChatState | undefined): ChangesetChoice[] {
+  const catalogue = [...(session?.changesets ?? []), ...(chat?.changesets ?? [])];
+  const lastTurn = chat?.activeTurn?.id ?? chat?.turns.at(-1)?.id;
+  const choices = catalogue.flatMap((changeset) => choiceOf(changeset, lastTurn));
+  return choices.filter(({ uri }, index) => choices.findIndex((other) => other.uri === uri) === index);
+}
+
+function choiceOf({ label, uriTemplate, capabilities }: Changeset, turnId: string | undefined): ChangesetChoice[] {
+  const canReview = capabilities?.review !== undefined;
+  const variables = [...uriTemplate.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name);
+  if (variables.length === 0) return [{ label, uri: uriTemplate, canReview }];
+  // Of the templates with variables, the one for a turn has a natural value.
+  if (variables.length > 1 || variables[0] !== "turnId" || !turnId) return [];
+  return [{ label, uri: uriTemplate.replace("{turnId}", encodeURIComponent(turnId)), canReview }];
+}

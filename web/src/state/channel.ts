@@ -1,0 +1,97 @@
+// Write-ahead reconciliation of one channel: what the host has confirmed, what
+// this client has said since, and the view that results from both.
+//
+// Invariant: `view` is always `pending` folded over `confirmed`. The host's
+// word is the only thing that changes `confirmed`.
+
+import type { ActionEnvelope, Snapshot, StateAction, URI } from "../protocol/types";
+import { channelOf, reduce } from "./reducers";
+import type { ChannelState } from "./reducers";
+
+export interface PendingAction {
+  clientSeq: number;
+  action: StateAction;
+}
+
+export interface Channel {
+  uri: URI;
+  confirmed: ChannelState;
+  /** Actions up to this number are part of `confirmed`. */
+  seq: number;
+  pending: readonly PendingAction[];
+  view: ChannelState;
+}
+
+export function openChannel(snapshot: Snapshot, pending: readonly PendingAction[] = []): Channel | undefined {
+  const confirmed = channelOf(snapshot.resource, snapshot.state);
+  if (!confirmed) return undefined;
+  const open = pending.filter(({ action }) => !isContainedIn(confirmed, action));
+  return withView({ uri: snapshot.resource, confirmed, seq: snapshot.fromSeq, pending: open, view: confirmed });
+}
+
+export function withOwnAction(channel: Channel, own: PendingAction): Channel {
+  const pending = [...channel.pending, own];
+  return { ...channel, pending, view: foresee(channel.view, own.action) };
+}
+
+/** What the host sent: an echo, somebody else's action, or a rejection. */
+export function receive(channel: Channel, envelope: ActionEnvelope, clientId: string): Channel {
+  const { origin, serverSeq, action, rejectionReason } = envelope;
+  const own = origin?.clientId === clientId ? origin.clientSeq : undefined;
+  const pending =
+    own === undefined ? channel.pending : channel.pending.filter((waiting) => waiting.clientSeq !== own);
+  const isNews = rejectionReason === undefined && serverSeq > channel.seq;
+  if (!isNews && pending === channel.pending) return channel;
+  const confirmed = isNews ? reduce(channel.confirmed, action) : channel.confirmed;
+  return withView({ ...channel, confirmed, seq: Math.max(channel.seq, isNews ? serverSeq : 0), pending });
+}
+
+function withView(channel: Channel): Channel {
+  let view = channel.confirmed;
+  for (const { action } of channel.pending) view = foresee(view, action);
+  return { ...channel, view };
+}
+
+/**
+ * Applies an action that the host has not judged yet. What it would certainly
+ * reject is not shown: a new turn would wipe the one that is running.
+ */
+function foresee(view: ChannelState, action: StateAction): ChannelState {
+  if (view.kind === "chat" && action.type === "chat/turnStarted") {
+    const { activeTurn, turns } = view.state;
+    const known = turns.some((turn) => turn.id === action.turnId);
+    if (known || (activeTurn && activeTurn.id !== action.turnId)) return view;
+    if (activeTurn) return view;
+  }
+  return reduce(view, action);
+}
+
+/**
+ * Whether a fresh snapshot already holds the effect of an action whose echo
+ * was lost. Sending such an action again would do the thing twice.
+ */
+function isContainedIn(channel: ChannelState, action: StateAction): boolean {
+  if (channel.kind !== "chat") return false;
+  const { turns, activeTurn, queuedMessages, steeringMessage } = channel.state;
+  switch (action.type) {
+    case "chat/turnStarted":
+      return activeTurn?.id === action.turnId || turns.some((turn) => turn.id === action.turnId);
+    case "chat/pendingMessageSet": {
+      const id = messageIdOf(action.message);
+      const said = [...turns, ...(activeTurn ? [activeTurn] : [])].map((turn) => turn.message);
+      const waits = [...(queuedMessages ?? []), ...(steeringMessage ? [steeringMessage] : [])];
+      return waits.some((entry) => entry.id === action.id) || said.some((message) => id && messageIdOf(message) === id);
+    }
+    case "chat/turnCancelled":
+      return activeTurn?.id !== action.turnId;
+    default:
+      return false;
+  }
+}
+
+/** Our own mark on a message: it survives the way from queue to turn. */
+export const MESSAGE_ID = "innkeeper.messageId";
+
+function messageIdOf(message: { _meta?: Record<string, unknown> }): unknown {
+  return message._meta?.[MESSAGE_ID];
+}

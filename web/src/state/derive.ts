@@ -1,0 +1,92 @@
+// From what the store holds to what the views read. Parts that did not change
+// keep their identity, so that views which read only those do not render.
+
+import { Status } from "../protocol/types";
+import type { SessionSummary, URI } from "../protocol/types";
+import type { AppState, ConnectionState, Notice, UiMessage } from "./appState";
+import type { Channel } from "./channel";
+import { inboxOf } from "./inbox";
+import { contextUsage, modelsOf, selectedModel, thinkingLevel } from "./model";
+import type { ChannelState } from "./reducers";
+import { scheduled, timeline } from "./timeline";
+
+export interface Held {
+  connection: ConnectionState;
+  channels: ReadonlyMap<URI, Channel>;
+  decisions: ReadonlyMap<string, string>;
+  sessions: SessionSummary[];
+  sessionsLoaded: boolean;
+  currentSessionId: URI | null;
+  currentChatId: URI | null;
+  sidebarOpen: boolean;
+  notices: readonly Notice[];
+}
+
+const NOTHING: UiMessage[] = [];
+export const ROOT = "ahp-root://";
+
+export function derive(held: Held, before: AppState | undefined): AppState {
+  const channels = views(held.channels, before?.channels);
+  const viewOf = <K extends ChannelState["kind"]>(uri: URI | null, kind: K) => stateOf(channels, uri, kind);
+  const root = viewOf(ROOT, "root");
+  const session = viewOf(held.currentSessionId, "session");
+  const currentChatId = held.currentChatId ?? session?.defaultChat ?? session?.chats[0]?.resource ?? null;
+  const chat = viewOf(currentChatId, "chat");
+  const sameChat = before?.chat === chat && before?.connection.shellPrefix === held.connection.shellPrefix;
+  const models = modelsOf(root, session);
+  const model = chat && selectedModel(chat);
+  const info = models.find(({ id }) => id === model?.id) ?? models[0];
+  const sameInbox = before?.sessions === held.sessions && before?.channels === channels;
+  return {
+    connected: held.connection.phase === "connected",
+    connection: held.connection,
+    streaming: chat !== undefined && (chat.activeTurn !== undefined || (chat.status & Status.InProgress) !== 0),
+    messages: !chat ? NOTHING : sameChat ? (before?.messages ?? NOTHING) : timeline(chat, held.connection.shellPrefix),
+    scheduledMessages: !chat ? NOTHING : sameChat ? (before?.scheduledMessages ?? NOTHING) : keep(before?.scheduledMessages, scheduled(chat)),
+    sessions: held.sessions,
+    sessionsLoaded: held.sessionsLoaded,
+    currentSessionId: held.currentSessionId,
+    currentChatId,
+    sidebarOpen: held.sidebarOpen,
+    contextUsage: chat && contextUsage(chat, models),
+    thinkingLevel: thinkingLevel(model, info),
+    model,
+    root,
+    session,
+    chat,
+    inbox: sameInbox && before ? before.inbox : inboxOf(held.sessions, (uri) => viewOf(uri, "session")),
+    decisions: held.decisions.size === before?.decisions.size ? before.decisions : new Map(held.decisions),
+    notices: held.notices,
+    channels,
+  };
+}
+
+type StateOf<K extends ChannelState["kind"]> = Extract<ChannelState, { kind: K }>["state"];
+
+/** The state of a channel, if it is open and of that kind. */
+export function stateOf<K extends ChannelState["kind"]>(
+  channels: ReadonlyMap<URI, ChannelState>,
+  uri: URI | null | undefined,
+  kind: K,
+): StateOf<K> | undefined {
+  const view = uri == null ? undefined : channels.get(uri);
+  return (view?.kind === kind ? view.state : undefined) as StateOf<K> | undefined;
+}
+
+function views(
+  channels: ReadonlyMap<URI, Channel>,
+  before: ReadonlyMap<URI, ChannelState> | undefined,
+): ReadonlyMap<URI, ChannelState> {
+  let same = before?.size === channels.size;
+  const next = new Map<URI, ChannelState>();
+  for (const [uri, { view }] of channels) {
+    next.set(uri, view);
+    same &&= before?.get(uri) === view;
+  }
+  return same && before ? before : next;
+}
+
+/** An empty list stays the same empty list. */
+function keep(before: UiMessage[] | undefined, next: UiMessage[]): UiMessage[] {
+  return before?.length === 0 && next.length === 0 ? before : next;
+}

@@ -1,0 +1,39 @@
+import { useEffect } from "react";
+import { useApp, useHost } from "../app/context";
+import type { Notice } from "../state/appState";
+import { Icon } from "./ui/Icon";
+
+const SHOWN_MS = 8_000;
+
+export function Notices() {
+  const notices = useApp((state) => state.notices);
+  return (
+    <div className="notices" role="region" aria-label="Notices" aria-live="polite">
+      {notices.map((notice) => (
+        <NoticeCard key={notice.id} notice={notice} />
+      ))}
+    </div>
+  );
+}
+
+function NoticeCard({ notice }: { notice: Notice }) {
+  const { store } = useHost();
+  const { id, tone, text, action } = notice;
+  useEffect(() => {
+    const timer = setTimeout(() => store.dismiss(id), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [store, id]);
+  return (
+    <div className={`notice ${tone}`} role={tone === "error" ? "alert" : undefined}>
+      <span>{text}</span>
+      {action && (
+        <button type="button" className="link-button" onClick={action.run}>
+          {action.label}
+        </button>
+      )}
+      <button type="button" className="icon-button small" aria-label="Dismiss" onClick={() => store.dismiss(id)}>
+        <Icon name="close" />
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,17 @@
+import { useHost } from "../app/context";
+import type { ActiveClient } from "../protocol/types";
+import { Icon } from "./ui/Icon";
+
+/** Who else is on this session: a quiet count, with names on demand. */
+export function Presence({ clients }: { clients: ActiveClient[] }) {
+  const { store } = useHost();
+  const others = clients.filter(({ clientId }) => clientId !== store.clientId);
+  if (others.length === 0) return null;
+  const names = others.map(({ displayName }) => displayName ?? "Another client");
+  const label = `Also here: ${names.join(", ")}`;
+  return (
+    <span className="presence" title={label} role="img" aria-label={label}>
+      <Icon name="people" /> {others.length === 1 ? names[0] : others.length}
+    </span>
+  );
+}

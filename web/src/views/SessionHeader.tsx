@@ -1,0 +1,87 @@
+import { useState } from "react";
+import { go, hrefOf } from "../app/address";
+import type { Pane, Route } from "../app/address";
+import { useApp, useHost } from "../app/context";
+import { archive, remove, rename } from "../app/sessions";
+import { copyText } from "../lib/clipboard";
+import { Status } from "../protocol/types";
+import type { ChatState, SessionState } from "../protocol/types";
+import { Presence } from "./Presence";
+import { RenameDialog } from "./RenameDialog";
+import { Icon } from "./ui/Icon";
+import { Menu } from "./ui/Menu";
+
+interface Props {
+  route: Extract<Route, { view: "session" }>;
+  session: SessionState | undefined;
+  chat: ChatState | undefined;
+}
+
+export function SessionHeader({ route, session, chat }: Props) {
+  const host = useHost();
+  const [isRenaming, setRenaming] = useState(false);
+  const summary = useApp((state) => state.sessions.find(({ resource }) => resource === route.session));
+  const title = session?.title || summary?.title || "New session";
+  const isArchived = ((session?.status ?? 0) & Status.IsArchived) !== 0;
+  const toggle = (pane: Pane) => go({ ...route, pane: route.pane === pane ? undefined : pane });
+  const chats = session?.chats.filter(({ interactivity }) => interactivity !== "hidden") ?? [];
+  const isSide = chat && chat.resource !== session?.defaultChat;
+  return (
+    <header className="session-head">
+      <a className="icon-button only-narrow" href="#/" aria-label="All sessions">
+        <Icon name="back" />
+      </a>
+      <div className="session-heading">
+        <h1 title={title}>{title}</h1>
+        {chats.length > 1 && (
+          <Menu
+            label={`Chats of this session: ${isSide ? chat.title || "Chat" : "Main chat"}`}
+            className="picker"
+            items={chats.map((known) => ({
+              label: known.title || (known.resource === session?.defaultChat ? "Main chat" : "Chat"),
+              hint: known.origin?.kind === "fork" ? "fork" : known.origin?.kind === "tool" ? "sub-agent" : undefined,
+              isChecked: known.resource === chat?.resource,
+              run: () => go({ ...route, chat: known.resource === session?.defaultChat ? null : known.resource }),
+            }))}
+          >
+            {isSide ? chat.title || "Chat" : "Main chat"}
+          </Menu>
+        )}
+      </div>
+      <Presence clients={session?.activeClients ?? []} />
+      <div className="head-actions">
+        <PaneButton pane="changes" icon="diff" label="Changes" route={route} onToggle={toggle} />
+        <PaneButton pane="terminals" icon="terminal" label="Terminals" route={route} onToggle={toggle} />
+        <Menu
+          label="Session actions"
+          items={[
+            { label: "Rename…", icon: "edit", run: () => setRenaming(true) },
+            { label: "Details and settings", icon: "settings", run: () => toggle("details") },
+            { label: "Copy link", icon: "copy", run: () => void copyText(new URL(hrefOf(route), location.href).href) },
+            { label: isArchived ? "Unarchive" : "Archive", icon: "archive", run: () => archive(host, route.session, !isArchived) },
+            { label: "Delete", icon: "trash", isDangerous: true, run: () => remove(host, { resource: route.session, title }) },
+          ]}
+        >
+          <Icon name="more" />
+        </Menu>
+      </div>
+      {isRenaming && <RenameDialog title={title} onClose={() => setRenaming(false)} onRename={(next) => rename(host, route.session, next)} />}
+    </header>
+  );
+}
+
+interface PaneButtonProps {
+  pane: Pane;
+  icon: "diff" | "terminal";
+  label: string;
+  route: Props["route"];
+  onToggle: (pane: Pane) => void;
+}
+
+function PaneButton({ pane, icon, label, route, onToggle }: PaneButtonProps) {
+  return (
+    <button type="button" className="icon-button" aria-pressed={route.pane === pane} aria-label={label} title={label} onClick={() => onToggle(pane)}>
+      <Icon name={icon} />
+    </button>
+  );
+}

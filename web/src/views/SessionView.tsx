@@ -1,0 +1,104 @@
+// One session: its header, the conversation, the editor, and a pane beside.
+
+import { lazy, Suspense, useEffect, useState } from "react";
+import type { Route } from "../app/address";
+import { useApp, useChannel, useHost } from "../app/context";
+import { joinSession, markRead } from "../app/sessions";
+import { Status } from "../protocol/types";
+import { Composer } from "./composer/Composer";
+import { SessionHeader } from "./SessionHeader";
+import { Timeline } from "./timeline/Timeline";
+import { Welcome } from "./timeline/Welcome";
+
+const ChangesPane = lazy(() => import("./panes/ChangesPane"));
+const TerminalsPane = lazy(() => import("./panes/TerminalsPane"));
+const DetailsPane = lazy(() => import("./panes/DetailsPane"));
+
+type SessionRoute = Extract<Route, { view: "session" }>;
+
+export function SessionView({ route }: { route: SessionRoute }) {
+  const host = useHost();
+  const { session: uri, chat: wanted, pane } = route;
+  useEffect(() => host.store.select(uri, wanted), [host, uri, wanted]);
+  const session = useChannel(uri, "session");
+  const chatUri = wanted ?? session?.defaultChat ?? session?.chats[0]?.resource;
+  const chat = useChannel(chatUri, "chat");
+  const isKnown = useApp((state) => state.sessions.some(({ resource }) => resource === uri));
+  const isLoaded = useApp((state) => state.sessionsLoaded);
+  const isCurrent = useApp((state) => state.currentSessionId === uri && state.currentChatId === chatUri);
+  const isEmpty = useApp((state) => state.messages.length === 0);
+  /** How often something was said here. */
+  const [sent, setSent] = useState(0);
+  usePresence(uri, session !== undefined);
+  useReading(uri);
+
+  if (!session && isLoaded && !isKnown) {
+    return (
+      <div className="page-note">
+        <p>There is no such session on this host.</p>
+        <a className="button" href="#/new">
+          Start one
+        </a>
+      </div>
+    );
+  }
+  const isReadOnly = chat?.interactivity === "read-only" || chat?.interactivity === "hidden";
+  return (
+    <div className={pane ? "session has-pane" : "session"}>
+      <section className="session-main" aria-label="Conversation">
+        <SessionHeader route={route} session={session} chat={chat} />
+        {session?.lifecycle === "failed" && (
+          <div className="error-card" role="alert">
+            <p>The session could not be created: {session.creationError?.message}</p>
+          </div>
+        )}
+        {chatUri && chat && isCurrent ? (
+          <>
+            {isEmpty ? <Welcome chat={chatUri} /> : <Timeline key={chatUri} chat={chatUri} sent={sent} />}
+            <Composer key={`composer-${chatUri}`} chat={chatUri} isReadOnly={isReadOnly} onSent={() => setSent(sent + 1)} />
+          </>
+        ) : (
+          <div className="page-note" role="status">
+            {session?.lifecycle === "creating" ? "The session is being created…" : "Loading…"}
+          </div>
+        )}
+      </section>
+      {pane && (
+        <aside className="pane" aria-label={pane}>
+          <Suspense fallback={<p className="muted">Loading…</p>}>
+            {pane === "changes" && <ChangesPane route={route} />}
+            {pane === "terminals" && <TerminalsPane route={route} />}
+            {pane === "details" && <DetailsPane route={route} />}
+          </Suspense>
+        </aside>
+      )}
+    </div>
+  );
+}
+
+/** The others on the session see that somebody is here. */
+function usePresence(uri: string, isOpen: boolean): void {
+  const host = useHost();
+  const isHere = useApp((state) => state.session?.activeClients.some(({ clientId }) => clientId === host.store.clientId));
+  const isConnected = useApp((state) => state.connected);
+  useEffect(() => {
+    if (isOpen && isConnected && isHere === false) joinSession(host, uri);
+  }, [host, uri, isOpen, isConnected, isHere]);
+}
+
+/** What is on the screen counts as read, while somebody looks at the screen. */
+function useReading(uri: string): void {
+  const host = useHost();
+  const isUnread = useApp((state) => {
+    const summary = state.sessions.find(({ resource }) => resource === uri);
+    return summary !== undefined && (summary.status & (Status.IsRead | Status.InProgress)) === 0;
+  });
+  useEffect(() => {
+    const read = () => {
+      if (isUnread && document.visibilityState === "visible") markRead(host, uri, true);
+    };
+    read();
+    document.addEventListener("visibilitychange", read);
+    return () => document.removeEventListener("visibilitychange", read);
+  }, [host, uri, isUnread]);
+}

@@ -1,0 +1,57 @@
+import { useHost } from "../../app/context";
+import { reorder } from "../../app/chat";
+import type { UiMessage } from "../../state/appState";
+import { Icon } from "../ui/Icon";
+
+interface Props {
+  chat: string;
+  messages: UiMessage[];
+  onRestore: () => void;
+  onRemove: (message: UiMessage) => void;
+}
+
+/** Messages that wait: they stand here until they are woven in. */
+export function Scheduled({ chat, messages, onRestore, onRemove }: Props) {
+  const host = useHost();
+  if (messages.length === 0) return null;
+  const queued = messages.filter(({ scheduled }) => scheduled === "queued").map(({ id }) => id);
+  const move = (id: string, by: number) => {
+    const order = queued.filter((known) => known !== id);
+    order.splice(queued.indexOf(id) + by, 0, id);
+    reorder(host, chat, order);
+  };
+  return (
+    <section className="scheduled" aria-label="Scheduled messages">
+      <header>
+        <span>Waiting</span>
+        <button type="button" className="link-button" onClick={onRestore}>
+          Restore to editor
+        </button>
+      </header>
+      <ul>
+        {messages.map((message) => {
+          const at = queued.indexOf(message.id);
+          return (
+            <li key={message.id}>
+              <span className={`badge ${message.scheduled}`}>{message.scheduled === "steering" ? "steers" : `queued ${at + 1}`}</span>
+              <span className="scheduled-text">{message.text}</span>
+              {at > 0 && (
+                <button type="button" className="icon-button small" aria-label="Earlier" onClick={() => move(message.id, -1)}>
+                  <Icon name="arrowUp" />
+                </button>
+              )}
+              {at >= 0 && at < queued.length - 1 && (
+                <button type="button" className="icon-button small" aria-label="Later" onClick={() => move(message.id, 1)}>
+                  <Icon name="arrowDown" />
+                </button>
+              )}
+              <button type="button" className="icon-button small" aria-label="Remove" onClick={() => onRemove(message)}>
+                <Icon name="close" />
+              </button>
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}

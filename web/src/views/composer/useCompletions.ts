@@ -1,0 +1,73 @@
+import { useRef, useState } from "react";
+import type { KeyboardEvent, RefObject } from "react";
+import { useApp, useHost } from "../../app/context";
+import { complete } from "../../app/resources";
+import type { Completion } from "../../app/resources";
+import type { MessageAttachment } from "../../protocol/types";
+
+export interface Completions {
+  items: Completion[];
+  active: number;
+  isOpen: boolean;
+  ask: (text: string, offset: number) => void;
+  choose: (at: number) => void;
+  close: () => void;
+  onKey: (event: KeyboardEvent) => boolean;
+}
+
+/** Suggestions of the host after `@`, `/` or whatever it says triggers them. */
+export function useCompletions(
+  chat: string,
+  text: string,
+  input: RefObject<HTMLTextAreaElement | null>,
+  take: (text: string, attachment: MessageAttachment | undefined) => void,
+): Completions {
+  const host = useHost();
+  const triggers = useApp((state) => state.connection.completionTriggers);
+  const [items, setItems] = useState<Completion[]>([]);
+  const [active, setActive] = useState(0);
+  const asked = useRef({ number: 0, start: 0, offset: 0 });
+  const isOpen = items.length > 0;
+  const close = () => {
+    asked.current.number++;
+    setItems([]);
+  };
+
+  const ask = (typed: string, offset: number) => {
+    const word = /\S*$/.exec(typed.slice(0, offset))?.[0] ?? "";
+    if (!triggers.some((trigger) => word.startsWith(trigger))) return close();
+    const number = ++asked.current.number;
+    asked.current = { number, start: offset - word.length, offset };
+    void complete(host, chat, typed, offset).then((found) => {
+      if (asked.current.number !== number) return;
+      setItems(found.slice(0, 50));
+      setActive(0);
+    });
+  };
+
+  const choose = (at: number) => {
+    const item = items[at];
+    if (!item) return;
+    const { start, offset } = asked.current;
+    const [from, to] = [item.rangeStart ?? start, item.rangeEnd ?? offset];
+    const before = text.slice(0, from) + item.insertText;
+    const isReference = item.attachment && item.attachment.type !== "simple";
+    take(`${before}${/\s$/.test(before) ? "" : " "}${text.slice(to)}`, isReference ? item.attachment : undefined);
+    close();
+    input.current?.focus();
+  };
+
+  const onKey = (event: KeyboardEvent): boolean => {
+    if (!isOpen) return false;
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) setActive((active + step + items.length) % items.length);
+    else if (event.key === "Enter" || event.key === "Tab") choose(active);
+    else if (event.key === "Escape") close();
+    else return false;
+    event.preventDefault();
+    event.stopPropagation();
+    return true;
+  };
+
+  return { items, active, isOpen, ask, choose, close, onKey };
+}

@@ -1,0 +1,27 @@
+import { useHost } from "../../app/context";
+import type { AuthRequiredCall } from "../../protocol/types";
+
+/** A server behind the tool wants credentials that this client cannot give. */
+export function AuthNeeded({ chat, turnId, call }: { chat: string; turnId: string; call: AuthRequiredCall }) {
+  const { store } = useHost();
+  const { auth } = call;
+  const cancel = () =>
+    store.dispatch(chat, {
+      type: "chat/toolCallComplete",
+      turnId,
+      toolCallId: call.toolCallId,
+      result: { success: false, pastTenseMessage: "Sign-in was declined" },
+    });
+  return (
+    <div className="approval">
+      <p className="decide-title">{auth.resource.resource_name ?? auth.resource.resource} wants you to sign in</p>
+      {auth.description && <p className="muted">{auth.description}</p>}
+      <p className="muted">Sign in with a client that knows this account, or go on without it.</p>
+      <div className="button-row">
+        <button type="button" className="button danger" onClick={cancel}>
+          Go on without it
+        </button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,26 @@
+import { decideResult } from "../../app/chat";
+import { useHost } from "../../app/context";
+import type { PendingResultCall } from "../../protocol/types";
+import { focusNext } from "./focus";
+
+/** May the agent see what the tool produced? */
+export function ResultApproval({ chat, turnId, call }: { chat: string; turnId: string; call: PendingResultCall }) {
+  const host = useHost();
+  const choose = (approved: boolean) => {
+    decideResult(host, { chat, turnId, toolCallId: call.toolCallId }, approved);
+    focusNext();
+  };
+  return (
+    <div className="approval" data-call={call.toolCallId}>
+      <p className="decide-title">Give this result to the agent?</p>
+      <div className="button-row">
+        <button type="button" className="button primary" data-decision="approve" onClick={() => choose(true)}>
+          Give it <kbd>Alt Y</kbd>
+        </button>
+        <button type="button" className="button danger" data-decision="deny" onClick={() => choose(false)}>
+          Withhold it <kbd>Alt N</kbd>
+        </button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,10 @@
+/** After a decision its buttons are gone: on to the next one, or to the editor. */
+export function focusNext(): void {
+  requestAnimationFrame(() =>
+    requestAnimationFrame(() => {
+      if (document.activeElement && document.activeElement !== document.body) return;
+      const next = document.querySelector<HTMLElement>("main [data-decision=approve]");
+      (next ?? document.querySelector<HTMLElement>("[data-composer], main h1"))?.focus();
+    }),
+  );
+}

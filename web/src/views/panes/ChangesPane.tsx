@@ -1,0 +1,141 @@
+// What the session's work did to files: which, how much, line by line, and
+// what can be done about it.
+
+import { useState } from "react";
+import { useApp, useChannel, useHost } from "../../app/context";
+import { messageOf } from "../../app/sessions";
+import { plain } from "../../lib/text";
+import type { ChangesetFile, ChangesetOperation, ChangesetState } from "../../protocol/types";
+import { choicesOf } from "../../state/changesets";
+import { Dialog } from "../ui/Dialog";
+import { Menu } from "../ui/Menu";
+import type { DiffStyle } from "./DiffView";
+import { EditBody } from "./FileEditView";
+import { FileTree, uriOf } from "./FileTree";
+import { PaneHead } from "./PaneHead";
+import type { PaneProps } from "./PaneHead";
+
+export default function ChangesPane({ route }: PaneProps) {
+  const session = useApp((state) => state.session);
+  const chat = useApp((state) => state.chat);
+  const choices = choicesOf(session, chat);
+  const [chosen, setChosen] = useState<string>();
+  const current = choices.find(({ uri }) => uri === chosen) ?? choices[0];
+  const [style, setStyle] = useState<DiffStyle>("unified");
+  return (
+    <>
+      <PaneHead title="Changes" route={route}>
+        {choices.length > 1 && current && (
+          <Menu
+            label={`Which changes: ${current.label}`}
+            className="picker"
+            items={choices.map(({ label, uri }) => ({ label, isChecked: uri === current.uri, run: () => setChosen(uri) }))}
+          >
+            {current.label}
+          </Menu>
+        )}
+        <button type="button" className="picker" aria-pressed={style === "split"} onClick={() => setStyle(style === "split" ? "unified" : "split")}>
+          Side by side
+        </button>
+      </PaneHead>
+      {current ? (
+        <ChangesetView key={current.uri} uri={current.uri} style={style} canReview={current.canReview} />
+      ) : (
+        <p className="pane-note">This session tracks no changes to files.</p>
+      )}
+    </>
+  );
+}
+
+function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyle; canReview: boolean }) {
+  const host = useHost();
+  const changes = useChannel(uri, "changeset");
+  const [selected, setSelected] = useState<string>();
+  const [asked, setAsked] = useState<{ operation: ChangesetOperation; file?: ChangesetFile }>();
+  if (!changes) return <p className="pane-note">Loading…</p>;
+  const file = changes.files.find(({ id }) => id === selected) ?? changes.files[0];
+
+  const invoke = async ({ operation, file: of }: NonNullable<typeof asked>) => {
+    setAsked(undefined);
+    const target = of ? { kind: "resource", resource: uriOf(of) } : undefined;
+    try {
+      const params = { channel: uri, operationId: operation.id, target };
+      const { message } = await host.connection.request<{ message?: string }>("invokeChangesetOperation", params);
+      if (message) host.store.notify({ tone: "info", text: plain(message) });
+    } catch (error) {
+      host.store.notify({ tone: "error", text: `${operation.label}: ${messageOf(error)}` });
+    }
+  };
+  const ask = (operation: ChangesetOperation, of?: ChangesetFile) =>
+    operation.confirmation ? setAsked({ operation, file: of }) : void invoke({ operation, file: of });
+
+  return (
+    <div className="changes">
+      <State changes={changes} />
+      <Operations changes={changes} scope="changeset" onInvoke={(operation) => ask(operation)} />
+      <FileTree
+        files={changes.files}
+        selected={file?.id}
+        onSelect={setSelected}
+        onReview={
+          canReview
+            ? (id, reviewed) => host.store.dispatch(uri, { type: "changeset/filesReviewChanged", files: [id], reviewed })
+            : undefined
+        }
+      />
+      {file && (
+        <section className="change" aria-label="Difference">
+          <Operations changes={changes} scope="resource" onInvoke={(operation) => ask(operation, file)} />
+          <EditBody key={`${file.id}:${file.edit.after?.content.uri}`} edit={file.edit} style={style} />
+        </section>
+      )}
+      {asked && (
+        <Dialog label={asked.operation.label} onClose={() => setAsked(undefined)}>
+          <p>{plain(asked.operation.confirmation ?? "")}</p>
+          <div className="button-row">
+            <button type="button" className="button primary" onClick={() => void invoke(asked)}>
+              {asked.operation.label}
+            </button>
+            <button type="button" className="button" onClick={() => setAsked(undefined)}>
+              Cancel
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </div>
+  );
+}
+
+function State({ changes: { status, error, files } }: { changes: ChangesetState }) {
+  if (status === "error") return <p className="problem">{error?.message ?? "The changes cannot be computed."}</p>;
+  if (status === "computing") return <p className="muted">Computing…</p>;
+  return files.length === 0 ? <p className="pane-note">Nothing has changed.</p> : null;
+}
+
+interface OperationsProps {
+  changes: ChangesetState;
+  scope: "changeset" | "resource";
+  onInvoke: (operation: ChangesetOperation) => void;
+}
+
+function Operations({ changes: { operations }, scope, onInvoke }: OperationsProps) {
+  const shown = operations?.filter(({ scopes }) => scopes.includes(scope)) ?? [];
+  if (shown.length === 0) return null;
+  return (
+    <div className="button-row">
+      {shown.map((operation) => (
+        <button
+          key={operation.id}
+          type="button"
+          className="button"
+          disabled={operation.status === "running" || operation.status === "disabled"}
+          title={operation.error?.message ?? operation.description}
+          onClick={() => onInvoke(operation)}
+        >
+          {operation.label}
+          {operation.status === "running" && "…"}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,50 @@
+import { configure } from "../../app/sessions";
+import { useApp, useHost } from "../../app/context";
+import { pathOf } from "../../protocol/uri";
+import { ConfigForm } from "../ConfigForm";
+import { PaneHead } from "./PaneHead";
+import type { PaneProps } from "./PaneHead";
+
+export default function DetailsPane({ route }: PaneProps) {
+  const host = useHost();
+  const session = useApp((state) => state.session);
+  if (!session) return null;
+  const { config, activeClients, workingDirectories, provider } = session;
+  return (
+    <>
+      <PaneHead title="Details" route={route} />
+      <div className="pane-body">
+        <dl className="facts">
+          <dt>Agent</dt>
+          <dd>{provider}</dd>
+          <dt>Directories</dt>
+          <dd>{workingDirectories?.map(pathOf).join(", ") || "none"}</dd>
+          <dt>Address</dt>
+          <dd>
+            <code>{route.session}</code>
+          </dd>
+          <dt>Here now</dt>
+          <dd>
+            {activeClients.map(({ clientId, displayName }) => (
+              <span key={clientId} className="chip">
+                {displayName ?? "A client"}
+                {clientId === host.store.clientId && " (this one)"}
+              </span>
+            ))}
+          </dd>
+        </dl>
+        {config && Object.keys(config.schema.properties).length > 0 && (
+          <>
+            <h3>Settings of this session</h3>
+            <ConfigForm
+              schema={config.schema}
+              values={config.values}
+              isFixed={(_, property) => property.sessionMutable !== true}
+              onChange={(key, value) => configure(host, route.session, { [key]: value })}
+            />
+          </>
+        )}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,70 @@
+// One file's change: what it is called, how much changed, and the difference.
+
+import { useEffect, useState } from "react";
+import { useHost } from "../../app/context";
+import { read } from "../../app/resources";
+import { messageOf } from "../../app/sessions";
+import type { FileEdit } from "../../protocol/types";
+import { nameOf, pathOf } from "../../protocol/uri";
+import { Icon } from "../ui/Icon";
+import { DiffView } from "./DiffView";
+import type { DiffStyle } from "./DiffView";
+
+interface Props {
+  edit: FileEdit;
+  style?: DiffStyle;
+  isOpen?: boolean;
+}
+
+export default function FileEditView({ edit, style = "unified", isOpen: opensAtOnce = true }: Props) {
+  const [isOpen, setOpen] = useState(opensAtOnce);
+  const uri = edit.after?.uri ?? edit.before?.uri ?? "";
+  const renamed = edit.before && edit.after && edit.before.uri !== edit.after.uri;
+  const what = !edit.before ? "created" : !edit.after ? "deleted" : renamed ? "renamed" : "edited";
+  return (
+    <div className="file-edit" data-file={nameOf(uri)}>
+      <button type="button" className="disclosure file-edit-head" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Icon name="chevron" />
+        <span className="file-path" title={pathOf(uri)}>
+          {renamed && edit.before ? `${nameOf(edit.before.uri)} → ` : ""}
+          {pathOf(uri)}
+        </span>
+        <span className="badge">{what}</span>
+        <Stats diff={edit.diff} />
+      </button>
+      {isOpen && <EditBody edit={edit} style={style} />}
+    </div>
+  );
+}
+
+export function Stats({ diff }: { diff: FileEdit["diff"] }) {
+  if (!diff) return null;
+  return (
+    <span className="stats">
+      {diff.added !== undefined && <span className="added">+{diff.added}</span>}{" "}
+      {diff.removed !== undefined && <span className="removed">−{diff.removed}</span>}
+    </span>
+  );
+}
+
+export function EditBody({ edit, style }: { edit: FileEdit; style: DiffStyle }) {
+  const host = useHost();
+  const [texts, setTexts] = useState<{ before: string; after: string }>();
+  const [problem, setProblem] = useState<string>();
+  const before = edit.before?.content.uri;
+  const after = edit.after?.content.uri;
+  useEffect(() => {
+    let isCurrent = true;
+    const side = (uri: string | undefined) => (uri ? read(host, uri).then(({ text }) => text) : Promise.resolve(""));
+    Promise.all([side(before), side(after)]).then(
+      ([old, now]) => isCurrent && setTexts({ before: old, after: now }),
+      (error: unknown) => isCurrent && setProblem(messageOf(error)),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [host, before, after]);
+  if (problem) return <p className="muted">The change cannot be shown: {problem}</p>;
+  if (!texts) return <p className="muted">Loading…</p>;
+  return <DiffView before={texts.before} after={texts.after} style={style} />;
+}

@@ -1,0 +1,24 @@
+import { useState } from "react";
+import { firstLine } from "../../lib/text";
+import { Icon } from "../ui/Icon";
+import { Markdown } from "../ui/Markdown";
+
+/** Reasoning: open while it is being written, a line afterwards. */
+export function ThinkingEntry({ text, isStreaming }: { text: string; isStreaming: boolean }) {
+  const [chosen, setChosen] = useState<boolean>();
+  const isOpen = chosen ?? isStreaming;
+  return (
+    <div className="thinking">
+      <button type="button" className="disclosure" aria-expanded={isOpen} onClick={() => setChosen(!isOpen)}>
+        <Icon name="chevron" />
+        <span className="thinking-title">{isStreaming ? "Thinking" : "Thought"}</span>
+        {!isOpen && <span className="thinking-preview">{firstLine(text)}</span>}
+      </button>
+      {isOpen && (
+        <div className="thinking-body">
+          <Markdown text={text} isStreaming={isStreaming} />
+        </div>
+      )}
+    </div>
+  );
+}
