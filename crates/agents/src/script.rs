@@ -3,7 +3,7 @@
 //! - `scenario`: what a message asks for; `step`: the steps and how they are read;
 //! - `builtin`: the scenarios that have names;
 //! - `player`: how a step is played; `calls`: those that wait for somebody;
-//!   `pieces`: how a text is cut for streaming; `tool`: tool calls as written;
+//!   `files`: those that touch the machine; `pieces`: how a text is cut for streaming; `tool`: tool calls as written;
 //!   `inbox`: what a turn waits for; `progress`: how far a
 //!   turn had come that is taken up again;
 //! - `backend`: the conversation around the turns; `history`: what it remembers;
@@ -15,6 +15,7 @@
 mod backend;
 mod builtin;
 mod calls;
+mod files;
 mod history;
 mod inbox;
 mod pieces;

@@ -217,6 +217,8 @@ pub(crate) fn line(event: &AgentEvent) -> String {
         TurnEvent::AskWithdrawn { request } => format!("withdrawn: {request}"),
         TurnEvent::Steered { message } => format!("steered: {message}"),
         TurnEvent::Delegated(delegation) => format!("delegated: {}", delegation.title),
+        TurnEvent::RunCommand(run) => format!("run: {} in {}", run.command, run.call),
+        TurnEvent::FileEdited(edited) => format!("edited: {}", edited.uri),
         TurnEvent::StopReason(reason) => format!("because: {reason}"),
         TurnEvent::Completed => "completed".to_owned(),
         TurnEvent::Cancelled => "cancelled".to_owned(),

@@ -102,6 +102,7 @@ impl Driver {
             nonce: "bench".to_owned(),
             limits: Limits::default(),
             number_block: EngineConfig::NUMBER_BLOCK,
+            workspace: Default::default(),
         };
         let boot = Boot {
             next_seq: 1,

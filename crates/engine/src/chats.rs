@@ -72,6 +72,8 @@ pub(crate) struct RunningTurn {
     pub(crate) delegated_by: Option<BackendId>,
     /// The agent has been given a steering message.
     pub(crate) steered: bool,
+    /// The host runs it without the agent.
+    pub(crate) by_host: bool,
     /// Why the agent will end it, in its own word.
     pub(crate) stop_reason: Option<String>,
     /// The language of whoever began the turn.
@@ -89,6 +91,7 @@ impl RunningTurn {
             open_part: None,
             delegated_by: None,
             steered: false,
+            by_host: false,
             stop_reason: None,
             locale,
         }

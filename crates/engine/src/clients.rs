@@ -12,6 +12,7 @@ use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::version::{self, Version};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
+use crate::commands::COMMAND_PREFIX;
 use crate::labels::Locale;
 use crate::subscriptions::Latencies;
 use crate::{CloseReason, ConnectionId, Effect, Engine, Subscriber, completions};
@@ -95,6 +96,7 @@ impl Engine {
             .retain(|_, request| request.connection != connection);
         self.waiting_reconnects
             .retain(|_, waiting| waiting.connection != connection);
+        self.answer_for_silent_clients();
     }
 
     pub(crate) fn locale_of(&self, connection: ConnectionId) -> Locale {
@@ -218,6 +220,7 @@ impl Engine {
         };
         self.end_roles_of(&client_id);
         self.clients.remove(&client_id);
+        self.grants.remove(&client_id);
         self.step
             .store
             .ops
@@ -252,7 +255,7 @@ impl Engine {
                 completion_trigger_characters: Some(
                     completions::TRIGGERS.map(str::to_owned).to_vec(),
                 ),
-                terminal_command_prefix: None,
+                terminal_command_prefix: Some(COMMAND_PREFIX.to_owned()),
             };
             engine.reply(connection, id, Reply::Initialize(Box::new(reply)));
         });
@@ -282,6 +285,7 @@ impl Engine {
             hidden => connection.windows.insert(channel.clone(), hidden),
         };
         self.use_session(channel);
+        self.watch_is_heard(channel);
         true
     }
 

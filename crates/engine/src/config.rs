@@ -5,17 +5,19 @@ use std::time::Duration;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::AgentProfile;
 use innkeeper_protocol::house::actions::{
-    RootActiveSessionsChangedAction, RootAgentsChangedAction, RootConfigChangedAction, StateAction,
+    RootActiveSessionsChangedAction, RootAgentsChangedAction, RootConfigChangedAction,
+    RootTerminalsChangedAction, StateAction,
 };
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::state::{
     ConfigPropertySchema, ConfigSchema, RootConfigState, RootState,
 };
+use innkeeper_protocol::workspace::resource::Root;
 use serde_json::Value;
 
-use crate::Engine;
 use crate::catalogue::Catalogue;
+use crate::{Engine, GrantPolicy};
 
 /// The property of the root configuration that names the agent of sessions
 /// that are created without one.
@@ -31,6 +33,14 @@ pub struct EngineConfig {
     pub limits: Limits,
     /// How many sequence numbers are reserved at a time: at least 8.
     pub number_block: u64,
+    pub workspace: WorkspaceConfig,
+}
+
+/// What clients may reach of the machine beside the directories of sessions.
+#[derive(Debug, Clone, Default)]
+pub struct WorkspaceConfig {
+    pub roots: Vec<Root>,
+    pub grants: GrantPolicy,
 }
 
 impl EngineConfig {
@@ -65,6 +75,14 @@ pub struct Limits {
     pub summary_delay: Duration,
     /// How long an active client that lost its connection keeps its role.
     pub client_grace: Duration,
+    /// The largest content that is read or written at once.
+    pub resource_bytes: usize,
+    /// Terminals of the host, running or not.
+    pub terminals: usize,
+    /// How much of a terminal's output is kept.
+    pub scrollback_bytes: usize,
+    /// Watches of the host.
+    pub watches: usize,
     /// Turns that one page of history holds.
     pub page_turns: usize,
     /// Sessions that one page of the catalogue holds.
@@ -85,6 +103,10 @@ impl Default for Limits {
             idle_session: Duration::from_secs(300),
             summary_delay: Duration::from_millis(250),
             client_grace: Duration::from_secs(30),
+            resource_bytes: 8 * 1024 * 1024,
+            terminals: 100,
+            scrollback_bytes: 1024 * 1024,
+            watches: 100,
             page_turns: 50,
             page_sessions: 1_000,
         }
@@ -146,6 +168,11 @@ impl Engine {
             };
             self.emit(&root, StateAction::RootConfigChanged(values), None);
         }
+        // Terminals end with the life that they were opened in.
+        let terminals = RootTerminalsChangedAction {
+            terminals: Vec::new(),
+        };
+        self.emit(&root, StateAction::RootTerminalsChanged(terminals), None);
     }
 }
 

@@ -59,6 +59,13 @@ impl Engine {
                 None => return,
             },
         };
+        if self.terminals.contains_key(&channel) {
+            let origin = ActionOrigin {
+                client_id,
+                client_seq,
+            };
+            return self.dispatch_to_terminal(connection, channel, action, origin);
+        }
         let channel = self.channel_meant(channel, &action);
         let action = self.with_selection(connection, &channel, action);
         let refusal = self.why_not_active(connection, &channel, &client_id, &action);
@@ -178,7 +185,7 @@ impl Engine {
         }
     }
 
-    fn reject(
+    pub(crate) fn reject(
         &mut self,
         to: ConnectionId,
         channel: ChannelUri,
@@ -518,7 +525,7 @@ fn judge_active_client(
     Apply(StateAction::SessionActiveClientSet(set.clone()))
 }
 
-fn not_accepted(action: &StateAction, place: &str) -> Verdict {
+pub(crate) fn not_accepted(action: &StateAction, place: &str) -> Verdict {
     let value = serde_json::to_value(action).unwrap_or_default();
     let name = value
         .get("type")

@@ -8,6 +8,9 @@ use innkeeper_protocol::agent::{AgentCommand, ConfigQuery};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::StoreBatch;
 use innkeeper_protocol::version::Version;
+use innkeeper_protocol::workspace::resource::{ResourceTask, Scope};
+use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};
+use innkeeper_protocol::workspace::watch::WatchCommand;
 
 /// A transport connection. The shell gives these out, each only once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -84,6 +87,21 @@ pub enum Effect {
         query: String,
         limit: usize,
     },
+    /// Something is to be done with files, within this scope.
+    Resource {
+        ticket: Ticket,
+        scope: Scope,
+        task: Box<ResourceTask>,
+    },
+    Terminal(TerminalCommand),
+    /// This much of what a terminal has read was published to these
+    /// subscribers. When they have room for more, it may read on.
+    TerminalTaken {
+        terminal: TerminalId,
+        bytes: usize,
+        by: Option<Arc<[Subscriber]>>,
+    },
+    Watch(WatchCommand),
     /// Values that an agent proposes for one of its settings.
     CompleteConfig {
         ticket: Ticket,

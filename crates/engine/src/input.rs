@@ -6,6 +6,9 @@ use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::record::{ContentRecord, LoadedSession, LogEntry};
 use innkeeper_protocol::workspace::FoundFile;
+use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
+use innkeeper_protocol::workspace::terminal::TerminalReport;
+use innkeeper_protocol::workspace::watch::WatchReport;
 
 use crate::{ConnectionId, Ticket};
 
@@ -44,6 +47,13 @@ pub enum Input {
         ticket: Ticket,
         files: Vec<FoundFile>,
     },
+    /// The answer to [`crate::Effect::Resource`].
+    ResourceDone {
+        ticket: Ticket,
+        outcome: Result<ResourceDone, ResourceError>,
+    },
+    Terminal(TerminalReport),
+    Watch(WatchReport),
     /// The answer to [`crate::Effect::CompleteConfig`].
     ConfigCompleted {
         ticket: Ticket,

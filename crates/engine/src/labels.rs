@@ -38,6 +38,10 @@ pub(crate) enum Label<'a> {
     AgentExited(&'a str),
     /// A tool failed because the client that offers it is not there.
     ClientGone(&'a str),
+    /// The name of the tool that runs what a person typed.
+    Terminal,
+    RunCommand(&'a str),
+    RanCommand(&'a str),
 }
 
 impl Label<'_> {
@@ -64,6 +68,9 @@ impl Label<'_> {
             Self::ClientGone(tool) => {
                 format!("The client that runs the tool {tool} is not connected.")
             }
+            Self::Terminal => "Terminal".to_owned(),
+            Self::RunCommand(command) => format!("Run {command}"),
+            Self::RanCommand(command) => format!("Ran {command}"),
         }
     }
 
@@ -81,6 +88,9 @@ impl Label<'_> {
             Self::ClientGone(tool) => {
                 format!("Der Client, der das Werkzeug {tool} ausführt, ist nicht verbunden.")
             }
+            Self::Terminal => "Terminal".to_owned(),
+            Self::RunCommand(command) => format!("{command} ausführen"),
+            Self::RanCommand(command) => format!("{command} ausgeführt"),
         }
     }
 
@@ -100,6 +110,9 @@ impl Label<'_> {
             Self::ClientGone(tool) => {
                 format!("Le client qui exécute l’outil {tool} n’est pas connecté.")
             }
+            Self::Terminal => "Terminal".to_owned(),
+            Self::RunCommand(command) => format!("Exécuter {command}"),
+            Self::RanCommand(command) => format!("{command} exécuté"),
         }
     }
 
@@ -119,6 +132,9 @@ impl Label<'_> {
             Self::ClientGone(tool) => {
                 format!("El cliente que ejecuta la herramienta {tool} no está conectado.")
             }
+            Self::Terminal => "Terminal".to_owned(),
+            Self::RunCommand(command) => format!("Ejecutar {command}"),
+            Self::RanCommand(command) => format!("{command} ejecutado"),
         }
     }
 }

@@ -9,7 +9,8 @@
 //!
 //! A frame enters as [`Input::Message`] and is answered in `requests` or, if it
 //! is an action, judged in `dispatch`. Agents report to `backends`, which hands
-//! what happens in a turn to `turns`. Whoever
+//! what happens in a turn to `turns`. What touches the machine (`resources`,
+//! `terminals`, `watches`) is asked for and reported the same way. Whoever
 //! changes state does so through `Engine::emit` (in `sequence`): the one place
 //! that applies a reducer, gives out a number, writes the log and tells the
 //! subscribers. After every input, `settle` brings what is derived (the chat
@@ -35,7 +36,9 @@ mod auth;
 mod backends;
 mod catalogue;
 mod chats;
+mod client_resources;
 mod clients;
+mod commands;
 mod completions;
 mod config;
 mod delegation;
@@ -56,27 +59,35 @@ mod reconnect;
 mod replay;
 mod requests;
 mod residency;
+mod resources;
 mod sequence;
 mod sessions;
 mod settle;
 mod subscriptions;
 mod summary;
+mod terminal_verdicts;
+mod terminals;
 mod tool_verdicts;
 mod tools;
 mod turns;
+mod watches;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt as _};
 use innkeeper_protocol::agent::{AgentProfile, BackendId};
 use innkeeper_protocol::house::state::RootState;
 use innkeeper_protocol::record::Boot;
+use innkeeper_protocol::workspace::resource::Root;
+use innkeeper_protocol::workspace::terminal::TerminalId;
+use innkeeper_protocol::workspace::watch::WatchId;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use auth::Token;
 use catalogue::Catalogue;
 use chats::Chat;
+use client_resources::Question;
 use clients::{Connection, KnownClient};
 use reconnect::WaitingReconnect;
 use replay::ReplayWindow;
@@ -85,11 +96,14 @@ use residency::Loading;
 use sequence::Sequence;
 use sessions::Session;
 use subscriptions::Subscriptions;
+use terminals::Terminal;
+use watches::Watch;
 
-pub use config::{EngineConfig, Limits};
+pub use config::{EngineConfig, Limits, WorkspaceConfig};
 pub use effect::{CloseReason, ConnectionId, Effect, Step, Subscriber, Ticket};
 pub use history::fold_log;
 pub use input::Input;
+pub use resources::GrantPolicy;
 
 /// The state machine. See the crate's documentation.
 #[derive(Debug)]
@@ -122,6 +136,15 @@ pub struct Engine {
     /// The chats of the turns that backends have delegated.
     delegates: HashMap<(BackendId, Arc<str>), ChannelUri>,
     tokens: HashMap<String, Token>,
+    terminals: HashMap<ChannelUri, Terminal>,
+    /// Those in which something runs.
+    terminal_ids: HashMap<TerminalId, ChannelUri>,
+    watches: HashMap<ChannelUri, Watch>,
+    watch_ids: HashMap<WatchId, ChannelUri>,
+    /// What clients were granted beside what is open to all of them.
+    grants: HashMap<String, Vec<Root>>,
+    /// What clients were asked, by number.
+    questions: BTreeMap<i64, Question>,
 
     /// Sessions that this input touched and that `settle` must look at.
     touched: BTreeSet<ChannelUri>,
@@ -130,6 +153,9 @@ pub struct Engine {
     last_ticket: u64,
     last_backend: u64,
     last_content: u64,
+    last_terminal: u64,
+    last_watch: u64,
+    last_question: i64,
     /// Why the store cannot write, while it cannot.
     store_failure: Option<String>,
     next_sweep: Timestamp,
@@ -174,12 +200,21 @@ impl Engine {
             backends: HashMap::new(),
             delegates: HashMap::new(),
             tokens: HashMap::new(),
+            terminals: HashMap::new(),
+            terminal_ids: HashMap::new(),
+            watches: HashMap::new(),
+            watch_ids: HashMap::new(),
+            grants: HashMap::new(),
+            questions: BTreeMap::new(),
             touched: BTreeSet::new(),
             waiting: HashMap::new(),
             waiting_reconnects: HashMap::new(),
             last_ticket: 0,
             last_backend: 0,
             last_content: 0,
+            last_terminal: 0,
+            last_watch: 0,
+            last_question: 0,
             store_failure: None,
             shutting_down: false,
         };
@@ -223,6 +258,9 @@ impl Engine {
             Input::LogLoaded { ticket, entries } => self.log_loaded(ticket, entries),
             Input::ContentLoaded { ticket, content } => self.content_loaded(ticket, content),
             Input::FilesFound { ticket, files } => self.files_found(ticket, files),
+            Input::ResourceDone { ticket, outcome } => self.resource_done(ticket, outcome),
+            Input::Terminal(report) => self.terminal_reported(report),
+            Input::Watch(report) => self.watch_reported(report),
             Input::ConfigCompleted { ticket, items } => self.config_completed(ticket, items),
             Input::StoreFailing { reason } => self.store_failure = Some(reason),
             Input::StoreRecovered => self.store_failure = None,
@@ -241,7 +279,10 @@ impl Engine {
             .filter_map(|session| session.summary_due);
         let clients = self.clients.values().filter_map(|client| client.leaves_at);
         let tokens = self.tokens.values().filter_map(|token| token.expires_at);
-        let next = summaries.chain(clients).chain(tokens);
+        let watches = self.watches.values().filter_map(|watch| watch.goes_at);
+        let questions = self.questions.values().map(|question| question.due);
+        let next = summaries.chain(clients).chain(tokens).chain(watches);
+        let next = next.chain(questions);
         next.chain([self.next_sweep]).min()
     }
 
@@ -263,6 +304,8 @@ impl Engine {
     fn tick(&mut self) {
         self.let_departed_clients_go();
         self.drop_expired_tokens();
+        self.release_unheard_watches();
+        self.answer_for_silent_clients();
         self.publish_due_summaries();
         if self.now >= self.next_sweep {
             self.release_idle_sessions();

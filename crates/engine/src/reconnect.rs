@@ -67,7 +67,16 @@ impl Engine {
     /// `waiting.up_to`, or asks the log for it.
     fn catch_up(&mut self, mut waiting: WaitingReconnect, logged: &[LogEntry]) {
         let WaitingReconnect { seen, up_to, .. } = waiting;
-        match self.replay.catch_up(seen, self.sequence.last()) {
+        let catch_up = match self.replay.catch_up(seen, self.sequence.last()) {
+            // What happened in terminals is in memory only; and one that was
+            // created since is not the one that the client knows.
+            CatchUp::Log if self.knows_terminals(&waiting.channels, None) => CatchUp::Snapshot,
+            CatchUp::Memory if self.knows_terminals(&waiting.channels, Some(seen)) => {
+                CatchUp::Snapshot
+            }
+            way => way,
+        };
+        match catch_up {
             CatchUp::Snapshot => self.start_afresh(waiting),
             // Memory may have moved on while the log was read.
             CatchUp::Log if up_to < self.replay.in_memory_after() => {
@@ -153,9 +162,17 @@ impl Engine {
         });
     }
 
+    /// Whether some of the channels are terminals that are younger than this.
+    fn knows_terminals(&self, channels: &[ChannelUri], seen: Option<u64>) -> bool {
+        let mut terminals = channels.iter().filter_map(|uri| self.terminals.get(uri));
+        terminals.any(|terminal| seen.is_none_or(|seen| terminal.born > seen))
+    }
+
     /// Whether there is such a channel, in memory or not.
     pub(crate) fn exists(&self, channel: &ChannelUri) -> bool {
-        *channel == ChannelUri::root() || self.session_of(channel).is_some()
+        *channel == ChannelUri::root()
+            || self.is_of_this_life(channel)
+            || self.session_of(channel).is_some()
     }
 }
 

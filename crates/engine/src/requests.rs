@@ -13,7 +13,6 @@ use innkeeper_protocol::house::commands::{
     SessionConfigCompletionsResult, SessionConfigValueItem, SubscribeParams,
 };
 use innkeeper_protocol::house::common::JsonObject;
-use innkeeper_protocol::house::errors::ahp_error_codes;
 use innkeeper_protocol::house::errors::json_rpc_error_codes::{INVALID_REQUEST, PARSE_ERROR};
 use innkeeper_protocol::house::state::SessionConfigSchema;
 use innkeeper_protocol::outgoing::{HostMessage, Reply, SubscribeReply};
@@ -21,8 +20,11 @@ use innkeeper_protocol::record::ContentRecord;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
 use innkeeper_protocol::workspace::FoundFile;
+use innkeeper_protocol::workspace::resource::ResourceTask;
 
+use crate::client_resources::CLIENT_SCHEME;
 use crate::completions::{self, TypedAt};
+use crate::terminals::TERMINAL_SCHEME;
 use crate::{ConnectionId, Effect, Engine, Subscriber, Ticket, sessions};
 
 /// The scheme of content that left the state and is kept by the host.
@@ -32,8 +34,8 @@ pub(crate) const CONTENT_SCHEME: &str = "innkeeper-content:";
 #[derive(Debug)]
 pub(crate) struct WaitingRequest {
     pub(crate) connection: ConnectionId,
-    id: RequestId,
-    need: Need,
+    pub(crate) id: RequestId,
+    pub(crate) need: Need,
 }
 
 #[derive(Debug)]
@@ -44,6 +46,12 @@ pub(crate) enum Need {
     },
     Files(TypedAt),
     ConfigValues,
+    Resource {
+        channel: ChannelUri,
+        encoding: Option<ContentEncoding>,
+    },
+    /// A terminal that is subscribed to and is not in memory.
+    Terminal(Box<SubscribeParams>),
 }
 
 impl Engine {
@@ -55,8 +63,9 @@ impl Engine {
         }
         match message {
             ClientMessage::Call { id, command } => self.call(connection, id, command),
-            // The host asks clients nothing yet, so nothing is waited for.
-            ClientMessage::Answer { .. } => {}
+            ClientMessage::Answer { id, outcome } => {
+                self.client_answered(connection, &id, outcome);
+            }
         }
     }
 
@@ -123,6 +132,11 @@ impl Engine {
             Command::FetchTurns(params) => &params.channel,
             Command::ReadTurns(asked) => return self.sessions_to_load([&asked.channel]),
             Command::Complete(params) => &params.channel,
+            Command::Workspace(command) => {
+                let channel = ChannelUri::from(command.channel());
+                return self.sessions_to_load([&channel]);
+            }
+            Command::ResourceRead(params) => &params.channel,
             Command::CreateSession(new) => {
                 let fork = new.fork.iter().map(|fork| &fork.session);
                 return self.sessions_to_load(fork);
@@ -133,8 +147,7 @@ impl Engine {
             | Command::ListSessions(_)
             | Command::ResolveSessionConfig(_)
             | Command::CompleteSessionConfig(_)
-            | Command::Authenticate(_)
-            | Command::ResourceRead(_) => return Default::default(),
+            | Command::Authenticate(_) => return Default::default(),
         };
         self.sessions_to_load([&ChannelUri::from(channel.as_str())])
     }
@@ -160,6 +173,7 @@ impl Engine {
                 }
                 return;
             }
+            Command::Workspace(command) => return self.workspace(connection, id, *command),
             Command::Complete(params) => {
                 if let Some(id) = id {
                     self.complete(connection, id, params);
@@ -173,7 +187,12 @@ impl Engine {
                 return;
             }
             Command::Authenticate(params) => self.authenticate(params).map(|()| Reply::Empty {}),
-            Command::Subscribe(params) => self.subscribe(connection, params),
+            Command::Subscribe(params) => match id {
+                Some(id) if self.is_past_terminal(&params.channel) => {
+                    return self.load_terminal(connection, id, params);
+                }
+                _ => self.subscribe(connection, params),
+            },
             Command::Unsubscribe { channel } => {
                 self.unsubscribe(connection, &channel);
                 Ok(Reply::Done)
@@ -239,6 +258,11 @@ impl Engine {
         }))
     }
 
+    /// Whether a channel can only be a terminal that has left memory.
+    fn is_past_terminal(&self, channel: &str) -> bool {
+        channel.starts_with(TERMINAL_SCHEME) && !self.terminals.contains_key(channel)
+    }
+
     fn unsubscribe(&mut self, connection: ConnectionId, channel: &ChannelUri) {
         self.subscriptions.remove(connection, channel);
         if let Some(joined) = self.joined_to(connection, channel) {
@@ -264,6 +288,10 @@ impl Engine {
             SnapshotState::Session(Box::new(session.state.clone()))
         } else if *channel == ChannelUri::root() {
             SnapshotState::Root(Box::new(self.root.clone()))
+        } else if let Some(terminal) = self.terminals.get(channel) {
+            SnapshotState::Terminal(Box::new(terminal.state.clone()))
+        } else if let Some(watch) = self.watches.get(channel) {
+            SnapshotState::ResourceWatch(Box::new(watch.state.clone()))
         } else {
             return None;
         };
@@ -321,15 +349,13 @@ impl Engine {
         id: RequestId,
         params: ResourceReadParams,
     ) {
+        if params.uri.starts_with(CLIENT_SCHEME) {
+            return self.read_from_client(connection, id, params);
+        }
         if !params.uri.starts_with(CONTENT_SCHEME) {
-            let error = RpcError::new(
-                ahp_error_codes::PERMISSION_DENIED,
-                format!(
-                    "`{}` is not among what this host shows to clients",
-                    params.uri
-                ),
-            );
-            return self.fail(connection, Some(id), error);
+            let task = ResourceTask::Read { uri: params.uri };
+            let channel = params.channel.into();
+            return self.perform(connection, id, channel, task, params.encoding);
         }
         let need = Need::Content {
             uri: params.uri.clone(),
@@ -361,8 +387,16 @@ impl Engine {
         let Some(request) = self.waiting.remove(&ticket) else {
             return;
         };
-        let Need::Content { uri, encoding } = request.need else {
-            return;
+        let (uri, encoding) = match request.need {
+            Need::Content { uri, encoding } => (uri, encoding),
+            Need::Terminal(params) => {
+                if let Ok(Some(content)) = &content {
+                    self.terminal_loaded(&params.channel.as_str().into(), content);
+                }
+                let outcome = self.subscribe(request.connection, *params);
+                return self.answer(request.connection, Some(request.id), outcome);
+            }
+            Need::Files(_) | Need::ConfigValues | Need::Resource { .. } => return,
         };
         let outcome = match content {
             Ok(Some(content)) => Ok(Reply::ResourceRead(encoded(&content, encoding))),
@@ -425,7 +459,7 @@ impl Engine {
     }
 
     /// Answers a request; a notification has nobody who waits.
-    fn answer(
+    pub(crate) fn answer(
         &mut self,
         connection: ConnectionId,
         id: Option<RequestId>,
@@ -470,7 +504,10 @@ pub(crate) fn store_failure_message(reason: &str) -> String {
 }
 
 /// Content in the encoding that was asked for, if it has a form in it.
-fn encoded(content: &ContentRecord, wanted: Option<ContentEncoding>) -> ResourceReadResult {
+pub(crate) fn encoded(
+    content: &ContentRecord,
+    wanted: Option<ContentEncoding>,
+) -> ResourceReadResult {
     let text = match wanted {
         Some(ContentEncoding::Base64) => None,
         Some(ContentEncoding::Utf8) | None => std::str::from_utf8(&content.data).ok(),

@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use ahp::reducers::{
-    ReduceOutcome, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
+    ReduceOutcome, apply_action_to_chat, apply_action_to_resource_watch, apply_action_to_root,
+    apply_action_to_session, apply_action_to_terminal,
 };
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::gates::following::follow;
@@ -76,13 +77,15 @@ impl Engine {
         let before = self.before(channel, &action);
         let (outcome, mut facts) = self.reduce(channel, &action);
         facts.session = facts.session.or(session);
-        if outcome != ReduceOutcome::Applied {
+        let is_news = matches!(action, StateAction::ResourceWatchChanged(_));
+        if outcome != ReduceOutcome::Applied && !is_news {
             if outcome != ReduceOutcome::NoOp {
                 tracing::error!(%channel, ?outcome, "an action could not be reduced");
             }
             return outcome;
         }
-        if origin.is_some() {
+        let kept = !self.is_of_this_life(channel);
+        if origin.is_some() && kept {
             self.step.durable_first = true;
         }
         facts.context = self.context_after(channel, &action, before);
@@ -94,7 +97,9 @@ impl Engine {
             facts,
         });
         self.replay.push(&sequenced);
-        self.step.store.ops.push(StoreOp::Append(sequenced.clone()));
+        if kept {
+            self.step.store.ops.push(StoreOp::Append(sequenced.clone()));
+        }
         if let Some(to) = self.subscriptions.of_channel(channel) {
             let message = HostMessage::Action(sequenced);
             self.step.effects.push(Effect::Publish { to, message });
@@ -117,6 +122,12 @@ impl Engine {
         self.step.effects.push(Effect::Send { to, message });
     }
 
+    /// Whether a channel ends with this life of the host: what happens on it
+    /// can be replayed from memory, and is not stored.
+    pub(crate) fn is_of_this_life(&self, channel: &ChannelUri) -> bool {
+        self.terminals.contains_key(channel) || self.watches.contains_key(channel)
+    }
+
     fn reduce(&mut self, channel: &ChannelUri, action: &StateAction) -> (ReduceOutcome, Facts) {
         if let Some(chat) = self.chats.get_mut(channel) {
             let facts = Facts {
@@ -137,6 +148,14 @@ impl Engine {
             let outcome = apply_action_to_session(&mut session.state, action);
             return (outcome, Facts::default());
         }
+        if let Some(terminal) = self.terminals.get_mut(channel) {
+            let outcome = apply_action_to_terminal(&mut terminal.state, action);
+            return (outcome, Facts::default());
+        }
+        if let Some(watch) = self.watches.get_mut(channel) {
+            let outcome = apply_action_to_resource_watch(&mut watch.state, action);
+            return (outcome, Facts::default());
+        }
         (
             apply_action_to_root(&mut self.root, action),
             Facts::default(),
@@ -154,7 +173,7 @@ impl Engine {
         }
     }
 
-    fn next_number(&mut self) -> u64 {
+    pub(crate) fn next_number(&mut self) -> u64 {
         let number = self.sequence.next;
         self.sequence.next += 1;
         if number >= self.sequence.unsettled {

@@ -322,6 +322,7 @@ impl Engine {
         for chat in chats {
             self.forget_chat(&chat);
         }
+        self.dispose_terminals_of(uri);
         self.subscriptions.remove_channel(uri);
         self.step.durable_first = true;
         self.step.store.ops.push(StoreOp::DisposeSession {

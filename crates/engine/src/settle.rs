@@ -15,6 +15,13 @@ use crate::summary::leading_chat;
 
 impl Engine {
     pub(crate) fn settle(&mut self) {
+        for channel in self.subscriptions.take_left() {
+            // Somebody else may have come in the same step.
+            if !self.subscriptions.has_channel(&channel) {
+                self.release_watch(&channel);
+                self.leave_terminal(&channel);
+            }
+        }
         let mut settled = Vec::new();
         // Bringing a session up to date touches it again; the second look
         // finds nothing more to do.

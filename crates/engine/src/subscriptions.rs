@@ -16,6 +16,8 @@ pub(crate) struct Subscriptions {
     limit: usize,
     by_channel: HashMap<ChannelUri, Arc<[Subscriber]>>,
     by_connection: HashMap<ConnectionId, BTreeSet<ChannelUri>>,
+    /// Channels that the last subscriber has left.
+    left: Vec<ChannelUri>,
 }
 
 /// How long delivery of each channel may be held back, where a client said so.
@@ -27,6 +29,7 @@ impl Subscriptions {
             limit,
             by_channel: HashMap::default(),
             by_connection: HashMap::default(),
+            left: Vec::new(),
         }
     }
 
@@ -97,10 +100,16 @@ impl Subscriptions {
         latencies
     }
 
+    /// The channels that nobody listens to any more since the last time.
+    pub(crate) fn take_left(&mut self) -> Vec<ChannelUri> {
+        std::mem::take(&mut self.left)
+    }
+
     fn drop_subscriber(&mut self, channel: &ChannelUri, connection: ConnectionId) {
         let others = self.others(channel, connection);
         if others.is_empty() {
             self.by_channel.remove(channel);
+            self.left.push(channel.clone());
         } else {
             self.by_channel.insert(channel.clone(), others.into());
         }

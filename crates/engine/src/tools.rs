@@ -217,7 +217,8 @@ impl Engine {
     }
 
     /// A result takes the place of what a call has shown so far; where another
-    /// agent worked for it stays to be seen.
+    /// agent worked for it, what ran in a terminal and what became of files
+    /// stays to be seen.
     fn with_links_to_delegates(
         &self,
         uri: &ChannelUri,
@@ -226,7 +227,17 @@ impl Engine {
     ) -> ToolCallResult {
         if let Some(ToolCallState::Running(running)) = self.tool_call(uri, call) {
             let shown = running.content.iter().flatten();
-            let links = shown.filter(|block| matches!(block, ToolResultContent::Subagent(_)));
+            let said = result.content.iter().flatten();
+            let said: Vec<&ToolResultContent> = said.collect();
+            let links = shown.filter(|block| {
+                let is_link = matches!(
+                    block,
+                    ToolResultContent::Subagent(_)
+                        | ToolResultContent::Terminal(_)
+                        | ToolResultContent::FileEdit(_)
+                );
+                is_link && !said.contains(block)
+            });
             let mut links: Vec<ToolResultContent> = links.cloned().collect();
             if !links.is_empty() {
                 links.extend(result.content.take().into_iter().flatten());

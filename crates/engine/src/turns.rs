@@ -53,7 +53,9 @@ impl Engine {
         if is_first_of_session && let Some(title) = history::title_from(&started.message.text) {
             self.set_title(&session, title);
         }
-        self.pump(uri);
+        if !self.run_own_command(uri) {
+            self.pump(uri);
+        }
     }
 
     pub(crate) fn turn_resumed(&mut self, uri: &ChannelUri, turn_id: &str, locale: Locale) {
@@ -76,15 +78,18 @@ impl Engine {
         });
         let session = chat.session.clone();
         self.mark_unread(&session);
-        self.pump(uri);
+        if !self.run_own_command(uri) {
+            self.pump(uri);
+        }
     }
 
     /// A client cancelled the turn: its state is final; the agent must stop.
     pub(crate) fn turn_cancelled(&mut self, uri: &ChannelUri, turn: &RunningTurn) {
         self.clear_activity(uri);
+        self.end_commands_of(uri, &turn.id);
         let own = self.chats.get(uri).and_then(|chat| chat.backend.as_ref());
         let backend = turn.delegated_by.or(own.map(|backend| backend.id));
-        if let Some(backend) = backend.filter(|_| turn.prompted) {
+        if let Some(backend) = backend.filter(|_| turn.prompted && !turn.by_host) {
             let turn = turn.id.clone();
             self.delegates.remove(&(backend, turn.clone()));
             self.end_delegates(backend, Some(uri), &Ending::Cancelled);
@@ -161,6 +166,8 @@ impl Engine {
             TurnEvent::ToolInput { call, content } => self.tool_input(uri, call, content),
             TurnEvent::ToolReady(ready) => self.tool_ready(uri, *ready),
             TurnEvent::ToolContent { call, content } => self.tool_content(uri, call, content),
+            TurnEvent::RunCommand(run) => self.run_command(uri, *run),
+            TurnEvent::FileEdited(edited) => self.file_edited(uri, *edited),
             TurnEvent::ToolFinished {
                 call,
                 result,
@@ -188,6 +195,7 @@ impl Engine {
             self.delegates.remove(&(backend, turn.id.clone()));
             self.end_delegates(backend, Some(uri), &Ending::Cancelled);
         }
+        self.end_commands_of(uri, &turn.id);
         let (turn_id, duration) = (turn.id.to_string(), turn.duration(self.now));
         let reason = turn
             .stop_reason
@@ -244,6 +252,7 @@ impl Engine {
             }
             self.close_backend(chat);
         }
+        self.close_all_terminals();
         self.publish_all_summaries();
         self.settle();
         self.release_reserved_numbers();

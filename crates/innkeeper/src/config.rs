@@ -9,14 +9,15 @@ mod file;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use innkeeper_engine::Limits;
+use innkeeper_engine::{GrantPolicy, Limits};
 use innkeeper_protocol::Timestamp;
 use innkeeper_store::StoreOptions;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::DeliveryOptions;
+use crate::{DeliveryOptions, WorkspaceOptions};
 
 pub use file::{ConfigError, load, load_or_default};
 
@@ -34,6 +35,7 @@ pub struct Config {
     pub limits: LimitsTable,
     pub delivery: DeliveryTable,
     pub store: StoreTable,
+    pub workspace: WorkspaceTable,
     pub script: ScriptTable,
     pub agents: BTreeMap<String, AgentTable>,
 }
@@ -64,6 +66,56 @@ impl Default for AgentTable {
             name: String::new(),
             auth_method: String::new(),
             enabled: true,
+        }
+    }
+}
+
+/// `[workspace]`: what clients and agents may do on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkspaceTable {
+    #[serde(deserialize_with = "absolute_paths")]
+    pub roots: Vec<PathBuf>,
+    pub grants: Grants,
+    pub shell: PathBuf,
+    pub shell_arguments: Vec<String>,
+    pub shell_integration: bool,
+}
+
+/// What a client is granted that asks for more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Grants {
+    None,
+    Read,
+    Write,
+}
+
+impl Default for WorkspaceTable {
+    fn default() -> Self {
+        Self {
+            roots: Vec::new(),
+            grants: Grants::Read,
+            shell: PathBuf::new(),
+            shell_arguments: Vec::new(),
+            shell_integration: true,
+        }
+    }
+}
+
+impl WorkspaceTable {
+    pub fn options(&self) -> WorkspaceOptions {
+        WorkspaceOptions {
+            roots: self.roots.clone(),
+            grants: match self.grants {
+                Grants::None => GrantPolicy::None,
+                Grants::Read => GrantPolicy::Read,
+                Grants::Write => GrantPolicy::Write,
+            },
+            shell: Some(self.shell.clone()).filter(|shell| !shell.as_os_str().is_empty()),
+            shell_arguments: self.shell_arguments.clone(),
+            shell_integration: self.shell_integration,
+            environment: Vec::new(),
         }
     }
 }
@@ -143,6 +195,14 @@ pub struct LimitsTable {
     pub summary_delay_ms: u64,
     #[serde(deserialize_with = "within::<_, 0, DAY>")]
     pub client_grace_seconds: u64,
+    #[serde(deserialize_with = "within::<_, 1024, { 1024 * MIB }>")]
+    pub resource_bytes: u64,
+    #[serde(deserialize_with = "within::<_, 0, 10_000>")]
+    pub terminals: u64,
+    #[serde(deserialize_with = "within::<_, 4096, { 64 * MIB }>")]
+    pub scrollback_bytes: u64,
+    #[serde(deserialize_with = "within::<_, 0, 10_000>")]
+    pub watches: u64,
     #[serde(deserialize_with = "within::<_, 1, 100_000>")]
     pub page_turns: u64,
     #[serde(deserialize_with = "within::<_, 1, 100_000>")]
@@ -164,6 +224,10 @@ impl Default for LimitsTable {
             idle_session,
             summary_delay,
             client_grace,
+            resource_bytes,
+            terminals,
+            scrollback_bytes,
+            watches,
             page_turns,
             page_sessions,
         } = Limits::default();
@@ -180,6 +244,10 @@ impl Default for LimitsTable {
             idle_session_seconds: idle_session.as_secs(),
             summary_delay_ms: millis(summary_delay),
             client_grace_seconds: client_grace.as_secs(),
+            resource_bytes: resource_bytes as u64,
+            terminals: terminals as u64,
+            scrollback_bytes: scrollback_bytes as u64,
+            watches: watches as u64,
             page_turns: page_turns as u64,
             page_sessions: page_sessions as u64,
         }
@@ -205,6 +273,10 @@ impl LimitsTable {
             idle_session: Duration::from_secs(self.idle_session_seconds),
             summary_delay: Duration::from_millis(self.summary_delay_ms),
             client_grace: Duration::from_secs(self.client_grace_seconds),
+            resource_bytes: size(self.resource_bytes),
+            terminals: size(self.terminals),
+            scrollback_bytes: size(self.scrollback_bytes),
+            watches: size(self.watches),
             page_turns: size(self.page_turns),
             page_sessions: size(self.page_sessions),
         }
@@ -317,6 +389,17 @@ pub fn parse_address(text: &str) -> Result<IpAddr, String> {
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpAddr, D::Error> {
     let text = String::deserialize(deserializer)?;
     parse_address(&text).map_err(serde::de::Error::custom)
+}
+
+fn absolute_paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
+    let paths = Vec::<PathBuf>::deserialize(deserializer)?;
+    match paths.iter().find(|path| !path.is_absolute()) {
+        None => Ok(paths),
+        Some(path) => Err(serde::de::Error::custom(format!(
+            "`{}` is no absolute path; write it from `/` on",
+            path.display()
+        ))),
+    }
 }
 
 /// A number from `LEAST` to `MOST`.

@@ -319,6 +319,23 @@ impl OutboundQueue {
         }
     }
 
+    /// Whether more than this of what was published waits.
+    pub(crate) fn is_behind(&self, most: usize) -> bool {
+        let waiting = self.lock();
+        waiting.published_bytes > most && waiting.ending.is_none()
+    }
+
+    /// Waits until it is not.
+    pub(crate) async fn caught_up(&self, most: usize) {
+        loop {
+            let drained = self.drained.notified();
+            if !self.is_behind(most) {
+                return;
+            }
+            drained.await;
+        }
+    }
+
     /// How often something was taken for the transport so far.
     pub(crate) fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)

@@ -46,6 +46,8 @@ pub(crate) struct EngineLoop {
     pub(crate) engine: Engine,
     pub(crate) events: mpsc::UnboundedReceiver<Event>,
     pub(crate) reports: mpsc::Receiver<AgentReport>,
+    /// What terminals and watches report.
+    pub(crate) machine: mpsc::Receiver<Input>,
     pub(crate) writer: Writer,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) gauges: Arc<Gauges>,
@@ -122,10 +124,18 @@ impl EngineLoop {
                 biased;
                 _ = self.events.recv_many(&mut events, MOST_AT_ONCE) => {}
                 _ = self.reports.recv_many(&mut reports, MOST_AT_ONCE), if room => {}
+                Some(input) = self.machine.recv(), if room => events.push(Event::Input(input)),
                 () = tokio::time::sleep(deadline), if !failing => {
                     events.push(Event::Input(Input::Tick));
                 }
                 () = committed, if !room => {}
+            }
+            // Terminals have their share however much agents say.
+            while room
+                && events.len() < MOST_AT_ONCE
+                && let Ok(input) = self.machine.try_recv()
+            {
+                events.push(Event::Input(input));
             }
             let mut round = Round::new(events.len() + reports.len());
             let mut ended = None;

@@ -18,6 +18,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::delivery::{DeliveryOptions, OutboundQueue, Outgoing};
 use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten, now};
+use crate::machine::{Machine, WorkspaceOptions};
 use crate::outbox::Outbox;
 use crate::speakers::Speakers;
 
@@ -36,6 +37,7 @@ pub struct HostOptions {
     pub delivery: DeliveryOptions,
     /// Where a remote file picker begins.
     pub default_directory: Option<String>,
+    pub workspace: WorkspaceOptions,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +68,7 @@ struct Inner {
     events: mpsc::UnboundedSender<Event>,
     outbox: Arc<Outbox>,
     agents: Arc<Agents>,
+    machine: Arc<Machine>,
     gauges: Arc<Gauges>,
     delivery: DeliveryOptions,
     next_connection: AtomicU64,
@@ -80,6 +83,8 @@ impl Host {
         options: HostOptions,
         agents: Vec<Arc<dyn Agent>>,
     ) -> Result<Self, HostError> {
+        let workspace = options.workspace.config();
+        let (machine, machine_inbox) = Machine::new(options.workspace, &options.data_dir);
         let (data_dir, store_options) = (options.data_dir, options.store);
         let opened = move || Store::open(&data_dir, store_options);
         let (store, boot) = tokio::task::spawn_blocking(opened)
@@ -90,7 +95,12 @@ impl Host {
         let (reports, report_inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
         let agents = Arc::new(Agents::new(agents, reports));
         let profile_changes = agents.profile_changes();
-        let outbox = Arc::new(Outbox::new(Arc::clone(&agents), reader, events.clone()));
+        let outbox = Arc::new(Outbox::new(
+            Arc::clone(&agents),
+            Arc::clone(&machine),
+            reader,
+            events.clone(),
+        ));
         let writer = Writer::spawn(store, tell_about_commits(&outbox, &events))?;
         let config = EngineConfig {
             server_info: server_info(),
@@ -98,6 +108,7 @@ impl Host {
             nonce: nonce()?,
             limits: options.limits,
             number_block: EngineConfig::NUMBER_BLOCK,
+            workspace,
         };
         let speakers = Speakers::new(&boot.clients);
         let (engine, first) = Engine::new(now(), config, agents.profiles(), boot);
@@ -106,6 +117,7 @@ impl Host {
             engine,
             events: inbox,
             reports: report_inbox,
+            machine: machine_inbox,
             writer,
             outbox: Arc::clone(&outbox),
             gauges: Arc::clone(&gauges),
@@ -129,6 +141,7 @@ impl Host {
                 events,
                 outbox,
                 agents,
+                machine,
                 gauges,
                 delivery: options.delivery,
                 next_connection: AtomicU64::new(1),
@@ -185,6 +198,8 @@ impl Host {
         });
         let closed = closed.await.map_err(|_| HostError::EngineGone)?;
         self.inner.agents.shutdown().await;
+        let machine = Arc::clone(&self.inner.machine);
+        let _ = tokio::task::spawn_blocking(move || machine.terminals.shutdown()).await;
         self.inner.outbox.close_all();
         closed
     }

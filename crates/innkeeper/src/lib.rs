@@ -10,6 +10,7 @@
 mod delivery;
 mod engine_loop;
 mod host;
+mod machine;
 mod outbox;
 mod speakers;
 
@@ -19,3 +20,4 @@ pub mod server;
 
 pub use delivery::DeliveryOptions;
 pub use host::{Host, HostConnection, HostError, HostOptions};
+pub use machine::WorkspaceOptions;

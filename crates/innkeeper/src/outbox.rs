@@ -13,19 +13,19 @@ use innkeeper_engine::{ConnectionId, Effect, Input, Subscriber};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::LoadedSession;
 use innkeeper_store::{CommitNo, Reader, StoreError};
-use innkeeper_workspace::FileFinder;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 
 use crate::delivery::{Ending, OutboundQueue, Parcel};
 use crate::engine_loop::Event;
+use crate::machine::Machine;
 
 pub(crate) struct Outbox {
     state: Mutex<State>,
     agents: Arc<Agents>,
     /// Until the store is about to be closed.
     reader: Arc<Mutex<Option<Reader>>>,
-    finder: FileFinder,
+    machine: Arc<Machine>,
     events: mpsc::UnboundedSender<Event>,
     runtime: Handle,
     commits: Notify,
@@ -47,6 +47,7 @@ struct PendingStep {
 impl Outbox {
     pub(crate) fn new(
         agents: Arc<Agents>,
+        machine: Arc<Machine>,
         reader: Reader,
         events: mpsc::UnboundedSender<Event>,
     ) -> Self {
@@ -54,7 +55,7 @@ impl Outbox {
             state: Mutex::default(),
             agents,
             reader: Arc::new(Mutex::new(Some(reader))),
-            finder: FileFinder::default(),
+            machine,
             events,
             runtime: Handle::current(),
             commits: Notify::new(),
@@ -178,13 +179,41 @@ impl Outbox {
                     query,
                     limit,
                 } => {
-                    let finder = self.finder.clone();
+                    let finder = self.machine.finder.clone();
                     let events = self.events.clone();
                     self.runtime.spawn_blocking(move || {
                         let files = finder.find(&directories, &query, limit);
                         let _ = events.send(Event::Input(Input::FilesFound { ticket, files }));
                     });
                 }
+                Effect::Resource {
+                    ticket,
+                    scope,
+                    task,
+                } => {
+                    let resources = self.machine.resources.clone();
+                    let events = self.events.clone();
+                    self.runtime.spawn_blocking(move || {
+                        let outcome = resources.perform(&scope, &task);
+                        let _ = events.send(Event::Input(Input::ResourceDone { ticket, outcome }));
+                    });
+                }
+                Effect::Terminal(command) => self.machine.terminals.command(command),
+                Effect::TerminalTaken {
+                    terminal,
+                    bytes,
+                    by,
+                } => {
+                    let by = by.iter().flat_map(|by| by.iter());
+                    let queues = by.filter_map(|one| state.connections.get(&one.connection));
+                    let waits = self
+                        .machine
+                        .taken(terminal, bytes, queues.cloned().collect());
+                    if let Some(waits) = waits {
+                        self.runtime.spawn(waits);
+                    }
+                }
+                Effect::Watch(command) => self.machine.watches.command(command),
                 Effect::CompleteConfig { ticket, query } => {
                     let values = self.agents.complete_config(*query);
                     let events = self.events.clone();

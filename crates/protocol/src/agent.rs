@@ -165,12 +165,32 @@ pub enum Decision {
         call: String,
         result: ToolCallResult,
     },
+    /// A command in a terminal has ended, or goes on by itself.
+    Command {
+        call: String,
+        outcome: CommandOutcome,
+    },
     /// Questions were answered, declined or dismissed.
     Answer {
         request: String,
         response: ChatInputResponseKind,
         answers: HashMap<String, ChatInputAnswer>,
     },
+}
+
+/// What came of a command that ran in a terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CommandOutcome {
+    /// `None` if it was killed, goes on, or never ran.
+    pub exit_code: Option<i64>,
+    /// The end of what it said.
+    pub output: String,
+    /// It said more than that.
+    pub truncated: bool,
+    /// Somebody let it go on in the background.
+    pub detached: bool,
+    /// Why it could not be run, if it could not.
+    pub error: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -265,6 +285,11 @@ pub enum TurnEvent {
         call: String,
         content: Vec<ToolResultContent>,
     },
+    /// A running tool needs a command to be run in a terminal. The agent is
+    /// told how it ended with [`Decision::Command`].
+    RunCommand(Box<CommandRun>),
+    /// A running tool has changed a file.
+    FileEdited(Box<EditedFile>),
     /// A tool ran.
     ToolFinished {
         call: String,
@@ -336,6 +361,27 @@ pub struct ApprovalRequest {
     /// The input may be changed before it is approved.
     pub editable: bool,
     pub options: Vec<ConfirmationOption>,
+}
+
+/// A command line for a terminal of the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandRun {
+    /// The tool call that shows it.
+    pub call: String,
+    pub command: String,
+    pub title: Option<String>,
+    /// A `file:` URI; the session's first working directory if there is none.
+    pub directory: Option<String>,
+}
+
+/// A file before and after a tool changed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditedFile {
+    pub call: String,
+    pub uri: String,
+    /// `None` if it was not there.
+    pub before: Option<Bytes>,
+    pub after: Option<Bytes>,
 }
 
 #[derive(Debug, Clone)]

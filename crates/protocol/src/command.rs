@@ -1,6 +1,8 @@
 //! What a client may say, decoded once at the edge. Everything behind it
 //! handles typed messages of the house language.
 
+mod workspace;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -18,6 +20,8 @@ use crate::house::commands::{
 use crate::house::state::{AgentSelection, ModelSelection};
 use crate::rpc::{BadFrame, Incoming, RequestId, RpcError};
 use crate::version::{self, Version};
+
+pub use workspace::WorkspaceCommand;
 
 /// One message from a client.
 #[derive(Debug)]
@@ -57,6 +61,7 @@ pub enum Command {
     CompleteSessionConfig(SessionConfigCompletionsParams),
     Complete(CompletionsParams),
     ResourceRead(ResourceReadParams),
+    Workspace(Box<WorkspaceCommand>),
     Authenticate(AuthenticateParams),
 }
 
@@ -170,7 +175,10 @@ impl Command {
             "completions" => Self::Complete(decode(method, params)?),
             "resourceRead" => Self::ResourceRead(decode(method, params)?),
             "authenticate" => Self::Authenticate(decode(method, params)?),
-            _ => return Err(RpcError::method_not_found(method)),
+            _ => match WorkspaceCommand::decode(method, params) {
+                Some(command) => Self::Workspace(Box::new(command?)),
+                None => return Err(RpcError::method_not_found(method)),
+            },
         })
     }
 }
@@ -266,6 +274,15 @@ const CONNECTION_METHODS: &[&str] = &[
     "resolveSessionConfig",
     "sessionConfigCompletions",
     "resourceRead",
+    "resourceWrite",
+    "resourceList",
+    "resourceCopy",
+    "resourceMove",
+    "resourceDelete",
+    "resourceResolve",
+    "resourceMkdir",
+    "resourceRequest",
+    "createResourceWatch",
     "authenticate",
 ];
 

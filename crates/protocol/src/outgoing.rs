@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 use crate::ChannelUri;
 use crate::house::actions::{ActionOrigin, StateAction};
 use crate::house::commands::{
-    CompletionsResult, Implementation, ResolveSessionConfigResult, ResourceReadResult,
+    CompletionsResult, CreateResourceWatchResult, Implementation, ResolveSessionConfigResult,
+    ResourceListResult, ResourceReadParams, ResourceReadResult, ResourceResolveResult,
     SessionConfigCompletionsResult,
 };
 use crate::house::notifications::{
@@ -37,6 +38,11 @@ pub enum HostMessage {
     /// To the sender of an action only: it was not applied, and why.
     Rejection(Box<Rejection>),
     Notification(Box<Notification>),
+    /// The host asks a client for something that the client has.
+    Question {
+        id: RequestId,
+        read: Box<ResourceReadParams>,
+    },
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -76,6 +82,9 @@ pub enum Reply {
     CompleteSessionConfig(SessionConfigCompletionsResult),
     Completions(CompletionsResult),
     ResourceRead(ResourceReadResult),
+    ResourceList(ResourceListResult),
+    ResourceResolve(Box<ResourceResolveResult>),
+    CreateResourceWatch(CreateResourceWatchResult),
     /// History as versions up to 0.4 ask for it.
     Turns(TurnsReply),
 }
@@ -183,6 +192,14 @@ struct FailureFrame<'a> {
 }
 
 #[derive(Serialize)]
+struct QuestionFrame<'a> {
+    jsonrpc: &'static str,
+    id: &'a RequestId,
+    method: &'a str,
+    params: &'a ResourceReadParams,
+}
+
+#[derive(Serialize)]
 struct NotificationFrame<'a, P> {
     jsonrpc: &'static str,
     method: &'a str,
@@ -255,6 +272,15 @@ fn encode_newest(text: &mut Vec<u8>, message: &HostMessage) -> serde_json::Resul
             }
             Notification::AuthRequired(params) => notification(text, "auth/required", params),
         },
+        HostMessage::Question { id, read } => {
+            let frame = QuestionFrame {
+                jsonrpc: "2.0",
+                id,
+                method: "resourceRead",
+                params: read,
+            };
+            serde_json::to_writer(text, &frame)
+        }
     }
 }
 

@@ -10,7 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::ChannelUri;
-use crate::house::state::{ChatState, RootState, SessionState, SessionSummary, Turn};
+use crate::house::state::{
+    ChatState, ResourceWatchState, RootState, SessionState, SessionSummary, TerminalState, Turn,
+};
 use crate::record::Selection;
 
 /// A finished turn: its id, and the rest as JSON.
@@ -90,6 +92,8 @@ pub enum SnapshotState {
     Root(Box<RootState>),
     Session(Box<SessionState>),
     Chat(Box<ChatSnapshot>),
+    Terminal(Box<TerminalState>),
+    ResourceWatch(Box<ResourceWatchState>),
 }
 
 /// A chat's state: `head` is all of it but the finished turns.

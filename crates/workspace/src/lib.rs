@@ -1,10 +1,20 @@
 //! What touches the user's machine, behind effects and inputs of the engine as
 //! agents are.
 //!
-//! - [`FileFinder`]: the files of a directory that match what somebody types.
+//! - [`FileFinder`]: the files of a directory that match what somebody types;
+//! - [`Resources`]: files and directories, within the roots that were granted;
+//! - [`Terminals`]: a pty each, with a shell or a command in it;
+//! - [`Watches`]: what changes below a directory, in batches.
 //!
 //! *Boundary*: nothing here decides; it does what the engine asks for.
 
 mod finder;
+mod resources;
+mod terminals;
+mod watches;
 
 pub use finder::FileFinder;
+pub use resources::Resources;
+pub use resources::place::uri_of_path;
+pub use terminals::{TerminalOptions, TerminalSink, Terminals};
+pub use watches::{WatchSink, Watches};

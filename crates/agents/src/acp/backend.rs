@@ -396,9 +396,11 @@ impl Backend {
                     answers.give(&id, Ok(answer));
                 }
             }
-            // Results are never put up for approval, and client tools do not
-            // come this way.
-            Decision::ToolResult { .. } | Decision::ClientTool { .. } => {}
+            // Results are never put up for approval, client tools do not come
+            // this way, and the host runs no commands for these agents.
+            Decision::ToolResult { .. }
+            | Decision::ClientTool { .. }
+            | Decision::Command { .. } => {}
         }
     }
 

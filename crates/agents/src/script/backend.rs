@@ -77,10 +77,6 @@ impl Backend {
             Stop::BackendOver | Stop::Ended(Outcome::Crashed) => return Life::Over,
             Stop::Cancelled => TurnEvent::Cancelled,
             Stop::Ended(Outcome::Completed) => TurnEvent::Completed,
-            Stop::Ended(Outcome::Unavailable(step)) => {
-                let message = format!("the step `{step}` is not available yet");
-                failed("notAvailable", message, false)
-            }
             Stop::Ended(Outcome::Failed(failure)) => {
                 failed(&failure.error_type, failure.message, true)
             }
@@ -160,6 +156,8 @@ pub(super) struct Known {
     pub(super) config: JsonObject,
     pub(super) history: History,
     client_tools: Arc<[ClientTool]>,
+    /// Where it works, as `file:` URIs.
+    pub(super) directories: Vec<String>,
 }
 
 impl Memory {
@@ -168,6 +166,7 @@ impl Memory {
             config: open.config,
             history: History::new(open.transcript),
             client_tools: open.client_tools,
+            directories: open.directories,
         }))
     }
 

@@ -24,7 +24,7 @@ impl Player<'_> {
         format!("call-{}", self.calls)
     }
 
-    async fn start_call(
+    pub(super) async fn start_call(
         &mut self,
         name: &str,
         display_name: &str,
@@ -43,7 +43,13 @@ impl Player<'_> {
         call
     }
 
-    async fn ready(&self, call: &str, input: Option<String>, message: String, approval: Approval) {
+    pub(super) async fn ready(
+        &self,
+        call: &str,
+        input: Option<String>,
+        message: String,
+        approval: Approval,
+    ) {
         let ready = ToolReady {
             call: call.to_owned(),
             input,
@@ -54,7 +60,7 @@ impl Player<'_> {
         self.emit(TurnEvent::ToolReady(Box::new(ready))).await;
     }
 
-    async fn finish(&self, call: &str, result: ToolCallResult, confirm: bool) {
+    pub(super) async fn finish(&self, call: &str, result: ToolCallResult, confirm: bool) {
         let (call, result) = (call.to_owned(), Box::new(result));
         let finished = TurnEvent::ToolFinished {
             call,
@@ -65,7 +71,7 @@ impl Player<'_> {
     }
 
     /// Whether a call was allowed, once that is decided.
-    async fn allowed(&self, call: &str) -> bool {
+    pub(super) async fn allowed(&self, call: &str) -> bool {
         let decided = |decision: &Decision| match decision {
             Decision::Tool { call: of, verdict } if of == call => {
                 Some(matches!(verdict, ToolVerdict::Approved { .. }))
@@ -125,9 +131,6 @@ impl Player<'_> {
 
     /// Goes on with a call that began before the turn was interrupted.
     pub(super) async fn take_up_call(&mut self, step: Step, state: ToolCallState) {
-        let Step::Tool(tool) = step else {
-            return;
-        };
         let (call, runs) = match &state {
             ToolCallState::PendingConfirmation(state) => {
                 let call = &state.tool_call_id;
@@ -139,8 +142,14 @@ impl Player<'_> {
             }
             _ => return,
         };
-        if runs {
-            self.run_tool(&tool, call).await;
+        if !runs {
+            return;
+        }
+        match step {
+            Step::Tool(tool) => self.run_tool(&tool, call).await,
+            Step::Edit(edit) => self.make_edit(&edit, call).await,
+            Step::Terminal(step) => self.run_in_terminal(&step, call).await,
+            _ => {}
         }
     }
 
@@ -227,11 +236,6 @@ impl Player<'_> {
             Some(Outcome::Failed(failure)) => {
                 let problem = failure.message.clone();
                 let failed = super::backend::failed(&failure.error_type, failure.message, false);
-                (failed, Some(problem))
-            }
-            Some(Outcome::Unavailable(step)) => {
-                let problem = format!("the step `{step}` is not available yet");
-                let failed = super::backend::failed("notAvailable", problem.clone(), false);
                 (failed, Some(problem))
             }
         };

@@ -37,8 +37,6 @@ const FILLER: &[u8] = b"the quick brown fox jumps over the lazy dog 0123456789\n
 pub(super) enum Outcome {
     Completed,
     Failed(Failure),
-    /// A step that cannot be played yet.
-    Unavailable(&'static str),
     Crashed,
 }
 
@@ -161,7 +159,8 @@ impl<'a> Player<'a> {
             }
             Step::Fail(failure) => return Some(Outcome::Failed(failure)),
             Step::Crash => return Some(Outcome::Crashed),
-            Step::Unavailable(name) => return Some(Outcome::Unavailable(name)),
+            Step::Edit(edit) => self.edit(&edit).await,
+            Step::Terminal(step) => self.terminal(&step).await,
         }
         None
     }

@@ -78,7 +78,11 @@ fn after(step: Step, part: &ResponsePart) -> After {
         | (Step::Notify(_), ResponsePart::SystemNotification(_))
         | (Step::Fail(_) | Step::Crash, ResponsePart::Error(_)) => Done,
         (
-            step @ (Step::Tool(_) | Step::ClientTool(_) | Step::Subagent(_)),
+            step @ (Step::Tool(_)
+            | Step::ClientTool(_)
+            | Step::Subagent(_)
+            | Step::Edit(_)
+            | Step::Terminal(_)),
             ResponsePart::ToolCall(part),
         ) => match &part.tool_call {
             // It was cut off by the interruption, not by a person.

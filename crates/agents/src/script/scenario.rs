@@ -13,15 +13,12 @@ pub(super) enum ScenarioError {
     StepsNotAnArray,
     #[error("step {number}: {error}; {}", known_steps())]
     Step { number: usize, error: StepError },
-    #[error("the scenario `{0}` is not available yet; `/scenarios` lists those that are")]
-    NotAvailableYet(&'static str),
 }
 
 impl ScenarioError {
     pub(super) fn error_type(&self) -> &'static str {
         match self {
             Self::StepsNotAnArray | Self::Step { .. } => "invalidScenario",
-            Self::NotAvailableYet(_) => "notAvailable",
         }
     }
 }
@@ -60,10 +57,7 @@ fn read(steps: &Value) -> Result<Vec<Step>, ScenarioError> {
 }
 
 pub(super) fn steps_of(builtin: &Builtin) -> Result<Vec<Step>, ScenarioError> {
-    let text = builtin
-        .scenario
-        .ok_or(ScenarioError::NotAvailableYet(builtin.name))?;
-    let steps = own_steps(text).ok_or(ScenarioError::StepsNotAnArray)?;
+    let steps = own_steps(builtin.scenario).ok_or(ScenarioError::StepsNotAnArray)?;
     read(&steps)
 }
 

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Value;
 
+use super::files::{Edit, TerminalStep};
 use super::tool::{ClientCall, Tool};
 
 /// Every step that there is, in the order in which errors list them.
@@ -65,11 +66,11 @@ pub(super) enum Step {
     Ask(Box<ChatInputRequest>),
     SayAnswer(String),
     Subagent(Subagent),
+    Edit(Edit),
+    Terminal(TerminalStep),
     AwaitSteering,
     Fail(Failure),
     Crash,
-    /// A step that is known by name but cannot be played yet.
-    Unavailable(&'static str),
 }
 
 #[derive(Debug, Clone)]
@@ -187,7 +188,9 @@ impl Step {
             "sayAnswer" => decode(body).map(Self::SayAnswer),
             "awaitSteering" => only_true(body).map(|()| Self::AwaitSteering),
             "subagent" => return subagent(body, depth).map(Self::Subagent),
-            other => Ok(Self::Unavailable(other)),
+            "edit" => decode(body).map(Self::Edit),
+            "terminal" => decode(body).map(Self::Terminal),
+            other => return Err(StepError::UnknownKeys(vec![other.to_owned()])),
         };
         reading.map_err(|error| StepError::Body { step: name, error })
     }

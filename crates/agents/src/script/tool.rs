@@ -35,9 +35,10 @@ pub(super) struct Tool {
     result: ToolOutcome,
 }
 
+/// Whether somebody is asked first.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Confirm {
+pub(super) enum Confirm {
     #[default]
     None,
     Ask,
@@ -47,7 +48,7 @@ enum Confirm {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct ConfirmWith {
+pub(super) struct ConfirmWith {
     title: Option<String>,
     #[serde(default)]
     options: Vec<ConfirmationOption>,
@@ -81,6 +82,25 @@ impl Default for ToolOutcome {
     }
 }
 
+impl Confirm {
+    pub(super) fn approval(&self, edits: Option<FileEditCollection>, editable: bool) -> Approval {
+        let asked = match self {
+            Self::None => return Approval::NotNeeded,
+            Self::Ask => ConfirmWith {
+                title: None,
+                options: Vec::new(),
+            },
+            Self::With(asked) => asked.clone(),
+        };
+        Approval::Needed(ApprovalRequest {
+            title: asked.title.map(StringOrMarkdown::Plain),
+            edits,
+            editable,
+            options: asked.options,
+        })
+    }
+}
+
 impl Tool {
     pub(super) fn display_name(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
@@ -96,23 +116,11 @@ impl Tool {
     }
 
     pub(super) fn approval(&self) -> Approval {
-        let asked = match &self.confirm {
-            Confirm::None => return Approval::NotNeeded,
-            Confirm::Ask => ConfirmWith {
-                title: None,
-                options: Vec::new(),
-            },
-            Confirm::With(asked) => asked.clone(),
-        };
-        Approval::Needed(ApprovalRequest {
-            title: asked.title.map(StringOrMarkdown::Plain),
-            edits: self.edits.clone().map(|edits| match edits {
-                Edits::Collection(edits) => edits,
-                Edits::Items(items) => FileEditCollection { items },
-            }),
-            editable: self.editable,
-            options: asked.options,
-        })
+        let edits = self.edits.clone().map(|edits| match edits {
+            Edits::Collection(edits) => edits,
+            Edits::Items(items) => FileEditCollection { items },
+        });
+        self.confirm.approval(edits, self.editable)
     }
 
     /// How long each part of the run takes: the run is cut where it shows

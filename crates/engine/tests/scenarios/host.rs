@@ -129,6 +129,10 @@ impl Host {
                     let files = Vec::new();
                     self.feed(Input::FilesFound { ticket, files });
                 }
+                Effect::Resource { .. }
+                | Effect::Terminal(_)
+                | Effect::TerminalTaken { .. }
+                | Effect::Watch(_) => {}
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
                     self.feed(Input::ConfigCompleted { ticket, items });
@@ -274,6 +278,7 @@ pub(crate) fn config(limits: Limits) -> EngineConfig {
         nonce: "n".to_owned(),
         limits,
         number_block: EngineConfig::NUMBER_BLOCK,
+        workspace: Default::default(),
     }
 }
 

@@ -96,6 +96,7 @@ pub(crate) fn directly(message: &HostMessage) -> Heard {
             // No agent here needs a token.
             Notification::AuthRequired(_) => Heard::Failure(None, 0),
         },
+        HostMessage::Question { .. } => unreachable!("nobody has resources here"),
         HostMessage::Failure { id, error } => {
             Heard::Failure(id.as_ref().and_then(number), error.code)
         }
@@ -109,6 +110,9 @@ fn answer(reply: &Reply) -> Answer {
         | Reply::Empty {}
         | Reply::CompleteSessionConfig(_)
         | Reply::Completions(_)
+        | Reply::ResourceList(_)
+        | Reply::ResourceResolve(_)
+        | Reply::CreateResourceWatch(_)
         | Reply::Turns(_) => Answer::Done,
         Reply::ResolveSessionConfig(resolved) => Answer::Resolved(resolved.clone()),
         Reply::Initialize(welcome) => Answer::Welcome {
@@ -160,6 +164,9 @@ fn shot(snapshot: &snapshot::Snapshot) -> Shot {
         snapshot::SnapshotState::Root(state) => State::Root(state),
         snapshot::SnapshotState::Session(state) => State::Session(state),
         snapshot::SnapshotState::Chat(chat) => State::Chat(Box::new(chat.decode().unwrap())),
+        snapshot::SnapshotState::Terminal(_) | snapshot::SnapshotState::ResourceWatch(_) => {
+            unreachable!("nobody opens terminals or watches here")
+        }
     };
     Shot {
         channel: snapshot.resource.to_string(),
@@ -250,6 +257,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
     match message {
         HostMessage::Action(_) => "action",
         HostMessage::Rejection(_) => "rejection",
+        HostMessage::Question { .. } => "question",
         HostMessage::Notification(news) => match &**news {
             Notification::SessionAdded(_) => "sessionAdded",
             Notification::SessionRemoved(_) => "sessionRemoved",
@@ -282,6 +290,9 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Reply::ResourceRead(_) => "content",
             Reply::CompleteSessionConfig(_) => "values",
             Reply::Completions(_) => "completed for",
+            Reply::ResourceList(_) => "directory",
+            Reply::ResourceResolve(_) => "resolved file",
+            Reply::CreateResourceWatch(_) => "watch",
             Reply::Turns(_) => "turns",
         },
     }

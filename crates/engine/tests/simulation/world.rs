@@ -14,6 +14,7 @@ use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::state::{ChatOrigin, ResponsePart, ToolCallState};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
+use innkeeper_protocol::workspace::resource::ResourceError;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{Reader, Store};
 
@@ -115,6 +116,10 @@ impl World {
             idle_session: Duration::from_secs(5),
             summary_delay: Duration::from_millis(250),
             client_grace: Duration::from_secs(10),
+            resource_bytes: 1 << 16,
+            terminals: 4,
+            scrollback_bytes: 1 << 12,
+            watches: 4,
             page_turns: 1 + rng.below(3),
             page_sessions: 2 + rng.below(20),
         };
@@ -261,6 +266,14 @@ impl World {
                     let files = Vec::new();
                     self.answers.push(Input::FilesFound { ticket, files });
                 }
+                // There is no machine here.
+                Effect::Resource { ticket, .. } => {
+                    let uri = "file:///".to_owned();
+                    let write = false;
+                    let outcome = Err(ResourceError::OutOfScope { uri, write });
+                    self.answers.push(Input::ResourceDone { ticket, outcome });
+                }
+                Effect::Terminal(_) | Effect::TerminalTaken { .. } | Effect::Watch(_) => {}
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
                     self.answers.push(Input::ConfigCompleted { ticket, items });
@@ -636,6 +649,7 @@ fn begin(
         nonce: format!("life{life}"),
         limits,
         number_block,
+        workspace: Default::default(),
     };
     Engine::new(Timestamp::from_millis(now), config, profiles(agents), boot)
 }
@@ -655,6 +669,7 @@ fn kind_of(command: &innkeeper_protocol::agent::AgentCommand) -> &'static str {
             Decision::Tool { .. } => "told about a call",
             Decision::ToolResult { .. } => "told about a result",
             Decision::ClientTool { .. } => "told what a client did",
+            Decision::Command { .. } => "told what a command did",
             Decision::Answer { .. } => "told the answer",
         },
         AgentCommand::OfferTools { .. } => "told of tools",

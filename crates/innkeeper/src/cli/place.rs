@@ -60,6 +60,7 @@ pub(crate) fn host_options(config: &Config, data_dir: &Path) -> HostOptions {
         limits: config.limits.limits(),
         delivery: config.delivery.options(),
         default_directory: BaseDirs::new().map(|dirs| file_uri(dirs.home_dir())),
+        workspace: config.workspace.options(),
     }
 }
 

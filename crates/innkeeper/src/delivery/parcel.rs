@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use innkeeper_protocol::house::actions::StateAction;
-use innkeeper_protocol::house::state::{Message, MessageAttachment, ToolInput, ToolResultContent};
+use innkeeper_protocol::house::state::{
+    Message, MessageAttachment, TerminalContentPart, ToolInput, ToolResultContent,
+};
 use innkeeper_protocol::outgoing::{self, HostMessage, ReconnectReply, Reply};
 use innkeeper_protocol::record::{Sequenced, merge};
 use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
@@ -111,9 +113,10 @@ pub(super) fn weight_of(message: &HostMessage) -> usize {
     match message {
         HostMessage::Action(action) => weight_of_action(action),
         HostMessage::Reply { reply, .. } => weight_of_reply(reply),
-        HostMessage::Failure { .. } | HostMessage::Rejection(_) | HostMessage::Notification(_) => {
-            2 * FIXED_WEIGHT
-        }
+        HostMessage::Failure { .. }
+        | HostMessage::Rejection(_)
+        | HostMessage::Notification(_)
+        | HostMessage::Question { .. } => 2 * FIXED_WEIGHT,
     }
 }
 
@@ -174,9 +177,14 @@ fn weight_of_reply(reply: &Reply) -> usize {
             Reply::Turns(page) => page.turns.iter().map(|it| it.json.get().len()).sum(),
             Reply::ListSessions(page) => page.items.len() * 3 * FIXED_WEIGHT,
             Reply::ResourceRead(content) => content.data.len(),
+            Reply::ResourceList(list) => list.entries.len() * FIXED_WEIGHT,
             Reply::Completions(found) => found.items.len() * FIXED_WEIGHT,
             Reply::CompleteSessionConfig(found) => found.items.len() * FIXED_WEIGHT,
-            Reply::Done | Reply::Empty {} | Reply::ResolveSessionConfig(_) => 0,
+            Reply::Done
+            | Reply::Empty {}
+            | Reply::ResolveSessionConfig(_)
+            | Reply::ResourceResolve(_)
+            | Reply::CreateResourceWatch(_) => 0,
         }
 }
 
@@ -188,6 +196,15 @@ fn weight_of_snapshot(snapshot: &Snapshot) -> usize {
 fn weight_of_state(state: &SnapshotState) -> usize {
     match state {
         SnapshotState::Root(_) | SnapshotState::Session(_) => 20 * FIXED_WEIGHT,
+        SnapshotState::Terminal(terminal) => {
+            let texts = terminal.content.iter().map(|part| match part {
+                TerminalContentPart::Unclassified(part) => part.value.len(),
+                TerminalContentPart::Command(part) => FIXED_WEIGHT + part.output.len(),
+                TerminalContentPart::Unknown(_) => FIXED_WEIGHT,
+            });
+            FIXED_WEIGHT + texts.sum::<usize>()
+        }
+        SnapshotState::ResourceWatch(_) => FIXED_WEIGHT,
         SnapshotState::Chat(chat) => {
             let turns = chat.turns.iter().map(|turn| turn.json.get().len());
             10 * FIXED_WEIGHT + turns.sum::<usize>()

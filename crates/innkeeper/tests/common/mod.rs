@@ -18,12 +18,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ahp::reducers::{apply_action_to_chat, apply_action_to_root, apply_action_to_session};
+use ahp::reducers::{
+    apply_action_to_chat, apply_action_to_root, apply_action_to_session, apply_action_to_terminal,
+};
 use ahp::{Client, ClientConfig, SubscriptionEvent};
 use ahp_ws::WebSocketTransport;
 use innkeeper::server::access::{Access, Token};
 use innkeeper::server::{Server, ServerOptions, TlsFiles};
-use innkeeper::{DeliveryOptions, Host, HostOptions};
+use innkeeper::{DeliveryOptions, Host, HostOptions, WorkspaceOptions};
 use innkeeper_agents::ScriptAgent;
 use innkeeper_engine::Limits;
 use innkeeper_protocol::ChannelUri;
@@ -32,8 +34,8 @@ use innkeeper_protocol::house::actions::{
 };
 use innkeeper_protocol::house::commands::{InitializeResult, SubscribeView};
 use innkeeper_protocol::house::state::{
-    ChatState, Message, MessageKind, MessageOrigin, ResponsePart, RootState, SessionLifecycle,
-    SessionState, Snapshot, SnapshotState, TurnState,
+    ChatState, Message, MessageKind, MessageOrigin, ResourceWatchState, ResponsePart, RootState,
+    SessionLifecycle, SessionState, Snapshot, SnapshotState, TerminalState, TurnState,
 };
 use innkeeper_store::StoreOptions;
 use serde_json::{Value, json};
@@ -68,6 +70,7 @@ pub struct InnOptions {
     pub message_bytes: Option<usize>,
     /// What the script agent needs a token for.
     pub protected: Option<String>,
+    pub workspace: WorkspaceOptions,
     pub connections: Option<usize>,
     pub tls: Option<TlsFiles>,
 }
@@ -88,6 +91,7 @@ impl Inn {
             limits: options.limits,
             delivery: options.delivery,
             default_directory: Some("file:///tmp".to_owned()),
+            workspace: options.workspace,
         };
         let agent = match options.protected {
             None => ScriptAgent::default(),
@@ -328,6 +332,30 @@ impl Folded for RootState {
     fn apply(&mut self, action: &StateAction) {
         apply_action_to_root(self, action);
     }
+}
+
+impl Folded for TerminalState {
+    fn from_snapshot(state: SnapshotState) -> Self {
+        match state {
+            SnapshotState::Terminal(terminal) => *terminal,
+            other => panic!("not a terminal: {other:?}"),
+        }
+    }
+
+    fn apply(&mut self, action: &StateAction) {
+        apply_action_to_terminal(self, action);
+    }
+}
+
+impl Folded for ResourceWatchState {
+    fn from_snapshot(state: SnapshotState) -> Self {
+        match state {
+            SnapshotState::ResourceWatch(watch) => *watch,
+            other => panic!("not a watch: {other:?}"),
+        }
+    }
+
+    fn apply(&mut self, _: &StateAction) {}
 }
 
 /// A channel that is followed: its state, kept up by folding.

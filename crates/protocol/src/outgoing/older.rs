@@ -15,7 +15,7 @@ use crate::version::Version;
 
 pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Result<Vec<String>> {
     match message {
-        HostMessage::Failure { .. } => Ok(vec![newest(message)]),
+        HostMessage::Failure { .. } | HostMessage::Question { .. } => Ok(vec![newest(message)]),
         HostMessage::Action(action) => {
             let envelopes = envelopes(action, version)?;
             let frames = envelopes.into_iter().map(|it| frame("action", it));
@@ -126,6 +126,9 @@ fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
         Reply::CompleteSessionConfig(_) => "sessionConfigCompletions",
         Reply::Completions(_) => "completions",
         Reply::ResourceRead(_) => "resourceRead",
+        Reply::ResourceList(_) => "resourceList",
+        Reply::ResourceResolve(_) => "resourceResolve",
+        Reply::CreateResourceWatch(_) => "createResourceWatch",
         Reply::Turns(_) => "fetchTurns",
     };
     let mut result = object::of(value(reply)?);

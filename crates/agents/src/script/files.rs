@@ -1,0 +1,191 @@
+//! The steps that touch the machine: a file that is really written, and a
+//! command that really runs.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use bytes::Bytes;
+use innkeeper_protocol::agent::{
+    Approval, CommandOutcome, CommandRun, Decision, EditedFile, TurnEvent,
+};
+use innkeeper_protocol::house::common::StringOrMarkdown;
+use innkeeper_protocol::house::state::ToolCallResult;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::player::Player;
+use super::tool::Confirm;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Edit {
+    /// Relative to the working directory, and not out of it.
+    path: String,
+    content: String,
+    #[serde(default)]
+    confirm: Confirm,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct TerminalStep {
+    command: String,
+    title: Option<String>,
+}
+
+impl Player<'_> {
+    pub(super) async fn edit(&mut self, edit: &Edit) {
+        let call = self.start_call("edit", "Edit", None).await;
+        let input = json!({"path": edit.path, "content": edit.content}).to_string();
+        let message = format!("Edit {}", edit.path);
+        let approval = edit.confirm.approval(None, false);
+        let asks = matches!(approval, Approval::Needed(_));
+        self.ready(&call, Some(input), message, approval).await;
+        if !asks || self.allowed(&call).await {
+            self.make_edit(edit, &call).await;
+        }
+    }
+
+    pub(super) async fn make_edit(&mut self, edit: &Edit, call: &str) {
+        let directory = self.memory.lock().directories.first().cloned();
+        let done = match directory {
+            None => Err(
+                "this session has no working directory; create one with a directory to \
+                         have files edited"
+                    .to_owned(),
+            ),
+            Some(directory) => write(&directory, edit).await,
+        };
+        let problem = match done {
+            Ok((uri, before)) => {
+                let edited = EditedFile {
+                    call: call.to_owned(),
+                    uri,
+                    before: before.map(Bytes::from),
+                    after: Some(Bytes::from(edit.content.clone())),
+                };
+                self.emit(TurnEvent::FileEdited(Box::new(edited))).await;
+                None
+            }
+            Err(problem) => Some(problem),
+        };
+        let past = match &problem {
+            None => format!("Edited {}", edit.path),
+            Some(_) => format!("Editing {} failed", edit.path),
+        };
+        self.finish(call, result(past, problem), false).await;
+    }
+
+    pub(super) async fn terminal(&mut self, step: &TerminalStep) {
+        let call = self.start_call("terminal", "Terminal", None).await;
+        let input = json!({ "command": step.command }).to_string();
+        let message = format!("Run {}", step.command);
+        self.ready(&call, Some(input), message, Approval::NotNeeded)
+            .await;
+        self.run_in_terminal(step, &call).await;
+    }
+
+    pub(super) async fn run_in_terminal(&mut self, step: &TerminalStep, call: &str) {
+        let run = CommandRun {
+            call: call.to_owned(),
+            command: step.command.clone(),
+            title: step.title.clone(),
+            directory: None,
+        };
+        self.emit(TurnEvent::RunCommand(Box::new(run))).await;
+        let ended = |decision: &Decision| match decision {
+            Decision::Command { call: of, outcome } if of == call => Some(outcome.clone()),
+            _ => None,
+        };
+        let outcome = self.inbox.decision(&self.turn, ended).await;
+        let past = format!("Ran {}", step.command);
+        let problem = match outcome {
+            CommandOutcome {
+                error: Some(error), ..
+            } => Some(error),
+            CommandOutcome { detached: true, .. }
+            | CommandOutcome {
+                exit_code: Some(0), ..
+            } => None,
+            CommandOutcome {
+                exit_code: Some(code),
+                ..
+            } => Some(format!("the command ended with code {code}")),
+            CommandOutcome { .. } => Some("the command was killed".to_owned()),
+        };
+        self.finish(call, result(past, problem), false).await;
+    }
+}
+
+fn result(past: String, problem: Option<String>) -> ToolCallResult {
+    ToolCallResult {
+        success: problem.is_none(),
+        past_tense_message: StringOrMarkdown::Plain(past),
+        content: None,
+        structured_content: None,
+        error: problem.map(|problem| json!({ "message": problem })),
+    }
+}
+
+/// Writes the file. Returns its URI, and what it held before.
+async fn write(directory: &str, edit: &Edit) -> Result<(String, Option<Vec<u8>>), String> {
+    let path = Path::new(&edit.path);
+    let stays_within = path
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    if !stays_within || edit.path.is_empty() {
+        return Err(format!(
+            "`{}` is no path below the working directory",
+            edit.path
+        ));
+    }
+    let base = local_path(directory)
+        .ok_or_else(|| format!("`{directory}` is no directory of this machine"))?;
+    let target = base.join(path);
+    let before = match tokio::fs::read(&target).await {
+        Ok(before) => Some(before),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(format!("`{}` cannot be read: {error}", target.display())),
+    };
+    let failed = |error: io::Error| format!("`{}` cannot be written: {error}", target.display());
+    if let Some(parent) = target.parent() {
+        tokio::fs::create_dir_all(parent).await.map_err(failed)?;
+    }
+    tokio::fs::write(&target, &edit.content)
+        .await
+        .map_err(failed)?;
+    let escaped: Vec<String> = path
+        .iter()
+        .map(|part| escape(&part.to_string_lossy()))
+        .collect();
+    let uri = format!("{}/{}", directory.trim_end_matches('/'), escaped.join("/"));
+    Ok((uri, before))
+}
+
+/// The path of a `file:` URI.
+fn local_path(uri: &str) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt as _;
+    let mut bytes = Vec::new();
+    let mut rest = uri.strip_prefix("file://")?.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let escaped = (first == b'%').then(|| tail.get(..2)).flatten();
+        let decoded = escaped
+            .and_then(|hex| std::str::from_utf8(hex).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(decoded.unwrap_or(first));
+        rest = if decoded.is_some() { &tail[2..] } else { tail };
+    }
+    let path = PathBuf::from(std::ffi::OsString::from_vec(bytes));
+    path.is_absolute().then_some(path)
+}
+
+fn escape(segment: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let bytes = segment.bytes();
+    bytes
+        .map(|byte| match plain(byte) {
+            true => char::from(byte).to_string(),
+            false => format!("%{byte:02X}"),
+        })
+        .collect()
+}

@@ -1,0 +1,135 @@
+//! What touches the machine, wired to the engine: files, terminals, watches.
+//! What terminals and watches report waits in a bounded queue; while that is
+//! full, whoever reports waits too.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_engine::{GrantPolicy, Input, WorkspaceConfig};
+use innkeeper_protocol::workspace::resource::Root;
+use innkeeper_protocol::workspace::terminal::TerminalId;
+use innkeeper_workspace::{
+    FileFinder, Resources, TerminalOptions, Terminals, Watches, uri_of_path,
+};
+use tokio::sync::mpsc;
+
+use crate::delivery::OutboundQueue;
+
+/// How many reports may wait for the engine.
+const REPORTS_IN_FLIGHT: usize = 64;
+
+/// How much of what was published may wait for a client before the terminals
+/// that it listens to wait for the client.
+const MOST_WAITING: usize = 512 * 1024;
+
+/// How long a terminal waits for a client that takes nothing. The client is
+/// closed when its queue is full; until then, the terminal goes on slowly.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// What a host may do on the machine that it runs on.
+#[derive(Debug, Clone)]
+pub struct WorkspaceOptions {
+    /// What clients may reach beside the directories of sessions.
+    pub roots: Vec<PathBuf>,
+    pub grants: GrantPolicy,
+    /// The shell of terminals; that of the user, if none is named.
+    pub shell: Option<PathBuf>,
+    pub shell_arguments: Vec<String>,
+    /// Whether shells are made to say where their commands begin and end.
+    pub shell_integration: bool,
+    /// For what runs in terminals, beside the host's own.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Default for WorkspaceOptions {
+    fn default() -> Self {
+        Self {
+            roots: Vec::new(),
+            grants: GrantPolicy::default(),
+            shell: None,
+            shell_arguments: Vec::new(),
+            shell_integration: true,
+            environment: Vec::new(),
+        }
+    }
+}
+
+impl WorkspaceOptions {
+    pub(crate) fn config(&self) -> WorkspaceConfig {
+        let uris = self.roots.iter().filter_map(|path| uri_of_path(path));
+        let roots = uris.map(|uri| Root {
+            uri,
+            writable: true,
+        });
+        WorkspaceConfig {
+            roots: roots.collect(),
+            grants: self.grants,
+        }
+    }
+
+    fn terminals(self, data_dir: &Path) -> TerminalOptions {
+        TerminalOptions {
+            shell: self.shell,
+            shell_arguments: self.shell_arguments,
+            scripts: self.shell_integration.then(|| data_dir.join("shell")),
+            environment: self.environment,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) finder: FileFinder,
+    pub(crate) resources: Resources,
+    pub(crate) terminals: Terminals,
+    pub(crate) watches: Watches,
+}
+
+impl Machine {
+    pub(crate) fn new(
+        options: WorkspaceOptions,
+        data_dir: &Path,
+    ) -> (Arc<Self>, mpsc::Receiver<Input>) {
+        let (reports, inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
+        let of_terminals = reports.clone();
+        let machine = Self {
+            finder: FileFinder::default(),
+            resources: Resources::default(),
+            terminals: Terminals::new(
+                options.terminals(data_dir),
+                Arc::new(move |report| of_terminals.blocking_send(Input::Terminal(report)).is_ok()),
+            ),
+            watches: Watches::new(Arc::new(move |report| {
+                reports.blocking_send(Input::Watch(report)).is_ok()
+            })),
+        };
+        (Arc::new(machine), inbox)
+    }
+
+    /// Lets a terminal read on when those who listen have room for more.
+    /// Returns what there is to wait for, if they have not.
+    pub(crate) fn taken(
+        self: &Arc<Self>,
+        terminal: TerminalId,
+        bytes: usize,
+        listeners: Vec<Arc<OutboundQueue>>,
+    ) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let mut behind = listeners;
+        behind.retain(|queue| queue.is_behind(MOST_WAITING));
+        if behind.is_empty() {
+            self.terminals.taken(terminal, bytes);
+            return None;
+        }
+        let this = Arc::clone(self);
+        Some(async move {
+            let caught_up = async {
+                for queue in behind {
+                    queue.caught_up(MOST_WAITING).await;
+                }
+            };
+            let _ = tokio::time::timeout(PATIENCE, caught_up).await;
+            this.terminals.taken(terminal, bytes);
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! Files and directories: what is asked, within which roots, and the answers.
+
+use bytes::Bytes;
+
+use crate::house::commands::{DirectoryEntry, ResourceResolveResult, ResourceWriteMode};
+
+/// What somebody may reach: everything below these, and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Scope {
+    pub roots: Vec<Root>,
+    /// The largest content that is read or written in one go.
+    pub most_bytes: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// A `file:` URI, of a directory or of a single file.
+    pub uri: String,
+    pub writable: bool,
+}
+
+/// One thing to do with files.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ResourceTask {
+    Read { uri: String },
+    Write(WriteTask),
+    List { uri: String },
+    Copy(TransferTask),
+    Move(TransferTask),
+    Delete { uri: String, recursive: bool },
+    Resolve { uri: String, follow_symlinks: bool },
+    Mkdir { uri: String },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct WriteTask {
+    pub uri: String,
+    pub data: Bytes,
+    pub create_only: bool,
+    pub mode: ResourceWriteMode,
+    pub position: u64,
+    pub if_match: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransferTask {
+    pub source: String,
+    pub destination: String,
+    pub fail_if_exists: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ResourceDone {
+    Done,
+    Content {
+        data: Bytes,
+        content_type: Option<String>,
+    },
+    Entries(Vec<DirectoryEntry>),
+    Resolved(ResourceResolveResult),
+}
+
+/// Why it could not be done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ResourceError {
+    #[error("`{uri}` does not exist")]
+    NotFound { uri: String },
+    /// Outside of the scope. A grant for `uri` would help.
+    #[error("`{uri}` is not among what this host shows to clients; ask with `resourceRequest`")]
+    OutOfScope { uri: String, write: bool },
+    /// Refused whatever is granted, by the system or because a link leads
+    /// elsewhere.
+    #[error("`{uri}` is out of reach: {reason}")]
+    Refused { uri: String, reason: String },
+    #[error("`{uri}` exists already")]
+    AlreadyExists { uri: String },
+    #[error("`{uri}` has changed since it was resolved; resolve it again")]
+    Conflict { uri: String },
+    #[error("{0}")]
+    Invalid(String),
+    #[error("`{uri}`: {reason}")]
+    Failed { uri: String, reason: String },
+}

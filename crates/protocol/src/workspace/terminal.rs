@@ -1,0 +1,103 @@
+//! Terminals: what the engine wants of them, and what they report.
+
+use bytes::Bytes;
+
+/// One process in a terminal. The engine gives these out, each only once, so
+/// that the last words of a terminal that was closed cannot be taken for
+/// those of another one by the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TerminalId(pub u64);
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum TerminalCommand {
+    Open {
+        terminal: TerminalId,
+        open: Box<OpenTerminal>,
+    },
+    Input {
+        terminal: TerminalId,
+        data: Bytes,
+    },
+    Resize {
+        terminal: TerminalId,
+        size: Size,
+    },
+    /// End what runs in it. It still reports that it has exited.
+    Close {
+        terminal: TerminalId,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenTerminal {
+    pub program: Program,
+    /// A `file:` URI; the user's home directory if there is none.
+    pub directory: Option<String>,
+    pub size: Size,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    pub columns: u16,
+    pub rows: u16,
+}
+
+impl Default for Size {
+    fn default() -> Self {
+        Self {
+            columns: 80,
+            rows: 24,
+        }
+    }
+}
+
+/// What runs in a terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Program {
+    /// The user's shell, to talk to.
+    Shell,
+    /// One command line, by the user's shell.
+    Command(String),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct TerminalReport {
+    pub terminal: TerminalId,
+    pub event: TerminalEvent,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum TerminalEvent {
+    Opened {
+        /// What to call it if nobody named it.
+        title: String,
+        /// Where it begins, as a `file:` URI.
+        directory: Option<String>,
+    },
+    /// Nothing runs, and nothing follows.
+    OpenFailed {
+        reason: String,
+    },
+    /// Output. `raw` bytes were read for it; the terminal reads on when they
+    /// are taken.
+    Data {
+        text: String,
+        raw: usize,
+    },
+    TitleChanged(String),
+    /// A `file:` URI.
+    DirectoryChanged(String),
+    /// The shell says where its commands begin and end.
+    CommandDetection,
+    CommandExecuted {
+        line: String,
+    },
+    CommandFinished {
+        exit_code: Option<i64>,
+        millis: Option<i64>,
+    },
+    /// The last thing that is said.
+    Exited {
+        exit_code: Option<i64>,
+    },
+}

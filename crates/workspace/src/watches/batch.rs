@@ -1,0 +1,191 @@
+//! A batch of changes: what happened to each path, all in all.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use innkeeper_protocol::house::state::{ResourceChange, ResourceChangeType};
+use innkeeper_protocol::workspace::watch::WatchEvent;
+use notify::event::{EventKind, ModifyKind, RenameMode};
+use notify::{Event, Result};
+
+use super::Watched;
+use crate::resources::place::uri_of_path;
+use ResourceChangeType::{Added, Deleted, Updated};
+
+/// More changes than this at once are told as one: everything may have changed.
+const MOST_CHANGES: usize = 5_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// By path, relative to what is watched. `None`: it came and went.
+    changes: BTreeMap<PathBuf, Option<ResourceChangeType>>,
+    overflowed: bool,
+}
+
+impl Batch {
+    pub(super) fn add(&mut self, watched: &Watched, event: Result<Event>) {
+        let event = match event {
+            Ok(event) if event.need_rescan() => return self.overflowed = true,
+            Ok(event) => event,
+            Err(error) => {
+                tracing::debug!(%error, "a watcher failed");
+                return self.overflowed = true;
+            }
+        };
+        let kinds: &[ResourceChangeType] = match event.kind {
+            EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => &[Added],
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => {
+                &[Deleted]
+            }
+            EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => &[Deleted, Added],
+            EventKind::Modify(ModifyKind::Name(_)) => match event.paths.first() {
+                Some(path) if path.exists() => &[Added],
+                _ => &[Deleted],
+            },
+            EventKind::Modify(_) | EventKind::Any => &[Updated],
+            EventKind::Access(_) | EventKind::Other => return,
+        };
+        for (path, kind) in event.paths.iter().zip(kinds.iter().cycle()) {
+            self.note(watched, path, *kind);
+        }
+    }
+
+    fn note(&mut self, watched: &Watched, path: &Path, kind: ResourceChangeType) {
+        let Ok(relative) = path.strip_prefix(&watched.real) else {
+            return;
+        };
+        if !watched.filter.lets_through(relative) {
+            return;
+        }
+        if self.changes.len() >= MOST_CHANGES {
+            self.overflowed = true;
+            return;
+        }
+        let known = self.changes.get(relative).copied();
+        let now = match (known, kind) {
+            (Some(Some(Added)), Deleted) => None,
+            (Some(Some(Added)), Updated) => Some(Added),
+            (Some(Some(Deleted)), Added) => Some(Updated),
+            (_, kind) => Some(kind),
+        };
+        self.changes.insert(relative.to_owned(), now);
+    }
+
+    pub(super) fn finish(mut self, watched: &Watched) -> Option<WatchEvent> {
+        self.look_into_new_directories(watched);
+        if self.overflowed {
+            return Some(WatchEvent::Overflowed);
+        }
+        let change = |(path, kind): (PathBuf, Option<ResourceChangeType>)| {
+            let path = match path.as_os_str().is_empty() {
+                true => watched.named.clone(),
+                false => watched.named.join(path),
+            };
+            Some(ResourceChange {
+                uri: uri_of_path(&path)?,
+                r#type: kind?,
+            })
+        };
+        let changes: Vec<_> = self.changes.into_iter().filter_map(change).collect();
+        (!changes.is_empty()).then_some(WatchEvent::Changed(changes))
+    }
+
+    /// What is put into a new directory before the system watches it is not
+    /// reported by the system.
+    fn look_into_new_directories(&mut self, watched: &Watched) {
+        if !watched.recursive {
+            return;
+        }
+        let new = self
+            .changes
+            .iter()
+            .filter(|(_, kind)| **kind == Some(Added));
+        let mut new: Vec<PathBuf> = new.map(|(path, _)| watched.real.join(path)).collect();
+        while let Some(path) = new.pop() {
+            if self.overflowed || !std::fs::symlink_metadata(&path).is_ok_and(|m| m.is_dir()) {
+                continue;
+            }
+            for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
+                let relative = entry.path();
+                let relative = relative.strip_prefix(&watched.real).unwrap_or(&relative);
+                if !self.changes.contains_key(relative) {
+                    self.note(watched, &entry.path(), Added);
+                    new.push(entry.path());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watches::filter::Filter;
+    use notify::event::{CreateKind, DataChange, Flag, RemoveKind};
+
+    const CREATE: EventKind = EventKind::Create(CreateKind::File);
+    const CHANGE: EventKind = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+    const REMOVE: EventKind = EventKind::Remove(RemoveKind::File);
+
+    fn watched() -> Watched {
+        Watched {
+            real: PathBuf::from("/real"),
+            named: PathBuf::from("/named"),
+            recursive: true,
+            filter: Filter::new(&[], &["skipped".to_owned()]).unwrap(),
+        }
+    }
+
+    fn check(kinds: &[EventKind], expected: Option<ResourceChangeType>) {
+        let mut batch = Batch::default();
+        for kind in kinds {
+            let event = Event::new(*kind).add_path(PathBuf::from("/real/f"));
+            batch.add(&watched(), Ok(event));
+        }
+        let told = batch.finish(&watched()).map(|event| match event {
+            WatchEvent::Changed(changes) => {
+                assert_eq!(changes[0].uri, "file:///named/f");
+                changes[0].r#type
+            }
+            other => panic!("changes: {other:?}"),
+        });
+        assert_eq!(told, expected, "{kinds:?}");
+    }
+
+    #[test]
+    fn what_happens_to_a_file_in_one_batch_is_one_change() {
+        check(&[CREATE, CHANGE, CHANGE], Some(Added));
+        check(&[CREATE, CHANGE, REMOVE], None);
+        check(&[CHANGE, REMOVE], Some(Deleted));
+        check(&[REMOVE, CREATE], Some(Updated));
+        check(&[CREATE, REMOVE, CREATE], Some(Added));
+    }
+
+    #[test]
+    fn what_the_system_lost_is_told_as_such() {
+        let mut batch = Batch::default();
+        batch.add(
+            &watched(),
+            Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)),
+        );
+        assert_eq!(batch.finish(&watched()), Some(WatchEvent::Overflowed));
+    }
+
+    #[test]
+    fn too_many_changes_are_one() {
+        let mut batch = Batch::default();
+        for number in 0..=MOST_CHANGES {
+            let path = PathBuf::from(format!("/real/{number}"));
+            batch.add(&watched(), Ok(Event::new(CREATE).add_path(path)));
+        }
+        assert_eq!(batch.finish(&watched()), Some(WatchEvent::Overflowed));
+    }
+
+    #[test]
+    fn what_is_excluded_is_not_told() {
+        let mut batch = Batch::default();
+        let path = PathBuf::from("/real/skipped/x");
+        batch.add(&watched(), Ok(Event::new(CREATE).add_path(path)));
+        assert_eq!(batch.finish(&watched()), None);
+    }
+}

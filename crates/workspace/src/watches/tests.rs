@@ -1,0 +1,136 @@
+//! Real watchers on real directories.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use innkeeper_protocol::house::state::ResourceChangeType;
+use innkeeper_protocol::workspace::resource::{Root, Scope};
+use tempfile::TempDir;
+
+use super::*;
+use crate::resources::place::uri_of_path;
+
+const STUCK: Duration = Duration::from_secs(60);
+const ID: WatchId = WatchId(3);
+
+struct Lookout {
+    watches: Watches,
+    events: Receiver<WatchEvent>,
+    directory: TempDir,
+}
+
+impl Lookout {
+    fn open(path: &str, recursive: bool, prepare: impl Fn(&Path)) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        prepare(directory.path());
+        let (sender, events) = channel();
+        let sender = Mutex::new(sender);
+        let watches = Watches::new(Arc::new(move |report: WatchReport| {
+            sender.lock().unwrap().send(report.event).is_ok()
+        }));
+        let uri = |path: &Path| uri_of_path(path).unwrap();
+        let open = OpenWatch {
+            uri: uri(&directory.path().join(path)),
+            recursive,
+            includes: Vec::new(),
+            excludes: vec!["**/skipped".to_owned()],
+            scope: Scope {
+                roots: vec![Root {
+                    uri: uri(directory.path()),
+                    writable: false,
+                }],
+                most_bytes: 0,
+            },
+        };
+        let open = Box::new(open);
+        watches.command(WatchCommand::Open { watch: ID, open });
+        Self {
+            watches,
+            events,
+            directory,
+        }
+    }
+
+    fn next(&self) -> WatchEvent {
+        self.events.recv_timeout(STUCK).expect("the watch is stuck")
+    }
+
+    /// Waits until these paths were told of, each with its last change.
+    fn until(&self, wanted: &[(&str, ResourceChangeType)]) {
+        let mut missing: BTreeSet<String> =
+            wanted.iter().map(|(path, _)| (*path).to_owned()).collect();
+        while !missing.is_empty() {
+            let WatchEvent::Changed(changes) = self.next() else {
+                continue;
+            };
+            for change in changes {
+                let path = path_of_uri(&change.uri).unwrap();
+                let path = path.strip_prefix(self.directory.path()).unwrap();
+                let path = path.to_str().unwrap();
+                assert!(!path.contains("skipped"), "{path}");
+                if wanted.contains(&(path, change.r#type)) {
+                    missing.remove(path);
+                }
+            }
+        }
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.directory.path().join(path)
+    }
+}
+
+#[test]
+fn changes_below_a_directory_are_told() {
+    let lookout = Lookout::open("", true, |directory| {
+        fs::create_dir(directory.join("old")).unwrap();
+        fs::write(directory.join("old/file"), "1").unwrap();
+    });
+    assert_eq!(lookout.next(), WatchEvent::Opened);
+    fs::create_dir_all(lookout.path("skipped/x")).unwrap();
+    fs::write(lookout.path("old/file"), "2").unwrap();
+    fs::write(lookout.path("new"), "").unwrap();
+    lookout.until(&[
+        ("old/file", ResourceChangeType::Updated),
+        ("new", ResourceChangeType::Added),
+    ]);
+    fs::create_dir_all(lookout.path("deep/er")).unwrap();
+    fs::write(lookout.path("deep/er/file"), "").unwrap();
+    lookout.until(&[("deep/er/file", ResourceChangeType::Added)]);
+    fs::rename(lookout.path("new"), lookout.path("renamed")).unwrap();
+    fs::remove_file(lookout.path("old/file")).unwrap();
+    lookout.until(&[
+        ("new", ResourceChangeType::Deleted),
+        ("renamed", ResourceChangeType::Added),
+        ("old/file", ResourceChangeType::Deleted),
+    ]);
+    lookout.watches.command(WatchCommand::Close { watch: ID });
+    assert_eq!(lookout.watches.running(), 0);
+}
+
+#[test]
+fn a_file_is_followed_when_it_is_replaced() {
+    let lookout = Lookout::open("file", false, |directory| {
+        fs::write(directory.join("file"), "1").unwrap();
+    });
+    assert_eq!(lookout.next(), WatchEvent::Opened);
+    for round in 0..2 {
+        fs::write(lookout.path("beside"), "2").unwrap();
+        fs::rename(lookout.path("beside"), lookout.path("file")).unwrap();
+        let WatchEvent::Changed(changes) = lookout.next() else {
+            panic!("a change in round {round}");
+        };
+        assert!(changes.iter().all(|change| change.uri.ends_with("/file")));
+    }
+}
+
+#[test]
+fn what_is_out_of_reach_is_not_watched() {
+    let lookout = Lookout::open("../", true, |_| {});
+    assert!(matches!(lookout.next(), WatchEvent::OpenFailed(_)));
+    let lookout = Lookout::open("missing", true, |_| {});
+    let WatchEvent::OpenFailed(ResourceError::NotFound { .. }) = lookout.next() else {
+        panic!("not found");
+    };
+    assert_eq!(lookout.watches.running(), 0);
+}
