@@ -141,7 +141,8 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// As WebSocket frames.
+    /// As WebSocket frames. What has no form in the client's version makes
+    /// none, and an empty write would read as the end of the connection.
     pub(crate) fn into_frames(self) -> Vec<Bytes> {
         let version = self.version;
         let frames = self.items.into_iter().map(|item| match item {
@@ -149,7 +150,7 @@ impl Outgoing {
             Item::Own(message) => framed(&[message], version, 0),
             Item::Control(frames) => frames,
         });
-        frames.collect()
+        frames.filter(|frames| !frames.is_empty()).collect()
     }
 
     /// As texts, for transports that frame them in their own way.
@@ -460,7 +461,9 @@ fn index_of(version: Version) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use innkeeper_protocol::house::actions::{ActionEnvelope, ChatDeltaAction, StateAction};
+    use innkeeper_protocol::house::actions::{
+        ActionEnvelope, ChatDeltaAction, SessionChatRemovedAction, StateAction,
+    };
     use innkeeper_protocol::outgoing::Reply;
     use innkeeper_protocol::record::{Facts, Sequenced, merge};
     use innkeeper_protocol::rpc::RequestId;
@@ -511,6 +514,26 @@ mod tests {
                 (envelope.server_seq, text.to_owned())
             })
             .collect()
+    }
+
+    #[tokio::test]
+    async fn what_a_version_has_no_form_for_makes_no_empty_write() {
+        let removed = HostMessage::Action(Arc::new(Sequenced {
+            seq: 1,
+            channel: "ahp-session:/1".into(),
+            action: StateAction::SessionChatRemoved(SessionChatRemovedAction {
+                chat: "ahp-chat:/2".into(),
+            }),
+            origin: None,
+            facts: Facts::default(),
+        }));
+        for (version, writes) in [(Version::V0_2, 0), (Version::NEWEST, 1)] {
+            let queue = queue(2, 10_000);
+            queue.speak(version);
+            queue.publish(&parcel([removed.clone()]), None);
+            let outgoing = queue.take(usize::MAX).await;
+            assert_eq!(outgoing.into_frames().len(), writes, "{version}");
+        }
     }
 
     #[tokio::test]
