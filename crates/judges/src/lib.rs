@@ -8,6 +8,20 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+mod action_types;
+pub mod client;
+mod comparison;
+mod coverage;
+
+pub use action_types::{ACTION_TYPES, CLIENTS_SAY};
+pub use comparison::{comparable, difference};
+pub use coverage::Coverage;
+
+/// The numbers of all versions, oldest first. Draft 1 is `"0.1"`.
+pub const VERSIONS: [&str; 10] = [
+    "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1.0",
+];
+
 /// What a client of one version holds.
 pub trait Mirror: std::fmt::Debug {
     /// Takes a snapshot. The error says what the version's types do not know.
@@ -17,6 +31,8 @@ pub trait Mirror: std::fmt::Debug {
     fn state(&self, channel: &str) -> Option<Value>;
     /// Brings a state into the form in which [`Mirror::state`] gives it.
     fn read(&self, state: Value) -> Result<Value, String>;
+    /// An action as the version's own types write it, if they know it.
+    fn read_action(&self, action: Value) -> Result<Value, String>;
 }
 
 /// What nobody may be sent: something that the version reads as unknown.
@@ -75,6 +91,12 @@ macro_rules! mirror {
                     let state: SnapshotState =
                         serde_json::from_value(state).map_err(|it| it.to_string())?;
                     serde_json::to_value(state).map_err(|it| it.to_string())
+                }
+
+                fn read_action(&self, action: Value) -> Result<Value, String> {
+                    let action: StateAction =
+                        serde_json::from_value(action).map_err(|it| it.to_string())?;
+                    serde_json::to_value(known(action)?).map_err(|it| it.to_string())
                 }
             }
         }
