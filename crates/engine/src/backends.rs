@@ -15,6 +15,7 @@ use innkeeper_protocol::house::actions::{
 use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::state::{ErrorInfo, ToolDefinition};
 
+use crate::attachments::with_data;
 use crate::chats::{Backend, BackendPhase};
 use crate::labels::Label;
 use crate::sessions::Session;
@@ -210,6 +211,15 @@ impl Engine {
 
     /// Gives the agent the turn that waits for it, if it is free.
     pub(crate) fn pump(&mut self, uri: &ChannelUri) {
+        let chat = self.chats.get(uri);
+        let is_free = chat.is_some_and(|chat| {
+            let waits = chat.turn.as_ref().is_some_and(|turn| !turn.prompted);
+            let phase = chat.backend.as_ref().map(|backend| &backend.phase);
+            waits && phase == Some(&BackendPhase::Idle)
+        });
+        if is_free && !self.has_attached_content(uri) {
+            return;
+        }
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
         };
@@ -229,9 +239,10 @@ impl Engine {
                 let prompt = Prompt {
                     backend: backend.id,
                     turn: turn.id.clone(),
-                    message: active.message.clone(),
+                    message: with_data(active.message.clone(), &turn.attached),
                     resumed: turn.resumed.then(|| active.response_parts.clone()),
                 };
+                turn.attached.clear();
                 self.tell_agent(AgentCommand::Prompt(Box::new(prompt)));
                 self.steer(uri);
             }

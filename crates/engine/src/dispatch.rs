@@ -4,13 +4,14 @@
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::command::Dispatch;
+use innkeeper_protocol::gates::up::Piece;
 use innkeeper_protocol::house::actions::{
     ActionOrigin, ChatTurnCancelledAction, ChatTurnResumeAction, ChatTurnStartedAction,
     RootConfigChangedAction, SessionActiveClientSetAction, SessionConfigChangedAction, StateAction,
 };
 use innkeeper_protocol::house::state::{
-    ChatInteractivity, ChildCustomization, Customization, Message, MessageKind, ResponsePart,
-    SessionLifecycle, TurnState,
+    ChatInteractivity, ChildCustomization, Customization, Message, MessageKind, PendingMessageKind,
+    ResponsePart, SessionLifecycle, TurnState,
 };
 use innkeeper_protocol::outgoing::{HostMessage, Rejection};
 use innkeeper_protocol::record::StoreOp;
@@ -51,22 +52,28 @@ impl Engine {
             action,
             piece,
         } = dispatch;
-        let (channel, action) = match piece {
+        let origin = ActionOrigin {
+            client_id: client_id.clone(),
+            client_seq,
+        };
+        let (channel, action) = match &piece {
             None => (channel, action),
-            Some(piece) => match self.completed(channel, &client_id, &piece) {
+            Some(piece) if self.refuse_active_client(connection, &channel, piece, &origin) => {
+                return;
+            }
+            Some(piece) => match self.completed(channel, &client_id, piece) {
                 Some(whole) => whole,
                 // There is no such channel.
                 None => return,
             },
         };
         if self.terminals.contains_key(&channel) {
-            let origin = ActionOrigin {
-                client_id,
-                client_seq,
-            };
             return self.dispatch_to_terminal(connection, channel, action, origin);
         }
-        let channel = self.channel_meant(channel, &action);
+        let channel = match self.takes_for_session(connection, &channel) {
+            true => channel,
+            false => self.channel_meant(channel, &action),
+        };
         let action = self.with_selection(connection, &channel, action);
         let refusal = self.why_not_active(connection, &channel, &client_id, &action);
         let verdict = if let Some(reason) = refusal {
@@ -82,12 +89,14 @@ impl Engine {
             return;
         };
         self.use_session(&channel);
-        let origin = ActionOrigin {
-            client_id,
-            client_seq,
-        };
+        let selects = piece.filter(|it| matches!(it, Piece::Model(_) | Piece::Agent(_)));
         match verdict {
             Apply(accepted) => {
+                if let Some(piece) = selects
+                    && self.defer_selection(&channel, piece, &origin)
+                {
+                    return;
+                }
                 let locale = self.locale_of(connection);
                 self.apply_dispatched(&channel, accepted, origin, locale);
             }
@@ -122,12 +131,15 @@ impl Engine {
             let kept = kept.and_then(|(chat, turn)| chat.position_of(turn));
             self.widen_views(channel, kept.map_or(0, |index| index + 1));
         }
+        if let StateAction::ChatTurnResume(_) = &action {
+            self.widen_older_views(channel);
+        }
         // What the agent has to be told depends on what was running before.
         let was_running = self.chats.get_mut(channel).and_then(|chat| match action {
             StateAction::ChatTurnCancelled(_) | StateAction::ChatTruncated(_) => chat.turn.take(),
             _ => None,
         });
-        let action = self.with_small_results(channel, action);
+        let action = self.as_kept_in_state(channel, action);
         self.emit(channel, action.clone(), Some(origin));
         match action {
             StateAction::ChatTurnStarted(started) => {
@@ -380,7 +392,7 @@ impl Engine {
     }
 
     /// What a client says that is too large for the state is kept beside it.
-    fn with_small_results(&mut self, channel: &ChannelUri, action: StateAction) -> StateAction {
+    fn as_kept_in_state(&mut self, channel: &ChannelUri, action: StateAction) -> StateAction {
         match action {
             StateAction::ChatToolCallComplete(mut action) => {
                 action.result = self.small_enough_result(channel, action.result);
@@ -389,6 +401,17 @@ impl Engine {
             StateAction::ChatToolCallContentChanged(mut action) => {
                 action.content = self.small_enough_content(channel, action.content);
                 StateAction::ChatToolCallContentChanged(action)
+            }
+            StateAction::ChatTurnStarted(mut action) => {
+                action.message = self.as_kept(channel, action.message);
+                StateAction::ChatTurnStarted(action)
+            }
+            // A steering message goes to the agent as it is.
+            StateAction::ChatPendingMessageSet(mut action)
+                if action.kind == PendingMessageKind::Queued =>
+            {
+                action.message = self.as_kept(channel, action.message);
+                StateAction::ChatPendingMessageSet(action)
             }
             other => other,
         }

@@ -32,10 +32,12 @@
 //! - Every turn ends.
 
 mod answers;
+mod attachments;
 mod auth;
 mod backends;
 mod catalogue;
 mod chats;
+mod chats_as_sessions;
 mod client_resources;
 mod clients;
 mod commands;
@@ -84,6 +86,7 @@ use innkeeper_protocol::workspace::terminal::TerminalId;
 use innkeeper_protocol::workspace::watch::WatchId;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
+use attachments::AwaitedContent;
 use auth::Token;
 use catalogue::Catalogue;
 use chats::Chat;
@@ -149,6 +152,8 @@ pub struct Engine {
     /// Sessions that this input touched and that `settle` must look at.
     touched: BTreeSet<ChannelUri>,
     waiting: HashMap<Ticket, WaitingRequest>,
+    /// Content that agents are to be given with a message.
+    awaited_content: HashMap<Ticket, AwaitedContent>,
     waiting_reconnects: HashMap<Ticket, WaitingReconnect>,
     last_ticket: u64,
     last_backend: u64,
@@ -208,6 +213,7 @@ impl Engine {
             questions: BTreeMap::new(),
             touched: BTreeSet::new(),
             waiting: HashMap::new(),
+            awaited_content: HashMap::new(),
             waiting_reconnects: HashMap::new(),
             last_ticket: 0,
             last_backend: 0,

@@ -103,11 +103,12 @@ impl Engine {
                 let matters = |uri: &ChannelUri| {
                     wanted.contains(uri) || sessions.contains(uri) || *uri == root
                 };
+                let version = self.version_of(waiting.connection);
                 let mut missed = pick(logged.iter(), seen, up_to, matters);
                 missed.extend(self.replay.after(seen.max(up_to), matters));
                 if missed
                     .iter()
-                    .any(|action| breaks_off(action, &wanted, &sessions))
+                    .any(|action| breaks_off(action, version, &wanted, &sessions))
                 {
                     return self.start_afresh(waiting);
                 }
@@ -143,7 +144,11 @@ impl Engine {
             .into_iter()
             .map(|action| Envelope(Arc::new(action)))
             .collect();
-        let reply = ReconnectReply::Replay { actions, missing };
+        let reply = ReconnectReply::Replay {
+            actions,
+            missing,
+            seen: waiting.seen,
+        };
         self.reply(connection, waiting.id, Reply::Reconnect(reply));
     }
 
@@ -179,6 +184,7 @@ impl Engine {
 /// Whether a client that missed this action cannot go on from what it holds.
 fn breaks_off(
     action: &Sequenced,
+    version: Version,
     wanted: &HashSet<&ChannelUri>,
     sessions: &HashSet<ChannelUri>,
 ) -> bool {
@@ -194,6 +200,10 @@ fn breaks_off(
         // It may not hold the turn that history was cut after.
         StateAction::ChatTruncated(cut) => {
             cut.turn_id.is_some() && wanted.contains(&action.channel)
+        }
+        // Which is told as such a cut.
+        StateAction::ChatTurnResume(_) => {
+            version <= Version::V0_8 && wanted.contains(&action.channel)
         }
         _ => false,
     }

@@ -19,9 +19,11 @@ use innkeeper_protocol::outgoing::{HostMessage, Reply, SubscribeReply};
 use innkeeper_protocol::record::ContentRecord;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
+use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::resource::ResourceTask;
 
+use crate::attachments::chats_referred_to;
 use crate::client_resources::CLIENT_SCHEME;
 use crate::completions::{self, TypedAt};
 use crate::terminals::TERMINAL_SCHEME;
@@ -107,6 +109,7 @@ impl Engine {
                 _ => self.fail_request(connection, id, error),
             };
         }
+        let command = self.as_meant(connection, command);
         let waits = self.sessions_needed_for(&command);
         self.when_loaded(waits, move |engine| {
             // It may have gone while the session was loaded.
@@ -120,7 +123,11 @@ impl Engine {
     fn sessions_needed_for(&self, command: &Command) -> std::collections::BTreeSet<ChannelUri> {
         let channel = match command {
             Command::Subscribe(params) => &params.channel,
-            Command::Dispatch(dispatch) => return self.sessions_to_load([&dispatch.channel]),
+            Command::Dispatch(dispatch) => {
+                let mut channels = chats_referred_to(&dispatch.action);
+                channels.push(dispatch.channel.clone());
+                return self.sessions_to_load(&channels);
+            }
             // These need no session in memory, but one that is on its way may
             // be awaited by what was asked before.
             Command::Unsubscribe { channel } => return self.sessions_on_their_way(channel),
@@ -191,7 +198,12 @@ impl Engine {
                 Some(id) if self.is_past_terminal(&params.channel) => {
                     return self.load_terminal(connection, id, params);
                 }
-                _ => self.subscribe(connection, params),
+                _ => {
+                    let channel = ChannelUri::from(params.channel.as_str());
+                    let outcome = self.subscribe(connection, params);
+                    self.answer(connection, id, outcome);
+                    return self.tell_selection(connection, &channel);
+                }
             },
             Command::Unsubscribe { channel } => {
                 self.unsubscribe(connection, &channel);
@@ -201,7 +213,7 @@ impl Engine {
                 self.dispatch(connection, *dispatch);
                 Ok(Reply::Done)
             }
-            Command::ListSessions(params) => self.list_sessions(&params),
+            Command::ListSessions(params) => self.list_sessions(connection, &params),
             Command::CreateSession(params) => self
                 .create_session(connection, *params)
                 .map(|()| Reply::Done),
@@ -303,8 +315,16 @@ impl Engine {
         })
     }
 
-    fn list_sessions(&self, params: &ListSessionsParams) -> Result<Reply, RpcError> {
-        let cap = self.config.limits.page_sessions;
+    fn list_sessions(
+        &self,
+        connection: ConnectionId,
+        params: &ListSessionsParams,
+    ) -> Result<Reply, RpcError> {
+        let cap = match self.version_of(connection) <= Version::V0_4 {
+            // Those cannot ask for a second page.
+            true => usize::MAX,
+            false => self.config.limits.page_sessions,
+        };
         let limit = match params.limit {
             None => cap,
             Some(limit) => match usize::try_from(limit) {
@@ -316,7 +336,8 @@ impl Engine {
                 }
             },
         };
-        let page = self.catalogue.page(limit, params.cursor.as_deref())?;
+        let mut page = self.catalogue.page(limit, params.cursor.as_deref())?;
+        page.items = self.with_chats_as_sessions(connection, page.items);
         Ok(Reply::ListSessions(page))
     }
 
@@ -384,6 +405,9 @@ impl Engine {
         ticket: Ticket,
         content: Result<Option<ContentRecord>, String>,
     ) {
+        if self.attached_content_loaded(ticket, &content) {
+            return;
+        }
         let Some(request) = self.waiting.remove(&ticket) else {
             return;
         };

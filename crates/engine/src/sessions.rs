@@ -320,6 +320,9 @@ impl Engine {
         let mut chats: Vec<ChannelUri> = homes.map(|(chat, _)| chat.clone()).collect();
         chats.push(ChannelUri::default_chat_of(uri.as_str()));
         for chat in chats {
+            if self.homes.contains_key(&chat) {
+                self.announce_end_of_chat(&chat);
+            }
             self.forget_chat(&chat);
         }
         self.dispose_terminals_of(uri);

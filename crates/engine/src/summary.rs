@@ -134,7 +134,7 @@ pub(crate) fn leading_chat(state: &SessionState) -> Option<&ChatSummary> {
         .or_else(|| chats().max_by(|a, b| a.modified_at.cmp(&b.modified_at)))
 }
 
-fn compact(chat: &ChatSummary) -> SessionChatSummary {
+pub(crate) fn compact(chat: &ChatSummary) -> SessionChatSummary {
     SessionChatSummary {
         resource: chat.resource.clone(),
         title: chat.title.clone(),

@@ -86,6 +86,7 @@ impl Engine {
     /// A client cancelled the turn: its state is final; the agent must stop.
     pub(crate) fn turn_cancelled(&mut self, uri: &ChannelUri, turn: &RunningTurn) {
         self.clear_activity(uri);
+        self.apply_deferred_selections(uri);
         self.end_commands_of(uri, &turn.id);
         let own = self.chats.get(uri).and_then(|chat| chat.backend.as_ref());
         let backend = turn.delegated_by.or(own.map(|backend| backend.id));
@@ -224,6 +225,7 @@ impl Engine {
         };
         self.emit(uri, action, None);
         self.clear_activity(uri);
+        self.apply_deferred_selections(uri);
     }
 
     /// A stored turn that was running when the host ended.

@@ -124,6 +124,9 @@ pub enum ReconnectReply {
     Replay {
         actions: Vec<Envelope>,
         missing: Vec<String>,
+        /// What the client has seen: perhaps the first steps of an action.
+        #[serde(skip)]
+        seen: u64,
     },
     Snapshot {
         snapshots: Vec<Snapshot>,
@@ -217,10 +220,10 @@ pub fn encode(message: &HostMessage) -> String {
 /// Writes a message in the given version: as one frame of text, as none if the
 /// version cannot tell it, or as several if it tells it in steps.
 ///
-/// All frames of one action carry its number. They leave in one write, and a
-/// client that loses the connection between them asks for what follows a
-/// number that it has seen only half of; what each step does it does whatever
-/// was before, so the next step of that kind repairs it.
+/// The last frame of an action carries its number, and those before it the
+/// numbers before that, which nothing else has: a client that loses the
+/// connection between two of them asks for what follows the number of a step,
+/// and is told the other steps.
 pub fn encode_each(message: &HostMessage, version: Version, mut each: impl FnMut(String)) {
     match version {
         Version::V1_0 => each(encode(message)),

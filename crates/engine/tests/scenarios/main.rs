@@ -5,6 +5,8 @@
 mod agents;
 mod handshake;
 mod host;
+mod messages;
+mod older;
 mod sessions;
 mod turns;
 mod views;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::client::{Asked, ROOT};
 use crate::dispatches::{dispatch_to_chat, dispatch_to_session};
 use crate::hear::State;
+use crate::looking_on;
 use crate::world::{ACTORS, World};
 
 /// An ordinary beginning: everybody is here, and there is something to do.
@@ -58,7 +59,7 @@ fn talk(world: &mut World, chat: &str) {
 }
 
 /// Names for sessions: few, so that they are taken, disposed and used again.
-const SESSIONS: [&str; 6] = [
+pub(crate) const SESSIONS: [&str; 6] = [
     "ahp-session:/1",
     "ahp-session:/2",
     "ahp-session:/3",
@@ -67,7 +68,7 @@ const SESSIONS: [&str; 6] = [
     "ahp-session:/6",
 ];
 
-const CHATS: [&str; 3] = ["ahp-chat:/a", "ahp-chat:/b", "ahp-chat:/c"];
+const CHATS: [&str; 3] = ["ahp-chat:/a", "ahp-chat:/b", "custom-chat:/c"];
 
 pub(crate) fn act(world: &mut World, client: usize) {
     if world.clients[client].wire.is_none() {
@@ -247,6 +248,9 @@ pub(crate) fn ask(world: &mut World, client: usize, method: &str, params: &Value
 pub(crate) fn dispatch(world: &mut World, client: usize, channel: &str, action: &Value) {
     let kind = action["type"].as_str().unwrap_or("(none)").to_owned();
     world.note(&kind);
+    if let Some(onlooker) = world.speaker {
+        return looking_on::say(world, onlooker, channel, action);
+    }
     let text = world.clients[client].dispatch(channel, action);
     world.send_text(client, &text);
 }
@@ -316,7 +320,7 @@ fn any_listed_chat(world: &mut World, client: usize) -> String {
 
 fn unsubscribe(world: &mut World, client: usize) {
     let mirrors = &world.clients[client].mirrors;
-    let is_further = |uri: &str| uri.starts_with("ahp-chat:/") && !uri.starts_with("ahp-chat://");
+    let is_further = |uri: &str| uri.contains("chat:/") && !uri.starts_with("ahp-chat://");
     let plain =
         |uri: &str| ChannelUri::from(uri).session_of_default_chat().is_some() || is_further(uri);
     // A session is left only when none of its further chats is followed.
@@ -454,4 +458,16 @@ fn garbage(world: &mut World, client: usize) {
 
 pub(crate) fn message(text: &str, kind: &str) -> Value {
     json!({"text": text, "origin": {"kind": kind}})
+}
+
+/// A message that now and then says which model and which agent it is for.
+pub(crate) fn choosy_message(world: &mut World, text: &str, kind: &str) -> Value {
+    let mut message = message(text, kind);
+    if world.rng.chance(25) {
+        message["model"] = json!({"id": format!("m{}", world.rng.below(3))});
+    }
+    if world.rng.chance(15) {
+        message["agent"] = json!({"uri": "x:agent"});
+    }
+    message
 }

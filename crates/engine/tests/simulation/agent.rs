@@ -351,7 +351,15 @@ pub(crate) fn profiles(count: usize) -> Vec<AgentProfile> {
                 description: String::new(),
                 models: Vec::new(),
                 protected_resources: None,
-                customizations: None,
+                customizations: Some(vec![
+                    serde_json::from_value(json!({
+                        "type": "plugin", "id": "p", "uri": "x:plugin", "name": "Plugin",
+                        "children": [
+                            {"type": "agent", "id": "a", "uri": "x:agent", "name": "Agent"},
+                        ],
+                    }))
+                    .unwrap(),
+                ]),
                 capabilities: (name != "beta").then(|| AgentCapabilities {
                     multiple_chats: Some(MultipleChatsCapability {
                         fork: Some(true),

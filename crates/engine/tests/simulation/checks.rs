@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::acts::{ask, dispatch};
 use crate::client::{Asked, Mirror, ROOT};
 use crate::hear::State;
+use crate::looking_on;
 use crate::world::{ACTORS, AUDITOR, World, waits_for_a_person};
 
 const ACTIVITY_BITS: u32 = 31;
@@ -28,6 +29,7 @@ pub(crate) fn quiet(world: &mut World) {
         check_client(world, client, &listed);
     }
     check_interrupted(world);
+    looking_on::check_all(world);
     if let Some(wire) = world.clients[AUDITOR].wire {
         world.cut(wire);
     }
@@ -358,8 +360,8 @@ pub(crate) fn finish(world: &mut World) {
         .wires
         .iter()
         .filter(|(id, wire)| {
-            let client = &world.clients[wire.client];
-            client.ready && wire.welcomed && client.wire != Some(**id)
+            let client = world.clients.get(wire.client);
+            client.is_some_and(|client| client.ready && wire.welcomed && client.wire != Some(**id))
         })
         .map(|(id, _)| *id)
         .collect();

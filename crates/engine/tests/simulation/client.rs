@@ -312,10 +312,7 @@ impl Client {
                 _ => false,
             })
         };
-        let chats = self
-            .mirrors
-            .keys()
-            .filter(|uri| uri.starts_with("ahp-chat:/"));
+        let chats = self.mirrors.keys().filter(|uri| uri.contains("chat:/"));
         chats
             .filter(|uri| !uri.starts_with("ahp-chat://"))
             .find(|uri| !listed(uri))

@@ -3,7 +3,7 @@
 use innkeeper_protocol::house::state::{ResponsePart, ToolCallState};
 use serde_json::json;
 
-use crate::acts::{any_chat, any_session, dispatch, message};
+use crate::acts::{any_chat, any_session, choosy_message, dispatch, message};
 use crate::hear::State;
 use crate::world::World;
 
@@ -44,9 +44,9 @@ pub(crate) fn dispatch_to_chat(world: &mut World, client: usize) {
                 _ => format!("turn-{number}"),
             };
             let origin = if world.rng.chance(3) { "agent" } else { "user" };
+            let message = choosy_message(world, &format!("Please do {number}"), origin);
             let mut action = json!({
-                "type": "chat/turnStarted", "turnId": id,
-                "message": message(&format!("Please do {number}"), origin),
+                "type": "chat/turnStarted", "turnId": id, "message": message,
             });
             match world.rng.below(8) {
                 0 => action["startedAt"] = json!("2025-06-15T12:00:00.000Z"),
@@ -75,7 +75,7 @@ pub(crate) fn dispatch_to_chat(world: &mut World, client: usize) {
         },
         "draftChanged" if world.rng.chance(30) => json!({"type": "chat/draftChanged"}),
         "draftChanged" => {
-            let draft = message(&format!("draft {number}"), "user");
+            let draft = choosy_message(world, &format!("draft {number}"), "user");
             json!({"type": "chat/draftChanged", "draft": draft})
         }
         "isReadChanged" => {

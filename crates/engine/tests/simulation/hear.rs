@@ -120,7 +120,9 @@ fn answer(reply: &Reply) -> Answer {
             shots: welcome.snapshots.iter().map(shot).collect(),
         },
         Reply::Subscribe(subscribed) => Answer::Subscribed(subscribed.snapshot.as_ref().map(shot)),
-        Reply::Reconnect(ReconnectReply::Replay { actions, missing }) => Answer::Replay {
+        Reply::Reconnect(ReconnectReply::Replay {
+            actions, missing, ..
+        }) => Answer::Replay {
             actions: actions.iter().map(|action| envelope(&action.0)).collect(),
             missing: missing.clone(),
         },

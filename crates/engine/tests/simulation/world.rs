@@ -12,7 +12,7 @@ use innkeeper_protocol::agent::AgentReport;
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::state::{ChatOrigin, ResponsePart, ToolCallState};
-use innkeeper_protocol::outgoing::HostMessage;
+use innkeeper_protocol::outgoing::{HostMessage, encode_each};
 use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
 use innkeeper_protocol::workspace::resource::ResourceError;
 use innkeeper_protocol::{ChannelUri, Timestamp};
@@ -22,6 +22,7 @@ use crate::agent::{Backends, profiles};
 use crate::client::Client;
 use crate::hear::{self, Heard};
 use crate::ledger::Ledger;
+use crate::onlooker::Onlooker;
 use crate::rng::Rng;
 
 /// How often each kind of thing happened.
@@ -48,6 +49,11 @@ pub(crate) struct World {
     answers: Vec<Input>,
     pub(crate) wires: BTreeMap<u64, Wire>,
     pub(crate) clients: Vec<Client>,
+    /// Clients of older versions, in those schedules that have them. Their
+    /// connections are numbered behind those of the clients.
+    pub(crate) onlookers: Vec<Onlooker>,
+    /// Which of them says what a client would say, now.
+    pub(crate) speaker: Option<usize>,
     pub(crate) agents: Backends,
     pub(crate) agent_count: usize,
     pub(crate) ledger: Ledger,
@@ -145,6 +151,8 @@ impl World {
             clients: (0..=ACTORS)
                 .map(|n| Client::new(format!("client-{n}")))
                 .collect(),
+            onlookers: Vec::new(),
+            speaker: None,
             agents: Backends::default(),
             agent_count: 2,
             ledger: Ledger::default(),
@@ -429,12 +437,52 @@ impl World {
         });
     }
 
+    pub(crate) fn connect_onlooker(&mut self, index: usize) {
+        self.connections += 1;
+        let id = self.connections;
+        let wire = Wire {
+            client: self.clients.len() + index,
+            welcomed: false,
+            queue: VecDeque::new(),
+        };
+        self.wires.insert(id, wire);
+        self.onlookers[index].disconnected();
+        self.onlookers[index].wire = Some(id);
+        self.feed(Input::Connected {
+            connection: ConnectionId(id),
+        });
+    }
+
+    /// An onlooker says something, in its own version.
+    pub(crate) fn onlooker_says(&mut self, index: usize, text: &str) {
+        let it = &self.onlookers[index];
+        let Some(wire) = it.wire else {
+            return;
+        };
+        self.say(|| format!("{} says {text}", it.id));
+        let message = ClientMessage::decode_in(it.version, text);
+        self.feed(Input::Message {
+            connection: ConnectionId(wire),
+            message,
+        });
+    }
+
     /// The connection breaks; what was on its way is lost.
     pub(crate) fn cut(&mut self, id: u64) {
         if let Some(wire) = self.wires.remove(&id) {
-            let client = &mut self.clients[wire.client];
-            if client.wire == Some(id) {
-                client.disconnected();
+            match wire.client.checked_sub(self.clients.len()) {
+                Some(onlooker) => {
+                    let onlooker = &mut self.onlookers[onlooker];
+                    if onlooker.wire == Some(id) {
+                        onlooker.disconnected();
+                    }
+                }
+                None => {
+                    let client = &mut self.clients[wire.client];
+                    if client.wire == Some(id) {
+                        client.disconnected();
+                    }
+                }
             }
             self.feed(Input::Disconnected {
                 connection: ConnectionId(id),
@@ -467,6 +515,10 @@ impl World {
             self.cut(id);
             return true;
         };
+        if let Some(onlooker) = index.checked_sub(self.clients.len()) {
+            self.deliver_to_onlooker(onlooker, id, &message);
+            return true;
+        }
         let client = &mut self.clients[index];
         if client.wire != Some(id) {
             return true;
@@ -500,6 +552,36 @@ impl World {
             }
         }
         true
+    }
+
+    /// Delivers a message as frames of the onlooker's version. Where there are
+    /// several, the connection may break between them.
+    fn deliver_to_onlooker(&mut self, index: usize, wire: u64, message: &HostMessage) {
+        let onlooker = &mut self.onlookers[index];
+        if onlooker.wire != Some(wire) {
+            return;
+        }
+        let mut frames = Vec::new();
+        encode_each(message, onlooker.version, |frame| frames.push(frame));
+        let breaks = frames.len() > 1 && self.rng.chance(25);
+        if breaks {
+            frames.truncate(1 + self.rng.below(frames.len() - 1));
+        }
+        let refused = matches!(message, HostMessage::Failure { .. }) && !onlooker.ready;
+        for frame in frames {
+            if self.trace {
+                println!("    {} hears {frame}", onlooker.id);
+            }
+            if let Err(problem) = onlooker.hear(&frame) {
+                panic!("{} heard what it should not: {problem}", onlooker.id);
+            }
+        }
+        if breaks {
+            self.note("a connection broke within an action");
+        }
+        if breaks || refused {
+            self.cut(wire);
+        }
     }
 
     /// Lets enough time pass for a summary that is held back.
@@ -546,6 +628,9 @@ impl World {
         self.wires.clear();
         for client in &mut self.clients {
             client.disconnected();
+        }
+        for onlooker in &mut self.onlookers {
+            onlooker.disconnected();
         }
         self.agents = Backends::default();
         self.life += 1;
