@@ -112,6 +112,12 @@ impl Engine {
                 {
                     return self.start_afresh(waiting);
                 }
+                // Draft 1 has no word for what is missing; what has no
+                // snapshot is gone.
+                let says_what_is_missing = version > Version::V0_1;
+                if !says_what_is_missing && !waiting.channels.iter().all(|it| self.exists(it)) {
+                    return self.start_afresh(waiting);
+                }
                 missed.retain(|action| wanted.contains(&action.channel));
                 self.resume(waiting, missed);
             }

@@ -44,8 +44,6 @@ pub(crate) struct Onlooker {
     pub(crate) seen: i64,
     /// The highest number heard over this connection.
     heard: i64,
-    /// It came back, and draft 1 does not say what is gone.
-    may_miss: bool,
     pub(crate) told: Coverage,
     requests: i64,
     dispatches: i64,
@@ -71,7 +69,6 @@ impl Onlooker {
             catalogue: None,
             seen: 0,
             heard: 0,
-            may_miss: false,
             told: Coverage::default(),
             requests: 0,
             dispatches: 0,
@@ -278,7 +275,7 @@ impl Onlooker {
                 Asked::Initialize | Asked::Reconnect if code != -32603 => {
                     Err(format!("the handshake failed: {frame}"))
                 }
-                Asked::Check(channel) if code == -32603 || self.may_miss => {
+                Asked::Check(channel) if code == -32603 => {
                     self.leave(&channel);
                     Ok(())
                 }
@@ -292,14 +289,12 @@ impl Onlooker {
         match asked {
             Asked::Initialize => {
                 self.ready = true;
-                self.may_miss = false;
                 self.followed.clear();
                 self.seen = result["serverSeq"].as_i64().ok_or("no number")?;
                 self.load_all(&result["snapshots"])
             }
             Asked::Reconnect => {
                 self.ready = true;
-                self.may_miss |= self.is_draft();
                 if result["type"] == "snapshot" {
                     self.followed.clear();
                     return self.load_all(&result["snapshots"]);

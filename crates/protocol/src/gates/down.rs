@@ -171,6 +171,10 @@ pub fn notification(version: Version, method: &str, params: Value) -> Option<(St
         {
             walk(node, row, &mut |node, it| gate.lower(node, it));
             gate.lower(node, row);
+            // What changed is nothing that the version has.
+            if row.is_empty() {
+                return None;
+            }
         }
         if !gate.lower_notification(&mut method, &mut params) {
             return None;
