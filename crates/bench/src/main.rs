@@ -28,13 +28,24 @@ fn main() -> Result<()> {
         ["feed-deltas", turns, deltas] => history::feed(turns.parse()?, deltas.parse()?),
         [] => {
             runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;
+            runtime()?.block_on(fanout::run_versions(&fanout::SUBSCRIBERS))?;
             runtime()?.block_on(slow::run())?;
             runtime()?.block_on(latency::run())?;
             runtime()?.block_on(start::run())?;
             history::run()
         }
-        ["fanout"] => runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS)),
-        ["fanout", subscribers] => runtime()?.block_on(fanout::run(&[subscribers.parse()?])),
+        ["fanout"] => {
+            runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;
+            runtime()?.block_on(fanout::run_versions(&fanout::SUBSCRIBERS))
+        }
+        ["fanout", subscribers] => {
+            let subscribers = [subscribers.parse()?];
+            runtime()?.block_on(fanout::run(&subscribers))?;
+            runtime()?.block_on(fanout::run_versions(&subscribers))
+        }
+        ["versions", subscribers] => {
+            runtime()?.block_on(fanout::run_versions(&[subscribers.parse()?]))
+        }
         ["load", url, subscribers, deltas] => {
             runtime()?.block_on(fanout::load(url, subscribers.parse()?, deltas.parse()?))
         }
@@ -42,7 +53,9 @@ fn main() -> Result<()> {
         ["latency"] => runtime()?.block_on(latency::run()),
         ["start"] => runtime()?.block_on(start::run()),
         ["history"] => history::run(),
-        _ => bail!("usage: innkeeper-bench [fanout [N] | slow | latency | start | history]"),
+        _ => bail!(
+            "usage: innkeeper-bench [fanout [N] | versions N | slow | latency | start | history]"
+        ),
     }
 }
 

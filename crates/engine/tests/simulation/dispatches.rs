@@ -1,6 +1,6 @@
 //! The actions that clients dispatch to chats and sessions, sound and unsound.
 
-use innkeeper_protocol::house::state::{ResponsePart, ToolCallState};
+use innkeeper_protocol::house::state::{ResponsePart, ToolCallContributor, ToolCallState};
 use serde_json::json;
 
 use crate::acts::{any_chat, any_session, choosy_message, dispatch, message};
@@ -192,6 +192,59 @@ fn decide_something(world: &mut World, client: usize, chat: &str) {
         action["toolCallId"] = json!(call);
     }
     dispatch(world, client, chat, &action);
+}
+
+/// Deals with a tool call that waits for this client, or for anybody, as far
+/// as it knows.
+pub(crate) fn deal_with_what_waits(world: &mut World, client: usize) {
+    let id = &world.clients[client].id;
+    let of_call = |part: &ResponsePart| {
+        let ResponsePart::ToolCall(part) = part else {
+            return None;
+        };
+        match &part.tool_call {
+            ToolCallState::PendingConfirmation(call) => {
+                Some(("toolCallConfirmed", call.tool_call_id.clone()))
+            }
+            ToolCallState::PendingResultConfirmation(call) => {
+                Some(("toolCallResultConfirmed", call.tool_call_id.clone()))
+            }
+            ToolCallState::Running(call) => match &call.contributor {
+                Some(ToolCallContributor::Client(by)) if by.client_id == *id => {
+                    Some(("toolCallContentChanged", call.tool_call_id.clone()))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    };
+    let mut chats = world.clients[client].mirrors.iter();
+    let waiting = chats.find_map(|(uri, mirror)| {
+        let State::Chat(chat) = &mirror.state else {
+            return None;
+        };
+        let turn = chat.active_turn.as_ref()?;
+        let (kind, call) = turn.response_parts.iter().find_map(of_call)?;
+        Some((uri.clone(), turn.id.clone(), kind, call))
+    });
+    let Some((chat, turn, kind, call)) = waiting else {
+        return;
+    };
+    let approved = world.rng.chance(85);
+    let mut action = json!({
+        "type": format!("chat/{kind}"), "turnId": turn, "toolCallId": call,
+    });
+    match kind {
+        "toolCallContentChanged" => {
+            let text = format!("so far {}", world.name());
+            action["content"] = json!([{"type": "text", "text": text}]);
+        }
+        _ => action["approved"] = json!(approved),
+    }
+    if kind == "toolCallConfirmed" && !approved {
+        action["reason"] = json!("denied");
+    }
+    dispatch(world, client, &chat, &action);
 }
 
 fn any_question(world: &mut World) -> String {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use innkeeper_judges::{ACTION_TYPES, Coverage};
 use innkeeper_protocol::version::Version;
 
-use crate::dispatches::dispatch_to_chat;
+use crate::dispatches::{deal_with_what_waits, dispatch_to_chat};
 use crate::onlooker::Onlooker;
 use crate::world::{ACTORS, World};
 use crate::{acts, checks, looking_on, number, one_step, schedules};
@@ -93,8 +93,13 @@ fn run(seed: u64, trace: bool, at: &AtomicU64) -> Coverage {
             }
         }
         let client = world.rng.below(ACTORS);
-        if world.clients[client].ready && world.rng.chance(80) {
-            dispatch_to_chat(&mut world, client);
+        if world.clients[client].ready {
+            match world.rng.below(10) {
+                0..=4 => dispatch_to_chat(&mut world, client),
+                5..=7 => deal_with_what_waits(&mut world, client),
+                8 => world.drain(),
+                _ => {}
+            }
         }
     }
     checks::finish(&mut world);
