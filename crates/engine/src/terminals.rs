@@ -37,6 +37,9 @@ use crate::{ConnectionId, Effect, Engine};
 /// The scheme of terminals that the host names.
 pub(crate) const TERMINAL_SCHEME: &str = "ahp-terminal:";
 
+/// What a command takes beside its line and its output.
+const COMMAND_WEIGHT: usize = 100;
+
 #[derive(Debug)]
 pub(crate) struct Terminal {
     pub(crate) id: TerminalId,
@@ -64,16 +67,18 @@ impl Terminal {
 
     /// Cuts the content at its beginning if it has grown too long.
     fn bound_content(&mut self, limit: usize) {
-        let length = |part: &TerminalContentPart| text_of(part).len();
-        let mut total: usize = self.state.content.iter().map(length).sum();
+        let mut total: usize = self.state.content.iter().map(weight_of).sum();
         // Not for every piece: what is cut has to be moved.
         if total <= limit + limit / 4 {
             return;
         }
         let content = &mut self.state.content;
-        while content.len() > 1 && total - length(&content[0]) >= limit {
-            total -= length(&content.remove(0));
+        let mut gone = 0;
+        while gone + 1 < content.len() && total - weight_of(&content[gone]) >= limit {
+            total -= weight_of(&content[gone]);
+            gone += 1;
         }
+        content.drain(..gone);
         let text = match content.first_mut() {
             Some(TerminalContentPart::Unclassified(part)) => &mut part.value,
             Some(TerminalContentPart::Command(part)) => &mut part.output,
@@ -85,6 +90,15 @@ impl Terminal {
         }
         text.drain(..cut);
     }
+}
+
+/// What a part counts for: a command that printed nothing is kept too.
+fn weight_of(part: &TerminalContentPart) -> usize {
+    let command = match part {
+        TerminalContentPart::Command(part) => COMMAND_WEIGHT + part.command_line.len(),
+        TerminalContentPart::Unclassified(_) | TerminalContentPart::Unknown(_) => 0,
+    };
+    command + text_of(part).len()
 }
 
 fn text_of(part: &TerminalContentPart) -> &str {
@@ -532,14 +546,11 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use innkeeper_protocol::house::state::{TerminalClientClaim, TerminalUnclassifiedPart};
+    use innkeeper_protocol::house::state::{
+        TerminalClientClaim, TerminalCommandPart, TerminalUnclassifiedPart,
+    };
 
-    fn terminal(parts: &[&str]) -> Terminal {
-        let content = parts.iter().map(|part| {
-            TerminalContentPart::Unclassified(TerminalUnclassifiedPart {
-                value: (*part).to_owned(),
-            })
-        });
+    fn terminal(content: Vec<TerminalContentPart>) -> Terminal {
         Terminal {
             id: TerminalId(1),
             state: TerminalState {
@@ -547,7 +558,7 @@ mod tests {
                 cwd: None,
                 cols: None,
                 rows: None,
-                content: content.collect(),
+                content,
                 lifecycle: TerminalLifecycleState::Running(TerminalRunningLifecycleState {}),
                 claim: TerminalClaim::Client(TerminalClientClaim {
                     client_id: "a".to_owned(),
@@ -566,7 +577,12 @@ mod tests {
     }
 
     fn bounded(parts: &[&str], limit: usize) -> Vec<String> {
-        let mut terminal = terminal(parts);
+        let parts = parts.iter().map(|part| {
+            TerminalContentPart::Unclassified(TerminalUnclassifiedPart {
+                value: (*part).to_owned(),
+            })
+        });
+        let mut terminal = terminal(parts.collect());
         terminal.bound_content(limit);
         let parts = terminal.state.content.iter();
         parts.map(|part| text_of(part).to_owned()).collect()
@@ -579,5 +595,21 @@ mod tests {
         assert_eq!(bounded(&["aaaa", "bbbb", "cccc"], 4), ["cccc"]);
         assert_eq!(bounded(&["aaaa", "bbbb", "cccc"], 6), ["bb", "cccc"]);
         assert_eq!(bounded(&["ääääää"], 5), ["ää"], "whole characters only");
+    }
+
+    #[test]
+    fn commands_that_print_nothing_do_not_pile_up() {
+        let silent = TerminalContentPart::Command(TerminalCommandPart {
+            command_id: "c1".to_owned(),
+            command_line: "true".to_owned(),
+            output: String::new(),
+            timestamp: 0,
+            is_complete: true,
+            exit_code: Some(0),
+            duration_ms: Some(0),
+        });
+        let mut terminal = terminal(vec![silent; 10_000]);
+        terminal.bound_content(10_000);
+        assert!(terminal.state.content.len() < 150);
     }
 }
