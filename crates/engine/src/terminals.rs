@@ -10,6 +10,8 @@
 //! independently of each other; everything else in a terminal's state is what
 //! the reducer makes of the actions.)
 
+mod scrollback;
+
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::actions::{
@@ -20,8 +22,8 @@ use innkeeper_protocol::house::actions::{
 use innkeeper_protocol::house::commands::{CreateTerminalParams, SubscribeParams};
 use innkeeper_protocol::house::errors::ahp_error_codes;
 use innkeeper_protocol::house::state::{
-    TerminalClaim, TerminalContentPart, TerminalInfo, TerminalLifecycleState,
-    TerminalRunningLifecycleState, TerminalState,
+    TerminalClaim, TerminalInfo, TerminalLifecycleState, TerminalRunningLifecycleState,
+    TerminalState,
 };
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::record::{ContentRecord, StoreOp};
@@ -36,9 +38,6 @@ use crate::{ConnectionId, Effect, Engine};
 
 /// The scheme of terminals that the host names.
 pub(crate) const TERMINAL_SCHEME: &str = "ahp-terminal:";
-
-/// What a command takes beside its line and its output.
-const COMMAND_WEIGHT: usize = 100;
 
 #[derive(Debug)]
 pub(crate) struct Terminal {
@@ -63,49 +62,6 @@ pub(crate) struct Terminal {
 impl Terminal {
     pub(crate) fn has_exited(&self) -> bool {
         matches!(self.state.lifecycle, TerminalLifecycleState::Exited(_))
-    }
-
-    /// Cuts the content at its beginning if it has grown too long.
-    fn bound_content(&mut self, limit: usize) {
-        let mut total: usize = self.state.content.iter().map(weight_of).sum();
-        // Not for every piece: what is cut has to be moved.
-        if total <= limit + limit / 4 {
-            return;
-        }
-        let content = &mut self.state.content;
-        let mut gone = 0;
-        while gone + 1 < content.len() && total - weight_of(&content[gone]) >= limit {
-            total -= weight_of(&content[gone]);
-            gone += 1;
-        }
-        content.drain(..gone);
-        let text = match content.first_mut() {
-            Some(TerminalContentPart::Unclassified(part)) => &mut part.value,
-            Some(TerminalContentPart::Command(part)) => &mut part.output,
-            Some(TerminalContentPart::Unknown(_)) | None => return,
-        };
-        let mut cut = total.saturating_sub(limit).min(text.len());
-        while !text.is_char_boundary(cut) {
-            cut += 1;
-        }
-        text.drain(..cut);
-    }
-}
-
-/// What a part counts for: a command that printed nothing is kept too.
-fn weight_of(part: &TerminalContentPart) -> usize {
-    let command = match part {
-        TerminalContentPart::Command(part) => COMMAND_WEIGHT + part.command_line.len(),
-        TerminalContentPart::Unclassified(_) | TerminalContentPart::Unknown(_) => 0,
-    };
-    command + text_of(part).len()
-}
-
-fn text_of(part: &TerminalContentPart) -> &str {
-    match part {
-        TerminalContentPart::Unclassified(part) => &part.value,
-        TerminalContentPart::Command(part) => &part.output,
-        TerminalContentPart::Unknown(_) => "",
     }
 }
 
@@ -283,7 +239,7 @@ impl Engine {
                 self.emit(&uri, StateAction::TerminalData(action), None);
                 let limit = self.config.limits.scrollback_bytes;
                 if let Some(terminal) = self.terminals.get_mut(&uri) {
-                    terminal.bound_content(limit);
+                    scrollback::bound(&mut terminal.state.content, limit);
                 }
                 self.take_output(report.terminal, raw, Some(&uri));
             }
@@ -540,76 +496,5 @@ impl Engine {
         for terminal in running {
             self.tell_terminal(TerminalCommand::Close { terminal });
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use innkeeper_protocol::house::state::{
-        TerminalClientClaim, TerminalCommandPart, TerminalUnclassifiedPart,
-    };
-
-    fn terminal(content: Vec<TerminalContentPart>) -> Terminal {
-        Terminal {
-            id: TerminalId(1),
-            state: TerminalState {
-                title: String::new(),
-                cwd: None,
-                cols: None,
-                rows: None,
-                content,
-                lifecycle: TerminalLifecycleState::Running(TerminalRunningLifecycleState {}),
-                claim: TerminalClaim::Client(TerminalClientClaim {
-                    client_id: "a".to_owned(),
-                }),
-                supports_command_detection: None,
-                is_pty: None,
-            },
-            born: 0,
-            opening: None,
-            named: false,
-            commands: 0,
-            running: None,
-            run: None,
-            listed: true,
-        }
-    }
-
-    fn bounded(parts: &[&str], limit: usize) -> Vec<String> {
-        let parts = parts.iter().map(|part| {
-            TerminalContentPart::Unclassified(TerminalUnclassifiedPart {
-                value: (*part).to_owned(),
-            })
-        });
-        let mut terminal = terminal(parts.collect());
-        terminal.bound_content(limit);
-        let parts = terminal.state.content.iter();
-        parts.map(|part| text_of(part).to_owned()).collect()
-    }
-
-    #[test]
-    fn content_that_grows_too_long_loses_its_beginning() {
-        assert_eq!(bounded(&["0123456789"], 8), ["0123456789"], "not yet");
-        assert_eq!(bounded(&["0123456789x"], 8), ["3456789x"]);
-        assert_eq!(bounded(&["aaaa", "bbbb", "cccc"], 4), ["cccc"]);
-        assert_eq!(bounded(&["aaaa", "bbbb", "cccc"], 6), ["bb", "cccc"]);
-        assert_eq!(bounded(&["ääääää"], 5), ["ää"], "whole characters only");
-    }
-
-    #[test]
-    fn commands_that_print_nothing_do_not_pile_up() {
-        let silent = TerminalContentPart::Command(TerminalCommandPart {
-            command_id: "c1".to_owned(),
-            command_line: "true".to_owned(),
-            output: String::new(),
-            timestamp: 0,
-            is_complete: true,
-            exit_code: Some(0),
-            duration_ms: Some(0),
-        });
-        let mut terminal = terminal(vec![silent; 10_000]);
-        terminal.bound_content(10_000);
-        assert!(terminal.state.content.len() < 150);
     }
 }
