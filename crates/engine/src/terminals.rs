@@ -57,6 +57,8 @@ pub(crate) struct Terminal {
     pub(crate) run: Option<Run>,
     /// It stands in the list of terminals.
     listed: bool,
+    /// How much of what was typed has not reached the program yet.
+    pub(crate) unread_input: usize,
 }
 
 impl Terminal {
@@ -210,6 +212,7 @@ impl Engine {
                 running: None,
                 run,
                 listed: true,
+                unread_input: 0,
             },
         );
         self.terminal_ids.insert(id, uri.clone());
@@ -242,6 +245,11 @@ impl Engine {
                     scrollback::bound(&mut terminal.state.content, limit);
                 }
                 self.take_output(report.terminal, raw, Some(&uri));
+            }
+            TerminalEvent::InputWritten { bytes } => {
+                if let Some(terminal) = self.terminals.get_mut(&uri) {
+                    terminal.unread_input = terminal.unread_input.saturating_sub(bytes);
+                }
             }
             TerminalEvent::TitleChanged(title) => self.retitle(&uri, title),
             TerminalEvent::DirectoryChanged(cwd) => self.terminal_directory(&uri, cwd),
@@ -426,6 +434,7 @@ impl Engine {
             running: None,
             run: None,
             listed: false,
+            unread_input: 0,
         };
         self.terminals.insert(uri.clone(), terminal);
     }
