@@ -55,7 +55,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   return (
     <Dialog label="Commands" onClose={onClose} className="palette">
       <input
-        autoFocus
+        data-first-focus
         type="text"
         role="combobox"
         aria-expanded="true"

@@ -2,6 +2,7 @@
 
 import { useEffect } from "react";
 import { go } from "../app/address";
+import { focusEditor } from "./decide/focus";
 
 export const SHORTCUTS = [
   { keys: "Ctrl K", meaning: "Commands and sessions" },
@@ -15,11 +16,19 @@ export const SHORTCUTS = [
   { keys: "N", meaning: "New session" },
   { keys: "I", meaning: "Inbox" },
   { keys: "J / K", meaning: "Next or previous session" },
+  { keys: "F6", meaning: "Between the editor and the terminal" },
 ] as const;
 
 export function useShortcuts(openPalette: () => void): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
+      if (event.key === "F6") {
+        event.preventDefault();
+        changePlaces();
+        return;
+      }
+      // Every other key belongs to what runs in the terminal.
+      if (isInTerminal(event.target)) return;
       if ((event.ctrlKey || event.metaKey) && event.code === "KeyK") {
         event.preventDefault();
         openPalette();
@@ -53,7 +62,16 @@ const SINGLE: Record<string, () => void> = {
 };
 
 function isEditing(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.closest("input, textarea, select, dialog, [contenteditable], .xterm") !== null;
+  return target instanceof HTMLElement && target.closest("input, textarea, select, dialog, [contenteditable]") !== null;
+}
+
+function isInTerminal(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest(".xterm") !== null;
+}
+
+function changePlaces(): void {
+  if (isInTerminal(document.activeElement)) focusEditor();
+  else document.querySelector<HTMLElement>(".pane .xterm-helper-textarea")?.focus();
 }
 
 function step(by: number): void {
