@@ -84,6 +84,9 @@ pub struct Limits {
     pub scrollback_bytes: usize,
     /// Watches of the host.
     pub watches: usize,
+    /// Conversations with agents that are open at once. Those that work may be
+    /// more.
+    pub backends: usize,
     /// Turns that one page of history holds.
     pub page_turns: usize,
     /// Sessions that one page of the catalogue holds.
@@ -108,6 +111,7 @@ impl Default for Limits {
             terminals: 100,
             scrollback_bytes: 1024 * 1024,
             watches: 100,
+            backends: 32,
             page_turns: 50,
             page_sessions: 1_000,
         }

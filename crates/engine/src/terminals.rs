@@ -95,6 +95,7 @@ impl Engine {
         let open = OpenTerminal {
             program: Program::Shell,
             directory,
+            environment: None,
             size: Size { columns, rows },
         };
         self.open_terminal(&uri, params.claim, params.name, open, None);
@@ -497,6 +498,15 @@ impl Engine {
             self.dispose(uri);
         }
         self.list_terminals();
+    }
+
+    /// Whether something runs in a terminal that a session holds.
+    pub(crate) fn has_running_terminal(&self, session: &ChannelUri) -> bool {
+        let mut terminals = self.terminals.values().filter(|known| !known.has_exited());
+        terminals.any(|known| {
+            matches!(&known.state.claim, TerminalClaim::Session(claim)
+                if claim.session == session.as_str())
+        })
     }
 
     pub(crate) fn close_all_terminals(&mut self) {

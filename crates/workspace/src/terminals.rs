@@ -191,7 +191,7 @@ impl Terminals {
 
     fn try_open(&self, id: TerminalId, open: &OpenTerminal) -> Result<(), String> {
         let nonce = self.nonce(id);
-        let (mut command, title) = self.shared.options.command(&open.program, &nonce);
+        let (mut command, title) = self.shared.options.command(open, &nonce);
         let directory = match &open.directory {
             Some(uri) => Some(path_of_uri(uri).map_err(|error| error.to_string())?),
             None => std::env::var_os("HOME").map(PathBuf::from),
@@ -212,7 +212,7 @@ impl Terminals {
         let mut child = pair
             .slave
             .spawn_command(command)
-            .map_err(failed("the shell cannot be started"))?;
+            .map_err(failed("it cannot be started"))?;
         drop(pair.slave);
         let reader = pair
             .master
