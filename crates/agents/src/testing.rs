@@ -155,6 +155,7 @@ pub(crate) fn open(provider: &str) -> OpenBackend {
         transcript: Vec::new(),
         client_tools: Vec::new().into(),
         credentials: Vec::new(),
+        customizations: Default::default(),
     }
 }
 

@@ -18,6 +18,7 @@ use crate::house::state::{
     ToolResultContent, UsageInfo,
 };
 use crate::snapshot::StoredTurn;
+use crate::workspace::customization::EnabledCustomizations;
 
 /// One opened conversation with an agent. The engine gives these out, each
 /// only once, so that the last words of a backend that was closed or died
@@ -120,6 +121,8 @@ pub struct OpenBackend {
     /// The tools that clients offer.
     pub client_tools: Arc<[ClientTool]>,
     pub credentials: Vec<Credential>,
+    /// What is switched on in the session as it is opened.
+    pub customizations: EnabledCustomizations,
 }
 
 /// A tool that a client runs.

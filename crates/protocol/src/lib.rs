@@ -24,6 +24,7 @@ pub mod outgoing;
 pub mod record;
 pub mod rpc;
 pub mod snapshot;
+pub mod telemetry;
 pub mod time;
 pub mod version;
 pub mod workspace;
