@@ -110,6 +110,10 @@ pub enum TerminalEvent {
         text: String,
         raw: usize,
     },
+    /// So many bytes of what was typed have reached the program.
+    InputWritten {
+        bytes: usize,
+    },
     TitleChanged(String),
     /// A `file:` URI.
     DirectoryChanged(String),
@@ -122,7 +126,7 @@ pub enum TerminalEvent {
         exit_code: Option<i64>,
         millis: Option<i64>,
     },
-    /// The last thing that is said.
+    /// The last thing that is said, but for input that was still on its way.
     Exited {
         exit_code: Option<i64>,
     },
