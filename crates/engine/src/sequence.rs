@@ -89,6 +89,7 @@ impl Engine {
         if origin.is_some() && kept {
             self.step.durable_first = true;
         }
+        self.trace_action(channel, &action);
         facts.context = self.context_after(channel, &action, before);
         self.make_room(channel, &action, &facts);
         let sequenced = Arc::new(Sequenced {

@@ -17,9 +17,7 @@ pub(crate) fn begin(world: &mut World) {
         world.drain();
     }
     for session in &SESSIONS[..2] {
-        let asked = Asked::Create((*session).to_owned());
-        let params = json!({"channel": session});
-        ask(world, 0, "createSession", &params, asked);
+        create(world, 0, session);
     }
     world.finish_work();
     if world.rng.chance(40) {
@@ -43,6 +41,12 @@ pub(crate) fn begin(world: &mut World) {
         }
     }
     world.drain();
+}
+
+pub(crate) fn create(world: &mut World, client: usize, session: &str) {
+    let asked = Asked::Create(session.to_owned());
+    let params = json!({"channel": session});
+    ask(world, client, "createSession", &params, asked);
 }
 
 /// A chat with some history.

@@ -34,7 +34,6 @@ const ABSENT: &[&str] = &[
     "chat/workingDirectory",
     "session/changesetsChanged",
     "session/chatsReordered",
-    "session/customization",
     "session/diffsChanged",
     "session/mcpServer",
     "session/metaChanged",
@@ -76,6 +75,14 @@ fn run(seed: u64, trace: bool, at: &AtomicU64) -> Coverage {
     acts::begin(&mut world);
     for index in 0..world.onlookers.len() {
         looking_on::follow(&mut world, index, acts::SESSIONS[0]);
+    }
+    if world.rng.chance(30) {
+        // One that is still being created, and may fail to be.
+        acts::create(&mut world, 0, acts::SESSIONS[2]);
+        world.drain();
+        for index in 0..world.onlookers.len() {
+            looking_on::follow(&mut world, index, acts::SESSIONS[2]);
+        }
     }
     let steps = 60 + world.rng.below(50);
     for step in 0..steps {
