@@ -38,7 +38,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use innkeeper_protocol::agent::{AgentProfile, McpServer, OpenBackend};
+use innkeeper_protocol::agent::{AgentProfile, OpenBackend};
+use innkeeper_protocol::mcp::McpServer;
 use tokio::sync::watch;
 
 use crate::knowledge::Knowledge;

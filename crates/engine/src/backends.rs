@@ -13,6 +13,7 @@ use innkeeper_protocol::house::actions::{
 };
 use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::state::{ErrorInfo, ToolDefinition};
+use innkeeper_protocol::telemetry::Outcome;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use crate::chats::{Backend, BackendPhase};
@@ -64,9 +65,19 @@ impl Engine {
         let agents = self.agents.iter().map(|agent| agent.info.clone()).collect();
         let action = StateAction::RootAgentsChanged(RootAgentsChangedAction { agents });
         self.emit(&ChannelUri::root(), action, None);
+        let sessions: Vec<ChannelUri> = self.sessions.keys().cloned().collect();
+        for session in sessions {
+            self.reconcile_customizations(&session);
+        }
     }
 
+    /// Opens the conversation of a chat. An agent is told at once what its
+    /// session is customized with: it waits for that a moment.
     pub(crate) fn open_backend(&mut self, uri: &ChannelUri) {
+        if let Some(chat) = self.chats.get(uri) {
+            let session = chat.session.clone();
+            self.update_customizations(&session);
+        }
         self.make_room_for_backend();
         let (id, now) = (self.new_backend_id(), self.now);
         let Some(chat) = self.chats.get(uri) else {
@@ -75,6 +86,10 @@ impl Engine {
         let Some(session) = self.sessions.get(&chat.session) else {
             return;
         };
+        if self.awaits_customizations(session) {
+            self.held_backends.insert(uri.clone());
+            return;
+        }
         let config = session.state.config.as_ref();
         let open = OpenBackend {
             backend: id,
@@ -94,7 +109,7 @@ impl Engine {
             transcript: [&chat.notes.context[..], &chat.turns].concat(),
             client_tools: client_tools(session),
             credentials: self.credentials_for(&session.state.provider),
-            mcp_servers: Vec::new(),
+            customizations: self.enabled_customizations(session),
         };
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
@@ -105,6 +120,7 @@ impl Engine {
             used: now,
         });
         self.backends.insert(id, uri.clone());
+        self.trace_agent(id, uri);
         self.tell_agent(AgentCommand::Open(Box::new(open)));
     }
 
@@ -139,9 +155,11 @@ impl Engine {
     }
 
     pub(crate) fn close_backend(&mut self, uri: &ChannelUri) {
+        self.held_backends.remove(uri);
         let backend = self.chats.get_mut(uri).and_then(|chat| chat.backend.take());
         if let Some(backend) = backend {
             self.backends.remove(&backend.id);
+            self.trace_agent_end(backend.id, Outcome::Ok);
             self.end_delegates(backend.id, None, &Ending::Cancelled);
             self.tell_agent(AgentCommand::Close {
                 backend: backend.id,
@@ -228,6 +246,7 @@ impl Engine {
         let session = chat.session.clone();
         if let Some(backend) = chat.backend.take() {
             self.backends.remove(&backend.id);
+            self.trace_agent_end(backend.id, Outcome::Error);
             let gone = Ending::Error {
                 error: error.clone(),
                 resumable: false,

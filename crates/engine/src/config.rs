@@ -18,7 +18,7 @@ use innkeeper_protocol::workspace::resource::Root;
 use serde_json::Value;
 
 use crate::catalogue::Catalogue;
-use crate::{Engine, GrantPolicy};
+use crate::{CustomizationPolicy, Engine, GrantPolicy};
 
 /// The property of the root configuration that names the agent of sessions
 /// that are created without one.
@@ -42,6 +42,7 @@ pub struct EngineConfig {
 pub struct WorkspaceConfig {
     pub roots: Vec<Root>,
     pub grants: GrantPolicy,
+    pub customizations: CustomizationPolicy,
 }
 
 impl EngineConfig {

@@ -21,6 +21,7 @@ use serde_json::Value;
 
 use crate::chats::Chat;
 use crate::config::{self, DEFAULT_AGENT};
+use crate::customizations::Source;
 use crate::labels::Label;
 use crate::{ConnectionId, Effect, Engine};
 
@@ -42,6 +43,8 @@ pub(crate) struct Session {
     pub(crate) uri: ChannelUri,
     pub(crate) state: SessionState,
     pub(crate) notes: SessionNotes,
+    /// Where its customizations come from.
+    pub(crate) sources: Vec<Source>,
     /// The summary as clients of the root channel know it.
     pub(crate) published: SessionSummary,
     /// When a held back change of the summary is to be published.
@@ -98,6 +101,7 @@ impl Engine {
         let config = resolve_config(agent.config.as_ref(), chosen.unwrap_or_default())
             .map_err(RpcError::invalid_params)?;
         let provider = agent.info.provider.clone();
+        let customizations = agent.info.customizations.clone();
         self.check_authenticated(&provider)?;
         let several_directories = agent
             .info
@@ -151,7 +155,7 @@ impl Engine {
             chats: vec![chat.summary()],
             default_chat: Some(chat_uri.to_string()),
             config,
-            customizations: None,
+            customizations,
             changesets: None,
             input_needed: None,
             meta: None,
@@ -162,7 +166,9 @@ impl Engine {
             state,
             notes: SessionNotes {
                 title_is_open: original.is_none(),
+                ..SessionNotes::default()
             },
+            sources: Vec::new(),
             summary_due: None,
             last_used: self.now,
             dirty: true,
@@ -320,7 +326,9 @@ impl Engine {
         if !self.catalogue.remove(uri) {
             return Err(RpcError::session_not_found(uri.as_str()));
         }
-        self.sessions.remove(uri);
+        if let Some(session) = self.sessions.remove(uri) {
+            self.leave_customizations(&session);
+        }
         // Its chats may have subscribers although it is not in memory.
         let homes = self.homes.iter().filter(|(_, home)| *home == uri);
         let mut chats: Vec<ChannelUri> = homes.map(|(chat, _)| chat.clone()).collect();

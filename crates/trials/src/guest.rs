@@ -38,7 +38,6 @@ impl Guest {
         let config = ClientConfig {
             subscription_buffer: 1 << 16,
             default_request_timeout: Some(PATIENCE),
-            ..ClientConfig::default()
         };
         let client = Client::connect(transport, config).await?;
         let versions = vec!["1.0.0".to_owned()];
@@ -217,15 +216,13 @@ impl Chat {
     pub(crate) async fn next(&mut self) -> Result<()> {
         let event = tokio::time::timeout(PATIENCE, self.subscription.recv()).await;
         let event = event.with_context(|| format!("nothing happened; {}", self.shown()))?;
-        match event.context("the connection ended")? {
-            SubscriptionEvent::Action(envelope) => {
-                if let Some(reason) = envelope.rejection_reason {
-                    bail!("the host rejected an action: {reason}");
-                }
-                self.deltas += usize::from(matches!(envelope.action, StateAction::ChatDelta(_)));
-                apply_action_to_chat(&mut self.state, &envelope.action);
+        let event = event.context("the connection ended")?;
+        if let SubscriptionEvent::Action(envelope) = event {
+            if let Some(reason) = envelope.rejection_reason {
+                bail!("the host rejected an action: {reason}");
             }
-            _ => {}
+            self.deltas += usize::from(matches!(envelope.action, StateAction::ChatDelta(_)));
+            apply_action_to_chat(&mut self.state, &envelope.action);
         }
         Ok(())
     }

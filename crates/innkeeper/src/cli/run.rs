@@ -63,7 +63,7 @@ pub(crate) async fn run(args: RunArgs) -> Outcome {
         return one_turn(&client, &args, &directory, &mut signals).await;
     }
     let host = Host::start(
-        host_options(&config, &data_dir),
+        host_options(&config, &data_dir, None)?,
         agents::chosen(&config, &data_dir, None)?,
     )
     .await?;
