@@ -622,11 +622,7 @@ mod tests {
             .iter()
             .map(|server| format!("{} {:?}", server.name, server.transport))
             .collect();
-        let expected = [
-            "far Http(https://mcp.example)",
-            "files Stdio(files)",
-            "old Sse(https://old.example)",
-        ];
+        let expected = ["far Http { .. }", "files Stdio { .. }", "old Sse { .. }"];
         assert_eq!(shown, expected);
     }
 

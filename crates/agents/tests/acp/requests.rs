@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use innkeeper_protocol::agent::{Approval, McpServer, McpTransport, ToolReady};
+use innkeeper_protocol::agent::{Approval, ToolReady};
 use innkeeper_protocol::house::state::{
     ChatInputQuestion, ChatInputRequest, ChatInputResponseKind,
 };
+use innkeeper_protocol::mcp::{McpServer, McpTransport};
 
 use super::*;
 
@@ -348,22 +349,20 @@ async fn mcp_servers_are_passed_on_to_an_agent_that_can_reach_them() {
         transport,
     };
     let (command, url) = ("files".to_owned(), "http://127.0.0.1/".to_owned());
-    let env = vec![("KEY".to_owned(), "v".to_owned())];
     let stdio = McpTransport::Stdio {
         command,
         args: Vec::new(),
-        env,
+        env: [("KEY".to_owned(), "v".to_owned())].into(),
+        directory: None,
     };
-    let headers = Vec::new();
+    let headers = Default::default();
     let agent = AcpAgent::new(AcpOptions {
         mcp_servers: vec![server("of all", stdio)],
         ..options(&json!({}))
     });
     let mut open = asked_to_open();
-    open.mcp_servers = vec![server(
-        "of the session",
-        McpTransport::Http { url, headers },
-    )];
+    let far = server("of the session", McpTransport::Http { url, headers });
+    open.customizations.mcp_servers = vec![far];
     let mut conversation = opened(agent, open).await;
     let heard = conversation.play(json!([{"echo": "requests"}])).await;
     let requests: Value = serde_json::from_str(heard[0].strip_prefix("text: ").unwrap()).unwrap();
