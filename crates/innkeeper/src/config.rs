@@ -608,6 +608,25 @@ mod tests {
     }
 
     #[test]
+    fn mcp_servers_are_programs_or_addresses() {
+        let config: Config = toml::from_str(
+            "[mcp.files]\ncommand = 'files'\nargs = ['-v']\n\
+             [mcp.far]\nurl = 'https://mcp.example'\nheaders = { A = 'b' }\n\
+             [mcp.old]\nurl = 'https://old.example'\nsse = true\n\
+             [mcp.off]\ncommand = 'off'\nenabled = false\n\
+             [mcp.nothing]\n",
+        )
+        .unwrap();
+        let shown: Vec<String> = config
+            .mcp_servers()
+            .iter()
+            .map(|server| format!("{} {:?}", server.name, server.transport))
+            .collect();
+        let expected = ["far Http { .. }", "files Stdio { .. }", "old Sse { .. }"];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
     fn every_key_is_documented_with_its_default() {
         let docs = include_str!("../../../docs/configuration.md");
         let toml::Value::Table(tables) = toml::Value::try_from(Config::default()).unwrap() else {
