@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, AgentProfile, AgentReport, BackendId, ClientTool, Decision,
     OpenBackend, Prompt,
@@ -14,6 +13,8 @@ use innkeeper_protocol::house::actions::{
 };
 use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::state::{ErrorInfo, ToolDefinition};
+use innkeeper_protocol::telemetry::Outcome;
+use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use crate::chats::{Backend, BackendPhase};
 use crate::labels::Label;
@@ -64,16 +65,31 @@ impl Engine {
         let agents = self.agents.iter().map(|agent| agent.info.clone()).collect();
         let action = StateAction::RootAgentsChanged(RootAgentsChangedAction { agents });
         self.emit(&ChannelUri::root(), action, None);
+        let sessions: Vec<ChannelUri> = self.sessions.keys().cloned().collect();
+        for session in sessions {
+            self.reconcile_customizations(&session);
+        }
     }
 
+    /// Opens the conversation of a chat. An agent is told at once what its
+    /// session is customized with: it waits for that a moment.
     pub(crate) fn open_backend(&mut self, uri: &ChannelUri) {
-        let id = self.new_backend_id();
+        if let Some(chat) = self.chats.get(uri) {
+            let session = chat.session.clone();
+            self.update_customizations(&session);
+        }
+        self.make_room_for_backend();
+        let (id, now) = (self.new_backend_id(), self.now);
         let Some(chat) = self.chats.get(uri) else {
             return;
         };
         let Some(session) = self.sessions.get(&chat.session) else {
             return;
         };
+        if self.awaits_customizations(session) {
+            self.held_backends.insert(uri.clone());
+            return;
+        }
         let config = session.state.config.as_ref();
         let open = OpenBackend {
             backend: id,
@@ -89,9 +105,11 @@ impl Engine {
                 .map(|config| config.values.clone())
                 .unwrap_or_default(),
             resume: chat.notes.resume.clone(),
+            fork_of: chat.notes.fork_of.clone(),
             transcript: [&chat.notes.context[..], &chat.turns].concat(),
             client_tools: client_tools(session),
             credentials: self.credentials_for(&session.state.provider),
+            customizations: self.enabled_customizations(session),
         };
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
@@ -99,15 +117,49 @@ impl Engine {
         chat.backend = Some(Backend {
             id,
             phase: BackendPhase::Opening,
+            used: now,
         });
         self.backends.insert(id, uri.clone());
+        self.trace_agent(id, uri);
         self.tell_agent(AgentCommand::Open(Box::new(open)));
     }
 
+    /// Lets the longest unused backends go if there are as many as there may
+    /// be. They come back with the next turn of their chats. Those that work
+    /// stay, however many they are.
+    fn make_room_for_backend(&mut self) {
+        let surplus = (self.backends.len() + 1).saturating_sub(self.config.limits.backends);
+        if surplus == 0 {
+            return;
+        }
+        let mut unused: Vec<(Timestamp, ChannelUri)> = Vec::new();
+        for uri in self.backends.values() {
+            if let Some(used) = self.unused_since(uri) {
+                unused.push((used, uri.clone()));
+            }
+        }
+        unused.sort();
+        for (_, uri) in unused.into_iter().take(surplus) {
+            self.close_backend(&uri);
+        }
+    }
+
+    /// Since when a chat's backend has had nothing to do, if it has nothing.
+    fn unused_since(&self, uri: &ChannelUri) -> Option<Timestamp> {
+        let chat = self.chats.get(uri)?;
+        let backend = chat.backend.as_ref()?;
+        let delegates = self.delegates.keys().any(|(of, _)| *of == backend.id);
+        let is_free = backend.phase == BackendPhase::Idle && chat.turn.is_none() && !delegates;
+        // What still runs in a terminal of its session may be its business.
+        (is_free && !self.has_running_terminal(&chat.session)).then_some(backend.used)
+    }
+
     pub(crate) fn close_backend(&mut self, uri: &ChannelUri) {
+        self.held_backends.remove(uri);
         let backend = self.chats.get_mut(uri).and_then(|chat| chat.backend.take());
         if let Some(backend) = backend {
             self.backends.remove(&backend.id);
+            self.trace_agent_end(backend.id, Outcome::Ok);
             self.end_delegates(backend.id, None, &Ending::Cancelled);
             self.tell_agent(AgentCommand::Close {
                 backend: backend.id,
@@ -156,6 +208,7 @@ impl Engine {
             return;
         };
         chat.dirty |= chat.notes.resume.take().is_some();
+        chat.dirty |= chat.notes.fork_of.take().is_some();
         if let Some(backend) = chat.backend.as_ref().map(|backend| backend.id) {
             let keep = chat.notes.context.len() + chat.turns.len();
             self.tell_agent(AgentCommand::Truncate { backend, keep });
@@ -168,6 +221,8 @@ impl Engine {
         };
         if chat.notes.resume != resume {
             chat.notes.resume = resume;
+            // From here on it has a conversation of its own.
+            chat.notes.fork_of = None;
             chat.dirty = true;
         }
         let session = chat.session.clone();
@@ -191,6 +246,7 @@ impl Engine {
         let session = chat.session.clone();
         if let Some(backend) = chat.backend.take() {
             self.backends.remove(&backend.id);
+            self.trace_agent_end(backend.id, Outcome::Error);
             let gone = Ending::Error {
                 error: error.clone(),
                 resumable: false,
@@ -210,6 +266,7 @@ impl Engine {
 
     /// Gives the agent the turn that waits for it, if it is free.
     pub(crate) fn pump(&mut self, uri: &ChannelUri) {
+        let now = self.now;
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
         };
@@ -225,6 +282,7 @@ impl Engine {
             }) => {}
             Some(backend) => {
                 backend.phase = BackendPhase::Busy(turn.id.clone());
+                backend.used = now;
                 turn.prompted = true;
                 let prompt = Prompt {
                     backend: backend.id,

@@ -18,7 +18,7 @@ use innkeeper_protocol::workspace::resource::Root;
 use serde_json::Value;
 
 use crate::catalogue::Catalogue;
-use crate::{Engine, GrantPolicy};
+use crate::{CustomizationPolicy, Engine, GrantPolicy};
 
 /// The property of the root configuration that names the agent of sessions
 /// that are created without one.
@@ -42,6 +42,7 @@ pub struct EngineConfig {
 pub struct WorkspaceConfig {
     pub roots: Vec<Root>,
     pub grants: GrantPolicy,
+    pub customizations: CustomizationPolicy,
 }
 
 impl EngineConfig {
@@ -84,6 +85,9 @@ pub struct Limits {
     pub scrollback_bytes: usize,
     /// Watches of the host.
     pub watches: usize,
+    /// Conversations with agents that are open at once. Those that work may be
+    /// more.
+    pub backends: usize,
     /// Turns that one page of history holds.
     pub page_turns: usize,
     /// Sessions that one page of the catalogue holds.
@@ -108,6 +112,7 @@ impl Default for Limits {
             terminals: 100,
             scrollback_bytes: 1024 * 1024,
             watches: 100,
+            backends: 32,
             page_turns: 50,
             page_sessions: 1_000,
         }

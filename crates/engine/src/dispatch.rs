@@ -17,9 +17,11 @@ use innkeeper_protocol::record::StoreOp;
 use serde_json::Value;
 
 use crate::chats::Chat;
+use crate::customizations::children_of;
 use crate::labels::Locale;
 use crate::requests::store_failure_message;
 use crate::sessions::Session;
+use crate::switches::{child_is_on, is_on, judge_switch};
 use crate::{ConnectionId, Effect, Engine, config};
 
 /// What becomes of an action.
@@ -68,6 +70,7 @@ impl Engine {
         }
         let channel = self.channel_meant(channel, &action);
         let action = self.with_selection(connection, &channel, action);
+        let action = self.whole_switch(connection, &channel, action);
         let refusal = self.why_not_active(connection, &channel, &client_id, &action);
         let verdict = if let Some(reason) = refusal {
             Reject(reason)
@@ -173,6 +176,9 @@ impl Engine {
                 self.active_client_left(channel, &removed.client_id);
             }
             StateAction::SessionConfigChanged(_) => self.configure_backends(channel),
+            StateAction::SessionCustomizationToggled(toggled) => {
+                self.customization_switched(channel, &toggled);
+            }
             StateAction::RootConfigChanged(_) => {
                 let config = self.root.config.as_ref();
                 let values = config.map(|config| Value::Object(config.values.clone()));
@@ -256,6 +262,12 @@ impl Engine {
             | StateAction::SessionIsReadChanged(_)
             | StateAction::SessionIsArchivedChanged(_) => Apply(action.clone()),
             StateAction::SessionConfigChanged(change) => judge_config(session, change),
+            StateAction::SessionCustomizationToggled(toggled) => judge_switch(session, toggled),
+            StateAction::SessionMcpServerStartRequested(_)
+            | StateAction::SessionMcpServerStopRequested(_) => reject(
+                "MCP servers are run by the agent; switch one on or off, and it holds when the \
+                 agent starts the next time",
+            ),
             StateAction::SessionActiveClientSet(set) => {
                 judge_active_client(session, client_id, set)
             }
@@ -417,9 +429,8 @@ impl Engine {
             }
         }
         if let Some(custom) = &message.agent {
-            let of_agent = agent.info.customizations.iter().flatten();
             let of_session = session.state.customizations.iter().flatten();
-            let mut known = of_agent.chain(of_session).flat_map(custom_agents);
+            let mut known = of_session.flat_map(custom_agents);
             if !known.any(|uri| uri == custom.uri) {
                 return Err(format!("{name} has no custom agent `{}`", custom.uri));
             }
@@ -460,18 +471,18 @@ impl Engine {
     }
 }
 
-/// The custom agents that a customization brings, by URI.
+/// The custom agents that a customization offers to users, by URI.
 fn custom_agents(customization: &Customization) -> impl Iterator<Item = &str> {
-    let children = match customization {
-        Customization::Plugin(plugin) => plugin.children.as_deref(),
-        Customization::Directory(directory) => directory.children.as_deref(),
-        Customization::McpServer(_) | Customization::Unknown(_) => None,
-    };
-    let children = children.unwrap_or_default().iter();
-    children.filter_map(|child| match child {
-        ChildCustomization::Agent(agent) => Some(agent.uri.as_str()),
-        _ => None,
-    })
+    let on = is_on(customization);
+    let children = children_of(customization).iter().filter(move |_| on);
+    children
+        .filter(|child| child_is_on(child))
+        .filter_map(|child| match child {
+            ChildCustomization::Agent(agent) if agent.disable_user_invocation != Some(true) => {
+                Some(agent.uri.as_str())
+            }
+            _ => None,
+        })
 }
 
 fn judge_config(session: &Session, change: &SessionConfigChangedAction) -> Verdict {

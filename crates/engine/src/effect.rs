@@ -7,7 +7,9 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{AgentCommand, ConfigQuery};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::StoreBatch;
+use innkeeper_protocol::telemetry::Span;
 use innkeeper_protocol::version::Version;
+use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::{ResourceTask, Scope};
 use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};
 use innkeeper_protocol::workspace::watch::WatchCommand;
@@ -102,6 +104,9 @@ pub enum Effect {
         by: Option<Arc<[Subscriber]>>,
     },
     Watch(WatchCommand),
+    Customization(CustomizationCommand),
+    /// Something that took a while is over.
+    Span(Box<Span>),
     /// Values that an agent proposes for one of its settings.
     CompleteConfig {
         ticket: Ticket,

@@ -5,7 +5,9 @@ use innkeeper_protocol::agent::{AgentProfile, AgentReport};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::record::{ContentRecord, LoadedSession, LogEntry};
+use innkeeper_protocol::telemetry::TelemetryBatch;
 use innkeeper_protocol::workspace::FoundFile;
+use innkeeper_protocol::workspace::customization::CustomizationReport;
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
 use innkeeper_protocol::workspace::terminal::TerminalReport;
 use innkeeper_protocol::workspace::watch::WatchReport;
@@ -54,6 +56,9 @@ pub enum Input {
     },
     Terminal(TerminalReport),
     Watch(WatchReport),
+    Customization(CustomizationReport),
+    /// What was collected, for those who listen.
+    Telemetry(TelemetryBatch),
     /// The answer to [`crate::Effect::CompleteConfig`].
     ConfigCompleted {
         ticket: Ticket,

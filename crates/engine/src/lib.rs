@@ -36,11 +36,13 @@ mod auth;
 mod backends;
 mod catalogue;
 mod chats;
+mod client_plugins;
 mod client_resources;
 mod clients;
 mod commands;
 mod completions;
 mod config;
+mod customizations;
 mod delegation;
 mod dispatch;
 mod edits;
@@ -65,6 +67,8 @@ mod sessions;
 mod settle;
 mod subscriptions;
 mod summary;
+mod switches;
+mod telemetry;
 mod terminal_verdicts;
 mod terminals;
 mod tool_verdicts;
@@ -79,6 +83,7 @@ use foldhash::{HashMap, HashMapExt as _};
 use innkeeper_protocol::agent::{AgentProfile, BackendId};
 use innkeeper_protocol::house::state::RootState;
 use innkeeper_protocol::record::Boot;
+use innkeeper_protocol::workspace::customization::LookoutId;
 use innkeeper_protocol::workspace::resource::Root;
 use innkeeper_protocol::workspace::terminal::TerminalId;
 use innkeeper_protocol::workspace::watch::WatchId;
@@ -87,8 +92,10 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use auth::Token;
 use catalogue::Catalogue;
 use chats::Chat;
+use client_plugins::Fetching;
 use client_resources::Question;
 use clients::{Connection, KnownClient};
+use customizations::{Lookout, Source};
 use reconnect::WaitingReconnect;
 use replay::ReplayWindow;
 use requests::WaitingRequest;
@@ -96,10 +103,13 @@ use residency::Loading;
 use sequence::Sequence;
 use sessions::Session;
 use subscriptions::Subscriptions;
+use switches::Switches;
+use telemetry::Traces;
 use terminals::Terminal;
 use watches::Watch;
 
 pub use config::{EngineConfig, Limits, WorkspaceConfig};
+pub use customizations::CustomizationPolicy;
 pub use effect::{CloseReason, ConnectionId, Effect, Step, Subscriber, Ticket};
 pub use history::fold_log;
 pub use input::Input;
@@ -141,6 +151,16 @@ pub struct Engine {
     terminal_ids: HashMap<TerminalId, ChannelUri>,
     watches: HashMap<ChannelUri, Watch>,
     watch_ids: HashMap<WatchId, ChannelUri>,
+    /// What is followed for the customizations of sessions.
+    lookouts: BTreeMap<Source, Lookout>,
+    lookout_ids: HashMap<LookoutId, Source>,
+    /// Plugins that are being fetched from clients.
+    fetching: HashMap<LookoutId, Fetching>,
+    switches: Switches,
+    /// What is going on and will be told when it is over.
+    traces: Traces,
+    /// Chats whose agent starts when their session's customizations are known.
+    held_backends: BTreeSet<ChannelUri>,
     /// What clients were granted beside what is open to all of them.
     grants: HashMap<String, Vec<Root>>,
     /// What clients were asked, by number.
@@ -155,6 +175,7 @@ pub struct Engine {
     last_content: u64,
     last_terminal: u64,
     last_watch: u64,
+    last_lookout: u64,
     last_question: i64,
     /// Why the store cannot write, while it cannot.
     store_failure: Option<String>,
@@ -204,6 +225,12 @@ impl Engine {
             terminal_ids: HashMap::new(),
             watches: HashMap::new(),
             watch_ids: HashMap::new(),
+            lookouts: BTreeMap::new(),
+            lookout_ids: HashMap::new(),
+            fetching: HashMap::new(),
+            switches: Switches::stored(boot.switches),
+            held_backends: BTreeSet::new(),
+            traces: Traces::default(),
             grants: HashMap::new(),
             questions: BTreeMap::new(),
             touched: BTreeSet::new(),
@@ -214,6 +241,7 @@ impl Engine {
             last_content: 0,
             last_terminal: 0,
             last_watch: 0,
+            last_lookout: 0,
             last_question: 0,
             store_failure: None,
             shutting_down: false,
@@ -261,6 +289,8 @@ impl Engine {
             Input::ResourceDone { ticket, outcome } => self.resource_done(ticket, outcome),
             Input::Terminal(report) => self.terminal_reported(report),
             Input::Watch(report) => self.watch_reported(report),
+            Input::Customization(report) => self.customizations_reported(report),
+            Input::Telemetry(batch) => self.telemetry_collected(batch),
             Input::ConfigCompleted { ticket, items } => self.config_completed(ticket, items),
             Input::StoreFailing { reason } => self.store_failure = Some(reason),
             Input::StoreRecovered => self.store_failure = None,
@@ -282,7 +312,7 @@ impl Engine {
         let watches = self.watches.values().filter_map(|watch| watch.goes_at);
         let questions = self.questions.values().map(|question| question.due);
         let next = summaries.chain(clients).chain(tokens).chain(watches);
-        let next = next.chain(questions);
+        let next = next.chain(questions).chain(self.held_until());
         next.chain([self.next_sweep]).min()
     }
 
@@ -306,6 +336,7 @@ impl Engine {
         self.drop_expired_tokens();
         self.release_unheard_watches();
         self.answer_for_silent_clients();
+        self.open_held_backends();
         self.publish_due_summaries();
         if self.now >= self.next_sweep {
             self.release_idle_sessions();

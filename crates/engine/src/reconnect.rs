@@ -10,6 +10,7 @@ use innkeeper_protocol::house::commands::ReconnectParams;
 use innkeeper_protocol::outgoing::{Envelope, ReconnectReply, Reply};
 use innkeeper_protocol::record::{LogEntry, Sequenced};
 use innkeeper_protocol::rpc::{RequestId, RpcError};
+use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::version::Version;
 
 use crate::clients::UNKNOWN_VIEW;
@@ -171,6 +172,7 @@ impl Engine {
     /// Whether there is such a channel, in memory or not.
     pub(crate) fn exists(&self, channel: &ChannelUri) -> bool {
         *channel == ChannelUri::root()
+            || is_telemetry_channel(channel.as_str())
             || self.is_of_this_life(channel)
             || self.session_of(channel).is_some()
     }

@@ -19,6 +19,7 @@ use innkeeper_protocol::outgoing::{HostMessage, Reply, SubscribeReply};
 use innkeeper_protocol::record::ContentRecord;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
+use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::resource::ResourceTask;
 
@@ -232,10 +233,12 @@ impl Engine {
         let window = params.view.and_then(|view| view.turns);
         // At least the last turn is needed: it may be resumed.
         let window = window.map(|turns| usize::try_from(turns).unwrap_or(0).max(1));
-        let Some(snapshot) = self.snapshot(&channel, window) else {
-            return Err(RpcError::session_not_found(channel.as_str()));
+        let snapshot = match self.snapshot(&channel, window) {
+            Some(snapshot) => Some(self.with_what_is_beside(connection, snapshot)),
+            // These channels have no state.
+            None if is_telemetry_channel(channel.as_str()) => None,
+            None => return Err(RpcError::session_not_found(channel.as_str())),
         };
-        let snapshot = self.with_what_is_beside(connection, snapshot);
         let max_latency = params
             .delivery
             .and_then(|delivery| delivery.max_latency_ms)
@@ -253,9 +256,7 @@ impl Engine {
                  or raise limits.subscriptions"
             )));
         }
-        Ok(Reply::Subscribe(SubscribeReply {
-            snapshot: Some(snapshot),
-        }))
+        Ok(Reply::Subscribe(SubscribeReply { snapshot }))
     }
 
     /// Whether a channel can only be a terminal that has left memory.

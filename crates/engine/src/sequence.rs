@@ -88,6 +88,7 @@ impl Engine {
         if origin.is_some() && kept {
             self.step.durable_first = true;
         }
+        self.trace_action(channel, &action);
         facts.context = self.context_after(channel, &action, before);
         let sequenced = Arc::new(Sequenced {
             seq: self.next_number(),

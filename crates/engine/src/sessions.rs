@@ -21,6 +21,7 @@ use serde_json::Value;
 
 use crate::chats::Chat;
 use crate::config::{self, DEFAULT_AGENT};
+use crate::customizations::Source;
 use crate::labels::Label;
 use crate::{ConnectionId, Effect, Engine};
 
@@ -33,6 +34,8 @@ struct Original {
     directories: Vec<String>,
     turns: Vec<StoredTurn>,
     context: Vec<StoredTurn>,
+    /// What the agent can copy its own conversation from.
+    fork_of: Option<Value>,
 }
 
 #[derive(Debug)]
@@ -40,6 +43,8 @@ pub(crate) struct Session {
     pub(crate) uri: ChannelUri,
     pub(crate) state: SessionState,
     pub(crate) notes: SessionNotes,
+    /// Where its customizations come from.
+    pub(crate) sources: Vec<Source>,
     /// The summary as clients of the root channel know it.
     pub(crate) published: SessionSummary,
     /// When a held back change of the summary is to be published.
@@ -96,6 +101,7 @@ impl Engine {
         let config = resolve_config(agent.config.as_ref(), chosen.unwrap_or_default())
             .map_err(RpcError::invalid_params)?;
         let provider = agent.info.provider.clone();
+        let customizations = agent.info.customizations.clone();
         self.check_authenticated(&provider)?;
         let several_directories = agent
             .info
@@ -128,6 +134,8 @@ impl Engine {
         if let Some(original) = original {
             chat.adopt_turns(&original.turns);
             chat.notes.context.clone_from(&original.context);
+            let same_agent = provider == original.provider;
+            chat.notes.fork_of = original.fork_of.clone().filter(|_| same_agent);
         }
         let state = SessionState {
             provider,
@@ -147,7 +155,7 @@ impl Engine {
             chats: vec![chat.summary()],
             default_chat: Some(chat_uri.to_string()),
             config,
-            customizations: None,
+            customizations,
             changesets: None,
             input_needed: None,
             meta: None,
@@ -158,7 +166,9 @@ impl Engine {
             state,
             notes: SessionNotes {
                 title_is_open: original.is_none(),
+                ..SessionNotes::default()
             },
+            sources: Vec::new(),
             summary_due: None,
             last_used: self.now,
             dirty: true,
@@ -192,7 +202,8 @@ impl Engine {
         let chat = ChannelUri::default_chat_of(fork.session.as_str());
         let state = &session.state;
         let config = state.config.as_ref();
-        let notes = self.chats.get(&chat).map(|chat| &chat.notes);
+        let source = self.chats.get(&chat);
+        let notes = source.map(|chat| &chat.notes);
         Ok(Original {
             session: fork.session,
             provider: state.provider.clone(),
@@ -203,6 +214,7 @@ impl Engine {
             directories: state.working_directories.clone().unwrap_or_default(),
             turns: self.turns_up_to(&chat, &fork.turn_id)?,
             context: notes.map(|notes| notes.context.clone()).unwrap_or_default(),
+            fork_of: source.and_then(|chat| chat.resume_up_to(&fork.turn_id)),
         })
     }
 
@@ -314,7 +326,9 @@ impl Engine {
         if !self.catalogue.remove(uri) {
             return Err(RpcError::session_not_found(uri.as_str()));
         }
-        self.sessions.remove(uri);
+        if let Some(session) = self.sessions.remove(uri) {
+            self.leave_customizations(&session);
+        }
         // Its chats may have subscribers although it is not in memory.
         let homes = self.homes.iter().filter(|(_, home)| *home == uri);
         let mut chats: Vec<ChannelUri> = homes.map(|(chat, _)| chat.clone()).collect();

@@ -26,6 +26,7 @@ impl Engine {
         // Bringing a session up to date touches it again; the second look
         // finds nothing more to do.
         while let Some(uri) = self.touched.pop_first() {
+            self.update_customizations(&uri);
             self.update_chat_catalogue(&uri);
             self.update_input_needed(&uri);
             self.update_activity(&uri);

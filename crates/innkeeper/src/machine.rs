@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_engine::{GrantPolicy, Input, WorkspaceConfig};
+use innkeeper_engine::{CustomizationPolicy, GrantPolicy, Input, WorkspaceConfig};
 use innkeeper_protocol::workspace::resource::Root;
 use innkeeper_protocol::workspace::terminal::TerminalId;
 use innkeeper_workspace::{
-    FileFinder, Resources, TerminalOptions, Terminals, Watches, uri_of_path,
+    CustomizationOptions, Customizations, FileFinder, Resources, TerminalOptions, Terminals,
+    Watches, uri_of_path,
 };
 use tokio::sync::mpsc;
 
@@ -40,6 +41,38 @@ pub struct WorkspaceOptions {
     pub shell_integration: bool,
     /// For what runs in terminals, beside the host's own.
     pub environment: Vec<(String, String)>,
+    pub customizations: CustomizationSettings,
+}
+
+/// Where customizations come from, and how they are treated.
+#[derive(Debug, Clone)]
+pub struct CustomizationSettings {
+    /// Whether working directories and clients' plugins are read.
+    pub enabled: bool,
+    /// Whether the MCP servers of working directories are on by themselves.
+    pub trust_servers: bool,
+    /// What holds in every session.
+    pub places: CustomizationOptions,
+}
+
+impl Default for CustomizationSettings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            trust_servers: false,
+            places: CustomizationOptions::default(),
+        }
+    }
+}
+
+impl CustomizationSettings {
+    fn policy(&self) -> CustomizationPolicy {
+        CustomizationPolicy {
+            enabled: self.enabled,
+            host: self.places.home.is_some() || !self.places.plugins.is_empty(),
+            trust_servers: self.trust_servers,
+        }
+    }
 }
 
 impl Default for WorkspaceOptions {
@@ -51,6 +84,7 @@ impl Default for WorkspaceOptions {
             shell_arguments: Vec::new(),
             shell_integration: true,
             environment: Vec::new(),
+            customizations: CustomizationSettings::default(),
         }
     }
 }
@@ -65,6 +99,7 @@ impl WorkspaceOptions {
         WorkspaceConfig {
             roots: roots.collect(),
             grants: self.grants,
+            customizations: self.customizations.policy(),
         }
     }
 
@@ -84,6 +119,7 @@ pub(crate) struct Machine {
     pub(crate) resources: Resources,
     pub(crate) terminals: Terminals,
     pub(crate) watches: Watches,
+    pub(crate) customizations: Customizations,
 }
 
 impl Machine {
@@ -93,12 +129,21 @@ impl Machine {
     ) -> (Arc<Self>, mpsc::Receiver<Input>) {
         let (reports, inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
         let of_terminals = reports.clone();
+        let of_customizations = reports.clone();
+        let places = options.customizations.places.clone();
         let machine = Self {
             finder: FileFinder::default(),
             resources: Resources::default(),
             terminals: Terminals::new(
                 options.terminals(data_dir),
                 Arc::new(move |report| of_terminals.blocking_send(Input::Terminal(report)).is_ok()),
+            ),
+            customizations: Customizations::new(
+                places,
+                Arc::new(move |report| {
+                    let input = Input::Customization(report);
+                    of_customizations.blocking_send(input).is_ok()
+                }),
             ),
             watches: Watches::new(Arc::new(move |report| {
                 reports.blocking_send(Input::Watch(report)).is_ok()

@@ -19,6 +19,7 @@ use tokio::sync::{Notify, mpsc};
 use crate::delivery::{Ending, OutboundQueue, Parcel};
 use crate::engine_loop::Event;
 use crate::machine::Machine;
+use crate::telemetry::Telemetry;
 
 pub(crate) struct Outbox {
     state: Mutex<State>,
@@ -26,6 +27,7 @@ pub(crate) struct Outbox {
     /// Until the store is about to be closed.
     reader: Arc<Mutex<Option<Reader>>>,
     machine: Arc<Machine>,
+    telemetry: Arc<Telemetry>,
     events: mpsc::UnboundedSender<Event>,
     runtime: Handle,
     commits: Notify,
@@ -48,6 +50,7 @@ impl Outbox {
     pub(crate) fn new(
         agents: Arc<Agents>,
         machine: Arc<Machine>,
+        telemetry: Arc<Telemetry>,
         reader: Reader,
         events: mpsc::UnboundedSender<Event>,
     ) -> Self {
@@ -56,6 +59,7 @@ impl Outbox {
             agents,
             reader: Arc::new(Mutex::new(Some(reader))),
             machine,
+            telemetry,
             events,
             runtime: Handle::current(),
             commits: Notify::new(),
@@ -214,6 +218,8 @@ impl Outbox {
                     }
                 }
                 Effect::Watch(command) => self.machine.watches.command(command),
+                Effect::Span(span) => self.telemetry.span(*span),
+                Effect::Customization(command) => self.machine.customizations.command(command),
                 Effect::CompleteConfig { ticket, query } => {
                     let values = self.agents.complete_config(*query);
                     let events = self.events.clone();

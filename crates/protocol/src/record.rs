@@ -2,6 +2,7 @@
 //! sequenced actions, and a snapshot for each channel. Nothing else crosses
 //! that boundary, so that another kind of log can stand behind it one day.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -136,6 +137,8 @@ pub enum StoreOp {
     ForgetClient { client_id: String },
     /// Writes the values of the host's configuration that clients may change.
     PutRootConfig { values: Value },
+    /// Writes which customizations are on or off in more than one session.
+    PutSwitches { values: Value },
     /// Stores large content that the state refers to by URI.
     PutContent(ContentRecord),
     /// The contents of a session belong to a copy of it as well.
@@ -168,6 +171,9 @@ pub struct SessionNotes {
     /// Nobody chose the title yet: the first message, or the agent, may.
     #[serde(default)]
     pub title_is_open: bool,
+    /// What was switched on or off in this session alone, by customization.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub switches: BTreeMap<String, bool>,
 }
 
 /// A chat as it is stored. Its finished turns are rows of their own.
@@ -190,6 +196,10 @@ pub struct ChatNotes {
     /// How the agent finds its own conversation again, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<Value>,
+    /// How the agent finds the conversation that this one is a copy of, until
+    /// it has one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork_of: Option<Value>,
     /// What was selected last, which may outlive the draft that said so.
     #[serde(default, skip_serializing_if = "Selection::is_empty")]
     pub selection: Selection,
@@ -281,4 +291,6 @@ pub struct Boot {
     pub interrupted: Vec<ChannelUri>,
     pub clients: Vec<ClientRecord>,
     pub root_config: Option<Value>,
+    /// Which customizations are on or off in more than one session.
+    pub switches: Option<Value>,
 }

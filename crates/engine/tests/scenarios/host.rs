@@ -132,7 +132,9 @@ impl Host {
                 Effect::Resource { .. }
                 | Effect::Terminal(_)
                 | Effect::TerminalTaken { .. }
-                | Effect::Watch(_) => {}
+                | Effect::Watch(_)
+                | Effect::Customization(_)
+                | Effect::Span(_) => {}
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
                     self.feed(Input::ConfigCompleted { ticket, items });

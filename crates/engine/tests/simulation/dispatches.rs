@@ -4,6 +4,7 @@ use innkeeper_protocol::house::state::{ResponsePart, ToolCallState};
 use serde_json::json;
 
 use crate::acts::{any_chat, any_session, dispatch, message};
+use crate::customizations::IDS;
 use crate::hear::State;
 use crate::world::World;
 
@@ -236,6 +237,7 @@ pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
         (5, "active"),
         (3, "inactive"),
         (2, "default chat"),
+        (4, "switch"),
         (1, "ready"),
     ]);
     let flag = world.rng.chance(50);
@@ -267,6 +269,17 @@ pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
         "default chat" => {
             let chat = any_chat(world, client);
             json!({"type": "session/defaultChatChanged", "defaultChat": chat})
+        }
+        "switch" => {
+            let mut enablement = vec![json!({"kind": "session", "enabled": flag})];
+            match world.rng.below(4) {
+                0 => enablement.clear(),
+                1 => enablement.push(json!({"kind": "global", "enabled": !flag})),
+                2 => enablement = vec![json!({"kind": "global", "enabled": flag})],
+                _ => {}
+            }
+            let id = world.rng.pick(&IDS);
+            json!({"type": "session/customizationToggled", "id": id, "enablement": enablement})
         }
         _ => json!({"type": "session/ready"}),
     };

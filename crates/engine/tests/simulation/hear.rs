@@ -95,6 +95,9 @@ pub(crate) fn directly(message: &HostMessage) -> Heard {
             Notification::SessionSummaryChanged(params) => Heard::Changed(params.clone()),
             // No agent here needs a token.
             Notification::AuthRequired(_) => Heard::Failure(None, 0),
+            Notification::OtlpLogs(_)
+            | Notification::OtlpTraces(_)
+            | Notification::OtlpMetrics(_) => unreachable!("nobody listens to telemetry"),
         },
         HostMessage::Question { .. } => unreachable!("nobody has resources here"),
         HostMessage::Failure { id, error } => {
@@ -263,6 +266,9 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Notification::SessionRemoved(_) => "sessionRemoved",
             Notification::SessionSummaryChanged(_) => "summaryChanged",
             Notification::AuthRequired(_) => "authRequired",
+            Notification::OtlpLogs(_) => "otlpLogs",
+            Notification::OtlpTraces(_) => "otlpTraces",
+            Notification::OtlpMetrics(_) => "otlpMetrics",
         },
         HostMessage::Failure { error, .. } => match error.code {
             -32700 => "failure -32700",

@@ -11,6 +11,7 @@ mod acts;
 mod agent;
 mod checks;
 mod client;
+mod customizations;
 mod dispatches;
 mod hear;
 mod ledger;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_engine::{
-    ConnectionId, Effect, Engine, EngineConfig, Input, Limits, Step, Ticket, fold_log,
+    ConnectionId, CustomizationPolicy, Effect, Engine, EngineConfig, Input, Limits, Step, Ticket,
+    WorkspaceConfig, fold_log,
 };
 use innkeeper_protocol::agent::AgentReport;
 use innkeeper_protocol::command::ClientMessage;
@@ -14,12 +15,14 @@ use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::state::{ChatOrigin, ResponsePart, ToolCallState};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
+use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::ResourceError;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{Reader, Store};
 
 use crate::agent::{Backends, profiles};
 use crate::client::Client;
+use crate::customizations;
 use crate::hear::{self, Heard};
 use crate::ledger::Ledger;
 use crate::rng::Rng;
@@ -117,6 +120,8 @@ impl World {
             summary_delay: Duration::from_millis(250),
             client_grace: Duration::from_secs(10),
             resource_bytes: 1 << 16,
+            // Now and then fewer than there are chats that want one.
+            backends: [2, 64][rng.below(2)],
             terminals: 4,
             scrollback_bytes: 1 << 12,
             watches: 4,
@@ -273,7 +278,20 @@ impl World {
                     let outcome = Err(ResourceError::OutOfScope { uri, write });
                     self.answers.push(Input::ResourceDone { ticket, outcome });
                 }
-                Effect::Terminal(_) | Effect::TerminalTaken { .. } | Effect::Watch(_) => {}
+                Effect::Terminal(_)
+                | Effect::TerminalTaken { .. }
+                | Effect::Watch(_)
+                | Effect::Span(_) => {}
+                Effect::Customization(command) => match command {
+                    // Now, and now and then once more.
+                    CustomizationCommand::Follow { lookout, .. } => {
+                        for _ in 0..1 + self.rng.below(3) {
+                            let report = customizations::report(&mut self.rng, lookout);
+                            self.answers.push(report);
+                        }
+                    }
+                    CustomizationCommand::Forget { .. } => {}
+                },
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
                     self.answers.push(Input::ConfigCompleted { ticket, items });
@@ -649,7 +667,13 @@ fn begin(
         nonce: format!("life{life}"),
         limits,
         number_block,
-        workspace: Default::default(),
+        workspace: WorkspaceConfig {
+            customizations: CustomizationPolicy {
+                host: true,
+                ..CustomizationPolicy::default()
+            },
+            ..WorkspaceConfig::default()
+        },
     };
     Engine::new(Timestamp::from_millis(now), config, profiles(agents), boot)
 }
@@ -669,11 +693,14 @@ fn kind_of(command: &innkeeper_protocol::agent::AgentCommand) -> &'static str {
             Decision::Tool { .. } => "told about a call",
             Decision::ToolResult { .. } => "told about a result",
             Decision::ClientTool { .. } => "told what a client did",
+            Decision::CommandStarted { .. } => "told where a command runs",
+            Decision::CommandOutput { .. } => "told what a command said",
             Decision::Command { .. } => "told what a command did",
             Decision::Answer { .. } => "told the answer",
         },
         AgentCommand::OfferTools { .. } => "told of tools",
         AgentCommand::Authenticate { .. } => "told a token",
+        AgentCommand::Forget { .. } => "told to forget",
         AgentCommand::Close { .. } => "told to close",
     }
 }

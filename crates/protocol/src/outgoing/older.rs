@@ -34,6 +34,9 @@ pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Res
                     ("root/sessionSummaryChanged", value(params)?)
                 }
                 Notification::AuthRequired(params) => ("auth/required", value(params)?),
+                Notification::OtlpLogs(params) => ("otlp/exportLogs", value(params)?),
+                Notification::OtlpTraces(params) => ("otlp/exportTraces", value(params)?),
+                Notification::OtlpMetrics(params) => ("otlp/exportMetrics", value(params)?),
             };
             let lowered = down::notification(version, method, params);
             let frames = lowered.map(|(method, params)| frame(&method, params.into()));
