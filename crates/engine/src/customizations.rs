@@ -308,7 +308,8 @@ impl Engine {
         let mut enabled = EnabledCustomizations::default();
         let specs = self.server_specs(session);
         let mut add_server = |id: &str| {
-            enabled.mcp_servers.extend(specs.get(id).copied().cloned());
+            let server = specs.get(id).map(|spec| spec.server.clone());
+            enabled.mcp_servers.extend(server);
         };
         for container in session.state.customizations.iter().flatten() {
             if !switches::is_on(container) {

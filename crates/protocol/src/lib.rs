@@ -20,6 +20,7 @@ pub mod agent;
 pub mod channel;
 pub mod command;
 pub mod gates;
+pub mod mcp;
 pub mod outgoing;
 pub mod record;
 pub mod rpc;

@@ -120,6 +120,8 @@ impl World {
             summary_delay: Duration::from_millis(250),
             client_grace: Duration::from_secs(10),
             resource_bytes: 1 << 16,
+            // Now and then fewer than there are chats that want one.
+            backends: [2, 64][rng.below(2)],
             terminals: 4,
             scrollback_bytes: 1 << 12,
             watches: 4,
@@ -692,11 +694,14 @@ fn kind_of(command: &innkeeper_protocol::agent::AgentCommand) -> &'static str {
             Decision::Tool { .. } => "told about a call",
             Decision::ToolResult { .. } => "told about a result",
             Decision::ClientTool { .. } => "told what a client did",
+            Decision::CommandStarted { .. } => "told where a command runs",
+            Decision::CommandOutput { .. } => "told what a command said",
             Decision::Command { .. } => "told what a command did",
             Decision::Answer { .. } => "told the answer",
         },
         AgentCommand::OfferTools { .. } => "told of tools",
         AgentCommand::Authenticate { .. } => "told a token",
+        AgentCommand::Forget { .. } => "told to forget",
         AgentCommand::Close { .. } => "told to close",
     }
 }

@@ -164,10 +164,16 @@ pub struct Guest {
 
 impl Guest {
     pub async fn arrive(url: &str, name: &str) -> Self {
+        // A test that falls behind must not lose what it was sent.
+        Self::arrive_with_room(url, name, 1 << 18).await
+    }
+
+    /// With room for so many messages in each subscription: the client takes
+    /// the memory for all of it at once.
+    pub async fn arrive_with_room(url: &str, name: &str, room: usize) -> Self {
         let transport = WebSocketTransport::connect(url).await.unwrap();
         let config = ClientConfig {
-            // A test that falls behind must not lose what it was sent.
-            subscription_buffer: 1 << 18,
+            subscription_buffer: room,
             ..ClientConfig::default()
         };
         let client = Client::connect(transport, config).await.unwrap();

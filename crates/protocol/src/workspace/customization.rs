@@ -3,9 +3,9 @@
 //! is started is beside that, because it may hold secrets.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use crate::house::state::Customization;
+use crate::mcp::McpServer;
 
 /// One place that is followed. The engine gives these out, each only once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,50 +65,17 @@ pub struct FoundCustomization {
     pub servers: Vec<McpServerSpec>,
 }
 
-/// How an MCP server is started or reached.
+/// An MCP server, and the customization that clients see of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpServerSpec {
-    /// The customization that clients see.
     pub id: String,
-    pub name: String,
-    pub transport: McpTransport,
-}
-
-#[derive(Clone, PartialEq, Eq)]
-pub enum McpTransport {
-    Stdio {
-        command: String,
-        args: Vec<String>,
-        env: BTreeMap<String, String>,
-        /// A path of this machine.
-        directory: Option<String>,
-    },
-    Http {
-        url: String,
-        headers: BTreeMap<String, String>,
-    },
-    Sse {
-        url: String,
-        headers: BTreeMap<String, String>,
-    },
-}
-
-/// Arguments, variables and headers hold keys often enough: none is shown.
-impl fmt::Debug for McpTransport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self {
-            Self::Stdio { .. } => "Stdio",
-            Self::Http { .. } => "Http",
-            Self::Sse { .. } => "Sse",
-        };
-        f.debug_struct(kind).finish_non_exhaustive()
-    }
+    pub server: McpServer,
 }
 
 /// What is switched on in a session, for its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EnabledCustomizations {
-    pub mcp_servers: Vec<McpServerSpec>,
+    pub mcp_servers: Vec<McpServer>,
     /// Agents, skills, prompts, rules and hooks.
     pub files: Vec<EnabledFile>,
 }

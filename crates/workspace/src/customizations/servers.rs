@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use innkeeper_protocol::house::state::{
     ChildCustomization, McpServerCustomization, McpServerState, McpServerStoppedState,
 };
-use innkeeper_protocol::workspace::customization::{McpServerSpec, McpTransport};
+use innkeeper_protocol::mcp::{McpServer, McpTransport};
+use innkeeper_protocol::workspace::customization::McpServerSpec;
 use serde_json::{Map, Value};
 
 use super::contents::Contents;
@@ -52,8 +53,10 @@ impl Contents {
             match transport(server, variables) {
                 Ok(transport) => self.servers.push(McpServerSpec {
                     id: id.clone(),
-                    name: name.clone(),
-                    transport,
+                    server: McpServer {
+                        name: name.clone(),
+                        transport,
+                    },
                 }),
                 Err(why) => self.warn(path, format!("the server `{name}` {why}")),
             }
@@ -215,8 +218,8 @@ mod tests {
             ] {
                 let contents = read(declared);
                 assert_eq!(contents.warnings, Vec::<String>::new());
-                let server = &contents.servers[0];
-                assert_eq!((&*server.id, &*server.name), ("x:file#s", "s"));
+                let McpServerSpec { id, server } = &contents.servers[0];
+                assert_eq!((&**id, &*server.name), ("x:file#s", "s"));
                 assert!(server.transport == expected);
             }
         }
