@@ -318,7 +318,10 @@ impl Onlooker {
             Asked::Check(channel) => {
                 let snapshot = result["snapshot"].take();
                 if self.followed.contains_key(&channel) {
-                    self.compare(&channel, &snapshot["state"])?;
+                    // It may have subscribed with a window meanwhile.
+                    if self.cursor(&channel).is_none() {
+                        self.compare(&channel, &snapshot["state"])?;
+                    }
                     self.load(&snapshot)?;
                 }
                 Ok(())
