@@ -130,6 +130,9 @@ describe("sessions", () => {
     const toggle = page.getByRole("checkbox", { name: /^brew/ });
     expect(await toggle.isChecked()).toBe(true);
     await toggle.uncheck();
+    const unconfirmed = () =>
+      page.evaluate(() => (globalThis as never as { innkeeper: { store: { unconfirmed(): unknown[] } } }).innkeeper.store.unconfirmed().length);
+    await expect.poll(unconfirmed).toBe(0);
     await page.reload();
     await toggle.waitFor();
     expect(await toggle.isChecked()).toBe(false);
