@@ -300,7 +300,7 @@ fn tool_event(rng: &mut Rng, kind: &str, said: usize) -> TurnEvent {
                 structured_content: None,
                 error: None,
             }),
-            confirm: rng.chance(35),
+            confirm: rng.chance(70),
         },
     }
 }
