@@ -111,6 +111,7 @@ use telemetry::Traces;
 use terminals::Terminal;
 use watches::Watch;
 
+pub use commands::COMMAND_PREFIX;
 pub use config::{EngineConfig, Limits, WorkspaceConfig};
 pub use customizations::CustomizationPolicy;
 pub use effect::{CloseReason, ConnectionId, Effect, Step, Subscriber, Ticket};

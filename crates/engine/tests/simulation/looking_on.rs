@@ -300,17 +300,19 @@ fn fetch(world: &mut World, index: usize) {
             Asked::Other,
         );
     }
-    if let Some(cursor) = world.onlookers[index].cursor(&channel) {
-        let params = json!({"cursor": cursor});
-        ask(
-            world,
-            index,
-            "fetchTurns",
-            Some(&channel),
-            params,
-            Asked::Other,
-        );
-    }
+    ask_for_next_page(world, index, &channel);
+}
+
+/// Asks for the turns that come before those it was given; returns whether
+/// there are any.
+fn ask_for_next_page(world: &mut World, index: usize, channel: &str) -> bool {
+    let Some(cursor) = world.onlookers[index].cursor(channel) else {
+        return false;
+    };
+    let params = json!({"cursor": cursor});
+    let channel = Some(channel);
+    ask(world, index, "fetchTurns", channel, params, Asked::Other);
+    true
 }
 
 fn check_channel(world: &mut World, index: usize, channel: &str) {
@@ -333,18 +335,7 @@ pub(crate) fn check_all(world: &mut World) {
         for &index in &present {
             let followed: Vec<String> = world.onlookers[index].followed.keys().cloned().collect();
             for channel in followed {
-                if let Some(cursor) = world.onlookers[index].cursor(&channel) {
-                    let params = json!({"cursor": cursor});
-                    ask(
-                        world,
-                        index,
-                        "fetchTurns",
-                        Some(&channel),
-                        params,
-                        Asked::Other,
-                    );
-                    pages += 1;
-                }
+                pages += usize::from(ask_for_next_page(world, index, &channel));
             }
         }
         if pages == 0 {
