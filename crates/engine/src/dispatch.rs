@@ -10,8 +10,8 @@ use innkeeper_protocol::house::actions::{
     RootConfigChangedAction, SessionActiveClientSetAction, SessionConfigChangedAction, StateAction,
 };
 use innkeeper_protocol::house::state::{
-    ChatInteractivity, ChildCustomization, Customization, Message, MessageKind, PendingMessageKind,
-    ResponsePart, SessionLifecycle, TurnState,
+    ChatInteractivity, ChildCustomization, Customization, Message, MessageKind, ResponsePart,
+    SessionLifecycle, TurnState,
 };
 use innkeeper_protocol::outgoing::{HostMessage, Rejection};
 use innkeeper_protocol::record::StoreOp;
@@ -418,10 +418,7 @@ impl Engine {
                 action.message = self.as_kept(channel, action.message);
                 StateAction::ChatTurnStarted(action)
             }
-            // A steering message goes to the agent as it is.
-            StateAction::ChatPendingMessageSet(mut action)
-                if action.kind == PendingMessageKind::Queued =>
-            {
+            StateAction::ChatPendingMessageSet(mut action) => {
                 action.message = self.as_kept(channel, action.message);
                 StateAction::ChatPendingMessageSet(action)
             }
