@@ -133,6 +133,7 @@ impl Agent for AcpAgent {
                 fork_of: None,
             };
             let mut services = services::Services::new(&[]);
+            let _alone = knowledge.alone_at_first(access.patience.opening).await;
             match Session::open(&access, &wanted, &mut services).await {
                 Ok(session) => {
                     learn(&knowledge, &session);

@@ -67,8 +67,12 @@ pub(super) async fn run(
     };
     let tool_server = serve_tools(&access, &mut wanted, &open.client_tools);
     let mut early = Vec::new();
+    let opening = async {
+        let _alone = knowledge.alone_at_first(access.patience.opening).await;
+        Session::open(&access, &wanted, &mut services).await
+    };
     let opened = tokio::select! {
-        opened = Session::open(&access, &wanted, &mut services) => opened,
+        opened = opening => opened,
         () = commands.until_closed(&mut early) => return,
     };
     let session = match opened {
