@@ -227,7 +227,7 @@ impl Turn {
                 confirm: false,
             });
         }
-        if let Some(usage) = read::<Usage>(&answer["usage"]) {
+        if let Some(usage) = read(&answer["usage"]).or_else(|| counted(answer)) {
             events.push(self.spent(&usage));
         }
         events.extend(self.about_the_unknown());
@@ -265,6 +265,14 @@ impl Turn {
         self.usage.meta.get_or_insert_default().extend(meta);
         TurnEvent::Usage(self.usage.clone())
     }
+}
+
+/// Some agents count with their answer, in words of their own.
+fn counted(answer: &Value) -> Option<Usage> {
+    let tokens = &answer["_meta"]["quota"]["token_count"];
+    let input = tokens["input_tokens"].as_u64()?;
+    let output = tokens["output_tokens"].as_u64()?;
+    Some(Usage::new(input.saturating_add(output), input, output))
 }
 
 fn sum(one: &Usage, other: &Usage) -> Usage {

@@ -214,6 +214,18 @@ async fn usage_that_is_told_of_each_request_is_added_up() {
 }
 
 #[tokio::test]
+async fn usage_in_the_words_of_an_agent_is_understood() {
+    let quota = json!({"token_count": {"input_tokens": 4, "output_tokens": 5}});
+    let stop = json!({"stopReason": "end_turn", "_meta": {"quota": quota}});
+    let heard = turn(json!([{"stop": stop}])).await;
+    let spent = usage(&heard[0]);
+    assert_eq!(
+        (&spent["inputTokens"], &spent["outputTokens"]),
+        (&json!(4), &json!(5))
+    );
+}
+
+#[tokio::test]
 async fn usage_comes_with_the_answer_and_in_between() {
     let steps = json!([
         {"update": {"sessionUpdate": "usage_update", "used": 5, "size": 100,
