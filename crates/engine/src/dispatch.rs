@@ -63,10 +63,11 @@ impl Engine {
             Some(piece) if self.refuse_active_client(connection, &channel, piece, &origin) => {
                 return;
             }
-            Some(piece) => match self.completed(channel, &client_id, piece) {
+            Some(piece) => match self.completed(channel.clone(), &client_id, piece) {
                 Some(whole) => whole,
-                // There is no such channel.
-                None => return,
+                // It is not what it should be, and refused as such; or there is
+                // no such channel.
+                None => (channel, action),
             },
         };
         if self.terminals.contains_key(&channel) {

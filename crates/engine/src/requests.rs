@@ -242,6 +242,9 @@ impl Engine {
         params: SubscribeParams,
     ) -> Result<Reply, RpcError> {
         let channel = ChannelUri::from(params.channel);
+        if self.has_no_word_for(connection, &channel) {
+            return Err(RpcError::session_not_found(channel.as_str()));
+        }
         let window = params.view.and_then(|view| view.turns);
         // At least the last turn is needed: it may be resumed.
         let window = window.map(|turns| usize::try_from(turns).unwrap_or(0).max(1));

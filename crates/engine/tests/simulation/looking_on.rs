@@ -7,6 +7,7 @@ use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
 use crate::acts::any_session;
+use crate::at_the_desk;
 use crate::dispatches::{dispatch_to_chat, dispatch_to_session};
 use crate::onlooker::Asked;
 use crate::world::{ACTORS, World};
@@ -32,6 +33,7 @@ pub(crate) fn act(world: &mut World, index: usize) {
         (5, "fetch"),
         (3, "list"),
         (6, "check"),
+        (14, "desk"),
     ]);
     match kind {
         "subscribe" => subscribe(world, index),
@@ -74,6 +76,7 @@ pub(crate) fn act(world: &mut World, index: usize) {
             );
         }
         "fetch" => fetch(world, index),
+        "desk" => at_the_desk::act(world, index),
         "list" if before_0_5 => ask(world, index, "listSessions", None, json!({}), Asked::List),
         "check" => {
             let followed = world.onlookers[index].followed.keys();
@@ -89,7 +92,7 @@ pub(crate) fn act(world: &mut World, index: usize) {
     }
 }
 
-fn ask(
+pub(crate) fn ask(
     world: &mut World,
     index: usize,
     method: &str,
@@ -239,7 +242,7 @@ pub(crate) fn say(world: &mut World, index: usize, channel: &str, action: &Value
 
 fn say_as_it_is(world: &mut World, index: usize, channel: &str, mut action: Value) {
     let it = &mut world.onlookers[index];
-    if it.is_draft() && channel != it.root() {
+    if it.is_draft() && channel != it.root() && action.get("terminal").is_none() {
         action["session"] = channel.into();
     }
     let text = it.dispatch(channel, action);

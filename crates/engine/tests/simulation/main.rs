@@ -9,9 +9,11 @@
 
 mod acts;
 mod agent;
+mod at_the_desk;
 mod checks;
 mod client;
 mod customizations;
+mod desk;
 mod dispatches;
 mod hear;
 mod ledger;
@@ -130,6 +132,16 @@ const EXPECTED: &[&str] = &[
     "withdrawn",
     "steered",
     "delegated",
+    "runCommand",
+    "readCommand",
+    "stopCommand",
+    "terminal opened",
+    "terminal not opened",
+    "terminal data",
+    "terminal exited",
+    "told where a command runs",
+    "told what a command said",
+    "told what a command did",
     "told to steer",
     "told to forget steering",
     "told about a call",
@@ -250,6 +262,7 @@ pub(crate) fn one_step(world: &mut World) {
     let kind = world.rng.weighted(&[
         (330, "client"),
         (250, "agent"),
+        (40, "desk"),
         (160, "deliver"),
         (90, "commit"),
         (50, "read"),
@@ -275,6 +288,12 @@ pub(crate) fn one_step(world: &mut World) {
             if let Some((kind, report)) = world.agents.speak(&mut world.rng) {
                 world.note(kind);
                 world.report(report);
+            }
+        }
+        "desk" if !world.failing => {
+            if let Some((kind, report)) = world.desk.speak(&mut world.rng) {
+                world.note(kind);
+                world.feed(report);
             }
         }
         "deliver" => {
