@@ -57,6 +57,7 @@ mod input_needed;
 mod labels;
 mod older;
 mod parts;
+mod past;
 mod pending;
 mod questions;
 mod reconnect;
