@@ -63,7 +63,7 @@ impl Engine {
             ..RunningTurn::new(&turn_id, began, Locale::default())
         });
         let turn: Arc<str> = Arc::from(turn_id);
-        let happened = past.events.into_iter().filter(|event| is_record(event));
+        let happened = past.events.into_iter().filter(is_record);
         for event in happened {
             self.turn_event(uri, &turn, event);
         }

@@ -215,7 +215,7 @@ impl<'a> Opening<'a> {
         access: &'a Access,
         directory: &Path,
         services: &'a mut Services,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, StartError> {
         let started = ChildProcess::start(&access.program, Some(directory), &access.stderr)?;
         let (process, lines) = started;
         Ok(Self {
