@@ -1,6 +1,7 @@
 //! What touches the user's machine, behind effects and inputs of the engine as
 //! agents are.
 //!
+//! - [`Changes`]: what differs in the directories of sessions, and what was kept of it;
 //! - [`FileFinder`]: the files of a directory that match what somebody types;
 //! - [`Resources`]: files and directories, within the roots that were granted;
 //! - [`Terminals`]: a pty each, with a shell or a command in it;
@@ -8,11 +9,13 @@
 //!
 //! *Boundary*: nothing here decides; it does what the engine asks for.
 
+mod changes;
 mod finder;
 mod resources;
 mod terminals;
 mod watches;
 
+pub use changes::{Changes, ChangesSink};
 pub use finder::FileFinder;
 pub use resources::Resources;
 pub use resources::place::uri_of_path;

@@ -1,0 +1,6 @@
+//! Changes, with a real git in directories of their own.
+
+mod checkpoints;
+mod operations;
+mod stage;
+mod views;
