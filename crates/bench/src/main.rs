@@ -3,11 +3,12 @@
 //! is what counts.
 //!
 //! `cargo xtask bench` runs all of them; a name (`fanout`, `slow`, `latency`, `start`,
-//! `history`) runs one; `load URL SUBSCRIBERS DELTAS` puts a host that runs
+//! `history`, `changes`) runs one; `load URL SUBSCRIBERS DELTAS` puts a host that runs
 //! already under load, for a profiler. The other subcommands are parts that run
 //! as processes of their own.
 
 mod bare;
+mod changes;
 mod fanout;
 mod history;
 mod latency;
@@ -31,7 +32,8 @@ fn main() -> Result<()> {
             runtime()?.block_on(slow::run())?;
             runtime()?.block_on(latency::run())?;
             runtime()?.block_on(start::run())?;
-            history::run()
+            history::run()?;
+            changes::run()
         }
         ["fanout"] => runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS)),
         ["fanout", subscribers] => runtime()?.block_on(fanout::run(&[subscribers.parse()?])),
@@ -42,7 +44,10 @@ fn main() -> Result<()> {
         ["latency"] => runtime()?.block_on(latency::run()),
         ["start"] => runtime()?.block_on(start::run()),
         ["history"] => history::run(),
-        _ => bail!("usage: innkeeper-bench [fanout [N] | slow | latency | start | history]"),
+        ["changes"] => changes::run(),
+        _ => bail!(
+            "usage: innkeeper-bench [fanout [N] | slow | latency | start | history | changes]"
+        ),
     }
 }
 

@@ -286,6 +286,7 @@ impl Engine {
         };
         self.use_session(channel);
         self.watch_is_heard(channel);
+        self.observe(channel, true);
         true
     }
 
@@ -307,6 +308,7 @@ impl Engine {
     ) -> Vec<innkeeper_protocol::snapshot::Snapshot> {
         let mut snapshots = Vec::new();
         for channel in channels {
+            self.open_changeset(channel);
             let Some(snapshot) = self.snapshot(channel, None) else {
                 continue;
             };

@@ -8,6 +8,7 @@ use innkeeper_protocol::agent::{AgentCommand, ConfigQuery};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::StoreBatch;
 use innkeeper_protocol::version::Version;
+use innkeeper_protocol::workspace::changes::ChangesCommand;
 use innkeeper_protocol::workspace::resource::{ResourceTask, Scope};
 use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};
 use innkeeper_protocol::workspace::watch::WatchCommand;
@@ -102,6 +103,23 @@ pub enum Effect {
         by: Option<Arc<[Subscriber]>>,
     },
     Watch(WatchCommand),
+    Changes(ChangesCommand),
+    /// Content of an earlier state of a session's directory; answered like a
+    /// resource.
+    ReadKept {
+        ticket: Ticket,
+        session: ChannelUri,
+        directory: String,
+        id: String,
+        most_bytes: usize,
+    },
+    /// The branches of a repository whose names contain this, as values of a
+    /// setting.
+    ListBranches {
+        ticket: Ticket,
+        directory: String,
+        query: String,
+    },
     /// Values that an agent proposes for one of its settings.
     CompleteConfig {
         ticket: Ticket,

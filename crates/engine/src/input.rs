@@ -6,6 +6,7 @@ use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::record::{ContentRecord, LoadedSession, LogEntry};
 use innkeeper_protocol::workspace::FoundFile;
+use innkeeper_protocol::workspace::changes::ChangesReport;
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
 use innkeeper_protocol::workspace::terminal::TerminalReport;
 use innkeeper_protocol::workspace::watch::WatchReport;
@@ -54,7 +55,9 @@ pub enum Input {
     },
     Terminal(TerminalReport),
     Watch(WatchReport),
-    /// The answer to [`crate::Effect::CompleteConfig`].
+    Changes(ChangesReport),
+    /// The answer to [`crate::Effect::CompleteConfig`] and
+    /// [`crate::Effect::ListBranches`].
     ConfigCompleted {
         ticket: Ticket,
         items: Vec<SessionConfigValueItem>,

@@ -10,7 +10,7 @@
 //! A frame enters as [`Input::Message`] and is answered in `requests` or, if it
 //! is an action, judged in `dispatch`. Agents report to `backends`, which hands
 //! what happens in a turn to `turns`. What touches the machine (`resources`,
-//! `terminals`, `watches`) is asked for and reported the same way. Whoever
+//! `terminals`, `watches`, `desks`) is asked for and reported the same way. Whoever
 //! changes state does so through `Engine::emit` (in `sequence`): the one place
 //! that applies a reducer, gives out a number, writes the log and tells the
 //! subscribers. After every input, `settle` brings what is derived (the chat
@@ -35,6 +35,8 @@ mod answers;
 mod auth;
 mod backends;
 mod catalogue;
+mod changeset_operations;
+mod changesets;
 mod chats;
 mod client_resources;
 mod clients;
@@ -42,6 +44,7 @@ mod commands;
 mod completions;
 mod config;
 mod delegation;
+mod desks;
 mod dispatch;
 mod edits;
 mod effect;
@@ -50,6 +53,7 @@ mod further_chats;
 mod history;
 mod input;
 mod input_needed;
+mod isolation;
 mod labels;
 mod older;
 mod parts;
@@ -79,6 +83,7 @@ use foldhash::{HashMap, HashMapExt as _};
 use innkeeper_protocol::agent::{AgentProfile, BackendId};
 use innkeeper_protocol::house::state::RootState;
 use innkeeper_protocol::record::Boot;
+use innkeeper_protocol::workspace::changes::{OperationId, ViewId};
 use innkeeper_protocol::workspace::resource::Root;
 use innkeeper_protocol::workspace::terminal::TerminalId;
 use innkeeper_protocol::workspace::watch::WatchId;
@@ -86,9 +91,12 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use auth::Token;
 use catalogue::Catalogue;
+use changeset_operations::RunningOperation;
+use changesets::ChangesetChannel;
 use chats::Chat;
 use client_resources::Question;
 use clients::{Connection, KnownClient};
+use desks::Desk;
 use reconnect::WaitingReconnect;
 use replay::ReplayWindow;
 use requests::WaitingRequest;
@@ -141,6 +149,11 @@ pub struct Engine {
     terminal_ids: HashMap<TerminalId, ChannelUri>,
     watches: HashMap<ChannelUri, Watch>,
     watch_ids: HashMap<WatchId, ChannelUri>,
+    /// The directories of the sessions in memory, where changes are told.
+    desks: HashMap<ChannelUri, Desk>,
+    changesets: HashMap<ChannelUri, ChangesetChannel>,
+    view_ids: HashMap<ViewId, ChannelUri>,
+    running_operations: HashMap<OperationId, RunningOperation>,
     /// What clients were granted beside what is open to all of them.
     grants: HashMap<String, Vec<Root>>,
     /// What clients were asked, by number.
@@ -155,6 +168,8 @@ pub struct Engine {
     last_content: u64,
     last_terminal: u64,
     last_watch: u64,
+    last_view: u64,
+    last_operation: u64,
     last_question: i64,
     /// Why the store cannot write, while it cannot.
     store_failure: Option<String>,
@@ -204,6 +219,10 @@ impl Engine {
             terminal_ids: HashMap::new(),
             watches: HashMap::new(),
             watch_ids: HashMap::new(),
+            desks: HashMap::new(),
+            changesets: HashMap::new(),
+            view_ids: HashMap::new(),
+            running_operations: HashMap::new(),
             grants: HashMap::new(),
             questions: BTreeMap::new(),
             touched: BTreeSet::new(),
@@ -214,6 +233,8 @@ impl Engine {
             last_content: 0,
             last_terminal: 0,
             last_watch: 0,
+            last_view: 0,
+            last_operation: 0,
             last_question: 0,
             store_failure: None,
             shutting_down: false,
@@ -261,6 +282,7 @@ impl Engine {
             Input::ResourceDone { ticket, outcome } => self.resource_done(ticket, outcome),
             Input::Terminal(report) => self.terminal_reported(report),
             Input::Watch(report) => self.watch_reported(report),
+            Input::Changes(report) => self.changes_reported(report),
             Input::ConfigCompleted { ticket, items } => self.config_completed(ticket, items),
             Input::StoreFailing { reason } => self.store_failure = Some(reason),
             Input::StoreRecovered => self.store_failure = None,
@@ -283,6 +305,8 @@ impl Engine {
         let questions = self.questions.values().map(|question| question.due);
         let next = summaries.chain(clients).chain(tokens).chain(watches);
         let next = next.chain(questions);
+        let held = self.chats.values().filter_map(Chat::held_until);
+        let next = next.chain(held);
         next.chain([self.next_sweep]).min()
     }
 
@@ -305,6 +329,7 @@ impl Engine {
         self.let_departed_clients_go();
         self.drop_expired_tokens();
         self.release_unheard_watches();
+        self.release_late_turns();
         self.answer_for_silent_clients();
         self.publish_due_summaries();
         if self.now >= self.next_sweep {

@@ -93,8 +93,11 @@ impl Engine {
         let chosen = params
             .config
             .or_else(|| original.map(|original| original.config.clone()));
-        let config = resolve_config(agent.config.as_ref(), chosen.unwrap_or_default())
-            .map_err(RpcError::invalid_params)?;
+        let config = resolve_config(
+            self.session_schema(agent).as_ref(),
+            chosen.unwrap_or_default(),
+        )
+        .map_err(RpcError::invalid_params)?;
         let provider = agent.info.provider.clone();
         self.check_authenticated(&provider)?;
         let several_directories = agent
@@ -158,6 +161,7 @@ impl Engine {
             state,
             notes: SessionNotes {
                 title_is_open: original.is_none(),
+                worktree: None,
             },
             summary_due: None,
             last_used: self.now,
@@ -180,7 +184,7 @@ impl Engine {
             summary,
         }));
         self.count_sessions(&uri);
-        self.open_backend(&chat_uri);
+        self.begin_session(&uri);
         Ok(())
     }
 
@@ -314,6 +318,7 @@ impl Engine {
         if !self.catalogue.remove(uri) {
             return Err(RpcError::session_not_found(uri.as_str()));
         }
+        self.clear_desk(uri);
         self.sessions.remove(uri);
         // Its chats may have subscribers although it is not in memory.
         let homes = self.homes.iter().filter(|(_, home)| *home == uri);
@@ -424,8 +429,8 @@ fn project_of(directory: &str) -> Option<ProjectInfo> {
     })
 }
 
-/// Reads `%20` and its like in the last segment of a URI.
-fn percent_decoded(segment: &str) -> String {
+/// Reads `%20` and its like in a segment of a URI.
+pub(crate) fn percent_decoded(segment: &str) -> String {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {

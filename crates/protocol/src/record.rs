@@ -168,6 +168,9 @@ pub struct SessionNotes {
     /// Nobody chose the title yet: the first message, or the agent, may.
     #[serde(default)]
     pub title_is_open: bool,
+    /// The session's own working tree, where it has one: its directory there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<String>,
 }
 
 /// A chat as it is stored. Its finished turns are rows of their own.

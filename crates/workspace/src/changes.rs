@@ -19,6 +19,7 @@ mod status;
 mod trees;
 mod watcher;
 mod worker;
+mod worktree;
 
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::workspace::changes::{
     ChangesCommand, ChangesEvent, ChangesReport, ChangesTask,
 };
@@ -40,7 +42,10 @@ use crate::resources::place::path_of_uri;
 use blobs::Blobs;
 use checkpoint::home_of;
 use git::Repository;
-use worker::{Job, Worker};
+use worker::{Homes, Job, Worker};
+
+/// How many branches are proposed at once.
+const MOST_BRANCHES: usize = 100;
 
 /// Where reports go. Returns whether anybody is still there to hear.
 pub type ChangesSink = Arc<dyn Fn(ChangesReport) -> bool + Send + Sync>;
@@ -79,10 +84,16 @@ impl Changes {
     pub fn command(&self, command: ChangesCommand) {
         let ChangesCommand { session, task } = command;
         let mut sessions = self.lock();
-        if let ChangesTask::Open { directory } | ChangesTask::Forget { directory } = &task {
+        if let ChangesTask::Open { directory }
+        | ChangesTask::Isolate { directory, .. }
+        | ChangesTask::Forget { directory, .. } = &task
+        {
             let Ok(directory) = path_of_uri(directory) else {
                 let reason = "the directory is not on this machine".to_owned();
-                let event = ChangesEvent::Unavailable { reason };
+                let event = match task {
+                    ChangesTask::Isolate { .. } => ChangesEvent::Isolated(Err(reason)),
+                    _ => ChangesEvent::Unavailable { reason },
+                };
                 let (sink, report) = (Arc::clone(&self.sink), ChangesReport { session, event });
                 // The sink may wait for whoever called this.
                 self.spawn("changes", move || {
@@ -176,6 +187,26 @@ impl Changes {
         })
     }
 
+    /// The branches of the repository that a directory is in, as values of a
+    /// setting: the latest first.
+    pub fn branches(&self, directory: &str, query: &str) -> Vec<SessionConfigValueItem> {
+        let Ok(directory) = path_of_uri(directory) else {
+            return Vec::new();
+        };
+        let names = worktree::branches(&directory).unwrap_or_default();
+        let wanted = query.to_lowercase();
+        let names = names.into_iter();
+        let names = names.filter(|name| name.to_lowercase().contains(&wanted));
+        let items = names
+            .take(MOST_BRANCHES)
+            .map(|name| SessionConfigValueItem {
+                label: name.clone(),
+                value: name,
+                description: None,
+            });
+        items.collect()
+    }
+
     fn start(&self, session: &ChannelUri, directory: PathBuf) -> Sender<Job> {
         let (sender, jobs) = channel();
         let (sink, name) = (Arc::clone(&self.sink), session.clone());
@@ -185,7 +216,11 @@ impl Changes {
         };
         let worker = Worker::new(
             session.clone(),
-            (directory, home_of(&self.root, session)),
+            directory,
+            Homes {
+                own: home_of(&self.root, session),
+                worktree: home_of(&self.root.with_file_name("worktrees"), session),
+            },
             (sender.clone(), jobs),
             Box::new(tell),
         );

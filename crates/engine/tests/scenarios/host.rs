@@ -12,6 +12,7 @@ use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::state::{AgentInfo, ErrorInfo};
 use innkeeper_protocol::outgoing::encode;
+use innkeeper_protocol::workspace::changes::ChangesCommand;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{Reader, Store};
 use serde_json::{Value, json};
@@ -33,6 +34,7 @@ pub(crate) struct Host {
     pub(crate) latencies: BTreeMap<u64, Option<Duration>>,
     pub(crate) closed: Vec<u64>,
     pub(crate) commands: Vec<AgentCommand>,
+    pub(crate) changes: Vec<ChangesCommand>,
     requests: i64,
 }
 
@@ -42,8 +44,19 @@ impl Host {
     }
 
     pub(crate) fn with(limits: Limits) -> Self {
+        Self::configured(config(limits))
+    }
+
+    /// A host that tells changes in the directories of sessions.
+    pub(crate) fn with_changes() -> Self {
+        let mut config = config(Limits::default());
+        config.workspace.changes = true;
+        Self::configured(config)
+    }
+
+    fn configured(config: EngineConfig) -> Self {
         let (store, boot) = Store::open_in_memory().unwrap();
-        let (engine, step) = Engine::new(Timestamp::from_millis(0), config(limits), agents(), boot);
+        let (engine, step) = Engine::new(Timestamp::from_millis(0), config, agents(), boot);
         let mut host = Self {
             engine,
             reader: store.reader().unwrap(),
@@ -53,6 +66,7 @@ impl Host {
             latencies: BTreeMap::new(),
             closed: Vec::new(),
             commands: Vec::new(),
+            changes: Vec::new(),
             requests: 0,
         };
         host.carry_out(step);
@@ -132,7 +146,10 @@ impl Host {
                 Effect::Resource { .. }
                 | Effect::Terminal(_)
                 | Effect::TerminalTaken { .. }
-                | Effect::Watch(_) => {}
+                | Effect::Watch(_)
+                | Effect::ListBranches { .. }
+                | Effect::ReadKept { .. } => {}
+                Effect::Changes(command) => self.changes.push(command),
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
                     self.feed(Input::ConfigCompleted { ticket, items });

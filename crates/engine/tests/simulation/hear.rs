@@ -113,6 +113,7 @@ fn answer(reply: &Reply) -> Answer {
         | Reply::ResourceList(_)
         | Reply::ResourceResolve(_)
         | Reply::CreateResourceWatch(_)
+        | Reply::InvokeChangesetOperation(_)
         | Reply::Turns(_) => Answer::Done,
         Reply::ResolveSessionConfig(resolved) => Answer::Resolved(resolved.clone()),
         Reply::Initialize(welcome) => Answer::Welcome {
@@ -164,7 +165,9 @@ fn shot(snapshot: &snapshot::Snapshot) -> Shot {
         snapshot::SnapshotState::Root(state) => State::Root(state),
         snapshot::SnapshotState::Session(state) => State::Session(state),
         snapshot::SnapshotState::Chat(chat) => State::Chat(Box::new(chat.decode().unwrap())),
-        snapshot::SnapshotState::Terminal(_) | snapshot::SnapshotState::ResourceWatch(_) => {
+        snapshot::SnapshotState::Terminal(_)
+        | snapshot::SnapshotState::ResourceWatch(_)
+        | snapshot::SnapshotState::Changeset(_) => {
             unreachable!("nobody opens terminals or watches here")
         }
     };
@@ -293,6 +296,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Reply::ResourceList(_) => "directory",
             Reply::ResourceResolve(_) => "resolved file",
             Reply::CreateResourceWatch(_) => "watch",
+            Reply::InvokeChangesetOperation(_) => "operation",
             Reply::Turns(_) => "turns",
         },
     }

@@ -273,7 +273,19 @@ impl World {
                     let outcome = Err(ResourceError::OutOfScope { uri, write });
                     self.answers.push(Input::ResourceDone { ticket, outcome });
                 }
-                Effect::Terminal(_) | Effect::TerminalTaken { .. } | Effect::Watch(_) => {}
+                Effect::ReadKept { ticket, .. } => {
+                    let uri = "innkeeper-blob:/".to_owned();
+                    let outcome = Err(ResourceError::NotFound { uri });
+                    self.answers.push(Input::ResourceDone { ticket, outcome });
+                }
+                Effect::ListBranches { ticket, .. } => {
+                    let items = Vec::new();
+                    self.answers.push(Input::ConfigCompleted { ticket, items });
+                }
+                Effect::Terminal(_)
+                | Effect::TerminalTaken { .. }
+                | Effect::Watch(_)
+                | Effect::Changes(_) => {}
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
                     self.answers.push(Input::ConfigCompleted { ticket, items });

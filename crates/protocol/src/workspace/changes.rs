@@ -32,11 +32,20 @@ pub enum ChangesTask {
     Open {
         directory: String,
     },
+    /// Make the session a working tree of its own, of the repository that this
+    /// directory is in. Answered with [`ChangesEvent::Isolated`].
+    Isolate {
+        directory: String,
+        /// Where it begins; the present commit, if nothing is said.
+        branch: Option<String>,
+    },
     /// The session leaves memory; what was kept stays.
     Close,
-    /// The session is gone, and its checkpoints with it.
+    /// The session is gone, and its checkpoints with it; its own working tree
+    /// too, unless something in it is not committed.
     Forget {
         directory: String,
+        own_worktree: bool,
     },
     /// Somebody follows the session, or nobody any more.
     Observe(bool),
@@ -116,6 +125,8 @@ pub enum ChangesEvent {
     Unavailable {
         reason: String,
     },
+    /// Where the session works from now on, a `file:` URI; or why it cannot.
+    Isolated(Result<String, String>),
     /// What git says about the directory now.
     Git(GitState),
     Checkpointed {
@@ -137,8 +148,6 @@ pub enum ChangesEvent {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ViewNews {
-    /// It takes a while.
-    Recomputing,
     /// All files of the view.
     Files(Vec<ChangesetFile>),
     Changed {

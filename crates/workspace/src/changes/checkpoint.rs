@@ -182,7 +182,7 @@ fn key_of(session: &ChannelUri) -> String {
 
 /// Any text as one component of a ref or a path. Long ones are cut, and told
 /// apart by a sum of the rest.
-fn component(text: &str) -> String {
+pub(super) fn component(text: &str) -> String {
     const MOST: usize = 120;
     let mut name = String::new();
     for byte in text.bytes() {

@@ -4,3 +4,4 @@ mod checkpoints;
 mod operations;
 mod stage;
 mod views;
+mod worktrees;

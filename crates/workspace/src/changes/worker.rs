@@ -16,14 +16,15 @@ use innkeeper_protocol::workspace::changes::{
 use notify::RecommendedWatcher;
 
 use super::blobs::Blobs;
-use super::checkpoint::{Checkpoints, check_size, name_of};
+use super::checkpoint::{Checkpoints, check_size, component, name_of};
 use super::entries::{Names, between};
 use super::git::{GitError, GitResult, Repository};
 use super::live::{Base, LiveView, Sight};
 use super::operations::{Bench, Which, counted};
 use super::status::Status;
 use super::watcher::{Dirt, watch};
-use crate::resources::place::path_of_uri;
+use super::worktree;
+use crate::resources::place::{path_of_uri, uri_of_path};
 
 /// Changes are collected until nothing has happened for this long,
 const QUIET: Duration = Duration::from_millis(3);
@@ -61,13 +62,21 @@ pub(super) struct Worker {
     dirty_since: Option<Instant>,
     observed: bool,
     directory: PathBuf,
-    /// Where the session's own files are.
-    home: PathBuf,
+    homes: Homes,
     /// The directory, once it was looked at, or why nothing can be told of it.
     place: Option<Place>,
     failure: Option<String>,
     watcher: Option<RecommendedWatcher>,
     views: BTreeMap<ViewId, View>,
+}
+
+/// Where a session's own files are.
+#[derive(Debug)]
+pub(super) struct Homes {
+    pub(super) own: PathBuf,
+    /// Its own working tree, if it has one: never within the other, which
+    /// goes as a whole.
+    pub(super) worktree: PathBuf,
 }
 
 struct Place {
@@ -84,6 +93,8 @@ struct View {
     compared: Compared,
     /// `None` while it compares two kept states, or could not be computed.
     live: Option<LiveView>,
+    /// The last that was told is that it cannot be.
+    failed: bool,
 }
 
 /// What a worker does next.
@@ -96,14 +107,15 @@ enum Next {
 impl Worker {
     pub(super) fn new(
         session: ChannelUri,
-        (directory, home): (PathBuf, PathBuf),
+        directory: PathBuf,
+        homes: Homes,
         (own, jobs): (Sender<Job>, Receiver<Job>),
         tell: Tell,
     ) -> Self {
         Self {
             session,
             directory,
-            home,
+            homes,
             jobs,
             own,
             tell,
@@ -142,7 +154,7 @@ impl Worker {
         self.watcher = None;
         self.place = None;
         self.failure = None;
-        match Place::find(&self.session, &self.directory, &self.home) {
+        match Place::find(&self.session, &self.directory, &self.homes.own) {
             Ok(place) => self.place = Some(place),
             Err(error) => {
                 tracing::debug!(session = %self.session, %error, "no changes can be told");
@@ -178,9 +190,17 @@ impl Worker {
         match task {
             ChangesTask::Open { directory } => self.open(&directory),
             ChangesTask::Close => self.leave(),
-            ChangesTask::Forget { .. } => {
+            ChangesTask::Isolate { branch, .. } => {
+                let made = self.isolate(branch.as_deref());
+                let made = made.map_err(|error| error.to_string());
+                (self.tell)(ChangesEvent::Isolated(made));
+            }
+            ChangesTask::Forget { own_worktree, .. } => {
                 self.leave();
                 self.forget();
+                if own_worktree && let Err(error) = worktree::remove(&self.homes.worktree) {
+                    tracing::warn!(session = %self.session, %error, "its working tree stays");
+                }
             }
             ChangesTask::Observe(observed) => {
                 self.observed = observed;
@@ -197,8 +217,12 @@ impl Worker {
                 (self.tell)(ChangesEvent::Checkpointed { at, failure });
             }
             ChangesTask::OpenView { view, compared } => {
-                let live = None;
-                self.views.insert(view, View { compared, live });
+                let new = View {
+                    compared,
+                    live: None,
+                    failed: false,
+                };
+                self.views.insert(view, new);
                 self.open_view(view);
                 self.watch_if_needed();
             }
@@ -229,6 +253,13 @@ impl Worker {
         });
     }
 
+    fn isolate(&mut self, branch: Option<&str>) -> GitResult<String> {
+        let at = &self.homes.worktree;
+        let name = self.session.as_str().rsplit('/').next().unwrap_or_default();
+        let made = worktree::create(&self.directory, branch, at, &component(name))?;
+        uri_of_path(&made).ok_or_else(nowhere)
+    }
+
     /// Nobody looks any more.
     fn leave(&mut self) {
         self.observed = false;
@@ -243,7 +274,7 @@ impl Worker {
         {
             tracing::warn!(session = %self.session, %error, "checkpoints stay behind");
         }
-        match std::fs::remove_dir_all(&self.home) {
+        match std::fs::remove_dir_all(&self.homes.own) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 tracing::warn!(session = %self.session, %error, "files stay behind");
             }
@@ -268,17 +299,17 @@ impl Worker {
                 checkpoints.name(repository, &name, &commit)?;
             }
         }
-        if let Moment::AfterTurn(ended) = at {
-            let of_turn = |view: &View| match &view.compared {
-                Compared::Turn(turn) => turn == ended,
-                Compared::Turns { original, modified } => original == ended || modified == ended,
-                Compared::Uncommitted | Compared::Session => false,
-            };
-            let views = self.views.iter().filter(|(_, view)| of_turn(view));
-            for view in views.map(|(id, _)| *id).collect::<Vec<_>>() {
-                self.open_view(view);
-            }
+        let (Moment::BeforeTurn(turn) | Moment::AfterTurn(turn)) = at;
+        let concerned = |view: &View| match &view.compared {
+            Compared::Turn(of) => of == turn,
+            Compared::Turns { original, modified } => original == turn || modified == turn,
+            Compared::Uncommitted | Compared::Session => false,
+        };
+        let views = self.views.iter().filter(|(_, view)| concerned(view));
+        for view in views.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.open_view(view);
         }
+        self.watch_if_needed();
         Ok(())
     }
 
@@ -289,6 +320,9 @@ impl Worker {
             Some(reason) => Err(GitError::Other(reason.clone())),
             None => self.computed(id),
         };
+        if let Some(view) = self.views.get_mut(&id) {
+            view.failed = outcome.is_err();
+        }
         let news = match outcome {
             Ok(files) => ViewNews::Files(files),
             Err(error) => ViewNews::Failed(error.to_string()),
@@ -360,9 +394,11 @@ impl Worker {
             return;
         };
         if let Err(error) = place.read_status(false) {
-            for (view, _) in self.views.iter().filter(|(_, view)| view.live.is_some()) {
+            let live = self.views.iter_mut();
+            for (id, view) in live.filter(|(_, view)| view.live.is_some()) {
+                view.failed = true;
                 let news = ViewNews::Failed(error.to_string());
-                (self.tell)(ChangesEvent::View { view: *view, news });
+                (self.tell)(ChangesEvent::View { view: *id, news });
             }
             return;
         }
@@ -381,7 +417,12 @@ impl Worker {
             let Some(live) = &mut view.live else {
                 continue;
             };
-            let news = match place.with_sight(|sight| live.look(sight, paths)) {
+            // What could not be looked at is looked at as a whole.
+            let paths = paths.filter(|_| !view.failed);
+            let looked = place.with_sight(|sight| live.look(sight, paths));
+            let had_failed = std::mem::replace(&mut view.failed, looked.is_err());
+            let news = match looked {
+                Ok(_) if had_failed => ViewNews::Files(live.files()),
                 Ok(change) if change.set.is_empty() && change.removed.is_empty() => continue,
                 Ok(change) => ViewNews::Changed {
                     set: change.set,

@@ -154,7 +154,10 @@ fn a_session_that_goes_takes_its_checkpoints_along() {
     two_turns(&mut stage);
     assert_ne!(stage.git(&["for-each-ref", "refs/innkeeper"]), "");
     let directory = crate::uri_of_path(&stage.directory).unwrap();
-    stage.tell(ChangesTask::Forget { directory });
+    stage.tell(ChangesTask::Forget {
+        directory,
+        own_worktree: false,
+    });
     // What is asked after it is answered after it.
     stage.open();
     assert_eq!(stage.git(&["for-each-ref", "refs/innkeeper"]), "");

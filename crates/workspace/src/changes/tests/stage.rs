@@ -239,7 +239,7 @@ impl Stage {
         (side(&edit.before), side(&edit.after))
     }
 
-    fn wait<T>(&mut self, wanted: impl Fn(&ChangesEvent) -> Option<T>) -> T {
+    pub(super) fn wait<T>(&mut self, wanted: impl Fn(&ChangesEvent) -> Option<T>) -> T {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(found) = wanted(&self.hear(deadline)) {
@@ -267,7 +267,6 @@ impl Stage {
                 ViewNews::Failed(reason) => {
                     self.views.insert(*view, Err(reason));
                 }
-                ViewNews::Recomputing => {}
             },
             _ => {}
         }
