@@ -1,5 +1,5 @@
 //! Puts the web client into the binary, if it was built: a table of all files
-//! in `web/dist`, each with its compressed neighbour. Without Node there is no
+//! in `web/dist`, each with its compressed neighbours. Without Node there is no
 //! such directory content, the table is empty, and the page says so.
 //!
 //! The files are copied first: a web build that begins meanwhile must not pull
@@ -8,6 +8,9 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
+
+/// The compressed forms of a file: field of the table, end of the name.
+const FORMS: [(&str, &str); 2] = [("brotli", ".br"), ("gzip", ".gz")];
 
 fn main() -> io::Result<()> {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
@@ -47,7 +50,8 @@ fn copy(
             continue;
         }
         fs::copy(entry.path(), &copied)?;
-        if !name.starts_with('.') && !name.ends_with(".gz") {
+        let is_compressed = FORMS.iter().any(|(_, end)| name.ends_with(end));
+        if !name.starts_with('.') && !is_compressed {
             files.push((path, copied));
         }
     }
@@ -57,16 +61,19 @@ fn copy(
 fn table(files: &[(String, PathBuf)]) -> String {
     let mut table = String::from("static ASSETS: &[Asset] = &[\n");
     for (path, file) in files {
-        let mut compressed = file.clone().into_os_string();
-        compressed.push(".gz");
-        let compressed = PathBuf::from(compressed);
-        let gzip = match compressed.exists() {
-            true => format!("Some(include_bytes!({compressed:?}))"),
-            false => "None".to_owned(),
-        };
+        let forms = FORMS.map(|(field, end)| {
+            let mut compressed = file.clone().into_os_string();
+            compressed.push(end);
+            let compressed = PathBuf::from(compressed);
+            match compressed.exists() {
+                true => format!("{field}: Some(include_bytes!({compressed:?}))"),
+                false => format!("{field}: None"),
+            }
+        });
         let _ = writeln!(
             table,
-            "    Asset {{ path: {path:?}, plain: include_bytes!({file:?}), gzip: {gzip} }},"
+            "    Asset {{ path: {path:?}, plain: include_bytes!({file:?}), {} }},",
+            forms.join(", ")
         );
     }
     table.push_str("];\n");

@@ -1,13 +1,9 @@
 // On a phone, by keyboard alone, and for a screen reader.
 
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { describe, expect, test } from "vitest";
-import type { Page } from "playwright-core";
-import { house, newSession, play, scenario, send } from "./harness";
+import { axeFindings, house, newSession, play, scenario, send } from "./harness";
 
 const { open } = house();
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 
@@ -60,25 +56,11 @@ describe("by keyboard alone", () => {
   });
 });
 
-async function findings(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  return page.evaluate(async () => {
-    interface Result {
-      violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
-    }
-    const { axe: checker } = globalThis as never as { axe: { run(): Promise<Result> } };
-    const { violations } = await checker.run();
-    return violations
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
-      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html.slice(0, 160)} ${failureSummary}`).join(" | ")}`);
-  });
-}
-
 describe.each(["light", "dark"] as const)("axe finds nothing serious, %s", (colorScheme) => {
   test.each(["#/", "#/new", "#/inbox", "#/settings", "#/connect"])("on %s", async (path) => {
     const page = await open(path, { colorScheme });
     await page.locator("main h1, main h2").first().waitFor();
-    expect(await findings(page)).toEqual([]);
+    expect(await axeFindings(page)).toEqual([]);
   });
 
   test("in a conversation with everything in it", async () => {
@@ -89,14 +71,14 @@ describe.each(["light", "dark"] as const)("axe finds nothing serious, %s", (colo
     await page.locator(".tool-head").first().click();
     await send(page, scenario({ tool: { name: "x", input: { a: 1 }, confirm: "ask", result: { success: true } } }));
     await page.locator(".approval").waitFor();
-    expect(await findings(page)).toEqual([]);
+    expect(await axeFindings(page)).toEqual([]);
     await page.locator('[data-decision="approve"]').click();
     await page.locator(".turn-footer").nth(2).waitFor();
     await send(page, "ask");
     await page.locator(".question-form").waitFor();
-    expect(await findings(page)).toEqual([]);
+    expect(await axeFindings(page)).toEqual([]);
     await page.keyboard.press("Control+KeyK");
     await page.getByRole("combobox", { name: /Command/ }).waitFor();
-    expect(await findings(page)).toEqual([]);
+    expect(await axeFindings(page)).toEqual([]);
   });
 });

@@ -65,6 +65,25 @@ describe("writing", () => {
     expect(await entries(page, "assistant").innerText()).toContain("dot.png");
   });
 
+  test("a dropped and a picked image go along, and what is no image is said to be none", async () => {
+    const page = await open();
+    await newSession(page);
+    await page.locator(".composer").evaluate((element) => {
+      const data = new DataTransfer();
+      data.items.add(new File([new Uint8Array([1])], "dropped.png", { type: "image/png" }));
+      data.items.add(new File(["words"], "words.txt", { type: "text/plain" }));
+      element.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+    });
+    await page.getByText("“words.txt” is no image").waitFor();
+    await page.getByLabel("Add images").setInputFiles({ name: "picked.png", mimeType: "image/png", buffer: Buffer.from([1]) });
+    await expect.poll(() => page.locator(".attachment-strip .chip").count()).toBe(2);
+    await page.getByRole("button", { name: "Remove dropped.png" }).click();
+    await play(page, scenario({ echo: "attachments" }));
+    const told = await entries(page, "assistant").innerText();
+    expect(told).toContain("picked.png");
+    expect(told).not.toContain("dropped.png");
+  });
+
   test("the chosen model and how hard it thinks go along", async () => {
     const page = await open();
     await newSession(page);

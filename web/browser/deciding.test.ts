@@ -110,4 +110,26 @@ describe("the inbox", () => {
     await play(page, "hello");
     expect(await entries(page, "user").count()).toBe(2);
   });
+
+  test("the keyboard is enough there too", async () => {
+    const page = await open();
+    for (const title of ["First", "Second"]) {
+      await newSession(page);
+      await send(page, scenario({ title }, asking()));
+      await page.locator(".approval").waitFor();
+    }
+    await page.locator(".timeline").focus();
+    await page.keyboard.press("i");
+    const waiting = page.locator("[data-waiting]");
+    await expect.poll(() => waiting.count()).toBeGreaterThanOrEqual(2);
+    const before = await waiting.count();
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    const chosen = (await page.locator("[data-waiting]:focus").getAttribute("aria-label")) ?? "";
+    await page.keyboard.press("y");
+    await expect.poll(() => waiting.count()).toBe(before - 1);
+    expect(await page.getByLabel(chosen, { exact: true }).count()).toBe(0);
+    await page.keyboard.press("Alt+KeyN");
+    await expect.poll(() => waiting.count()).toBe(before - 2);
+  });
 });

@@ -3,6 +3,7 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
@@ -161,4 +162,21 @@ export function entries(page: Page, kind: string) {
 /** Something that the agent said, once it is there. */
 export function said(page: Page, text: string) {
   return page.locator(".entry-assistant", { hasText: text });
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe calls serious or critical on the page as it is now. */
+export async function axeFindings(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    interface Result {
+      violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
+    }
+    const { axe: checker } = globalThis as never as { axe: { run(): Promise<Result> } };
+    const { violations } = await checker.run();
+    return violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html.slice(0, 160)} ${failureSummary}`).join(" | ")}`);
+  });
 }

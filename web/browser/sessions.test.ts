@@ -74,6 +74,19 @@ describe("sessions", () => {
     expect(await entries(page, "user").count()).toBe(2);
   });
 
+  test("a session is forked with its history", async () => {
+    const page = await open();
+    await newSession(page);
+    await play(page, "the original words");
+    const before = page.url();
+    await page.getByRole("button", { name: "Session actions" }).click();
+    await page.getByRole("menuitem", { name: "Fork into a new session" }).click();
+    await page.waitForURL((url) => url.href !== before);
+    await page.locator(".user-bubble", { hasText: "the original words" }).waitFor();
+    await play(page, scenario({ echo: "history" }));
+    expect(await entries(page, "assistant").last().innerText()).toContain('"turns"');
+  });
+
   test("several work at once", async () => {
     const page = await open();
     const urls: string[] = [];

@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 const KB = 1024;
+const COMPRESSED = /\.(?:gz|br)$/;
 const root = new URL("..", import.meta.url).pathname;
 let out: string;
 let sizes: Map<string, number>;
@@ -18,7 +19,7 @@ beforeAll(() => {
   const vite = join(root, "node_modules/vite/bin/vite.js");
   const env = { ...process.env, NODE_ENV: "production" };
   execFileSync(process.execPath, [vite, "build", "--outDir", out, "--emptyOutDir", "--logLevel", "error"], { cwd: root, env });
-  const names = readdirSync(join(out, "assets")).filter((name) => !name.endsWith(".gz"));
+  const names = readdirSync(join(out, "assets")).filter((name) => !COMPRESSED.test(name));
   sizes = new Map(names.map((name) => [name, gzipSync(readFileSync(join(out, "assets", name))).length / KB]));
 }, 120_000);
 
@@ -52,7 +53,7 @@ test("every lazy chunk is at most 100 KB", () => {
 
 test("all that is served is at most 2 MB", () => {
   const files = readdirSync(out, { recursive: true, encoding: "utf8" }).map((name) => join(out, name));
-  const plain = files.filter((path) => statSync(path).isFile() && !path.endsWith(".gz"));
+  const plain = files.filter((path) => statSync(path).isFile() && !COMPRESSED.test(path));
   const figure = plain.reduce((sum, path) => sum + statSync(path).size, 0) / KB;
   console.log(`all assets: ${figure.toFixed(0)} KB`);
   expect(figure).toBeLessThanOrEqual(2 * KB);
@@ -61,4 +62,13 @@ test("all that is served is at most 2 MB", () => {
 test("the page asks for nothing inline and nothing from elsewhere", () => {
   const html = readFileSync(join(out, "index.html"), "utf8");
   expect(html).not.toMatch(/<script(?![^>]*src=)|<style|https?:\/\//);
+});
+
+test("every script and style sheet has both compressed forms, and they are smaller", () => {
+  for (const name of sizes.keys()) {
+    const plain = statSync(join(out, "assets", name)).size;
+    const [gzip, brotli] = ["gz", "br"].map((form) => statSync(join(out, "assets", `${name}.${form}`)).size);
+    expect(brotli, name).toBeLessThanOrEqual(gzip ?? 0);
+    expect(gzip, name).toBeLessThan(plain + 32);
+  }
 });

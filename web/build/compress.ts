@@ -1,9 +1,9 @@
-// Writes a compressed neighbour for every asset that gains from it, so that
-// the host can embed and serve it without compressing anything itself.
+// Writes compressed neighbours for every asset that gains from it, so that the
+// host can embed and serve them without compressing anything itself.
 
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import type { Plugin } from "vite";
 
 const TEXT = /\.(?:js|css|html|svg|webmanifest|json)$/;
@@ -18,10 +18,18 @@ export function compress(): Plugin {
     },
     closeBundle() {
       for (const path of filesIn(outDir)) {
-        if (TEXT.test(path)) writeFileSync(`${path}.gz`, gzipSync(readFileSync(path), { level: 9 }));
+        if (!TEXT.test(path)) continue;
+        const plain = readFileSync(path);
+        writeFileSync(`${path}.gz`, gzipSync(plain, { level: 9 }));
+        writeFileSync(`${path}.br`, brotli(plain));
       }
     },
   };
+}
+
+function brotli(plain: Buffer): Buffer {
+  const { BROTLI_PARAM_QUALITY, BROTLI_MAX_QUALITY, BROTLI_PARAM_SIZE_HINT } = constants;
+  return brotliCompressSync(plain, { params: { [BROTLI_PARAM_QUALITY]: BROTLI_MAX_QUALITY, [BROTLI_PARAM_SIZE_HINT]: plain.length } });
 }
 
 function filesIn(directory: string): string[] {

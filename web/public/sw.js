@@ -14,6 +14,19 @@ self.addEventListener("fetch", (event) => {
   else if (request.mode === "navigate" && url.pathname === "/") event.respondWith(fresh(request));
 });
 
+// A notification leads to its session, in the window that there is.
+self.addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  event.waitUntil(show(String(event.notification.data ?? "#/")));
+});
+
+async function show(hash) {
+  const [open] = await self.clients.matchAll({ type: "window" });
+  if (!open) return self.clients.openWindow(`/${hash}`);
+  await open.navigate(`/${hash}`).catch(() => undefined);
+  return open.focus();
+}
+
 async function fromCache(request) {
   const cache = await caches.open(CACHE);
   const known = await cache.match(request);

@@ -4,12 +4,12 @@ import { socketUrl, takeToken } from "./app/address";
 import { HostContext } from "./app/context";
 import { Host } from "./app/host";
 import { callForAttention } from "./app/notifications";
-import { applyTheme } from "./app/settings";
+import { applyTheme, currentTheme, followAppearance } from "./app/settings";
 import type { SocketLike } from "./protocol/connection";
 import { App } from "./views/App";
 import "./styles/index.css";
 
-applyTheme();
+applyTheme(currentTheme());
 const token = takeToken();
 const host = new Host({
   open: () => new WebSocket(socketUrl(token)) as SocketLike,
@@ -30,6 +30,7 @@ document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "visible") host.connection.nudge();
 });
 callForAttention(host);
+followAppearance(host);
 host.connection.start();
 
 // For tests and for the curious; nothing in the client uses it.

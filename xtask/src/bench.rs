@@ -1,7 +1,6 @@
 //! `cargo xtask bench`: the benchmarks, in a release build, against the real
 //! binary of the same build.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
@@ -15,13 +14,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     tools::run(&mut build)?;
     // Not by `cargo run`: that would build one of the two once more, with the
     // features that it needs alone.
-    let bench = target_directory().join("release").join("innkeeper-bench");
+    let bench = tools::target_directory()
+        .join("release")
+        .join("innkeeper-bench");
     tools::run(Command::new(bench).args(arguments))
-}
-
-fn target_directory() -> PathBuf {
-    match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(directory) => directory.into(),
-        None => tools::root().join("target"),
-    }
 }

@@ -3,6 +3,7 @@
 //! One file a command; `tools` starts programs, `web` knows about the web
 //! client. *Invariant*: what is skipped is said, with the reason.
 
+mod agents;
 mod bench;
 mod ci;
 mod run;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 /// What `cargo xtask` can do: name, arguments, meaning.
-const COMMANDS: [(&str, &str, &str); 8] = [
+const COMMANDS: [(&str, &str, &str); 9] = [
     (
         "run",
         "[--release] [-- FLAGS]",
@@ -27,6 +28,11 @@ const COMMANDS: [(&str, &str, &str); 8] = [
     ("web", "", "type check and lint the web client"),
     ("screenshots", "", "take the pictures in docs/images"),
     ("bench", "[ARGS]", "run the benchmarks in a release build"),
+    (
+        "agents",
+        "[--directory DIR] [NAMES]",
+        "try real agents (installs them with npm)",
+    ),
     ("tidy", "", "check what no other tool checks"),
     ("help", "", "show this"),
 ];
@@ -53,6 +59,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "web" => no_arguments(rest).and_then(|()| web::check()),
         "screenshots" => no_arguments(rest).and_then(|()| test::screenshots()),
         "bench" => bench::run(rest),
+        "agents" => agents::run(rest),
         "tidy" => no_arguments(rest).and_then(|()| tidy::run()),
         "help" | "--help" | "-h" => {
             print!("{}", help());
@@ -73,7 +80,7 @@ fn help() -> String {
     let mut help = String::from("Chores of this repository:\n\n");
     for (name, arguments, meaning) in COMMANDS {
         let call = format!("cargo xtask {name} {arguments}");
-        help.push_str(&format!("  {call:<40} {meaning}\n"));
+        help.push_str(&format!("  {call:<46} {meaning}\n"));
     }
     help
 }

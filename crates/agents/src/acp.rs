@@ -7,6 +7,7 @@
 //!   agent says, as events;
 //! - `settings`: modes, options and models;
 //! - `services`, `files`, `terminals`: what the host does for an agent;
+//! - `mcp`: the MCP servers that an agent is given;
 //! - `rpc`: JSON-RPC over lines.
 //!
 //! *Invariant*: nothing here depends on which agent it is. Where agents differ
@@ -21,6 +22,7 @@ mod calls;
 mod content;
 mod files;
 mod heard;
+mod mcp;
 mod output;
 mod permission;
 mod questions;
@@ -36,7 +38,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use innkeeper_protocol::agent::{AgentProfile, OpenBackend};
+use innkeeper_protocol::agent::{AgentProfile, McpServer, OpenBackend};
 use tokio::sync::watch;
 
 use crate::knowledge::Knowledge;
@@ -54,6 +56,12 @@ pub struct AcpOptions {
     /// One of the ways of signing in that the agent offers.
     pub auth_method: Option<String>,
     pub patience: Patience,
+    /// MCP servers for all its sessions.
+    pub mcp_servers: Vec<McpServer>,
+    /// A program that connects its standard input and output with the Unix
+    /// socket that its last argument names: the way from an agent to the tools
+    /// of clients. Without one, agents are not given those.
+    pub tool_bridge: Option<Program>,
     /// Where what was learned about it and what it says on standard error are
     /// kept.
     pub directory: Option<PathBuf>,
@@ -68,6 +76,8 @@ impl AcpOptions {
             program,
             auth_method: None,
             patience: Patience::default(),
+            mcp_servers: Vec::new(),
+            tool_bridge: None,
             directory: None,
         }
     }
@@ -98,6 +108,8 @@ impl AcpAgent {
                 program: options.program,
                 auth_method: options.auth_method,
                 patience: options.patience,
+                mcp_servers: options.mcp_servers,
+                tool_bridge: options.tool_bridge,
                 stderr: Arc::new(StderrLog::new(file("log"))),
             },
             knowledge: Arc::new(knowledge),
@@ -122,6 +134,7 @@ impl Agent for AcpAgent {
                 directories: vec![std::env::temp_dir()],
                 mcp_servers: Vec::new(),
                 resume: None,
+                fork_of: None,
             };
             let mut services = services::Services::new(&[]);
             match Session::open(&access, &wanted, &mut services).await {

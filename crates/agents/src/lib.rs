@@ -14,7 +14,9 @@
 //! *Boundary*: nothing here decides what an event means; that is the engine's.
 
 pub mod acp;
+mod client_tools;
 pub mod discovery;
+mod edits;
 mod knowledge;
 mod link;
 pub mod pi;

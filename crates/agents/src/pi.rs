@@ -3,10 +3,11 @@
 //!
 //! - `session`: a process and the conversation in it;
 //! - `backend`: commands of the engine in, events of pi out;
-//! - `turn`, `dialogs`: what pi says, as events.
+//! - `turn`, `dialogs`, `patch`: what pi says, as events.
 
 mod backend;
 mod dialogs;
+mod patch;
 mod session;
 mod turn;
 

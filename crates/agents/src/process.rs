@@ -153,6 +153,12 @@ impl ChildProcess {
         Ok((process, JsonLines::new(stdin, stdout)))
     }
 
+    /// Waits for the end of the program. Its output may be held open by
+    /// something that it started, so the end of that says less.
+    pub(crate) async fn exited(&mut self) {
+        let _ = self.child.wait().await;
+    }
+
     /// Ends the program and all that it started, at once.
     pub(crate) fn kill(&self) {
         self.group.signal(Signal::KILL);

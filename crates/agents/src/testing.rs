@@ -152,9 +152,11 @@ pub(crate) fn open(provider: &str) -> OpenBackend {
         directories: Vec::new(),
         config: config.as_object().unwrap().clone(),
         resume: None,
+        fork_of: None,
         transcript: Vec::new(),
         client_tools: Vec::new().into(),
         credentials: Vec::new(),
+        mcp_servers: Vec::new(),
     }
 }
 
@@ -203,6 +205,9 @@ pub(crate) fn line(event: &AgentEvent) -> String {
         TurnEvent::Usage(usage) => format!("usage: {}", json!(usage)),
         TurnEvent::Activity(activity) => format!("activity: {activity:?}"),
         TurnEvent::Notice(notice) => format!("notice: {}", notice.as_text()),
+        TurnEvent::Unknown { about, said } => {
+            format!("unknown: {} {}", about.as_text(), json!(said))
+        }
         TurnEvent::ToolStarted(start) => format!("tool {}: {}", start.call, start.name),
         TurnEvent::ToolInput { content, .. } => format!("input: {content}"),
         TurnEvent::ToolReady(ready) => match ready.approval {
@@ -217,7 +222,9 @@ pub(crate) fn line(event: &AgentEvent) -> String {
         TurnEvent::AskWithdrawn { request } => format!("withdrawn: {request}"),
         TurnEvent::Steered { message } => format!("steered: {message}"),
         TurnEvent::Delegated(delegation) => format!("delegated: {}", delegation.title),
-        TurnEvent::RunCommand(run) => format!("run: {} in {}", run.command, run.call),
+        TurnEvent::RunCommand(run) => format!("run: {} as {}", run.program.line(), run.run),
+        TurnEvent::ReadCommand { run } => format!("read: {run}"),
+        TurnEvent::StopCommand { run } => format!("stop: {run}"),
         TurnEvent::FileEdited(edited) => format!("edited: {}", edited.uri),
         TurnEvent::StopReason(reason) => format!("because: {reason}"),
         TurnEvent::Completed => "completed".to_owned(),

@@ -2,11 +2,12 @@
 //! measured in the same run, because machines differ and are shared: the ratio
 //! is what counts.
 //!
-//! `cargo xtask bench` runs all of them; a name (`fanout`, `slow`, `latency`, `start`,
-//! `history`, `changes`) runs one; `load URL SUBSCRIBERS DELTAS` puts a host that runs
+//! `cargo xtask bench` runs all of them; a name (`fanout`, `slow`, `latency`, `agents`,
+//! `start`, `history`, `changes`) runs one; `load URL SUBSCRIBERS DELTAS` puts a host that runs
 //! already under load, for a profiler. The other subcommands are parts that run
 //! as processes of their own.
 
+mod agents;
 mod bare;
 mod changes;
 mod fanout;
@@ -26,11 +27,13 @@ fn main() -> Result<()> {
     match arguments[..] {
         ["bare-server", ready_file] => runtime()?.block_on(bare::serve(ready_file)),
         ["raw-server", ready_file] => runtime()?.block_on(raw::serve(ready_file)),
+        ["chunk-agent"] => agents::agent(),
         ["feed-deltas", turns, deltas] => history::feed(turns.parse()?, deltas.parse()?),
         [] => {
             runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;
             runtime()?.block_on(slow::run())?;
             runtime()?.block_on(latency::run())?;
+            runtime()?.block_on(agents::run())?;
             runtime()?.block_on(start::run())?;
             history::run()?;
             changes::run()
@@ -42,11 +45,13 @@ fn main() -> Result<()> {
         }
         ["slow"] => runtime()?.block_on(slow::run()),
         ["latency"] => runtime()?.block_on(latency::run()),
+        ["agents"] => runtime()?.block_on(agents::run()),
         ["start"] => runtime()?.block_on(start::run()),
         ["history"] => history::run(),
         ["changes"] => changes::run(),
         _ => bail!(
-            "usage: innkeeper-bench [fanout [N] | slow | latency | start | history | changes]"
+            "usage: innkeeper-bench [fanout [N] | slow | latency | agents | start | history | \
+             changes]"
         ),
     }
 }

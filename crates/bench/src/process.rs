@@ -25,16 +25,20 @@ pub(crate) struct Usage {
 }
 
 impl Server {
-    /// The host, with its data in `data` and extra configuration.
+    /// The host with the script agent, with its data in `data` and extra
+    /// configuration.
     pub(crate) async fn host(data: &Path, config: &str) -> Result<Self> {
+        Self::host_with(data, config, "script").await
+    }
+
+    /// The host with another agent.
+    pub(crate) async fn host_with(data: &Path, config: &str, agent: &str) -> Result<Self> {
         let scratch = tempfile::tempdir()?;
         let config_file = scratch.path().join("innkeeper.toml");
         std::fs::write(&config_file, config)?;
         let mut command = Command::new(host_binary()?);
         command
-            .args([
-                "serve", "--port", "0", "--agents", "script", "--log", "error",
-            ])
+            .args(["serve", "--port", "0", "--agents", agent, "--log", "error"])
             .arg("--config")
             .arg(&config_file)
             .arg("--data-dir")

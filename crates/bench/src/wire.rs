@@ -74,7 +74,11 @@ impl WireClient {
 
     /// Creates a session and waits until it takes messages; returns its chat.
     pub(crate) async fn new_session(&mut self, session: &str) -> Result<String> {
-        let params = json!({"channel": session, "provider": "script"});
+        self.new_session_with(session, "script").await
+    }
+
+    pub(crate) async fn new_session_with(&mut self, session: &str, agent: &str) -> Result<String> {
+        let params = json!({"channel": session, "provider": agent});
         self.request("createSession", params).await?;
         loop {
             let subscribed = self

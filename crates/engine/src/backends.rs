@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, AgentProfile, AgentReport, BackendId, ClientTool, Decision,
     OpenBackend, Prompt,
@@ -14,6 +13,7 @@ use innkeeper_protocol::house::actions::{
 };
 use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::state::{ErrorInfo, ToolDefinition};
+use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use crate::chats::{Backend, BackendPhase};
 use crate::labels::Label;
@@ -67,7 +67,8 @@ impl Engine {
     }
 
     pub(crate) fn open_backend(&mut self, uri: &ChannelUri) {
-        let id = self.new_backend_id();
+        self.make_room_for_backend();
+        let (id, now) = (self.new_backend_id(), self.now);
         let Some(chat) = self.chats.get(uri) else {
             return;
         };
@@ -90,9 +91,11 @@ impl Engine {
                 .unwrap_or_default(),
             config: self.settings_of_agent(&session.state),
             resume: chat.notes.resume.clone(),
+            fork_of: chat.notes.fork_of.clone(),
             transcript: [&chat.notes.context[..], &chat.turns].concat(),
             client_tools: client_tools(session),
             credentials: self.credentials_for(&session.state.provider),
+            mcp_servers: Vec::new(),
         };
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
@@ -100,9 +103,40 @@ impl Engine {
         chat.backend = Some(Backend {
             id,
             phase: BackendPhase::Opening,
+            used: now,
         });
         self.backends.insert(id, uri.clone());
         self.tell_agent(AgentCommand::Open(Box::new(open)));
+    }
+
+    /// Lets the longest unused backends go if there are as many as there may
+    /// be. They come back with the next turn of their chats. Those that work
+    /// stay, however many they are.
+    fn make_room_for_backend(&mut self) {
+        let surplus = (self.backends.len() + 1).saturating_sub(self.config.limits.backends);
+        if surplus == 0 {
+            return;
+        }
+        let mut unused: Vec<(Timestamp, ChannelUri)> = Vec::new();
+        for uri in self.backends.values() {
+            if let Some(used) = self.unused_since(uri) {
+                unused.push((used, uri.clone()));
+            }
+        }
+        unused.sort();
+        for (_, uri) in unused.into_iter().take(surplus) {
+            self.close_backend(&uri);
+        }
+    }
+
+    /// Since when a chat's backend has had nothing to do, if it has nothing.
+    fn unused_since(&self, uri: &ChannelUri) -> Option<Timestamp> {
+        let chat = self.chats.get(uri)?;
+        let backend = chat.backend.as_ref()?;
+        let delegates = self.delegates.keys().any(|(of, _)| *of == backend.id);
+        let is_free = backend.phase == BackendPhase::Idle && chat.turn.is_none() && !delegates;
+        // What still runs in a terminal of its session may be its business.
+        (is_free && !self.has_running_terminal(&chat.session)).then_some(backend.used)
     }
 
     pub(crate) fn close_backend(&mut self, uri: &ChannelUri) {
@@ -155,6 +189,7 @@ impl Engine {
             return;
         };
         chat.dirty |= chat.notes.resume.take().is_some();
+        chat.dirty |= chat.notes.fork_of.take().is_some();
         if let Some(backend) = chat.backend.as_ref().map(|backend| backend.id) {
             let keep = chat.notes.context.len() + chat.turns.len();
             self.tell_agent(AgentCommand::Truncate { backend, keep });
@@ -167,6 +202,8 @@ impl Engine {
         };
         if chat.notes.resume != resume {
             chat.notes.resume = resume;
+            // From here on it has a conversation of its own.
+            chat.notes.fork_of = None;
             chat.dirty = true;
         }
         let session = chat.session.clone();
@@ -209,6 +246,7 @@ impl Engine {
 
     /// Gives the agent the turn that waits for it, if it is free.
     pub(crate) fn pump(&mut self, uri: &ChannelUri) {
+        let now = self.now;
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
         };
@@ -226,6 +264,7 @@ impl Engine {
             }) => {}
             Some(backend) => {
                 backend.phase = BackendPhase::Busy(turn.id.clone());
+                backend.used = now;
                 turn.prompted = true;
                 let prompt = Prompt {
                     backend: backend.id,

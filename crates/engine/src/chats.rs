@@ -17,6 +17,7 @@ use innkeeper_protocol::house::state::{
 use innkeeper_protocol::record::{ChatNotes, ChatRecord, Selection, StoreOp};
 use innkeeper_protocol::snapshot::{ChatSnapshot, StoredTurn};
 use innkeeper_protocol::{ChannelUri, Timestamp};
+use serde_json::Value;
 
 use crate::history;
 use crate::labels::Locale;
@@ -46,6 +47,8 @@ pub(crate) struct Chat {
 pub(crate) struct Backend {
     pub(crate) id: BackendId,
     pub(crate) phase: BackendPhase,
+    /// When it last had something to do.
+    pub(crate) used: Timestamp,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -259,6 +262,14 @@ impl Chat {
             agent,
             meta: None,
         });
+    }
+
+    /// How the agent finds a conversation that holds exactly what was said up
+    /// to the end of a turn: its own, if that turn is the last.
+    pub(crate) fn resume_up_to(&self, turn: &str) -> Option<Value> {
+        let is_last = self.turns.last().is_some_and(|last| &*last.id == turn);
+        let resume = self.notes.resume.clone();
+        resume.filter(|_| is_last && self.turn.is_none())
     }
 
     pub(crate) fn position_of(&self, turn: &str) -> Option<usize> {

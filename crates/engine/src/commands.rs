@@ -30,14 +30,19 @@ pub(crate) const COMMAND_PREFIX: &str = "!";
 /// How much of a command's output stands in its result; the terminal has more.
 const PREVIEW_BYTES: usize = 16 * 1024;
 
-/// A command that a turn waits for.
+/// A command that belongs to a turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
     pub(crate) chat: ChannelUri,
     pub(crate) turn: Arc<str>,
-    pub(crate) call: String,
+    /// What the agent calls it.
+    name: String,
+    /// The tool call that shows it.
+    call: Option<String>,
     pub(crate) command: String,
     pub(crate) began: Timestamp,
+    /// How much of its output is reported.
+    output_bytes: usize,
     /// The turn is the host's own: no agent is asked.
     by_host: bool,
 }
@@ -74,10 +79,13 @@ impl Engine {
             meta: None,
         };
         let run = CommandRun {
-            call,
-            command,
+            run: call.clone(),
+            call: Some(call),
+            program: Program::Command(command),
             title: None,
             directory: None,
+            environment: None,
+            output_bytes: None,
         };
         self.tool_started(uri, start);
         self.tool_ready(uri, ready);
@@ -85,7 +93,7 @@ impl Engine {
         true
     }
 
-    /// An agent's tool call needs a command to be run.
+    /// An agent needs a command to be run.
     pub(crate) fn run_command(&mut self, uri: &ChannelUri, run: CommandRun) {
         self.start_run(uri, run, false);
     }
@@ -101,9 +109,11 @@ impl Engine {
         let run = Run {
             chat: uri.clone(),
             turn: turn.clone(),
+            name: wanted.run.clone(),
             call: wanted.call.clone(),
-            command: wanted.command.clone(),
+            command: wanted.program.line(),
             began: self.now,
+            output_bytes: wanted.output_bytes.unwrap_or_default().max(PREVIEW_BYTES),
             by_host,
         };
         if let Err(reason) = self.check_room_for_terminal() {
@@ -116,15 +126,16 @@ impl Engine {
             session: session.to_string(),
             chat: uri.to_string(),
             turn_id: Some(turn.to_string()),
-            tool_call_id: Some(wanted.call.clone()),
+            tool_call_id: wanted.call.clone(),
         });
         let directory = wanted.directory.or_else(|| self.first_directory(&session));
         let open = OpenTerminal {
-            program: Program::Command(wanted.command.clone()),
+            program: wanted.program,
             directory,
+            environment: wanted.environment,
             size: Size::default(),
         };
-        let title = wanted.title.unwrap_or(wanted.command);
+        let title = wanted.title.unwrap_or_else(|| run.command.clone());
         let shown = ToolResultTerminalContent {
             resource: terminal.to_string(),
             title: title.clone(),
@@ -133,7 +144,49 @@ impl Engine {
         };
         self.open_terminal(&terminal, claim, Some(title), open, Some(run));
         self.list_terminals();
-        self.show(uri, &wanted.call, ToolResultContent::Terminal(shown));
+        if let Some(call) = &wanted.call {
+            self.show(uri, call, ToolResultContent::Terminal(shown));
+        }
+        if !by_host {
+            let (run, terminal) = (wanted.run, terminal.to_string());
+            self.decided(uri, Decision::CommandStarted { run, terminal });
+        }
+    }
+
+    /// The terminal of a command that still runs for a chat's turn.
+    fn terminal_of_run(&self, uri: &ChannelUri, name: &str) -> Option<&ChannelUri> {
+        let turn = &self.chats.get(uri)?.turn.as_ref()?.id;
+        let of_run = |run: &Run| run.chat == *uri && run.turn == *turn && run.name == name;
+        let mut terminals = self.terminals.iter();
+        let found = terminals.find(|(_, known)| known.run.as_ref().is_some_and(of_run));
+        found.map(|(terminal, _)| terminal)
+    }
+
+    /// The agent asks what a command has said so far. Of one that has ended it
+    /// was told already.
+    pub(crate) fn read_command(&mut self, uri: &ChannelUri, name: String) {
+        let terminal = self.terminal_of_run(uri, &name);
+        let known = terminal.and_then(|terminal| self.terminals.get(terminal));
+        let Some((known, run)) = known.and_then(|known| Some((known, known.run.as_ref()?))) else {
+            return;
+        };
+        let CommandOutcome {
+            output, truncated, ..
+        } = said(&known.state, run.output_bytes);
+        let output = Decision::CommandOutput {
+            run: name,
+            output,
+            truncated,
+        };
+        self.decided(uri, output);
+    }
+
+    pub(crate) fn stop_command(&mut self, uri: &ChannelUri, name: &str) {
+        let terminal = self.terminal_of_run(uri, name);
+        if let Some(known) = terminal.and_then(|terminal| self.terminals.get(terminal)) {
+            let terminal = known.id;
+            self.tell_terminal(TerminalCommand::Close { terminal });
+        }
     }
 
     /// Adds something to what a running tool call shows.
@@ -184,7 +237,7 @@ impl Engine {
         };
         let outcome = CommandOutcome {
             exit_code,
-            ..said(&known.state)
+            ..said(&known.state, run.output_bytes)
         };
         let session = self.chats.get(&run.chat).map(|chat| chat.session.clone());
         self.background(terminal);
@@ -203,7 +256,8 @@ impl Engine {
         };
         let still_waits = |run: &Run| {
             matches!(claim, TerminalClaim::Session(claim)
-                if claim.tool_call_id.as_ref() == Some(&run.call))
+                if claim.tool_call_id == run.call
+                    && claim.turn_id.as_deref() == Some(&*run.turn))
         };
         if known.run.as_ref().is_none_or(still_waits) {
             return;
@@ -211,7 +265,7 @@ impl Engine {
         if let Some(run) = known.run.take() {
             let outcome = CommandOutcome {
                 detached: true,
-                ..said(&known.state)
+                ..said(&known.state, run.output_bytes)
             };
             self.report_run(&run, outcome);
         }
@@ -245,7 +299,7 @@ impl Engine {
     fn background(&mut self, terminal: &ChannelUri) {
         let claim = self.terminals.get(terminal).map(|known| &known.state.claim);
         if let Some(TerminalClaim::Session(claim)) = claim
-            && claim.tool_call_id.is_some()
+            && claim.turn_id.is_some()
         {
             let claim = TerminalClaim::Session(TerminalSessionClaim {
                 turn_id: None,
@@ -259,7 +313,10 @@ impl Engine {
 
     /// The tool call shows how its command ended.
     fn note_result(&mut self, terminal: &ChannelUri, run: &Run, outcome: &CommandOutcome) {
-        let Some(ToolCallState::Running(running)) = self.tool_call(&run.chat, &run.call) else {
+        let Some(call) = &run.call else {
+            return;
+        };
+        let Some(ToolCallState::Running(running)) = self.tool_call(&run.chat, call) else {
             return;
         };
         let mut content = running.content.clone().unwrap_or_default();
@@ -269,12 +326,13 @@ impl Engine {
             {
                 shown.result = Some(TerminalCommandResult {
                     exit_code: outcome.exit_code,
-                    preview: Some(outcome.output.clone()),
-                    truncated: outcome.truncated.then_some(true),
+                    preview: Some(end_of(&outcome.output, PREVIEW_BYTES).to_owned()),
+                    truncated: (outcome.truncated || outcome.output.len() > PREVIEW_BYTES)
+                        .then_some(true),
                 });
             }
         }
-        self.tool_content(&run.chat, run.call.clone(), content);
+        self.tool_content(&run.chat, call.clone(), content);
     }
 
     /// Tells whoever waits for a command.
@@ -290,8 +348,8 @@ impl Engine {
             return;
         };
         if !run.by_host {
-            let call = run.call.clone();
-            return self.decided(&run.chat, Decision::Command { call, outcome });
+            let name = run.name.clone();
+            return self.decided(&run.chat, Decision::Command { run: name, outcome });
         }
         let message = Label::RanCommand(&run.command).text(locale);
         let result = ToolCallResult {
@@ -301,7 +359,7 @@ impl Engine {
             structured_content: None,
             error: outcome.error.map(|error| json!({ "message": error })),
         };
-        self.tool_finished(&run.chat, run.call.clone(), result, false);
+        self.tool_finished(&run.chat, run.name.clone(), result, false);
         self.end_turn(&run.chat, Ending::Complete);
         self.pump(&run.chat);
         self.next_pending_turn(&run.chat, true);
@@ -327,22 +385,27 @@ fn failure(reason: &str) -> CommandOutcome {
 }
 
 /// The end of what a terminal showed.
-fn said(state: &TerminalState) -> CommandOutcome {
+fn said(state: &TerminalState, bytes: usize) -> CommandOutcome {
     let texts = state.content.iter().map(|part| match part {
         TerminalContentPart::Unclassified(part) => part.value.as_str(),
         TerminalContentPart::Command(part) => part.output.as_str(),
         TerminalContentPart::Unknown(_) => "",
     });
     let all: String = texts.collect();
-    let mut cut = all.len().saturating_sub(PREVIEW_BYTES);
-    while !all.is_char_boundary(cut) {
-        cut += 1;
-    }
+    let end = end_of(&all, bytes);
     CommandOutcome {
-        output: all[cut..].to_owned(),
-        truncated: cut > 0,
+        truncated: end.len() < all.len(),
+        output: end.to_owned(),
         ..CommandOutcome::default()
     }
+}
+
+fn end_of(text: &str, bytes: usize) -> &str {
+    let mut cut = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(cut) {
+        cut += 1;
+    }
+    &text[cut..]
 }
 
 /// How many lines came and went, seen as bags of lines.

@@ -1,5 +1,6 @@
 //! What the engine is told about its surroundings, and its limits.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use innkeeper_protocol::ChannelUri;
@@ -85,6 +86,9 @@ pub struct Limits {
     pub scrollback_bytes: usize,
     /// Watches of the host.
     pub watches: usize,
+    /// Conversations with agents that are open at once. Those that work may be
+    /// more.
+    pub backends: usize,
     /// Turns that one page of history holds.
     pub page_turns: usize,
     /// Sessions that one page of the catalogue holds.
@@ -109,6 +113,7 @@ impl Default for Limits {
             terminals: 100,
             scrollback_bytes: 1024 * 1024,
             watches: 100,
+            backends: 32,
             page_turns: 50,
             page_sessions: 1_000,
         }
@@ -178,17 +183,52 @@ impl Engine {
     }
 }
 
+/// What follows the user to every client: the host keeps it and does nothing
+/// else with it.
+const CLIENT_SETTINGS: [(&str, &str, &str, &[&str]); 2] = [
+    (
+        "appearance",
+        "Appearance",
+        "How clients that offer a choice look",
+        &["system", "light", "dark"],
+    ),
+    (
+        "diffView",
+        "Differences",
+        "How clients that offer a choice show what changed in a file",
+        &["unified", "split"],
+    ),
+];
+
 /// No action changes a schema, and agents come and go: so it does not list
 /// them. They are in the same state, where `root/agentsChanged` finds them.
 fn root_schema() -> ConfigSchema {
-    let property = ConfigPropertySchema {
+    let default_agent = string_property(
+        "Default agent",
+        "The agent of sessions that are created without one: the provider of one of the host's \
+         agents",
+    );
+    let mut properties = HashMap::from([(DEFAULT_AGENT.to_owned(), default_agent)]);
+    for (key, title, description, choices) in CLIENT_SETTINGS {
+        let property = ConfigPropertySchema {
+            default: choices.first().map(|first| (*first).into()),
+            r#enum: Some(choices.iter().map(|choice| (*choice).into()).collect()),
+            ..string_property(title, description)
+        };
+        properties.insert(key.to_owned(), property);
+    }
+    ConfigSchema {
+        r#type: "object".to_owned(),
+        properties,
+        required: None,
+    }
+}
+
+fn string_property(title: &str, description: &str) -> ConfigPropertySchema {
+    ConfigPropertySchema {
         r#type: "string".to_owned(),
-        title: "Default agent".to_owned(),
-        description: Some(
-            "The agent of sessions that are created without one: the provider of one of the \
-             host's agents"
-                .to_owned(),
-        ),
+        title: title.to_owned(),
+        description: Some(description.to_owned()),
         default: None,
         r#enum: None,
         enum_labels: None,
@@ -200,11 +240,6 @@ fn root_schema() -> ConfigSchema {
         properties: None,
         required: None,
         additional_properties: None,
-    };
-    ConfigSchema {
-        r#type: "object".to_owned(),
-        properties: [(DEFAULT_AGENT.to_owned(), property)].into(),
-        required: None,
     }
 }
 

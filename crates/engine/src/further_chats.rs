@@ -1,6 +1,7 @@
 //! Chats beside a session's default one: empty ones, forks, side chats.
 
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::agent::AgentCommand;
 use innkeeper_protocol::house::actions::{
     SessionChatAddedAction, SessionChatRemovedAction, SessionDefaultChatChangedAction, StateAction,
 };
@@ -14,6 +15,7 @@ use innkeeper_protocol::house::state::{
 use innkeeper_protocol::record::StoreOp;
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::snapshot::StoredTurn;
+use serde_json::Value;
 
 use crate::chats::Chat;
 use crate::labels::{Label, Locale};
@@ -26,6 +28,8 @@ struct Beginning {
     turns: Vec<StoredTurn>,
     /// Turns that the agent knows of and the chat does not show.
     context: Vec<StoredTurn>,
+    /// What the agent can copy its own conversation from.
+    fork_of: Option<Value>,
 }
 
 impl Engine {
@@ -48,6 +52,7 @@ impl Engine {
                 title: Label::NewChat.text(locale),
                 turns: Vec::new(),
                 context: Vec::new(),
+                fork_of: None,
             },
             Some(ChatSource::Fork(source)) if several.fork == Some(true) => {
                 self.fork(&session, source, locale)?
@@ -132,6 +137,7 @@ impl Engine {
             title: Label::ForkOf(&chat.head.title).text(locale),
             turns: self.turns_up_to(&chat.uri, &source.turn_id)?,
             context: chat.notes.context.clone(),
+            fork_of: chat.resume_up_to(&source.turn_id),
             origin: ChatOrigin::Fork {
                 chat: source.chat,
                 turn_id: source.turn_id,
@@ -169,6 +175,7 @@ impl Engine {
             title: Label::SideChatOf(&chat.head.title).text(locale),
             turns: Vec::new(),
             context,
+            fork_of: chat.resume_up_to(&source.turn_id),
             origin: ChatOrigin::SideChat {
                 chat: source.chat,
                 turn_id: source.turn_id,
@@ -183,10 +190,12 @@ impl Engine {
             title,
             turns,
             context,
+            fork_of,
         } = beginning;
         let mut chat = Chat::new(uri.clone(), session.clone(), title, origin, self.now);
         chat.adopt_turns(&turns);
         chat.notes.context = context;
+        chat.notes.fork_of = fork_of;
         chat.dirty = true;
         let summary = chat.summary();
         self.chats.insert(uri.clone(), chat);
@@ -221,6 +230,10 @@ impl Engine {
                 StateAction::SessionDefaultChatChanged(action),
                 None,
             );
+        }
+        if let Some(backend) = self.chats.get(uri).and_then(|chat| chat.backend.as_ref()) {
+            let backend = backend.id;
+            self.tell_agent(AgentCommand::Forget { backend });
         }
         self.forget_chat(uri);
         self.step.durable_first = true;

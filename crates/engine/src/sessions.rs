@@ -33,6 +33,8 @@ struct Original {
     directories: Vec<String>,
     turns: Vec<StoredTurn>,
     context: Vec<StoredTurn>,
+    /// What the agent can copy its own conversation from.
+    fork_of: Option<Value>,
 }
 
 #[derive(Debug)]
@@ -131,6 +133,8 @@ impl Engine {
         if let Some(original) = original {
             chat.adopt_turns(&original.turns);
             chat.notes.context.clone_from(&original.context);
+            let same_agent = provider == original.provider;
+            chat.notes.fork_of = original.fork_of.clone().filter(|_| same_agent);
         }
         let state = SessionState {
             provider,
@@ -196,7 +200,8 @@ impl Engine {
         let chat = ChannelUri::default_chat_of(fork.session.as_str());
         let state = &session.state;
         let config = state.config.as_ref();
-        let notes = self.chats.get(&chat).map(|chat| &chat.notes);
+        let source = self.chats.get(&chat);
+        let notes = source.map(|chat| &chat.notes);
         Ok(Original {
             session: fork.session,
             provider: state.provider.clone(),
@@ -207,6 +212,7 @@ impl Engine {
             directories: state.working_directories.clone().unwrap_or_default(),
             turns: self.turns_up_to(&chat, &fork.turn_id)?,
             context: notes.map(|notes| notes.context.clone()).unwrap_or_default(),
+            fork_of: source.and_then(|chat| chat.resume_up_to(&fork.turn_id)),
         })
     }
 

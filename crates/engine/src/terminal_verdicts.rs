@@ -15,6 +15,9 @@ use crate::dispatch::{not_accepted, reject};
 use crate::terminals::Terminal;
 use crate::{ConnectionId, Effect, Engine};
 
+/// How much of what is typed may wait for a program that does not read.
+const MOST_UNREAD_INPUT: usize = 1024 * 1024;
+
 impl Engine {
     pub(crate) fn dispatch_to_terminal(
         &mut self,
@@ -31,6 +34,9 @@ impl Engine {
         match verdict {
             Apply(StateAction::TerminalInput(input)) => {
                 let data = Bytes::from(input.data.clone());
+                if let Some(terminal) = self.terminals.get_mut(&channel) {
+                    terminal.unread_input += data.len();
+                }
                 self.tell_terminal(TerminalCommand::Input { terminal: id, data });
                 let action = StateAction::TerminalInput(input);
                 self.confirm_to_sender(connection, &channel, action, origin);
@@ -105,6 +111,16 @@ impl Engine {
         match action {
             StateAction::TerminalInput(_) | StateAction::TerminalResized(_) if exited => {
                 reject("nothing runs in this terminal any more")
+            }
+            StateAction::TerminalInput(input)
+                if terminal.unread_input > 0
+                    && terminal.unread_input + input.data.len() > MOST_UNREAD_INPUT =>
+            {
+                reject(format!(
+                    "what runs in this terminal does not read: {} bytes that were typed wait for \
+                     it already; try again when it reads on",
+                    terminal.unread_input
+                ))
             }
             StateAction::TerminalInput(_) | StateAction::TerminalCleared(_) => {
                 Apply(action.clone())

@@ -10,6 +10,8 @@
 //! independently of each other; everything else in a terminal's state is what
 //! the reducer makes of the actions.)
 
+mod scrollback;
+
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::actions::{
@@ -20,8 +22,8 @@ use innkeeper_protocol::house::actions::{
 use innkeeper_protocol::house::commands::{CreateTerminalParams, SubscribeParams};
 use innkeeper_protocol::house::errors::ahp_error_codes;
 use innkeeper_protocol::house::state::{
-    TerminalClaim, TerminalContentPart, TerminalInfo, TerminalLifecycleState,
-    TerminalRunningLifecycleState, TerminalState,
+    TerminalClaim, TerminalInfo, TerminalLifecycleState, TerminalRunningLifecycleState,
+    TerminalState,
 };
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::record::{ContentRecord, StoreOp};
@@ -55,43 +57,13 @@ pub(crate) struct Terminal {
     pub(crate) run: Option<Run>,
     /// It stands in the list of terminals.
     listed: bool,
+    /// How much of what was typed has not reached the program yet.
+    pub(crate) unread_input: usize,
 }
 
 impl Terminal {
     pub(crate) fn has_exited(&self) -> bool {
         matches!(self.state.lifecycle, TerminalLifecycleState::Exited(_))
-    }
-
-    /// Cuts the content at its beginning if it has grown too long.
-    fn bound_content(&mut self, limit: usize) {
-        let length = |part: &TerminalContentPart| text_of(part).len();
-        let mut total: usize = self.state.content.iter().map(length).sum();
-        // Not for every piece: what is cut has to be moved.
-        if total <= limit + limit / 4 {
-            return;
-        }
-        let content = &mut self.state.content;
-        while content.len() > 1 && total - length(&content[0]) >= limit {
-            total -= length(&content.remove(0));
-        }
-        let text = match content.first_mut() {
-            Some(TerminalContentPart::Unclassified(part)) => &mut part.value,
-            Some(TerminalContentPart::Command(part)) => &mut part.output,
-            Some(TerminalContentPart::Unknown(_)) | None => return,
-        };
-        let mut cut = total.saturating_sub(limit).min(text.len());
-        while !text.is_char_boundary(cut) {
-            cut += 1;
-        }
-        text.drain(..cut);
-    }
-}
-
-fn text_of(part: &TerminalContentPart) -> &str {
-    match part {
-        TerminalContentPart::Unclassified(part) => &part.value,
-        TerminalContentPart::Command(part) => &part.output,
-        TerminalContentPart::Unknown(_) => "",
     }
 }
 
@@ -123,6 +95,7 @@ impl Engine {
         let open = OpenTerminal {
             program: Program::Shell,
             directory,
+            environment: None,
             size: Size { columns, rows },
         };
         self.open_terminal(&uri, params.claim, params.name, open, None);
@@ -240,6 +213,7 @@ impl Engine {
                 running: None,
                 run,
                 listed: true,
+                unread_input: 0,
             },
         );
         self.terminal_ids.insert(id, uri.clone());
@@ -269,9 +243,14 @@ impl Engine {
                 self.emit(&uri, StateAction::TerminalData(action), None);
                 let limit = self.config.limits.scrollback_bytes;
                 if let Some(terminal) = self.terminals.get_mut(&uri) {
-                    terminal.bound_content(limit);
+                    scrollback::bound(&mut terminal.state.content, limit);
                 }
                 self.take_output(report.terminal, raw, Some(&uri));
+            }
+            TerminalEvent::InputWritten { bytes } => {
+                if let Some(terminal) = self.terminals.get_mut(&uri) {
+                    terminal.unread_input = terminal.unread_input.saturating_sub(bytes);
+                }
             }
             TerminalEvent::TitleChanged(title) => self.retitle(&uri, title),
             TerminalEvent::DirectoryChanged(cwd) => self.terminal_directory(&uri, cwd),
@@ -456,6 +435,7 @@ impl Engine {
             running: None,
             run: None,
             listed: false,
+            unread_input: 0,
         };
         self.terminals.insert(uri.clone(), terminal);
     }
@@ -520,64 +500,20 @@ impl Engine {
         self.list_terminals();
     }
 
+    /// Whether something runs in a terminal that a session holds.
+    pub(crate) fn has_running_terminal(&self, session: &ChannelUri) -> bool {
+        let mut terminals = self.terminals.values().filter(|known| !known.has_exited());
+        terminals.any(|known| {
+            matches!(&known.state.claim, TerminalClaim::Session(claim)
+                if claim.session == session.as_str())
+        })
+    }
+
     pub(crate) fn close_all_terminals(&mut self) {
         let running = self.terminals.values().filter(|t| !t.has_exited());
         let running: Vec<TerminalId> = running.map(|terminal| terminal.id).collect();
         for terminal in running {
             self.tell_terminal(TerminalCommand::Close { terminal });
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use innkeeper_protocol::house::state::{TerminalClientClaim, TerminalUnclassifiedPart};
-
-    fn terminal(parts: &[&str]) -> Terminal {
-        let content = parts.iter().map(|part| {
-            TerminalContentPart::Unclassified(TerminalUnclassifiedPart {
-                value: (*part).to_owned(),
-            })
-        });
-        Terminal {
-            id: TerminalId(1),
-            state: TerminalState {
-                title: String::new(),
-                cwd: None,
-                cols: None,
-                rows: None,
-                content: content.collect(),
-                lifecycle: TerminalLifecycleState::Running(TerminalRunningLifecycleState {}),
-                claim: TerminalClaim::Client(TerminalClientClaim {
-                    client_id: "a".to_owned(),
-                }),
-                supports_command_detection: None,
-                is_pty: None,
-            },
-            born: 0,
-            opening: None,
-            named: false,
-            commands: 0,
-            running: None,
-            run: None,
-            listed: true,
-        }
-    }
-
-    fn bounded(parts: &[&str], limit: usize) -> Vec<String> {
-        let mut terminal = terminal(parts);
-        terminal.bound_content(limit);
-        let parts = terminal.state.content.iter();
-        parts.map(|part| text_of(part).to_owned()).collect()
-    }
-
-    #[test]
-    fn content_that_grows_too_long_loses_its_beginning() {
-        assert_eq!(bounded(&["0123456789"], 8), ["0123456789"], "not yet");
-        assert_eq!(bounded(&["0123456789x"], 8), ["3456789x"]);
-        assert_eq!(bounded(&["aaaa", "bbbb", "cccc"], 4), ["cccc"]);
-        assert_eq!(bounded(&["aaaa", "bbbb", "cccc"], 6), ["bb", "cccc"]);
-        assert_eq!(bounded(&["ääääää"], 5), ["ää"], "whole characters only");
     }
 }

@@ -127,6 +127,7 @@ impl Engine {
         };
         // What was queued was meant to follow on something that worked.
         let goes_on = !matches!(ending, Ending::Error { .. });
+        let now = self.now;
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
         };
@@ -134,6 +135,7 @@ impl Engine {
             && backend.phase == BackendPhase::Busy(turn.clone())
         {
             backend.phase = BackendPhase::Idle;
+            backend.used = now;
         }
         if chat
             .turn
@@ -165,6 +167,14 @@ impl Engine {
                 };
                 self.add_part(uri, ResponsePart::SystemNotification(part));
             }
+            TurnEvent::Unknown { about, said } => {
+                let meta = ("unknownUpdates".to_owned(), said.into());
+                let part = SystemNotificationResponsePart {
+                    content: about,
+                    meta: Some([meta].into_iter().collect()),
+                };
+                self.add_part(uri, ResponsePart::SystemNotification(part));
+            }
             TurnEvent::Usage(usage) => {
                 if let Some(turn_id) = self.running_turn_id(uri) {
                     let meta = None;
@@ -182,6 +192,8 @@ impl Engine {
             TurnEvent::ToolReady(ready) => self.tool_ready(uri, *ready),
             TurnEvent::ToolContent { call, content } => self.tool_content(uri, call, content),
             TurnEvent::RunCommand(run) => self.run_command(uri, *run),
+            TurnEvent::ReadCommand { run } => self.read_command(uri, run),
+            TurnEvent::StopCommand { run } => self.stop_command(uri, &run),
             TurnEvent::FileEdited(edited) => self.file_edited(uri, *edited),
             TurnEvent::ToolFinished {
                 call,

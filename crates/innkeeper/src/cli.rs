@@ -6,6 +6,7 @@
 
 mod agents;
 mod announcement;
+mod bridge;
 mod client;
 mod decisions;
 mod doctor;
@@ -47,6 +48,9 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell
     Completions { shell: clap_complete::Shell },
+    /// Connect standard input and output with a host's socket (for agents)
+    #[command(hide = true)]
+    Bridge { socket: std::path::PathBuf },
 }
 
 /// Why a call did not do what it was asked.
@@ -77,6 +81,7 @@ pub fn main() -> ExitCode {
         Command::Sessions(args) => on_runtime(sessions::sessions(args)),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Completions { shell } => completions(shell),
+        Command::Bridge { socket } => on_runtime(bridge::run(socket)),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use innkeeper_engine::{GrantPolicy, Limits};
 use innkeeper_protocol::Timestamp;
+use innkeeper_protocol::agent::{McpServer, McpTransport};
 use innkeeper_store::StoreOptions;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -38,6 +39,68 @@ pub struct Config {
     pub workspace: WorkspaceTable,
     pub script: ScriptTable,
     pub agents: BTreeMap<String, AgentTable>,
+    pub mcp: BTreeMap<String, McpTable>,
+}
+
+/// `[mcp.NAME]`: an MCP server that agents get.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct McpTable {
+    pub command: String,
+    pub args: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub url: String,
+    pub sse: bool,
+    pub headers: BTreeMap<String, String>,
+    pub enabled: bool,
+}
+
+impl Default for McpTable {
+    fn default() -> Self {
+        Self {
+            command: String::new(),
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            url: String::new(),
+            sse: false,
+            headers: BTreeMap::new(),
+            enabled: true,
+        }
+    }
+}
+
+impl McpTable {
+    /// How the server is reached: a program wins over an address.
+    fn transport(&self) -> Option<McpTransport> {
+        let pairs = |map: &BTreeMap<String, String>| -> Vec<(String, String)> {
+            map.clone().into_iter().collect()
+        };
+        if !self.command.is_empty() {
+            return Some(McpTransport::Stdio {
+                command: self.command.clone(),
+                args: self.args.clone(),
+                env: pairs(&self.env),
+            });
+        }
+        let (url, headers) = (self.url.clone(), pairs(&self.headers));
+        match self.sse {
+            _ if url.is_empty() => None,
+            true => Some(McpTransport::Sse { url, headers }),
+            false => Some(McpTransport::Http { url, headers }),
+        }
+    }
+}
+
+impl Config {
+    /// The MCP servers that agents get.
+    pub fn mcp_servers(&self) -> Vec<McpServer> {
+        let enabled = self.mcp.iter().filter(|(_, table)| table.enabled);
+        let server = |(name, table): (&String, &McpTable)| {
+            let (name, transport) = (name.clone(), table.transport()?);
+            Some(McpServer { name, transport })
+        };
+        enabled.filter_map(server).collect()
+    }
 }
 
 /// `[agents.NAME]`: an agent of the user's own, or what is different about one
@@ -52,6 +115,7 @@ pub struct AgentTable {
     pub cwd: String,
     pub name: String,
     pub auth_method: String,
+    pub default: bool,
     pub enabled: bool,
 }
 
@@ -65,6 +129,7 @@ impl Default for AgentTable {
             cwd: String::new(),
             name: String::new(),
             auth_method: String::new(),
+            default: false,
             enabled: true,
         }
     }
@@ -206,6 +271,8 @@ pub struct LimitsTable {
     pub scrollback_bytes: u64,
     #[serde(deserialize_with = "within::<_, 0, 10_000>")]
     pub watches: u64,
+    #[serde(deserialize_with = "within::<_, 1, 10_000>")]
+    pub backends: u64,
     #[serde(deserialize_with = "within::<_, 1, 100_000>")]
     pub page_turns: u64,
     #[serde(deserialize_with = "within::<_, 1, 100_000>")]
@@ -231,6 +298,7 @@ impl Default for LimitsTable {
             terminals,
             scrollback_bytes,
             watches,
+            backends,
             page_turns,
             page_sessions,
         } = Limits::default();
@@ -251,6 +319,7 @@ impl Default for LimitsTable {
             terminals: terminals as u64,
             scrollback_bytes: scrollback_bytes as u64,
             watches: watches as u64,
+            backends: backends as u64,
             page_turns: page_turns as u64,
             page_sessions: page_sessions as u64,
         }
@@ -280,6 +349,7 @@ impl LimitsTable {
             terminals: size(self.terminals),
             scrollback_bytes: size(self.scrollback_bytes),
             watches: size(self.watches),
+            backends: size(self.backends),
             page_turns: size(self.page_turns),
             page_sessions: size(self.page_sessions),
         }
@@ -452,8 +522,11 @@ mod tests {
         };
         let agent = toml::Value::try_from(AgentTable::default()).unwrap();
         let agent = ("agents.NAME".to_owned(), agent);
-        let tables = tables.into_iter().filter(|(table, _)| table != "agents");
-        for (table, keys) in tables.chain([agent]) {
+        let server = toml::Value::try_from(McpTable::default()).unwrap();
+        let server = ("mcp.NAME".to_owned(), server);
+        let tables = tables.into_iter();
+        let tables = tables.filter(|(table, _)| table != "agents" && table != "mcp");
+        for (table, keys) in tables.chain([agent, server]) {
             let (_, section) = docs.split_once(&format!("## `[{table}]`")).unwrap();
             let section = section.split("\n## ").next().unwrap();
             for (key, default) in keys.as_table().unwrap() {

@@ -18,6 +18,7 @@ use crate::house::state::{
     ToolResultContent, UsageInfo,
 };
 use crate::snapshot::StoredTurn;
+use crate::workspace::terminal::Program;
 
 /// One opened conversation with an agent. The engine gives these out, each
 /// only once, so that the last words of a backend that was closed or died
@@ -84,6 +85,9 @@ pub enum AgentCommand {
         backend: BackendId,
         credential: Credential,
     },
+    /// The chat is gone for good: the agent need not keep its own record of
+    /// the conversation. `Close` follows.
+    Forget { backend: BackendId },
     /// End the conversation and all that belongs to it. Nothing follows.
     Close { backend: BackendId },
 }
@@ -100,6 +104,7 @@ impl AgentCommand {
             | Self::Decide { backend, .. }
             | Self::OfferTools { backend, .. }
             | Self::Authenticate { backend, .. }
+            | Self::Forget { backend }
             | Self::Close { backend } => *backend,
         }
     }
@@ -115,11 +120,55 @@ pub struct OpenBackend {
     pub config: JsonObject,
     /// What the backend gave for finding this conversation again.
     pub resume: Option<Value>,
+    /// What a backend gave for finding the conversation that this one begins as
+    /// an exact copy of.
+    pub fork_of: Option<Value>,
     /// The finished turns so far, for an agent that cannot resume by itself.
     pub transcript: Vec<StoredTurn>,
     /// The tools that clients offer.
     pub client_tools: Arc<[ClientTool]>,
     pub credentials: Vec<Credential>,
+    /// MCP servers of the session, for an agent that can use them. Those that
+    /// the configuration names for all sessions are the agent's already.
+    pub mcp_servers: Vec<McpServer>,
+}
+
+/// An MCP server that an agent is to use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpServer {
+    pub name: String,
+    pub transport: McpTransport,
+}
+
+/// How an MCP server is reached.
+#[derive(Clone, PartialEq, Eq)]
+pub enum McpTransport {
+    /// A program that the agent starts.
+    Stdio {
+        command: String,
+        args: Vec<String>,
+        env: Vec<(String, String)>,
+    },
+    Http {
+        url: String,
+        headers: Vec<(String, String)>,
+    },
+    /// As before there was a better way over HTTP.
+    Sse {
+        url: String,
+        headers: Vec<(String, String)>,
+    },
+}
+
+/// Variables and headers hold secrets.
+impl fmt::Debug for McpTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdio { command, .. } => write!(f, "Stdio({command})"),
+            Self::Http { url, .. } => write!(f, "Http({url})"),
+            Self::Sse { url, .. } => write!(f, "Sse({url})"),
+        }
+    }
 }
 
 /// A tool that a client runs.
@@ -165,9 +214,17 @@ pub enum Decision {
         call: String,
         result: ToolCallResult,
     },
+    /// A command has a terminal now, which clients can subscribe to.
+    CommandStarted { run: String, terminal: String },
+    /// What a command has said so far, for whoever asked.
+    CommandOutput {
+        run: String,
+        output: String,
+        truncated: bool,
+    },
     /// A command in a terminal has ended, or goes on by itself.
     Command {
-        call: String,
+        run: String,
         outcome: CommandOutcome,
     },
     /// Questions were answered, declined or dismissed.
@@ -271,6 +328,12 @@ pub enum TurnEvent {
     Usage(UsageInfo),
     Activity(Option<String>),
     Notice(StringOrMarkdown),
+    /// Things that the agent said and nobody here knows, as they are, and a
+    /// sentence about them.
+    Unknown {
+        about: StringOrMarkdown,
+        said: Vec<Value>,
+    },
     /// A tool call begins; its input may still be on its way.
     ToolStarted(Box<ToolStart>),
     /// A piece of the input of a tool call.
@@ -285,9 +348,20 @@ pub enum TurnEvent {
         call: String,
         content: Vec<ToolResultContent>,
     },
-    /// A running tool needs a command to be run in a terminal. The agent is
-    /// told how it ended with [`Decision::Command`].
+    /// A command is to be run in a terminal. The agent is told where it runs
+    /// with [`Decision::CommandStarted`] and how it ended with
+    /// [`Decision::Command`]. It ends with the turn at the latest, unless
+    /// somebody takes its terminal over.
     RunCommand(Box<CommandRun>),
+    /// The agent wants to know what a command has said so far. If it has ended
+    /// meanwhile, its end is the answer.
+    ReadCommand {
+        run: String,
+    },
+    /// A command is to be ended.
+    StopCommand {
+        run: String,
+    },
     /// A running tool has changed a file.
     FileEdited(Box<EditedFile>),
     /// A tool ran.
@@ -363,15 +437,22 @@ pub struct ApprovalRequest {
     pub options: Vec<ConfirmationOption>,
 }
 
-/// A command line for a terminal of the session.
+/// A command for a terminal of the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandRun {
-    /// The tool call that shows it.
-    pub call: String,
-    pub command: String,
+    /// The agent's name for it, unique in its turn.
+    pub run: String,
+    /// The tool call that shows it, unless the agent shows it by itself.
+    pub call: Option<String>,
+    pub program: Program,
     pub title: Option<String>,
     /// A `file:` URI; the session's first working directory if there is none.
     pub directory: Option<String>,
+    /// All variables that it gets; those of the host if there are none.
+    pub environment: Option<Vec<(String, String)>>,
+    /// How much of the end of its output the agent wants, in bytes, if it is
+    /// more than usual.
+    pub output_bytes: Option<usize>,
 }
 
 /// A file before and after a tool changed it.

@@ -193,6 +193,10 @@ pub struct ChatNotes {
     /// How the agent finds its own conversation again, in its own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<Value>,
+    /// How the agent finds the conversation that this one is a copy of, until
+    /// it has one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork_of: Option<Value>,
     /// What was selected last, which may outlive the draft that said so.
     #[serde(default, skip_serializing_if = "Selection::is_empty")]
     pub selection: Selection,

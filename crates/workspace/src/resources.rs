@@ -14,10 +14,11 @@ mod write;
 mod tests;
 
 use std::io::{self, Read as _};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use cap_std::fs::{Metadata, OpenOptions, OpenOptionsExt as _};
+use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt as _};
 use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::house::commands::{DirectoryEntry, ResourceResolveResult, ResourceType};
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError, ResourceTask, Scope};
@@ -97,7 +98,7 @@ impl From<ResourceError> for Trouble {
 type Outcome = Result<ResourceDone, Trouble>;
 
 fn read(place: &Place, most: usize) -> Outcome {
-    let mut file = open_to_read(place)?;
+    let mut file = open_to_read(&place.dir, &place.path)?;
     let metadata = file.metadata()?;
     check_is_file(place, &metadata)?;
     check_size(place, metadata.len(), most)?;
@@ -113,12 +114,12 @@ fn read(place: &Place, most: usize) -> Outcome {
     })
 }
 
-fn open_to_read(place: &Place) -> io::Result<cap_std::fs::File> {
+fn open_to_read(dir: &Dir, path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     // A pipe without a writer would keep us waiting for one.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
     options.read(true).custom_flags(flags);
-    place.dir.open_with(&place.path, &options)
+    dir.open_with(path, &options)
 }
 
 fn check_is_file(place: &Place, metadata: &Metadata) -> Result<(), ResourceError> {

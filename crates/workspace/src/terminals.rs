@@ -7,7 +7,7 @@
 //!
 //! *Invariant*: what is reported of a terminal begins with `Opened` or
 //! `OpenFailed` and ends with `Exited`; nothing that was printed is missing
-//! before that.
+//! before that. (Input that was still on its way may be reported later.)
 
 mod parser;
 mod process;
@@ -191,7 +191,7 @@ impl Terminals {
 
     fn try_open(&self, id: TerminalId, open: &OpenTerminal) -> Result<(), String> {
         let nonce = self.nonce(id);
-        let (mut command, title) = self.shared.options.command(&open.program, &nonce);
+        let (mut command, title) = self.shared.options.command(open, &nonce);
         let directory = match &open.directory {
             Some(uri) => Some(path_of_uri(uri).map_err(|error| error.to_string())?),
             None => std::env::var_os("HOME").map(PathBuf::from),
@@ -212,7 +212,7 @@ impl Terminals {
         let mut child = pair
             .slave
             .spawn_command(command)
-            .map_err(failed("the shell cannot be started"))?;
+            .map_err(failed("it cannot be started"))?;
         drop(pair.slave);
         let reader = pair
             .master
@@ -241,7 +241,16 @@ impl Terminals {
             event: opened,
         });
         let (ending, ended) = mpsc::channel();
-        spawn("terminal-input", move || write_all(writer, &inputs));
+        let sink = Arc::clone(&self.shared.sink);
+        let written = move |bytes| {
+            sink(TerminalReport {
+                terminal: id,
+                event: TerminalEvent::InputWritten { bytes },
+            })
+        };
+        spawn("terminal-input", move || {
+            write_all(writer, &inputs, written);
+        });
         spawn("terminal-wait", move || {
             let status = child.wait().ok();
             let code = status.filter(|status| status.signal().is_none());
@@ -371,13 +380,14 @@ impl Listener {
     }
 }
 
-fn write_all(mut writer: impl Write, inputs: &mpsc::Receiver<Bytes>) {
+fn write_all(
+    mut writer: impl Write,
+    inputs: &mpsc::Receiver<Bytes>,
+    written: impl Fn(usize) -> bool,
+) {
     for data in inputs {
-        if writer
-            .write_all(&data)
-            .and_then(|()| writer.flush())
-            .is_err()
-        {
+        let sent = writer.write_all(&data).and_then(|()| writer.flush());
+        if sent.is_err() || !written(data.len()) {
             return;
         }
     }

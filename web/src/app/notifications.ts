@@ -3,7 +3,8 @@
 
 import type { AppState } from "../state/appState";
 import { plain } from "../lib/text";
-import { go } from "./address";
+import { go, hrefOf } from "./address";
+import type { Route } from "./address";
 import type { Host } from "./host";
 import { remembered } from "./settings";
 
@@ -57,10 +58,18 @@ function show({ session, sessionTitle, request }: AppState["inbox"][number]): vo
     request.kind === "chatInput"
       ? (request.request.message ?? "The agent asks something")
       : `Allow ${plain(request.toolCall.invocationMessage) || request.toolCall.toolName}?`;
-  const notification = new Notification(sessionTitle || "Innkeeper", { body, tag: `${session}:${request.id}`, icon: "/icon-192.png" });
-  notification.onclick = () => {
-    window.focus();
-    go({ view: "session", session, chat: null });
-    notification.close();
-  };
+  const route: Route = { view: "session", session, chat: null };
+  const options = { body, tag: `${session}:${request.id}`, icon: "/icon-192.png", data: hrefOf(route) };
+  const title = sessionTitle || "Innkeeper";
+  try {
+    const notification = new Notification(title, options);
+    notification.onclick = () => {
+      window.focus();
+      go(route);
+      notification.close();
+    };
+  } catch {
+    // On phones only the service worker may, and it handles the click.
+    void navigator.serviceWorker?.ready.then((worker) => worker.showNotification(title, options));
+  }
 }

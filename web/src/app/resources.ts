@@ -1,7 +1,31 @@
 // Files and other content that lives on the host.
 
+import { ErrorCode, RpcError } from "../protocol/rpc";
 import type { MessageAttachment, URI } from "../protocol/types";
 import type { Host } from "./host";
+
+const CHANNEL = "ahp-root://";
+
+/**
+ * Asks for something of the host's files. Where that is not open yet, the
+ * host says what to request; it is requested, and asked for once more.
+ */
+async function ask<T>(host: Host, method: string, params: { uri: URI }): Promise<T> {
+  const asked = { channel: CHANNEL, ...params };
+  try {
+    return await host.connection.request<T>(method, asked);
+  } catch (error) {
+    const missing = missingAccess(error);
+    if (!missing) throw error;
+    await host.connection.request("resourceRequest", { channel: CHANNEL, ...missing });
+    return host.connection.request<T>(method, asked);
+  }
+}
+
+function missingAccess(error: unknown): object | undefined {
+  if (!(error instanceof RpcError) || error.code !== ErrorCode.PermissionDenied) return undefined;
+  return (error.data as { request?: object } | undefined)?.request;
+}
 
 export interface Content {
   text: string;
@@ -23,9 +47,8 @@ export function read(host: Host, uri: URI, encoding: "utf-8" | "base64" = "utf-8
   const key = `${encoding}:${uri}`;
   const known = isFixed ? cache.get(key) : undefined;
   if (known) return known;
-  const reading = host.connection
-    .request<ReadResult>("resourceRead", { channel: "ahp-root://", uri, encoding })
-    .then(decoded);
+  const params = { uri, encoding };
+  const reading = ask<ReadResult>(host, "resourceRead", params).then(decoded);
   if (isFixed) {
     cache.set(key, reading);
     reading.catch(() => cache.delete(key));
@@ -46,8 +69,7 @@ export interface Entry {
 }
 
 export async function list(host: Host, uri: URI): Promise<Entry[]> {
-  const params = { channel: "ahp-root://", uri };
-  const { entries } = await host.connection.request<{ entries: Entry[] }>("resourceList", params);
+  const { entries } = await ask<{ entries: Entry[] }>(host, "resourceList", { uri });
   return entries;
 }
 

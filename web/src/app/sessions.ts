@@ -120,6 +120,20 @@ export async function fork(host: Host, session: URI, chat: URI, turnId: string):
   }
 }
 
+/** A new session with the history of another, up to a turn of its main chat. */
+export async function forkSession(host: Host, session: URI, turnId: string): Promise<URI | undefined> {
+  const channel = newSessionUri();
+  const params = { channel, fork: { session, turnId }, activeClient: thisClient(host) };
+  try {
+    await host.connection.persist("createSession", params);
+    await host.open(channel);
+    return channel;
+  } catch (error) {
+    host.store.notify({ tone: "error", text: `The session was not forked: ${messageOf(error)}` });
+    return undefined;
+  }
+}
+
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

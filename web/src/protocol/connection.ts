@@ -8,7 +8,7 @@ import type { ServerEvent } from "../state/events";
 import type { OwnAction } from "../state/store";
 import { Backoff } from "./backoff";
 import { ConnectionLost, Rpc, RpcError } from "./rpc";
-import type { ActionEnvelope, InitializeResult, SessionSummary, Snapshot, URI } from "./types";
+import type { ActionEnvelope, InitializeResult, ProtectedResource, SessionSummary, Snapshot, URI } from "./types";
 
 const ROOT = "ahp-root://";
 const PROTOCOL_VERSIONS = ["1.0.0"];
@@ -290,6 +290,8 @@ function eventOf(method: string, params: unknown): ServerEvent | undefined {
       const { session, changes } = params as { session: URI; changes: Partial<SessionSummary> };
       return { type: "sessionSummaryChanged", session, changes };
     }
+    case "auth/required":
+      return { type: "authRequired", ...(params as { resource: ProtectedResource }) };
     default:
       return undefined;
   }

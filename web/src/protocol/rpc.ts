@@ -25,6 +25,7 @@ export const ErrorCode = {
   SessionNotFound: -32001,
   SessionAlreadyExists: -32003,
   MethodNotFound: -32601,
+  AuthRequired: -32007,
   NotFound: -32008,
   PermissionDenied: -32009,
 } as const;

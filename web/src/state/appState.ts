@@ -98,7 +98,8 @@ export interface Notice {
   id: number;
   tone: "info" | "error";
   text: string;
-  action?: { label: string; run: () => void };
+  /** Something to do about it, or somewhere to go. */
+  action?: { label: string; run: () => void } | { label: string; href: string };
 }
 
 export interface AppState {

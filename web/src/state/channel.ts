@@ -7,6 +7,7 @@
 import type { ActionEnvelope, Snapshot, StateAction, URI } from "../protocol/types";
 import { channelOf, reduce } from "./reducers";
 import type { ChannelState } from "./reducers";
+import { bounded } from "./scrollback";
 
 export interface PendingAction {
   clientSeq: number;
@@ -42,7 +43,7 @@ export function receive(channel: Channel, envelope: ActionEnvelope, clientId: st
     own === undefined ? channel.pending : channel.pending.filter((waiting) => waiting.clientSeq !== own);
   const isNews = rejectionReason === undefined && serverSeq > channel.seq;
   if (!isNews && pending === channel.pending) return channel;
-  const confirmed = isNews ? reduce(channel.confirmed, action) : channel.confirmed;
+  const confirmed = isNews ? bounded(reduce(channel.confirmed, action)) : channel.confirmed;
   return withView({ ...channel, confirmed, seq: Math.max(channel.seq, isNews ? serverSeq : 0), pending });
 }
 

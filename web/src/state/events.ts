@@ -1,6 +1,6 @@
 // What the host says, in the words of the store.
 
-import type { ActionEnvelope, InitializeResult, SessionSummary, Snapshot, URI } from "../protocol/types";
+import type { ActionEnvelope, InitializeResult, ProtectedResource, SessionSummary, Snapshot, URI } from "../protocol/types";
 
 export type ServerEvent =
   | { type: "connecting"; attempt: number; reason?: string }
@@ -10,6 +10,7 @@ export type ServerEvent =
   | { type: "action"; envelope: ActionEnvelope }
   | { type: "channelGone"; channel: URI }
   | { type: "sessions"; items: SessionSummary[]; first: boolean; last: boolean }
+  | { type: "authRequired"; resource: ProtectedResource }
   | { type: "sessionAdded"; summary: SessionSummary }
   | { type: "sessionRemoved"; session: URI }
   | { type: "sessionSummaryChanged"; session: URI; changes: Partial<SessionSummary> };

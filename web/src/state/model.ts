@@ -1,7 +1,7 @@
 // Which model a chat speaks to next, how hard it thinks, how full it is.
 
 import type { ChatState, ConfigSchema, ModelInfo, ModelSelection, RootState, SessionState } from "../protocol/types";
-import type { ContextUsage, ThinkingLevel } from "./appState";
+import type { AppState, ContextUsage, ThinkingLevel } from "./appState";
 
 /** Names under which agents publish how hard a model should think. */
 const THINKING_KEYS = ["thinkingLevel", "thinking_level", "reasoningEffort", "reasoning_effort", "effort", "thinking"];
@@ -32,4 +32,10 @@ export function contextUsage(chat: ChatState, models: ModelInfo[]): ContextUsage
   const info = models.find((model) => model.id === id) ?? (models.length === 1 ? models[0] : undefined);
   const used = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0);
   return { used, window: info?.maxContextWindow, usage };
+}
+
+/** Whether the current session's agent can take up a copied conversation. */
+export function canForkIn({ root, session }: Pick<AppState, "root" | "session">): boolean {
+  const agent = root?.agents.find(({ provider }) => provider === session?.provider);
+  return agent?.capabilities?.multipleChats?.fork === true;
 }

@@ -103,6 +103,12 @@ export class AppStore {
       case "channelGone":
         this.channels.delete(event.channel);
         break;
+      case "authRequired": {
+        const { resource, resource_name: name } = event.resource;
+        const action = { label: "Sign in", href: "#/settings" };
+        this.notify({ tone: "info", text: `${name ?? resource} wants you to sign in`, action });
+        break;
+      }
       default:
         this.catalogue.handle(event);
     }

@@ -26,7 +26,12 @@ function NoticeCard({ notice }: { notice: Notice }) {
   return (
     <div className={`notice ${tone}`} role={tone === "error" ? "alert" : undefined}>
       <span>{text}</span>
-      {action && (
+      {action && "href" in action && (
+        <a className="link-button" href={action.href} onClick={() => store.dismiss(id)}>
+          {action.label}
+        </a>
+      )}
+      {action && "run" in action && (
         <button type="button" className="link-button" onClick={action.run}>
           {action.label}
         </button>

@@ -3,11 +3,15 @@
 
 import { useMemo, useState } from "react";
 import { go } from "../app/address";
-import { useApp, useHost } from "../app/context";
 import { stop } from "../app/chat";
-import { archive, remove } from "../app/sessions";
+import { useApp, useHost, useRoute } from "../app/context";
+import type { Host } from "../app/host";
+import { archive, markRead, remove } from "../app/sessions";
 import { setTheme } from "../app/settings";
+import { copyText } from "../lib/clipboard";
+import { Status } from "../protocol/types";
 import { groupOf, matches } from "../state/sessions";
+import { foldAll } from "./timeline/folds";
 import { Dialog } from "./ui/Dialog";
 import { Icon } from "./ui/Icon";
 import type { IconName } from "./ui/Icon";
@@ -19,6 +23,7 @@ interface Command {
   label: string;
   icon?: IconName;
   group?: SessionGroup;
+  keys?: string;
   run: () => void;
 }
 
@@ -55,7 +60,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   return (
     <Dialog label="Commands" onClose={onClose} className="palette">
       <input
-        autoFocus
+        data-first-focus
         type="text"
         role="combobox"
         aria-expanded="true"
@@ -83,6 +88,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
           >
             {command.group ? <StatusDot group={command.group} /> : <Icon name={command.icon ?? "chevron"} />}
             <span>{command.label}</span>
+            {command.keys && <kbd>{command.keys}</kbd>}
           </li>
         ))}
         {found.length === 0 && <li className="muted">Nothing matches</li>}
@@ -93,29 +99,45 @@ export default function Palette({ onClose }: { onClose: () => void }) {
 
 function useCommands(): Command[] {
   const host = useHost();
-  const session = useApp((state) => state.currentSessionId);
-  const title = useApp((state) => state.session?.title ?? "");
+  const route = useRoute();
+  const session = useApp((state) => state.session);
   const chat = useApp((state) => state.currentChatId);
   const turn = useApp((state) => state.chat?.activeTurn?.id);
   return useMemo(() => {
     const always: Command[] = [
-      { id: "new", label: "New session", icon: "add", run: () => go({ view: "new" }) },
-      { id: "inbox", label: "Open inbox", icon: "inbox", run: () => go({ view: "inbox" }) },
+      { id: "new", label: "New session", icon: "add", keys: "N", run: () => go({ view: "new" }) },
+      { id: "inbox", label: "Open inbox", icon: "inbox", keys: "I", run: () => go({ view: "inbox" }) },
       { id: "settings", label: "Settings", icon: "settings", run: () => go({ view: "settings" }) },
-      { id: "light", label: "Appearance: light", icon: "sparkle", run: () => setTheme("light") },
-      { id: "dark", label: "Appearance: dark", icon: "sparkle", run: () => setTheme("dark") },
-      { id: "system", label: "Appearance: as the system", icon: "sparkle", run: () => setTheme("system") },
+      { id: "light", label: "Appearance: light", icon: "sparkle", run: () => setTheme(host, "light") },
+      { id: "dark", label: "Appearance: dark", icon: "sparkle", run: () => setTheme(host, "dark") },
+      { id: "system", label: "Appearance: as the system", icon: "sparkle", run: () => setTheme(host, "system") },
       { id: "connect", label: "Connect to another host", icon: "refresh", run: () => go({ view: "connect" }) },
     ];
-    if (!session) return always;
+    if (route.view !== "session" || !session) return always;
+    const { session: uri } = route;
+    const isArchived = (session.status & Status.IsArchived) !== 0;
     const here: Command[] = [
-      { id: "changes", label: "Show changes", icon: "diff", run: () => go({ view: "session", session, chat: null, pane: "changes" }) },
-      { id: "terminals", label: "Show terminals", icon: "terminal", run: () => go({ view: "session", session, chat: null, pane: "terminals" }) },
-      { id: "details", label: "Session details and settings", icon: "settings", run: () => go({ view: "session", session, chat: null, pane: "details" }) },
-      { id: "archive", label: "Archive this session", icon: "archive", run: () => archive(host, session, true) },
-      { id: "delete", label: "Delete this session", icon: "trash", run: () => remove(host, { resource: session, title }) },
+      { id: "changes", label: "Show changes", icon: "diff", run: () => go({ ...route, pane: "changes" }) },
+      { id: "terminals", label: "Show terminals", icon: "terminal", run: () => go({ ...route, pane: "terminals" }) },
+      { id: "details", label: "Session details and settings", icon: "settings", run: () => go({ ...route, pane: "details" }) },
+      { id: "fold", label: "Fold or unfold all turns", icon: "fold", keys: "F", run: foldAll },
+      { id: "link", label: "Copy a link to this session", icon: "copy", run: () => void copyText(location.href) },
+      { id: "unread", label: "Mark as unread and leave", icon: "check", run: () => leaveUnread(host, uri) },
+      {
+        id: "archive",
+        label: isArchived ? "Unarchive this session" : "Archive this session",
+        icon: "archive",
+        run: () => archive(host, uri, !isArchived),
+      },
+      { id: "delete", label: "Delete this session", icon: "trash", run: () => remove(host, { resource: uri, title: session.title }) },
     ];
-    if (turn && chat) here.unshift({ id: "stop", label: "Stop the running turn", icon: "stop", run: () => stop(host, chat, turn) });
+    if (turn && chat) here.unshift({ id: "stop", label: "Stop the running turn", icon: "stop", keys: "Esc", run: () => stop(host, chat, turn) });
     return [...here, ...always];
-  }, [host, session, title, chat, turn]);
+  }, [host, route, session, chat, turn]);
+}
+
+/** What is on the screen counts as read: so one has to leave it. */
+function leaveUnread(host: Host, session: string): void {
+  go({ view: "home" });
+  markRead(host, session, false);
 }

@@ -19,7 +19,7 @@ export function RenameDialog({ title, onRename, onClose }: Props) {
       >
         <label className="field">
           Title
-          <input autoFocus value={text} onChange={(event) => setText(event.target.value)} onFocus={(event) => event.target.select()} />
+          <input data-first-focus value={text} onChange={(event) => setText(event.target.value)} onFocus={(event) => event.target.select()} />
         </label>
         <div className="button-row">
           <button type="submit" className="button primary">

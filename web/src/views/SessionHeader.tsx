@@ -2,12 +2,14 @@ import { useState } from "react";
 import { go, hrefOf } from "../app/address";
 import type { Pane, Route } from "../app/address";
 import { useApp, useHost } from "../app/context";
-import { archive, remove, rename } from "../app/sessions";
+import { archive, forkSession, remove, rename } from "../app/sessions";
 import { copyText } from "../lib/clipboard";
 import { Status } from "../protocol/types";
 import type { ChatState, SessionState } from "../protocol/types";
+import { canForkIn } from "../state/model";
 import { Presence } from "./Presence";
 import { RenameDialog } from "./RenameDialog";
+import { foldAll } from "./timeline/folds";
 import { Icon } from "./ui/Icon";
 import { Menu } from "./ui/Menu";
 
@@ -26,6 +28,12 @@ export function SessionHeader({ route, session, chat }: Props) {
   const toggle = (pane: Pane) => go({ ...route, pane: route.pane === pane ? undefined : pane });
   const chats = session?.chats.filter(({ interactivity }) => interactivity !== "hidden") ?? [];
   const isSide = chat && chat.resource !== session?.defaultChat;
+  const canFork = useApp((state) => canForkIn(state) && !isSide);
+  const lastTurn = canFork ? chat?.turns.at(-1)?.id : undefined;
+  const onFork = async (turnId: string) => {
+    const forked = await forkSession(host, route.session, turnId);
+    if (forked) go({ view: "session", session: forked, chat: null });
+  };
   return (
     <header className="session-head">
       <a className="icon-button only-narrow" href="#/" aria-label="All sessions">
@@ -57,6 +65,8 @@ export function SessionHeader({ route, session, chat }: Props) {
           items={[
             { label: "Rename…", icon: "edit", run: () => setRenaming(true) },
             { label: "Details and settings", icon: "settings", run: () => toggle("details") },
+            { label: "Fold or unfold all turns", icon: "fold", hint: "F", run: foldAll },
+            ...(lastTurn ? [{ label: "Fork into a new session", icon: "branch" as const, run: () => void onFork(lastTurn) }] : []),
             { label: "Copy link", icon: "copy", run: () => void copyText(new URL(hrefOf(route), location.href).href) },
             { label: isArchived ? "Unarchive" : "Archive", icon: "archive", run: () => archive(host, route.session, !isArchived) },
             { label: "Delete", icon: "trash", isDangerous: true, run: () => remove(host, { resource: route.session, title }) },

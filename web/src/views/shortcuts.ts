@@ -2,6 +2,8 @@
 
 import { useEffect } from "react";
 import { go } from "../app/address";
+import { focusEditor } from "./decide/focus";
+import { foldAll } from "./timeline/folds";
 
 export const SHORTCUTS = [
   { keys: "Ctrl K", meaning: "Commands and sessions" },
@@ -14,12 +16,22 @@ export const SHORTCUTS = [
   { keys: "/", meaning: "To the editor" },
   { keys: "N", meaning: "New session" },
   { keys: "I", meaning: "Inbox" },
-  { keys: "J / K", meaning: "Next or previous session" },
+  { keys: "J / K", meaning: "Next or previous session; in the inbox, what waits" },
+  { keys: "Y / N", meaning: "In the inbox: approve or deny it" },
+  { keys: "F", meaning: "Fold or unfold all turns" },
+  { keys: "F6", meaning: "Between the editor and the terminal" },
 ] as const;
 
 export function useShortcuts(openPalette: () => void): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
+      if (event.key === "F6") {
+        event.preventDefault();
+        changePlaces();
+        return;
+      }
+      // Every other key belongs to what runs in the terminal.
+      if (isInTerminal(event.target)) return;
       if ((event.ctrlKey || event.metaKey) && event.code === "KeyK") {
         event.preventDefault();
         openPalette();
@@ -27,10 +39,7 @@ export function useShortcuts(openPalette: () => void): void {
       }
       if (event.altKey && (event.code === "KeyY" || event.code === "KeyN")) {
         const decision = event.code === "KeyY" ? "approve" : "deny";
-        const button = document.querySelector<HTMLElement>(`main [data-decision=${decision}]`);
-        if (!button) return;
-        event.preventDefault();
-        button.click();
+        if (decideFirst(decision)) event.preventDefault();
         return;
       }
       if (event.altKey || event.ctrlKey || event.metaKey || isEditing(event.target)) return;
@@ -44,19 +53,56 @@ export function useShortcuts(openPalette: () => void): void {
   }, [openPalette]);
 }
 
-const SINGLE: Record<string, () => void> = {
+const SINGLE: Record<string, () => unknown> = {
   "/": () => document.querySelector<HTMLElement>("[data-composer]")?.focus(),
-  n: () => go({ view: "new" }),
+  // In the inbox, on something that waits, it is a No.
+  n: () => decideHere("deny") || go({ view: "new" }),
   i: () => go({ view: "inbox" }),
+  f: foldAll,
   j: () => step(1),
   k: () => step(-1),
+  y: () => decideHere("approve"),
 };
 
 function isEditing(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && target.closest("input, textarea, select, dialog, [contenteditable], .xterm") !== null;
+  return target instanceof HTMLElement && target.closest("input, textarea, select, dialog, [contenteditable]") !== null;
+}
+
+function isInTerminal(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest(".xterm") !== null;
+}
+
+function changePlaces(): void {
+  if (isInTerminal(document.activeElement)) focusEditor();
+  else document.querySelector<HTMLElement>(".pane .xterm-helper-textarea")?.focus();
+}
+
+type DecisionKind = "approve" | "deny";
+
+const waitingHere = () => document.activeElement?.closest<HTMLElement>("[data-waiting]");
+
+/** Decides what has the focus. */
+function decideHere(decision: DecisionKind): boolean {
+  const button = waitingHere()?.querySelector<HTMLElement>(`[data-decision=${decision}]`);
+  button?.click();
+  return button !== undefined && button !== null;
+}
+
+/** Decides what has the focus, or else what stands first. */
+function decideFirst(decision: DecisionKind): boolean {
+  if (decideHere(decision)) return true;
+  const button = document.querySelector<HTMLElement>(`main [data-decision=${decision}]`);
+  button?.click();
+  return button !== null;
 }
 
 function step(by: number): void {
+  const waiting = [...document.querySelectorAll<HTMLElement>("[data-waiting]")];
+  if (waiting.length > 0) {
+    const here = waiting.findIndex((item) => item === waitingHere());
+    waiting[Math.min(waiting.length - 1, Math.max(0, here < 0 ? 0 : here + by))]?.focus();
+    return;
+  }
   const rows = [...document.querySelectorAll<HTMLAnchorElement>(".session-row > a")];
   const at = rows.findIndex((row) => row.ariaCurrent === "page");
   rows[at < 0 ? 0 : at + by]?.click();

@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{AGENT_METHOD_NAMES, ContentBlock};
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentEvent, Decision, OpenBackend, Prompt, TurnEvent,
+    AgentCommand, AgentEvent, ClientTool, Decision, OpenBackend, Prompt, TurnEvent,
 };
 use innkeeper_protocol::house::common::{JsonObject, StringOrMarkdown};
 use innkeeper_protocol::house::state::{ErrorInfo, PendingMessage};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::mcp::{self, ClientCalls};
 use super::questions::Questions;
 use super::rpc::{Incoming, RequestNo};
 use super::services::Services;
@@ -24,6 +25,7 @@ use super::session::{Access, OpenError, Session, Wanted};
 use super::settings::Change;
 use super::turn::Turn;
 use super::{content, learn, permission};
+use crate::client_tools::{ClientCall, ToolServer};
 use crate::knowledge::Knowledge;
 use crate::process;
 use crate::transcript::{self, Transcript};
@@ -38,6 +40,9 @@ const SETTING: std::time::Duration = std::time::Duration::from_secs(10);
 /// How long an agent has for closing a session before it is told to go.
 const CLOSING: std::time::Duration = std::time::Duration::from_secs(1);
 
+/// How long the last words of an agent may be on their way when it is gone.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(200);
+
 pub(super) async fn run(
     access: Access,
     knowledge: Arc<Knowledge>,
@@ -47,11 +52,14 @@ pub(super) async fn run(
 ) {
     let directories = process::paths(&open.directories);
     let mut services = Services::new(&directories);
-    let wanted = Wanted {
+    let configured = access.mcp_servers.iter().chain(&open.mcp_servers);
+    let mut wanted = Wanted {
         directories,
-        mcp_servers: Vec::new(),
+        mcp_servers: configured.map(mcp::given).collect(),
         resume: resumed_session(open.resume.as_ref()),
+        fork_of: resumed_session(open.fork_of.as_ref()),
     };
+    let tool_server = serve_tools(&access, &mut wanted, &open.client_tools);
     let mut early = Vec::new();
     let opened = tokio::select! {
         opened = Session::open(&access, &wanted, &mut services) => opened,
@@ -77,11 +85,15 @@ pub(super) async fn run(
         events,
         turn: None,
         questions: Questions::default(),
+        tool_server,
+        client_calls: ClientCalls::default(),
         changing: HashMap::new(),
         steering: HashMap::new(),
         steered: HashSet::new(),
         notices: Vec::new(),
         begins_anew: false,
+        forget: false,
+        unaware_of_tools: false,
         heard: Instant::now(),
         told_of_silence: false,
     };
@@ -106,6 +118,9 @@ pub(super) struct Backend {
     pub(super) config: JsonObject,
     pub(super) turn: Option<Turn>,
     pub(super) questions: Questions,
+    /// Where the agent finds the tools of clients, once there are any.
+    tool_server: Option<ToolServer>,
+    client_calls: ClientCalls,
     /// Settings that are being changed.
     pub(super) changing: HashMap<RequestNo, Change>,
     /// Steering messages that the agent has not answered yet.
@@ -116,6 +131,10 @@ pub(super) struct Backend {
     pub(super) notices: Vec<String>,
     /// The agent knows more than it should: the next turn is told to a new one.
     pub(super) begins_anew: bool,
+    /// Nobody will want this conversation again.
+    forget: bool,
+    /// The agent runs and was not told of the tools of clients.
+    unaware_of_tools: bool,
     /// When the agent last said something.
     pub(super) heard: Instant,
     pub(super) told_of_silence: bool,
@@ -142,6 +161,15 @@ impl Backend {
                     None => return End::AgentGone,
                     Some(incoming) => self.incoming(incoming).await,
                 },
+                () = self.session.process.exited() => {
+                    while let Ok(Some(last)) =
+                        tokio::time::timeout(LAST_WORDS, self.session.peer.next()).await
+                    {
+                        self.incoming(last).await;
+                    }
+                    return End::AgentGone;
+                }
+                call = next_call(&mut self.tool_server) => self.call_client(call).await,
                 () = sleep, if alarm.is_some() => self.alarmed().await,
             }
         }
@@ -150,12 +178,14 @@ impl Backend {
     async fn end(mut self, end: End) {
         match end {
             End::Closed => {
-                if self.session.can().session_capabilities.close.is_some() {
+                let can = &self.session.can().session_capabilities;
+                let method = match self.forget && can.delete.is_some() {
+                    true => Some(AGENT_METHOD_NAMES.session_delete),
+                    false => can.close.as_ref().map(|_| AGENT_METHOD_NAMES.session_close),
+                };
+                if let Some(method) = method {
                     let params = json!({"sessionId": self.session.id});
-                    let request = self
-                        .session
-                        .peer
-                        .request(AGENT_METHOD_NAMES.session_close, &params);
+                    let request = self.session.peer.request(method, &params);
                     let _ = tokio::time::timeout(CLOSING, self.answer_to(request)).await;
                 }
             }
@@ -226,10 +256,48 @@ impl Backend {
             // Tokens of the host's clients are for resources that an agent
             // names; agents behind this protocol name none.
             AgentCommand::Authenticate { .. } => {}
-            AgentCommand::OfferTools { .. }
-            | AgentCommand::Open(_)
-            | AgentCommand::Close { .. } => {}
+            AgentCommand::OfferTools { tools, .. } => self.offer_tools(tools),
+            AgentCommand::Forget { .. } => self.forget = true,
+            AgentCommand::Open(_) | AgentCommand::Close { .. } => {}
         }
+    }
+
+    /// The tools of clients have changed. If they are the first, the agent is
+    /// told of the way to them when its next turn begins.
+    fn offer_tools(&mut self, tools: Arc<[ClientTool]>) {
+        match &self.tool_server {
+            Some(server) => server.offer(tools),
+            None => {
+                self.tool_server = serve_tools(&self.access, &mut self.wanted, &tools);
+                self.unaware_of_tools = self.tool_server.is_some();
+            }
+        }
+    }
+
+    /// The agent uses a tool of a client.
+    async fn call_client(&mut self, call: ClientCall) {
+        self.heard = Instant::now();
+        if self.turn.as_ref().is_some_and(|turn| !turn.is_cancelled()) {
+            let events = self.client_calls.begin(call);
+            self.turn_events(events).await;
+        }
+    }
+
+    /// Lets an agent that runs already know of the tools of clients: that
+    /// takes a new process, so it is done only where nothing is forgotten.
+    async fn make_aware_of_tools(&mut self) -> Result<(), OpenError> {
+        self.unaware_of_tools = false;
+        let is_new = self.transcript.is_empty();
+        if is_new || self.session.can_be_taken_up() {
+            let resume = Some(self.session.id.clone()).filter(|_| !is_new);
+            return self.replace(resume).await;
+        }
+        self.notices.push(format!(
+            "{} cannot be given tools in the middle of a conversation. It gets them in a new \
+             session.",
+            self.access.name
+        ));
+        Ok(())
     }
 
     async fn prompt(&mut self, prompt: Prompt) {
@@ -248,6 +316,11 @@ impl Backend {
             if let Err(error) = self.replace(None).await {
                 return self.fail(&turn, &error).await;
             }
+        }
+        if self.unaware_of_tools
+            && let Err(error) = self.make_aware_of_tools().await
+        {
+            return self.fail(&turn, &error).await;
         }
         self.settle_settings(&turn, message.model.as_ref().map(|model| model.id.as_str()))
             .await;
@@ -274,7 +347,7 @@ impl Backend {
             }
         }
         self.session.remembers = true;
-        self.services.allow_commands();
+        self.services.turn_begins();
         let params = json!({"sessionId": self.session.id, "prompt": blocks});
         let request = self
             .session
@@ -297,7 +370,7 @@ impl Backend {
         running.cancelled_at = Some(Instant::now());
         self.dismiss_requests();
         // Some agents wait for the end of a command before they stop.
-        self.services.stop_commands();
+        self.services.turn_ends(self.session.peer.answers());
         let params = json!({"sessionId": self.session.id});
         self.session
             .peer
@@ -311,6 +384,7 @@ impl Backend {
         for asked in asked.into_iter().flatten() {
             answers.give(&asked.request, Ok(permission::answer(None, None)));
         }
+        self.client_calls.abandon();
         for request in self.questions.abandon() {
             answers.give(&request, Ok(json!({"action": "cancel"})));
         }
@@ -396,12 +470,36 @@ impl Backend {
                     answers.give(&id, Ok(answer));
                 }
             }
-            // Results are never put up for approval, client tools do not come
-            // this way, and the host runs no commands for these agents.
-            Decision::ToolResult { .. }
-            | Decision::ClientTool { .. }
-            | Decision::Command { .. } => {}
+            Decision::CommandStarted { run, terminal } => {
+                self.services.command_started(&run, terminal);
+                self.show_terminal(&run).await;
+            }
+            Decision::CommandOutput {
+                run,
+                output,
+                truncated,
+            } => self
+                .services
+                .command_said(answers, &run, &output, truncated),
+            Decision::Command { run, outcome } => {
+                self.services.command_ended(answers, &run, outcome);
+                self.show_terminal(&run).await;
+            }
+            Decision::ClientTool { call, result } => self.client_calls.done(&call, result),
+            // Results are never put up for approval.
+            Decision::ToolResult { .. } => {}
         }
+    }
+
+    /// There is news of a terminal.
+    async fn show_terminal(&mut self, id: &str) {
+        let services = &self.services;
+        let terminals = |id: &str| services.terminal(id);
+        let events = match &mut self.turn {
+            Some(turn) => turn.calls.terminal_changed(id, &terminals),
+            None => Vec::new(),
+        };
+        self.turn_events(events).await;
     }
 
     // Time
@@ -414,7 +512,8 @@ impl Backend {
         if let Some(cancelled) = turn.cancelled_at {
             return Some(cancelled + patience.cancelling);
         }
-        let somebody_thinks = turn.calls.waits() || self.questions.waits();
+        let somebody_thinks =
+            turn.calls.waits() || self.questions.waits() || self.client_calls.waits();
         (!somebody_thinks && !self.told_of_silence).then(|| self.heard + patience.silence)
     }
 
@@ -461,6 +560,7 @@ impl Backend {
     /// A new process for the same conversation, or for a new one.
     async fn replace(&mut self, resume: Option<String>) -> Result<(), OpenError> {
         self.wanted.resume = resume;
+        self.wanted.fork_of = None;
         let session = Session::open(&self.access, &self.wanted, &mut self.services).await?;
         let old = std::mem::replace(&mut self.session, session);
         old.process.end(self.access.patience.ending).await;
@@ -493,6 +593,30 @@ impl Backend {
         };
         self.events.turn(turn, failed).await;
     }
+}
+
+/// Makes the tools of clients reachable if there are any, and adds the way to
+/// them to what a session is opened with.
+fn serve_tools(
+    access: &Access,
+    wanted: &mut Wanted,
+    tools: &Arc<[ClientTool]>,
+) -> Option<ToolServer> {
+    let bridge = access.tool_bridge.as_ref().filter(|_| !tools.is_empty())?;
+    let server = ToolServer::start(Arc::clone(tools))
+        .inspect_err(|error| tracing::warn!(%error, "the tools of clients cannot be offered"))
+        .ok()?;
+    wanted.mcp_servers.push(mcp::own(&server, bridge));
+    Some(server)
+}
+
+async fn next_call(server: &mut Option<ToolServer>) -> ClientCall {
+    if let Some(server) = server
+        && let Some(call) = server.next_call().await
+    {
+        return call;
+    }
+    std::future::pending().await
 }
 
 fn resumed_session(resume: Option<&Value>) -> Option<String> {

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use super::content;
 use super::output::Output;
 use super::permission::{self, PermissionRequest};
+use crate::edits;
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -59,15 +60,15 @@ enum Phase {
     Over,
 }
 
-/// What terminals of the host have said so far, by their ids.
-pub(super) type TerminalOutput<'a> = &'a dyn Fn(&str) -> Option<String>;
+/// Terminals of the host as calls show them, by the agent's names for them.
+pub(super) type ShownTerminals<'a> = &'a dyn Fn(&str) -> Option<ToolResultContent>;
 
 impl Calls {
     /// A call begins, or something about it changes.
     pub(super) fn update(
         &mut self,
         update: ToolCallUpdate,
-        terminals: TerminalOutput<'_>,
+        terminals: ShownTerminals<'_>,
     ) -> Vec<TurnEvent> {
         let mut events = Vec::new();
         let status = update.fields.status;
@@ -162,13 +163,32 @@ impl Calls {
     }
 
     /// The turn ended well: what the agent left open has ended with it.
-    pub(super) fn close(&mut self, terminals: TerminalOutput<'_>) -> Vec<TurnEvent> {
+    pub(super) fn close(&mut self, terminals: ShownTerminals<'_>) -> Vec<TurnEvent> {
         let mut events = Vec::new();
         for key in &self.order {
             if let Some(call) = self.known.get_mut(key)
                 && call.phase == Phase::Running
             {
                 call.finish(true, terminals, &mut events);
+            }
+        }
+        events
+    }
+
+    /// There is news of a terminal: the running calls that show it show that.
+    pub(super) fn terminal_changed(
+        &mut self,
+        terminal: &str,
+        terminals: ShownTerminals<'_>,
+    ) -> Vec<TurnEvent> {
+        let shows = |block: &ToolCallContent| matches!(block, ToolCallContent::Terminal(shown) if *shown.terminal_id.0 == *terminal);
+        let mut events = Vec::new();
+        for key in &self.order {
+            if let Some(call) = self.known.get_mut(key)
+                && call.phase == Phase::Running
+                && call.content.iter().any(shows)
+            {
+                call.run(terminals, &mut events);
             }
         }
         events
@@ -262,7 +282,7 @@ impl Call {
         }
     }
 
-    fn run(&mut self, terminals: TerminalOutput<'_>, events: &mut Vec<TurnEvent>) {
+    fn run(&mut self, terminals: ShownTerminals<'_>, events: &mut Vec<TurnEvent>) {
         match self.phase {
             Phase::Streaming => {
                 self.phase = Phase::Running;
@@ -282,7 +302,7 @@ impl Call {
     fn finish(
         &mut self,
         success: bool,
-        terminals: TerminalOutput<'_>,
+        terminals: ShownTerminals<'_>,
         events: &mut Vec<TurnEvent>,
     ) {
         if self.phase == Phase::Streaming {
@@ -323,7 +343,7 @@ impl Call {
     }
 
     /// All that the call has to show.
-    fn shown(&self, terminals: TerminalOutput<'_>) -> Vec<ToolResultContent> {
+    fn shown(&self, terminals: ShownTerminals<'_>) -> Vec<ToolResultContent> {
         let mut shown = Vec::new();
         let mut has_terminal = false;
         for block in &self.content {
@@ -332,14 +352,14 @@ impl Call {
                     shown.extend(content::shown(block.content.clone()));
                 }
                 ToolCallContent::Diff(diff) => {
-                    shown.push(content::as_content(content::edit(diff)));
+                    shown.push(edits::as_content(content::edit(diff)));
                 }
                 // Ours, or one that only the agent knows: then its output
                 // comes beside the content.
                 ToolCallContent::Terminal(terminal) => {
-                    if let Some(output) = terminals(&terminal.terminal_id.0) {
+                    if let Some(terminal) = terminals(&terminal.terminal_id.0) {
                         has_terminal = true;
-                        shown.push(content::text(output));
+                        shown.push(terminal);
                     }
                 }
                 _ => {}

@@ -8,11 +8,12 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use innkeeper_protocol::agent::TurnEvent;
 use innkeeper_protocol::house::state::{
-    ContentRef, FileEdit, FileEditSide, Message, MessageAttachment, ToolResultContent,
-    ToolResultEmbeddedResourceContent, ToolResultFileEditContent, ToolResultTextContent,
+    FileEdit, Message, MessageAttachment, ToolResultContent, ToolResultEmbeddedResourceContent,
+    ToolResultTextContent,
 };
 use serde_json::{Value, json};
-use url::Url;
+
+use crate::edits;
 
 /// What a piece of the agent's message becomes: text is streamed, the rest is
 /// kept as content of its own.
@@ -75,44 +76,9 @@ fn unknown_kind() -> String {
     "application/octet-stream".to_owned()
 }
 
-/// A change of a file, with the text before and after in it: the engine keeps
-/// that beside the state and refers to it.
+/// A change of a file.
 pub(super) fn edit(diff: &Diff) -> FileEdit {
-    let path = diff.path.as_path();
-    let uri = match Url::from_file_path(path) {
-        Ok(url) => url.to_string(),
-        Err(()) => path.display().to_string(),
-    };
-    let side = |text: &str| FileEditSide {
-        uri: uri.clone(),
-        content: ContentRef {
-            uri: format!(
-                "data:text/plain;charset=utf-8;base64,{}",
-                STANDARD.encode(text)
-            ),
-            size_hint: i64::try_from(text.len()).ok(),
-            content_type: Some("text/plain".to_owned()),
-            nonce: None,
-        },
-    };
-    FileEdit {
-        before: diff.old_text.as_deref().map(side),
-        after: Some(side(&diff.new_text)),
-        diff: None,
-    }
-}
-
-pub(super) fn as_content(edit: FileEdit) -> ToolResultContent {
-    let FileEdit {
-        before,
-        after,
-        diff,
-    } = edit;
-    ToolResultContent::FileEdit(ToolResultFileEditContent {
-        before,
-        after,
-        diff,
-    })
+    edits::edit(&diff.path, diff.old_text.as_deref(), &diff.new_text)
 }
 
 /// A user's message as the blocks of a prompt. What the agent cannot take in as

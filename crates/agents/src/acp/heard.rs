@@ -57,16 +57,17 @@ impl Backend {
         let Some(mut turn) = self.turn.take() else {
             return;
         };
+        self.services.turn_ends(self.session.peer.answers());
         let mut events = Vec::new();
         match result {
             _ if turn.is_cancelled() => events.push(TurnEvent::Cancelled),
             Ok(answer) => {
                 let reason = answer["stopReason"].as_str().unwrap_or("end_turn");
-                let output = |id: &str| self.services.terminal_output(id);
+                let terminals = |id: &str| self.services.terminal(id);
                 if reason == "cancelled" {
                     events.push(TurnEvent::Cancelled);
                 } else {
-                    events.extend(turn.closing(&answer, &output));
+                    events.extend(turn.closing(&answer, &terminals));
                     let sentence = about_stop(reason).map(StringOrMarkdown::from);
                     events.extend(sentence.map(TurnEvent::Notice));
                     events.push(TurnEvent::StopReason(reason.to_owned()));
@@ -139,11 +140,9 @@ impl Backend {
     }
 
     async fn asked(&mut self, id: &Value, method: &str, params: &Value) {
-        if self
-            .services
-            .serve(self.session.peer.answers(), id, method, params)
-        {
-            return;
+        let answers = self.session.peer.answers();
+        if let Some(events) = self.services.serve(answers, id, method, params) {
+            return self.turn_events(events).await;
         }
         let names = CLIENT_METHOD_NAMES;
         let events = match method {
@@ -239,9 +238,9 @@ impl Backend {
             }
             _ => {
                 let services = &self.services;
-                let output = |id: &str| services.terminal_output(id);
+                let terminals = |id: &str| services.terminal(id);
                 let events = match &mut self.turn {
-                    Some(turn) => turn.update(kind, update, &output),
+                    Some(turn) => turn.update(kind, update, &terminals),
                     None => Vec::new(),
                 };
                 self.turn_events(events).await;

@@ -5,6 +5,8 @@
 use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1::{CLIENT_METHOD_NAMES, CreateTerminalResponse, Error};
+use innkeeper_protocol::agent::{CommandOutcome, TurnEvent};
+use innkeeper_protocol::house::state::ToolResultContent;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -18,9 +20,9 @@ pub(super) struct Services {
     files: Files,
     terminals: Terminals,
     directory: Option<PathBuf>,
-    /// The turn was cancelled: what the agent still wants to begin, it wants
-    /// because it has not heard of that yet.
-    stopped: bool,
+    /// A turn runs that was not cancelled. (What an agent still wants to begin
+    /// after that, it wants because it has not heard of it yet.)
+    in_turn: bool,
     /// What is on its way to an answer, and ends with the backend.
     at_work: JoinSet<()>,
 }
@@ -31,23 +33,24 @@ impl Services {
             files: Files::new(directories),
             terminals: Terminals::default(),
             directory: directories.first().cloned(),
-            stopped: false,
+            in_turn: false,
             at_work: JoinSet::new(),
         }
     }
 
-    /// Answers a request if it is one for services, now or later.
+    /// Answers a request if it is one for services, now or later; says what
+    /// the engine has to do for it, or nothing if it is no such request.
     pub(super) fn serve(
         &mut self,
         answers: &Answers,
         id: &Value,
         method: &str,
         params: &Value,
-    ) -> bool {
+    ) -> Option<Vec<TurnEvent>> {
         while self.at_work.try_join_next().is_some() {}
         let names = CLIENT_METHOD_NAMES;
-        let terminal = || params["terminalId"].as_str().unwrap_or_default();
-        let empty = |()| json!({});
+        let run = || params["terminalId"].as_str().unwrap_or_default().to_owned();
+        let mut events = Vec::new();
         match method {
             _ if method == names.fs_read_text_file => {
                 self.with_files(answers, id, params, |files, request| files.read(&request));
@@ -57,51 +60,61 @@ impl Services {
                     files.write(&request).map(|()| json!({}))
                 });
             }
-            _ if method == names.terminal_create && self.stopped => {
+            _ if method == names.terminal_create && !self.in_turn => {
                 answers.give(id, Err::<Value, _>(Error::request_cancelled()));
             }
-            _ if method == names.terminal_create => {
-                let directory = self.directory.as_ref();
-                let created = read(params)
-                    .and_then(|request| self.terminals.create(request, directory))
-                    .map(CreateTerminalResponse::new);
-                answers.give(id, created);
-            }
-            _ if method == names.terminal_output => {
-                answers.give(id, self.terminals.output(terminal()));
-            }
-            _ if method == names.terminal_wait_for_exit => match self.terminals.exit(terminal()) {
-                Ok(exit) => {
-                    let (answers, id) = (answers.clone(), id.clone());
-                    self.at_work
-                        .spawn(async move { answers.give(&id, Ok(exit.await)) });
+            _ if method == names.terminal_create => match read(params) {
+                Ok(request) => {
+                    let (terminal, run) = self.terminals.create(request, self.directory.as_ref());
+                    answers.give(id, Ok(CreateTerminalResponse::new(terminal)));
+                    events.push(TurnEvent::RunCommand(Box::new(run)));
                 }
                 Err(error) => answers.give(id, Err::<Value, _>(error)),
             },
-            _ if method == names.terminal_kill => {
-                answers.give(id, self.terminals.kill(terminal()).map(empty));
+            _ if method == names.terminal_output => {
+                if self.terminals.read(answers, &run(), id) {
+                    events.push(TurnEvent::ReadCommand { run: run() });
+                }
             }
-            _ if method == names.terminal_release => {
-                answers.give(id, self.terminals.release(terminal()).map(empty));
+            _ if method == names.terminal_wait_for_exit => {
+                self.terminals.wait(answers, &run(), id);
             }
-            _ => return false,
+            _ if method == names.terminal_kill || method == names.terminal_release => {
+                let released = method == names.terminal_release;
+                if self.terminals.stop(answers, &run(), id, released) {
+                    events.push(TurnEvent::StopCommand { run: run() });
+                }
+            }
+            _ => return None,
         }
-        true
-    }
-
-    /// Ends all commands that run, and begins no others until the next turn.
-    pub(super) fn stop_commands(&mut self) {
-        self.stopped = true;
-        self.terminals.kill_all();
+        Some(events)
     }
 
     /// A turn begins.
-    pub(super) fn allow_commands(&mut self) {
-        self.stopped = false;
+    pub(super) fn turn_begins(&mut self) {
+        self.in_turn = true;
     }
 
-    /// What a command has said so far.
-    pub(super) fn terminal_output(&self, id: &str) -> Option<String> {
+    /// The turn is over or was cancelled: the engine ends what runs in it.
+    pub(super) fn turn_ends(&mut self, answers: &Answers) {
+        self.in_turn = false;
+        self.terminals.all_ended(answers);
+    }
+
+    pub(super) fn command_started(&mut self, run: &str, terminal: String) {
+        self.terminals.started(run, terminal);
+    }
+
+    pub(super) fn command_said(&mut self, answers: &Answers, run: &str, output: &str, cut: bool) {
+        self.terminals.said(answers, run, output, cut);
+    }
+
+    pub(super) fn command_ended(&mut self, answers: &Answers, run: &str, outcome: CommandOutcome) {
+        self.terminals.ended(answers, run, outcome);
+    }
+
+    /// A terminal, as a tool call shows it.
+    pub(super) fn terminal(&self, id: &str) -> Option<ToolResultContent> {
         self.terminals.shown(id)
     }
 

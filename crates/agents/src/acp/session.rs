@@ -10,9 +10,10 @@ use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES, AgentCapabilities, AuthMethod, ClientCapabilities,
     ClientSessionCapabilities, CompactionCapabilities, ElicitationCapabilities,
     ElicitationFormCapabilities, ElicitationUrlCapabilities, Error, ErrorCode,
-    FileSystemCapabilities, Implementation, InitializeRequest, InitializeResponse, McpServer,
-    NoticeCapabilities, SessionConfigOptionsCapabilities,
+    FileSystemCapabilities, Implementation, InitializeRequest, InitializeResponse,
+    McpServer as GivenServer, NoticeCapabilities, SessionConfigOptionsCapabilities,
 };
+use innkeeper_protocol::agent::McpServer;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -30,6 +31,8 @@ pub(super) struct Access {
     /// The way of signing in that the configuration chose.
     pub(super) auth_method: Option<String>,
     pub(super) patience: Patience,
+    pub(super) mcp_servers: Vec<McpServer>,
+    pub(super) tool_bridge: Option<Program>,
     pub(super) stderr: Arc<StderrLog>,
 }
 
@@ -72,9 +75,11 @@ impl OpenError {
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
     pub(super) directories: Vec<PathBuf>,
-    pub(super) mcp_servers: Vec<McpServer>,
+    pub(super) mcp_servers: Vec<GivenServer>,
     /// The agent's name for the session that is to be taken up again.
     pub(super) resume: Option<String>,
+    /// Its name for the session that this one is to begin as a copy of.
+    pub(super) fork_of: Option<String>,
 }
 
 impl Wanted {
@@ -142,6 +147,11 @@ impl Session {
         })
     }
 
+    /// Whether the agent can take up a conversation that it had before.
+    pub(super) fn can_be_taken_up(&self) -> bool {
+        self.can().load_session || self.can().session_capabilities.resume.is_some()
+    }
+
     pub(super) fn can(&self) -> &AgentCapabilities {
         &self.about.agent_capabilities
     }
@@ -190,6 +200,23 @@ impl Opening<'_> {
             match self.take_up(id, wanted, about).await? {
                 Ok(opened) => return Ok((id.clone(), opened, None, true)),
                 Err(why) => forgotten = Some(why),
+            }
+        }
+        let can_fork = about.agent_capabilities.session_capabilities.fork.is_some();
+        if let Some(original) = wanted.fork_of.as_ref().filter(|_| can_fork) {
+            let mut params = beginning(wanted, &about.agent_capabilities);
+            params["sessionId"] = json!(original);
+            match self
+                .try_call(AGENT_METHOD_NAMES.session_fork, &params)
+                .await
+            {
+                Ok(opened) => {
+                    if let Some(id) = opened["sessionId"].as_str() {
+                        return Ok((id.to_owned(), opened, None, true));
+                    }
+                }
+                Err(CallError::Refused(error)) => forgotten = Some(sentence(&error)),
+                Err(error @ CallError::Open(_)) => return Err(self.open_error(error)),
             }
         }
         let params = beginning(wanted, &about.agent_capabilities);
@@ -272,7 +299,12 @@ impl Opening<'_> {
                 Incoming::Response { .. } => {}
                 Incoming::Request { id, method, params } => {
                     let answers = self.peer.answers();
-                    if !self.services.serve(answers, &id, &method, &params) {
+                    // No turn runs, so that nothing is left to do.
+                    if self
+                        .services
+                        .serve(answers, &id, &method, &params)
+                        .is_none()
+                    {
                         answers.give(&id, Err::<Value, _>(Error::method_not_found()));
                     }
                 }
@@ -337,12 +369,12 @@ fn introduction() -> InitializeRequest {
 
 /// What a session is begun with, in any of the ways in which that is done.
 fn beginning(wanted: &Wanted, can: &AgentCapabilities) -> Value {
-    let servers: Vec<&McpServer> = wanted
+    let servers: Vec<&GivenServer> = wanted
         .mcp_servers
         .iter()
         .filter(|server| match server {
-            McpServer::Http(_) => can.mcp_capabilities.http,
-            McpServer::Sse(_) => can.mcp_capabilities.sse,
+            GivenServer::Http(_) => can.mcp_capabilities.http,
+            GivenServer::Sse(_) => can.mcp_capabilities.sse,
             _ => true,
         })
         .collect();

@@ -1,53 +1,58 @@
-//! Commands that the agent runs through the host (`terminal/*`), each in a
-//! process group of its own, with its output bounded.
+//! Commands that the agent runs through the host (`terminal/*`). Each runs in
+//! a terminal of the session, which clients can follow and take over; what
+//! stands here is what the agent knows of them.
 //!
-//! *Boundary*: there is no pty here; what runs sees pipes.
+//! *Invariant*: every question of the agent about a command is answered: when
+//! the host says what it asked for, or when the command or its turn is over.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol_schema::v1::{
     CreateTerminalRequest, Error, TerminalExitStatus, TerminalOutputResponse,
 };
-use rustix::process::Signal;
-use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::Command;
-use tokio::sync::watch;
+use innkeeper_protocol::agent::{CommandOutcome, CommandRun};
+use innkeeper_protocol::house::state::{
+    TerminalCommandResult, ToolResultContent, ToolResultTerminalContent,
+};
+use innkeeper_protocol::workspace::terminal::Program;
+use serde_json::Value;
+use url::Url;
 
 use super::output::keep_end;
-use crate::process::{Group, inherited};
+use super::rpc::Answers;
+use crate::process::inherited;
 
 /// Output that is kept if the agent sets no limit of its own, and the most
 /// that it may ask for.
 const KEPT: usize = 1024 * 1024;
 
-/// How many terminals are remembered after the agent has let them go.
-const RELEASED: usize = 16;
+/// How much of a command's output a tool call shows; its terminal has more.
+const SHOWN: usize = 16 * 1024;
+
+/// How many terminals are remembered whose commands have ended.
+const REMEMBERED: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Terminals {
-    open: HashMap<String, Terminal>,
-    /// What terminals said that the agent has let go: it is still shown.
-    released: VecDeque<(String, String)>,
+    known: HashMap<String, Terminal>,
+    /// Those whose commands have ended, the oldest first.
+    ended: VecDeque<String>,
     created: usize,
 }
 
 #[derive(Debug)]
 struct Terminal {
-    group: Group,
-    output: Arc<Mutex<Output>>,
-    exit: watch::Receiver<Option<TerminalExitStatus>>,
-}
-
-#[derive(Debug)]
-struct Output {
-    /// Bytes of a character that has not come whole yet.
-    partial: Vec<u8>,
-    text: String,
+    title: String,
     limit: usize,
-    truncated: bool,
+    /// Where clients see it.
+    resource: Option<String>,
+    outcome: Option<CommandOutcome>,
+    /// The agent has let it go: it is shown, but not talked about any more.
+    released: bool,
+    /// Requests of the agent that wait for the output so far, or for the end.
+    reading: Vec<Value>,
+    waiting: Vec<Value>,
 }
 
 impl Terminals {
@@ -55,190 +60,226 @@ impl Terminals {
         &mut self,
         request: CreateTerminalRequest,
         directory: Option<&PathBuf>,
-    ) -> Result<String, Error> {
-        let mut command = match request.args.is_empty()
+    ) -> (String, CommandRun) {
+        let is_line = request.args.is_empty()
             && request
                 .command
-                .contains(|c: char| c.is_whitespace() || "|&;<>$`".contains(c))
-        {
+                .contains(|c: char| c.is_whitespace() || "|&;<>$`".contains(c));
+        let (program, args) = match is_line {
             // A whole line for the shell in place of a command.
             true => {
-                let mut shell = Command::new("/bin/sh");
-                shell.arg("-c").arg(&request.command);
-                shell
+                let args = vec!["-c".to_owned(), request.command.clone()];
+                ("/bin/sh".to_owned(), args)
             }
-            false => {
-                let mut command = Command::new(&request.command);
-                command.args(&request.args);
-                command
-            }
+            false => (request.command.clone(), request.args),
         };
-        command
-            .env_clear()
-            .envs(inherited(&[]))
-            .envs(
-                request
-                    .env
-                    .iter()
-                    .map(|variable| (&variable.name, &variable.value)),
-            )
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true);
-        if let Some(directory) = request.cwd.as_ref().or(directory) {
-            command.current_dir(directory);
-        }
-        let mut child = command.spawn().map_err(|error| {
-            Error::new(
-                -32603,
-                format!("`{}` cannot be started: {error}", request.command),
-            )
-        })?;
+        let program = Program::Direct { program, args };
+        let title = match is_line {
+            true => request.command,
+            false => program.line(),
+        };
         let limit = request
             .output_byte_limit
             .and_then(|limit| usize::try_from(limit).ok());
-        let output = Arc::new(Mutex::new(Output {
-            partial: Vec::new(),
-            text: String::new(),
-            limit: limit.unwrap_or(KEPT).min(KEPT),
-            truncated: false,
-        }));
-        let readers = [
-            child
-                .stdout
-                .take()
-                .map(|pipe| tokio::spawn(collect(pipe, Arc::clone(&output)))),
-            child
-                .stderr
-                .take()
-                .map(|pipe| tokio::spawn(collect(pipe, Arc::clone(&output)))),
-        ];
-        let group = Group::of(&child);
-        let (ended, exit) = watch::channel(None);
-        tokio::spawn(async move {
-            let status = child.wait().await;
-            // All output is there when the end is told, unless something that
-            // was left behind holds the pipe open.
-            let drained = futures_util::future::join_all(readers.into_iter().flatten());
-            let _ = tokio::time::timeout(std::time::Duration::from_millis(500), drained).await;
-            ended.send_replace(Some(exit_status(status.ok())));
-        });
+        let limit = limit.unwrap_or(KEPT).min(KEPT);
         self.created += 1;
         let id = format!("terminal-{}", self.created);
+        let run = CommandRun {
+            run: id.clone(),
+            call: None,
+            program,
+            title: Some(title.clone()),
+            directory: request
+                .cwd
+                .as_ref()
+                .or(directory)
+                .and_then(|path| Some(Url::from_file_path(path).ok()?.to_string())),
+            environment: Some(environment(
+                request.env.into_iter().map(|set| (set.name, set.value)),
+            )),
+            output_bytes: Some(limit),
+        };
         let terminal = Terminal {
-            group,
-            output,
-            exit,
+            title,
+            limit,
+            resource: None,
+            outcome: None,
+            released: false,
+            reading: Vec::new(),
+            waiting: Vec::new(),
         };
-        self.open.insert(id.clone(), terminal);
-        Ok(id)
+        self.known.insert(id.clone(), terminal);
+        (id, run)
     }
 
-    pub(super) fn output(&self, id: &str) -> Result<TerminalOutputResponse, Error> {
-        let terminal = self.find(id)?;
-        let output = terminal
-            .output
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let answer = TerminalOutputResponse::new(output.text.clone(), output.truncated);
-        let exit = terminal.exit.borrow().clone();
-        Ok(answer.exit_status(exit))
+    /// The agent wants the output. Whether the host has to be asked for it.
+    pub(super) fn read(&mut self, answers: &Answers, id: &str, request: &Value) -> bool {
+        match self.held(id) {
+            Err(error) => answers.give(request, Err::<Value, _>(error)),
+            Ok(terminal) => match &terminal.outcome {
+                Some(outcome) => answers.give(request, Ok(terminal.at_the_end(outcome))),
+                None => {
+                    terminal.reading.push(request.clone());
+                    return true;
+                }
+            },
+        }
+        false
     }
 
-    /// What a terminal has said, for showing it.
-    pub(super) fn shown(&self, id: &str) -> Option<String> {
-        let Some(terminal) = self.open.get(id) else {
-            let mut released = self.released.iter();
-            let (_, text) = released.find(|(released, _)| released == id)?;
-            return Some(text.clone());
-        };
-        let output = terminal
-            .output
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        Some(output.text.clone())
+    /// The agent wants to know when a command has ended.
+    pub(super) fn wait(&mut self, answers: &Answers, id: &str, request: &Value) {
+        match self.held(id) {
+            Err(error) => answers.give(request, Err::<Value, _>(error)),
+            Ok(terminal) => match &terminal.outcome {
+                Some(outcome) => answers.give(request, Ok(exit_status(outcome))),
+                None => terminal.waiting.push(request.clone()),
+            },
+        }
     }
 
-    /// Resolves when a command has ended.
-    pub(super) fn exit(
-        &self,
+    /// The agent has no more use for a command, and, if it is `released`, for
+    /// its terminal. Whether it still runs.
+    pub(super) fn stop(
+        &mut self,
+        answers: &Answers,
         id: &str,
-    ) -> Result<impl Future<Output = TerminalExitStatus> + Send + use<>, Error> {
-        let mut exit = self.find(id)?.exit.clone();
-        Ok(async move {
-            match exit.wait_for(Option::is_some).await {
-                Ok(status) => status.clone().unwrap_or_default(),
-                Err(_) => TerminalExitStatus::default(),
+        request: &Value,
+        released: bool,
+    ) -> bool {
+        match self.held(id) {
+            Err(error) => answers.give(request, Err::<Value, _>(error)),
+            Ok(terminal) => {
+                terminal.released = released;
+                answers.give(request, Ok(serde_json::json!({})));
+                return terminal.outcome.is_none();
             }
-        })
-    }
-
-    pub(super) fn kill(&self, id: &str) -> Result<(), Error> {
-        self.find(id)?.group.signal(Signal::KILL);
-        Ok(())
-    }
-
-    pub(super) fn release(&mut self, id: &str) -> Result<(), Error> {
-        self.find(id)?;
-        if let Some(text) = self.shown(id) {
-            if self.released.len() == RELEASED {
-                self.released.pop_front();
-            }
-            self.released.push_back((id.to_owned(), text));
         }
-        self.open.remove(id);
-        Ok(())
+        false
     }
 
-    pub(super) fn kill_all(&self) {
-        for terminal in self.open.values() {
-            terminal.group.signal(Signal::KILL);
-        }
-    }
-
-    fn find(&self, id: &str) -> Result<&Terminal, Error> {
+    fn held(&mut self, id: &str) -> Result<&mut Terminal, Error> {
         let unknown = || Error::new(-32002, format!("there is no terminal `{id}`"));
-        self.open.get(id).ok_or_else(unknown)
+        let held = self.known.get_mut(id).filter(|known| !known.released);
+        held.ok_or_else(unknown)
     }
-}
 
-async fn collect(mut pipe: impl AsyncRead + Unpin, output: Arc<Mutex<Output>>) {
-    let mut buffer = vec![0; 16 * 1024];
-    while let Ok(read) = pipe.read(&mut buffer).await {
-        if read == 0 {
+    pub(super) fn started(&mut self, id: &str, resource: String) {
+        if let Some(terminal) = self.known.get_mut(id) {
+            terminal.resource = Some(resource);
+        }
+    }
+
+    pub(super) fn said(&mut self, answers: &Answers, id: &str, output: &str, truncated: bool) {
+        let Some(terminal) = self.known.get_mut(id) else {
             return;
-        }
-        let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
-        output.add(&buffer[..read]);
-    }
-}
-
-impl Output {
-    fn add(&mut self, bytes: &[u8]) {
-        self.partial.extend_from_slice(bytes);
-        let whole = match std::str::from_utf8(&self.partial) {
-            Ok(_) => self.partial.len(),
-            // Cut within a character: the rest is on its way.
-            Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            Err(_) => self.partial.len(),
         };
-        let rest = self.partial.split_off(whole);
-        self.text.push_str(&String::from_utf8_lossy(&self.partial));
-        self.partial = rest;
-        if self.text.len() > self.limit {
-            self.truncated = true;
-            keep_end(&mut self.text, self.limit);
+        let (text, cut) = terminal.plain(output);
+        for request in terminal.reading.drain(..) {
+            let answer = TerminalOutputResponse::new(text.clone(), truncated || cut);
+            answers.give(&request, Ok(answer));
         }
+    }
+
+    pub(super) fn ended(&mut self, answers: &Answers, id: &str, outcome: CommandOutcome) {
+        let Some(terminal) = self.known.get_mut(id) else {
+            return;
+        };
+        for request in std::mem::take(&mut terminal.reading) {
+            answers.give(&request, Ok(terminal.at_the_end(&outcome)));
+        }
+        for request in terminal.waiting.drain(..) {
+            answers.give(&request, Ok(exit_status(&outcome)));
+        }
+        terminal.outcome = Some(outcome);
+        self.ended.push_back(id.to_owned());
+        if self.ended.len() > REMEMBERED
+            && let Some(oldest) = self.ended.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+
+    /// The turn is over, and with it all that ran in it.
+    pub(super) fn all_ended(&mut self, answers: &Answers) {
+        let running = self
+            .known
+            .iter()
+            .filter(|(_, known)| known.outcome.is_none());
+        let running: Vec<String> = running.map(|(id, _)| id.clone()).collect();
+        for id in running {
+            self.ended(answers, &id, CommandOutcome::default());
+        }
+    }
+
+    /// A terminal of ours as part of what a tool call shows.
+    pub(super) fn shown(&self, id: &str) -> Option<ToolResultContent> {
+        let terminal = self.known.get(id)?;
+        let result = terminal
+            .outcome
+            .as_ref()
+            .filter(|outcome| !outcome.detached);
+        let result = result.map(|outcome| {
+            let mut preview = outcome.output.clone();
+            keep_end(&mut preview, SHOWN);
+            TerminalCommandResult {
+                exit_code: outcome.exit_code,
+                truncated: (outcome.truncated || preview.len() < outcome.output.len())
+                    .then_some(true),
+                preview: Some(preview),
+            }
+        });
+        Some(ToolResultContent::Terminal(ToolResultTerminalContent {
+            resource: terminal.resource.clone()?,
+            title: terminal.title.clone(),
+            is_pty: Some(true),
+            result,
+        }))
     }
 }
 
-fn exit_status(status: Option<std::process::ExitStatus>) -> TerminalExitStatus {
-    use std::os::unix::process::ExitStatusExt as _;
-    let code = status.and_then(|status| status.code());
-    let signal = status.and_then(|status| status.signal());
+impl Terminal {
+    fn at_the_end(&self, outcome: &CommandOutcome) -> TerminalOutputResponse {
+        let (mut text, cut) = self.plain(&outcome.output);
+        if let Some(error) = &outcome.error {
+            text.push_str(error);
+        }
+        if outcome.detached {
+            text.push_str("\n(The user took this terminal over; the command goes on in it.)\n");
+        }
+        TerminalOutputResponse::new(text, outcome.truncated || cut)
+            .exit_status(Some(exit_status(outcome)))
+    }
+
+    /// What a terminal shows, as plain text: an agent has no use for colours.
+    fn plain(&self, output: &str) -> (String, bool) {
+        let text = anstream::adapter::strip_str(output).to_string();
+        let mut text = text.replace("\r\n", "\n");
+        let before = text.len();
+        keep_end(&mut text, self.limit);
+        let cut = text.len() < before;
+        (text, cut)
+    }
+}
+
+/// What a command gets to know: nothing of the host's secrets, and no pager,
+/// which would wait for somebody to turn the page.
+fn environment(wanted: impl Iterator<Item = (String, String)>) -> Vec<(String, String)> {
+    let of_host = inherited(&[]).into_iter();
+    let of_host = of_host
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let no_pager = ["PAGER", "GIT_PAGER"].map(|name| (name.to_owned(), "cat".to_owned()));
+    let all: BTreeMap<String, String> = of_host.chain(no_pager).chain(wanted).collect();
+    all.into_iter().collect()
+}
+
+fn exit_status(outcome: &CommandOutcome) -> TerminalExitStatus {
+    // What shells say of a command that cannot be run.
+    const NOT_RUN: u32 = 127;
+    let code = outcome.exit_code.and_then(|code| u32::try_from(code).ok());
+    let code = code.or(outcome.error.as_ref().map(|_| NOT_RUN));
+    let killed = code.is_none() && !outcome.detached;
     TerminalExitStatus::new()
-        .exit_code(code.and_then(|code| u32::try_from(code).ok()))
-        .signal(signal.map(|signal| format!("signal {signal}")))
+        .exit_code(code)
+        .signal(killed.then(|| "SIGKILL".to_owned()))
 }

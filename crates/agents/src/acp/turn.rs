@@ -16,12 +16,16 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::calls::{Calls, TerminalOutput};
+use super::calls::{Calls, ShownTerminals};
 use super::content;
 use super::rpc::RequestNo;
 
 /// The plan is shown as a tool call of its own.
 const PLAN: &str = "innkeeper-plan";
+
+/// How much of what nobody understands is kept of one turn.
+const UNKNOWN: usize = 32;
+const UNKNOWN_BYTES: usize = 4 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Turn {
@@ -38,6 +42,8 @@ pub(super) struct Turn {
     speaking: Option<String>,
     plan: Option<Vec<ToolResultContent>>,
     usage: UsageInfo,
+    /// What the agent said that nobody here understands.
+    unknown: Vec<Value>,
 }
 
 impl Turn {
@@ -58,6 +64,7 @@ impl Turn {
                 cache_read_tokens: None,
                 meta: None,
             },
+            unknown: Vec::new(),
         }
     }
 
@@ -70,7 +77,7 @@ impl Turn {
         &mut self,
         kind: &str,
         update: &Value,
-        terminals: TerminalOutput<'_>,
+        terminals: ShownTerminals<'_>,
     ) -> Vec<TurnEvent> {
         match kind {
             "agent_message_chunk" => self.message(update),
@@ -80,7 +87,7 @@ impl Turn {
             }
             "tool_call" | "tool_call_update" => match read::<ToolCallUpdate>(update) {
                 Some(update) => self.calls.update(update, terminals),
-                None => Vec::new(),
+                None => self.not_understood(kind, update),
             },
             "plan" => read(update)
                 .map(|plan| self.plan(&plan))
@@ -95,11 +102,33 @@ impl Turn {
                 .collect(),
             // What the user said is known, and summaries are for the agent.
             "user_message_chunk" | "compaction_summary_chunk" => Vec::new(),
-            unknown => {
-                tracing::debug!(kind = unknown, %update, "an agent said something unknown");
-                Vec::new()
-            }
+            unknown => self.not_understood(unknown, update),
         }
+    }
+
+    /// Kept for whoever understands it, and told at the end of the turn.
+    fn not_understood(&mut self, kind: &str, update: &Value) -> Vec<TurnEvent> {
+        tracing::debug!(kind, %update, "an agent said something unknown");
+        let size = update.to_string().len();
+        if self.unknown.len() < UNKNOWN && size <= UNKNOWN_BYTES {
+            self.unknown.push(update.clone());
+        }
+        Vec::new()
+    }
+
+    /// What nobody here understood.
+    fn about_the_unknown(&mut self) -> Option<TurnEvent> {
+        let said = std::mem::take(&mut self.unknown);
+        let mut kinds: Vec<&str> = said
+            .iter()
+            .filter_map(|update| update["sessionUpdate"].as_str())
+            .collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let kinds = kinds.join(", ");
+        let text = format!("The agent also reported what this host does not know: {kinds}");
+        let about = StringOrMarkdown::Plain(text);
+        (!said.is_empty()).then_some(TurnEvent::Unknown { about, said })
     }
 
     fn message(&mut self, update: &Value) -> Vec<TurnEvent> {
@@ -174,7 +203,7 @@ impl Turn {
     pub(super) fn closing(
         &mut self,
         answer: &Value,
-        terminals: TerminalOutput<'_>,
+        terminals: ShownTerminals<'_>,
     ) -> Vec<TurnEvent> {
         let mut events = self.calls.close(terminals);
         if let Some(content) = self.plan.take() {
@@ -194,6 +223,7 @@ impl Turn {
         if let Some(usage) = read::<Usage>(&answer["usage"]) {
             events.push(self.spent(&usage));
         }
+        events.extend(self.about_the_unknown());
         events
     }
 

@@ -14,7 +14,8 @@
 //!
 //! Steps: `update`, `request` (its answer is said if `say` is set, not awaited
 //! if `wait` is false), `notify`, `raw`, `stderr`, `exit`, `spawn` (a shell
-//! command that stays; its process id is said), `say`, `echo` (`prompt` or
+//! command that stays; its process id is said), `spawnHolding` (likewise, with
+//! the agent's own output), `say`, `echo` (`prompt` or
 //! `requests`), `awaitCancel`, `awaitSteering`, `hang`, and as an end `stop` or
 //! `error`.
 
@@ -122,7 +123,7 @@ impl TestAgent {
                 json!({"protocolVersion": 1, "agentInfo": {"name": "test-agent", "version": "1"}}),
                 &self.behaviour["initialize"],
             ),
-            "session/new" => {
+            "session/new" | "session/fork" => {
                 self.session = format!("session-{}", self.sessions);
                 self.sessions += 1;
                 merged(json!({"sessionId": self.session}), &self.behaviour["new"])
@@ -198,6 +199,11 @@ impl TestAgent {
                     .stdout(Stdio::null())
                     .spawn();
                 self.say(&child.ok()?.id().to_string());
+            }
+            "spawnHolding" => {
+                let mut shell = Command::new("/bin/sh");
+                shell.args(["-c", with.as_str()?]).stdin(Stdio::null());
+                shell.spawn().ok()?;
             }
             "request" => self.request(with),
             other => self.say(&format!("unknown step: {other}")),

@@ -78,6 +78,9 @@ pub(super) async fn run(
     backend.live(&mut commands).await;
 }
 
+/// How long the last words of pi may be on their way when it is gone.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(200);
+
 struct Backend {
     access: Access,
     knowledge: Arc<Knowledge>,
@@ -124,17 +127,28 @@ impl Backend {
                 line = self.session.lines.next() => match line {
                     Some(Line::Json(message)) => self.said(&message).await,
                     Some(Line::Noise(text)) => tracing::debug!(text, "pi said what is no JSON"),
-                    None => {
-                        let reason = self.session.process.epitaph().await;
-                        self.knowledge.ended(&reason);
-                        self.session.process.end(self.access.patience.ending).await;
-                        return self.events.emit(AgentEvent::Exited { reason }).await;
-                    }
+                    None => return self.gone().await,
                 },
+                () = self.session.process.exited() => {
+                    while let Ok(Some(Line::Json(last))) =
+                        tokio::time::timeout(LAST_WORDS, self.session.lines.next()).await
+                    {
+                        self.said(&last).await;
+                    }
+                    return self.gone().await;
+                }
                 () = sleep, if alarm.is_some() => self.alarmed().await,
             }
         }
         self.session.process.end(self.access.patience.ending).await;
+    }
+
+    /// The process is gone, unasked.
+    async fn gone(mut self) {
+        let reason = self.session.process.epitaph().await;
+        self.knowledge.ended(&reason);
+        self.session.process.end(self.access.patience.ending).await;
+        self.events.emit(AgentEvent::Exited { reason }).await;
     }
 
     async fn opened(&mut self) {
@@ -184,6 +198,7 @@ impl Backend {
             AgentCommand::Authenticate { .. }
             | AgentCommand::OfferTools { .. }
             | AgentCommand::Open(_)
+            | AgentCommand::Forget { .. }
             | AgentCommand::Close { .. } => {}
         }
     }
@@ -232,7 +247,8 @@ impl Backend {
             .as_deref()
             .map(transcript::answer)
             .unwrap_or_default();
-        self.turn = Some(Turn::new(turn, message.text.clone(), answered));
+        let directory = self.directory.clone().unwrap_or_default();
+        self.turn = Some(Turn::new(turn, directory, message.text.clone(), answered));
         (self.heard, self.told_of_silence) = (Instant::now(), false);
         let text = texts.join("\n\n");
         let prompt = json!({"type": "prompt", "message": text, "images": images(&message)});

@@ -3,6 +3,7 @@
 //! *Boundary*: nothing here talks to anybody.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use innkeeper_protocol::agent::{Approval, ToolReady, ToolStart, TurnEvent};
@@ -14,9 +15,14 @@ use innkeeper_protocol::house::state::{
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::patch;
+use crate::edits;
+
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) id: Arc<str>,
+    /// Where pi works.
+    directory: PathBuf,
     pub(super) asked: String,
     /// What pi said, for the transcript.
     pub(super) answered: String,
@@ -41,9 +47,10 @@ struct Spent {
 }
 
 impl Turn {
-    pub(super) fn new(id: Arc<str>, asked: String, answered: String) -> Self {
+    pub(super) fn new(id: Arc<str>, directory: PathBuf, asked: String, answered: String) -> Self {
         Self {
             id,
+            directory,
             asked,
             answered,
             cancelled_at: None,
@@ -77,7 +84,7 @@ impl Turn {
                 call: id_of(event),
                 content: content(&event["partialResult"]),
             }],
-            "tool_execution_end" => vec![finished(event)],
+            "tool_execution_end" => vec![self.finished(event)],
             "compaction_start" => vec![activity("Summarising the conversation")],
             "compaction_end" => vec![TurnEvent::Activity(None), compacted(event)],
             "auto_retry_start" => {
@@ -182,35 +189,49 @@ impl Turn {
             meta: Some([("cost".to_owned(), cost)].into_iter().collect()),
         })]
     }
+
+    fn finished(&self, event: &Value) -> TurnEvent {
+        let success = event["isError"] != true;
+        let name = event["toolName"].as_str().unwrap_or("tool");
+        let mut shown = content(&event["result"]);
+        let error = (!success).then(|| {
+            let said = shown.iter().find_map(|block| match block {
+                ToolResultContent::Text(text) => Some(text.text.clone()),
+                _ => None,
+            });
+            json!({"message": said.unwrap_or_else(|| format!("{name} failed"))})
+        });
+        let details = event["result"]["details"].as_object();
+        let patch = details.and_then(|details| details.get("patch")?.as_str());
+        shown.extend(
+            patch
+                .filter(|_| success)
+                .and_then(|patch| self.edited(patch)),
+        );
+        TurnEvent::ToolFinished {
+            call: id_of(event),
+            result: Box::new(ToolCallResult {
+                success,
+                past_tense_message: StringOrMarkdown::Plain(name.to_owned()),
+                content: Some(shown),
+                structured_content: details.filter(|details| !details.is_empty()).cloned(),
+                error,
+            }),
+            confirm: false,
+        }
+    }
+
+    /// What a patch has changed.
+    fn edited(&self, patch: &str) -> Option<ToolResultContent> {
+        let change = patch::change(patch)?;
+        let path = self.directory.join(change.path);
+        let edit = edits::edit(&path, Some(&change.before), &change.after);
+        Some(edits::as_content(edit))
+    }
 }
 
 fn id_of(event: &Value) -> String {
     event["toolCallId"].as_str().unwrap_or_default().to_owned()
-}
-
-fn finished(event: &Value) -> TurnEvent {
-    let success = event["isError"] != true;
-    let name = event["toolName"].as_str().unwrap_or("tool");
-    let shown = content(&event["result"]);
-    let error = (!success).then(|| {
-        let said = shown.iter().find_map(|block| match block {
-            ToolResultContent::Text(text) => Some(text.text.clone()),
-            _ => None,
-        });
-        json!({"message": said.unwrap_or_else(|| format!("{name} failed"))})
-    });
-    let details = event["result"]["details"].as_object();
-    TurnEvent::ToolFinished {
-        call: id_of(event),
-        result: Box::new(ToolCallResult {
-            success,
-            past_tense_message: StringOrMarkdown::Plain(name.to_owned()),
-            content: Some(shown),
-            structured_content: details.filter(|details| !details.is_empty()).cloned(),
-            error,
-        }),
-        confirm: false,
-    }
 }
 
 fn content(result: &Value) -> Vec<ToolResultContent> {

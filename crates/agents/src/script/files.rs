@@ -10,6 +10,7 @@ use innkeeper_protocol::agent::{
 };
 use innkeeper_protocol::house::common::StringOrMarkdown;
 use innkeeper_protocol::house::state::ToolCallResult;
+use innkeeper_protocol::workspace::terminal::Program;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -87,14 +88,17 @@ impl Player<'_> {
 
     pub(super) async fn run_in_terminal(&mut self, step: &TerminalStep, call: &str) {
         let run = CommandRun {
-            call: call.to_owned(),
-            command: step.command.clone(),
+            run: call.to_owned(),
+            call: Some(call.to_owned()),
+            program: Program::Command(step.command.clone()),
             title: step.title.clone(),
             directory: None,
+            environment: None,
+            output_bytes: None,
         };
         self.emit(TurnEvent::RunCommand(Box::new(run))).await;
         let ended = |decision: &Decision| match decision {
-            Decision::Command { call: of, outcome } if of == call => Some(outcome.clone()),
+            Decision::Command { run, outcome } if run == call => Some(outcome.clone()),
             _ => None,
         };
         let outcome = self.inbox.decision(&self.turn, ended).await;

@@ -96,6 +96,39 @@ async fn a_fork_begins_with_the_transcript() {
     assert!(heard[0].ends_with("another way"), "{heard:?}");
 }
 
+/// A chat that begins as an exact copy of another one.
+fn copy() -> OpenBackend {
+    let mut open = again(None);
+    open.fork_of = resume();
+    open
+}
+
+#[tokio::test]
+async fn an_agent_that_can_fork_copies_its_own_conversation() {
+    let behaviour = json!({
+        "initialize": {"agentCapabilities": {"sessionCapabilities": {"fork": {}}}},
+    });
+    let mut conversation = opened(AcpAgent::new(options(&behaviour)), copy()).await;
+    let heard = conversation.play(json!([{"echo": "requests"}])).await;
+    let requests: Value = serde_json::from_str(heard[0].strip_prefix("text: ").unwrap()).unwrap();
+    assert_eq!(requests[1]["method"], "session/fork");
+    assert_eq!(requests[1]["params"]["sessionId"], "session-7");
+    let prompt = requests[2]["params"]["prompt"].as_array().unwrap();
+    assert_eq!(prompt.len(), 1, "it is not told what it knows");
+}
+
+#[tokio::test]
+async fn where_forking_fails_the_agent_is_given_the_transcript() {
+    let behaviour = json!({
+        "initialize": {"agentCapabilities": {"sessionCapabilities": {"fork": {}}}},
+        "errors": {"session/fork": {"code": -32603, "message": "not now"}},
+    });
+    let mut conversation = opened(AcpAgent::new(options(&behaviour)), copy()).await;
+    let heard = conversation.say("another way").await;
+    assert!(heard[0].contains("not now"), "{heard:?}");
+    assert!(heard[1].contains("the first question"), "{heard:?}");
+}
+
 #[tokio::test]
 async fn after_a_cut_the_agent_knows_what_is_left() {
     let mut conversation = with(json!({})).await;

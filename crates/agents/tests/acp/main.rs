@@ -24,7 +24,8 @@ use std::time::Duration;
 
 use innkeeper_agents::{AcpAgent, AcpOptions, Agent, Agents, Patience, Program, ScriptAgent};
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentEvent, Decision, OpenBackend, ToolVerdict, TurnEvent,
+    AgentCommand, AgentEvent, CommandOutcome, CommandRun, Decision, OpenBackend, ToolVerdict,
+    TurnEvent,
 };
 use innkeeper_protocol::house::state::{
     ConfirmationOption, ToolCallCancellationReason, ToolResultContent,
@@ -76,6 +77,40 @@ async fn check(steps: Value, expected: &[&str]) {
     let mut expected: Vec<&str> = expected.to_vec();
     expected.extend(["because: end_turn", "completed"]);
     assert_eq!(turn(steps).await, expected);
+}
+
+/// Plays the host's part for a command that the agent wants to be run: it has
+/// a terminal, says something and ends.
+async fn run_command(
+    conversation: &mut Conversation,
+    turn: &Arc<str>,
+    outcome: CommandOutcome,
+) -> CommandRun {
+    let run = until(conversation, |event| match of_turn(event) {
+        Some(TurnEvent::RunCommand(run)) => Some((**run).clone()),
+        _ => None,
+    })
+    .await;
+    let terminal = format!("ahp-terminal:/{}", run.run);
+    let name = run.run.clone();
+    conversation.decide(
+        turn,
+        Decision::CommandStarted {
+            run: name,
+            terminal,
+        },
+    );
+    let name = run.run.clone();
+    conversation.decide(turn, Decision::Command { run: name, outcome });
+    run
+}
+
+fn exited(code: i64, output: &str) -> CommandOutcome {
+    CommandOutcome {
+        exit_code: Some(code),
+        output: output.to_owned(),
+        ..CommandOutcome::default()
+    }
 }
 
 /// Hears events until one that is wanted.
@@ -130,6 +165,11 @@ fn deny(call: &str) -> Decision {
 fn shown(content: &[ToolResultContent]) -> String {
     let texts = content.iter().map(|block| match block {
         ToolResultContent::Text(text) => text.text.clone(),
+        ToolResultContent::Terminal(terminal) => {
+            let result = terminal.result.as_ref();
+            let code = result.and_then(|result| result.exit_code);
+            format!("{} in {}: {code:?}", terminal.title, terminal.resource)
+        }
         other => format!("{other:?}"),
     });
     texts.collect::<Vec<_>>().join("|")

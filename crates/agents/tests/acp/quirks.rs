@@ -110,14 +110,12 @@ async fn output_of_the_agents_own_terminals_is_shown() {
 #[tokio::test]
 async fn a_whole_line_for_the_shell_is_run_by_the_shell() {
     let mut conversation = with(json!({})).await;
-    let heard = conversation
-        .play(json!([
-            {"request": {"method": "terminal/create", "params": {"command": "exit 3 | exit 5"}}},
-            {"request": {"method": "terminal/wait_for_exit", "say": true,
-                         "params": {"terminalId": "terminal-1"}}},
-        ]))
-        .await;
-    assert_eq!(heard[0], r#"text: {"exitCode":5}"#);
+    let turn = conversation.prompt(&scenario(json!([
+        {"request": {"method": "terminal/create", "params": {"command": "exit 3 | exit 5"}}},
+    ])));
+    let run = run_command(&mut conversation, &turn, exited(5, "")).await;
+    assert_eq!(run.program.line(), "/bin/sh -c 'exit 3 | exit 5'");
+    assert_eq!(run.title.as_deref(), Some("exit 3 | exit 5"));
 }
 
 #[tokio::test]
@@ -144,7 +142,7 @@ async fn a_cancel_ends_the_command_that_the_agent_waits_for() {
     until_line(&mut conversation, "text: ").await;
     conversation.cancel(&turn);
     let heard = conversation.rest().await;
-    assert_eq!(heard, [r#"text: {"signal":"signal 9"}"#, "cancelled"]);
+    assert_eq!(heard, [r#"text: {"signal":"SIGKILL"}"#, "cancelled"]);
 }
 
 #[tokio::test]
@@ -164,7 +162,13 @@ async fn no_command_is_begun_after_a_cancel() {
     let create = json!({"request": {"method": "terminal/create", "say": true,
                                     "params": {"command": "true"}}});
     let heard = conversation.play(json!([create])).await;
-    assert_eq!(heard[0], r#"text: {"terminalId":"terminal-1"}"#);
+    assert_eq!(
+        heard[..2],
+        [
+            "run: true as terminal-1",
+            r#"text: {"terminalId":"terminal-1"}"#
+        ]
+    );
 }
 
 #[tokio::test]
@@ -172,18 +176,22 @@ async fn a_terminal_is_shown_after_the_agent_has_let_it_go() {
     let terminal = |method: &str| json!({"request": {"method": method, "params": {"terminalId": "terminal-1"}}});
     let show = json!([{"type": "terminal", "terminalId": "terminal-1"}]);
     let mut conversation = with(json!({})).await;
-    conversation.prompt(&scenario(json!([
+    let turn = conversation.prompt(&scenario(json!([
         {"request": {"method": "terminal/create", "params": {"command": "echo hi"}}},
         terminal("terminal/wait_for_exit"),
         terminal("terminal/release"),
         call(json!({"toolCallId": "c", "title": "T", "status": "completed", "content": show})),
     ])));
+    run_command(&mut conversation, &turn, exited(0, "hi\r\n")).await;
     let content = until(&mut conversation, |event| match of_turn(event) {
         Some(TurnEvent::ToolFinished { result, .. }) => result.content.clone(),
         _ => None,
     })
     .await;
-    assert_eq!(shown(&content), "hi\n");
+    assert_eq!(
+        shown(&content),
+        "echo hi in ahp-terminal:/terminal-1: Some(0)"
+    );
 }
 
 #[tokio::test]
@@ -265,6 +273,32 @@ async fn vendors_requests_are_refused_and_their_notifications_ignored() {
         said("still here"),
     ]);
     check(steps, &[r#"text: {"error":-32601}"#, "text: still here"]).await;
+}
+
+#[tokio::test]
+async fn updates_that_nobody_knows_are_kept_as_they_are() {
+    let heard = turn(json!([
+        updated("weather_update", json!({"sky": "grey"})),
+        said("so"),
+        updated("tool_call", json!({"title": "without an id"})),
+    ]))
+    .await;
+    assert_eq!(heard[0], "text: so");
+    assert_eq!(
+        heard[1],
+        "unknown: The agent also reported what this host does not know: tool_call, \
+         weather_update [{\"sky\":\"grey\",\"sessionUpdate\":\"weather_update\"},\
+         {\"title\":\"without an id\",\"sessionUpdate\":\"tool_call\"}]"
+    );
+}
+
+#[tokio::test]
+async fn the_end_of_an_agent_is_noticed_though_its_child_holds_its_output() {
+    let mut conversation = with(json!({})).await;
+    let heard = conversation
+        .play(json!([{"spawnHolding": "sleep 600"}, {"exit": 3}]))
+        .await;
+    assert_eq!(heard, ["exited: it ended with status 3"]);
 }
 
 #[tokio::test]

@@ -246,45 +246,97 @@ async fn files_are_read_and_written_in_the_sessions_directories_only() {
     assert_eq!(written, "hello");
 }
 
-#[tokio::test]
-async fn commands_run_in_the_sessions_directory() {
-    let terminal = |method: &str| json!({"request": {"method": method, "say": true, "params": {"terminalId": "terminal-1"}}});
-    let show = json!([{"type": "terminal", "terminalId": "terminal-1"}]);
-    let (directory, heard) = in_directory(|_| {
-        json!([
-            {"request": {"method": "terminal/create", "say": true, "params": {
-                "command": "sh", "args": ["-c", "pwd; echo oops >&2; exit 4"]}}},
-            terminal("terminal/wait_for_exit"),
-            call(json!({"toolCallId": "c", "title": "T", "status": "completed", "content": show})),
-            terminal("terminal/release"),
-            terminal("terminal/output"),
-        ])
-    })
-    .await;
-    assert_eq!(heard[0], r#"text: {"terminalId":"terminal-1"}"#);
-    assert_eq!(heard[1], r#"text: {"exitCode":4}"#);
-    assert_eq!(heard[5..7], ["text: {}", r#"text: {"error":-32002}"#]);
-    drop(directory);
+fn about_terminal(method: &str) -> Value {
+    json!({"request": {"method": method, "say": true, "params": {"terminalId": "terminal-1"}}})
 }
 
 #[tokio::test]
-async fn a_command_can_be_killed_and_its_output_is_bounded() {
-    let request = |method: &str, params: Value| json!({"request": {"method": method, "say": true, "params": params}});
-    let (_, heard) = in_directory(|_| {
-        json!([
-            request(
-                "terminal/create",
-                json!({
-                "command": "sh", "args": ["-c", "printf 12345678; exec sleep 600"],
-                "outputByteLimit": 4})
-            ),
-            request("terminal/kill", json!({"terminalId": "terminal-1"})),
-            request(
-                "terminal/wait_for_exit",
-                json!({"terminalId": "terminal-1"})
-            ),
-        ])
+async fn commands_run_in_terminals_of_the_session_which_their_calls_show() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().canonicalize().unwrap();
+    let mut open = asked_to_open();
+    open.directories = vec![format!("file://{}", path.display())];
+    let mut conversation = opened(AcpAgent::new(options(&json!({}))), open).await;
+    let show = json!([{"type": "terminal", "terminalId": "terminal-1"}]);
+    let create = json!({
+        "command": "make", "args": ["all it"], "env": [{"name": "KEY", "value": "v"}],
+    });
+    let turn = conversation.prompt(&scenario(json!([
+        {"request": {"method": "terminal/create", "say": true, "params": create}},
+        call(json!({"toolCallId": "c", "title": "T", "status": "in_progress", "content": show})),
+        about_terminal("terminal/wait_for_exit"),
+        about_terminal("terminal/output"),
+        call_update(json!({"toolCallId": "c", "status": "completed"})),
+        about_terminal("terminal/release"),
+        about_terminal("terminal/output"),
+    ])));
+    let outcome = exited(4, "\u{1b}[31mred\u{1b}[0m\r\nend\r\n");
+    let run = run_command(&mut conversation, &turn, outcome).await;
+    assert_eq!(run.program.line(), "make 'all it'");
+    assert_eq!(run.directory, Some(format!("file://{}", path.display())));
+    let environment = run.environment.unwrap();
+    let set = |name: &str, value: &str| environment.contains(&(name.to_owned(), value.to_owned()));
+    assert!(set("KEY", "v") && set("PAGER", "cat"), "{environment:?}");
+
+    let exit = until_line(&mut conversation, "text: {\"exitCode\"").await;
+    assert_eq!(exit, r#"text: {"exitCode":4}"#);
+    let output = until_line(&mut conversation, "text: ").await;
+    assert_eq!(
+        output,
+        r#"text: {"output":"red\nend\n","truncated":false,"exitStatus":{"exitCode":4}}"#
+    );
+    let content = until(&mut conversation, |event| match of_turn(event) {
+        Some(TurnEvent::ToolFinished { result, .. }) => result.content.clone(),
+        _ => None,
     })
     .await;
-    assert_eq!(heard[1..3], ["text: {}", r#"text: {"signal":"signal 9"}"#]);
+    let expected = "make 'all it' in ahp-terminal:/terminal-1: Some(4)";
+    assert_eq!(shown(&content), expected);
+    let rest = conversation.rest().await;
+    assert_eq!(rest[..2], ["text: {}", r#"text: {"error":-32002}"#]);
+}
+
+#[tokio::test]
+async fn the_output_of_a_running_command_is_read_from_its_terminal() {
+    let mut conversation = with(json!({})).await;
+    let create = json!({"command": "tail", "args": ["-f", "log"], "outputByteLimit": 4});
+    let turn = conversation.prompt(&scenario(json!([
+        {"request": {"method": "terminal/create", "params": create}},
+        about_terminal("terminal/output"),
+        about_terminal("terminal/kill"),
+    ])));
+    until_line(&mut conversation, "read: terminal-1").await;
+    let output = Decision::CommandOutput {
+        run: "terminal-1".to_owned(),
+        output: "12345678".to_owned(),
+        truncated: false,
+    };
+    conversation.decide(&turn, output);
+    let heard = conversation.rest().await;
+    assert_eq!(
+        heard[..3],
+        [
+            r#"text: {"output":"5678","truncated":true}"#,
+            "stop: terminal-1",
+            "text: {}"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_command_that_somebody_took_over_goes_on_without_the_agent() {
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!([
+        {"request": {"method": "terminal/create", "params": {"command": "server"}}},
+        about_terminal("terminal/wait_for_exit"),
+        about_terminal("terminal/output"),
+    ])));
+    let outcome = CommandOutcome {
+        detached: true,
+        ..CommandOutcome::default()
+    };
+    run_command(&mut conversation, &turn, outcome).await;
+    let heard = conversation.rest().await;
+    assert_eq!(heard[0], "text: {}");
+    assert!(heard[1].contains("took this terminal over"), "{heard:?}");
 }

@@ -50,6 +50,60 @@ fn a_cut_chat_is_not_resumed_as_it_was() {
     assert_eq!(resume_of_last_open(&host), None);
 }
 
+/// What the agent was last given to copy its conversation from.
+fn fork_of_last_open(host: &Host) -> Option<Value> {
+    let mut commands = host.commands.iter().rev();
+    commands.find_map(|command| match command {
+        AgentCommand::Open(open) => Some(open.fork_of.clone()),
+        _ => None,
+    })?
+}
+
+#[test]
+fn a_copy_of_all_that_was_said_can_be_made_by_the_agent_itself() {
+    let mut host = Host::with_session(Limits::default());
+    opened_as(&mut host, "original");
+    host.whole_turns(2);
+    let fork = |turn: &str| {
+        let channel = format!("ahp-session:/fork-at-{turn}");
+        json!({"channel": channel, "fork": {"session": SESSION, "turnId": turn}})
+    };
+    host.ok(1, "createSession", fork("t2"));
+    assert_eq!(fork_of_last_open(&host), Some(json!("original")));
+    // It knows what came after an earlier turn, so that is told anew.
+    host.ok(1, "createSession", fork("t1"));
+    assert_eq!(fork_of_last_open(&host), None);
+}
+
+#[test]
+fn the_longest_unused_agent_makes_room_for_another_one() {
+    let limits = Limits {
+        backends: 2,
+        ..Limits::default()
+    };
+    let mut host = Host::with_session(limits);
+    let closed = |host: &Host| {
+        let commands = host.commands.iter();
+        commands
+            .filter_map(|command| match command {
+                AgentCommand::Close { backend } => Some(backend.0),
+                _ => None,
+            })
+            .collect::<Vec<_>>()
+    };
+    // The first is at work, so the second has to go for the third.
+    host.start_turn(1, "t1");
+    for session in ["ahp-session:/2", "ahp-session:/3"] {
+        host.ok(1, "createSession", json!({"channel": session}));
+        host.opened();
+    }
+    let second = host.commands.iter().find_map(|command| match command {
+        AgentCommand::Open(open) if open.session.as_str() == "ahp-session:/2" => Some(open.backend),
+        _ => None,
+    });
+    assert_eq!(closed(&host), [second.unwrap().0]);
+}
+
 #[test]
 fn why_a_turn_ended_is_kept_with_its_end() {
     let mut host = Host::with_session(Limits::default());

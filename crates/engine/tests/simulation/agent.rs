@@ -72,6 +72,7 @@ impl Backends {
             | AgentCommand::Decide { .. }
             | AgentCommand::OfferTools { .. }
             | AgentCommand::Authenticate { .. }
+            | AgentCommand::Forget { .. }
             | AgentCommand::Truncate { .. } => {}
         }
         Ok(())

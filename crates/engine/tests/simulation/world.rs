@@ -681,11 +681,14 @@ fn kind_of(command: &innkeeper_protocol::agent::AgentCommand) -> &'static str {
             Decision::Tool { .. } => "told about a call",
             Decision::ToolResult { .. } => "told about a result",
             Decision::ClientTool { .. } => "told what a client did",
+            Decision::CommandStarted { .. } => "told where a command runs",
+            Decision::CommandOutput { .. } => "told what a command said",
             Decision::Command { .. } => "told what a command did",
             Decision::Answer { .. } => "told the answer",
         },
         AgentCommand::OfferTools { .. } => "told of tools",
         AgentCommand::Authenticate { .. } => "told a token",
+        AgentCommand::Forget { .. } => "told to forget",
         AgentCommand::Close { .. } => "told to close",
     }
 }

@@ -8,6 +8,8 @@ use clap::Args;
 use innkeeper_agents::discovery::{self, FoundAgent, Protocol};
 use innkeeper_agents::{AcpAgent, AcpOptions, Agent, PiAgent, PiOptions, Program, ScriptAgent};
 
+use innkeeper_protocol::agent::McpServer;
+
 use super::place::PlaceArgs;
 use super::{Failure, Outcome, print, text};
 use crate::config::{AgentTable, Config};
@@ -27,8 +29,8 @@ pub(crate) struct Found {
     pub(crate) origin: String,
 }
 
-/// All agents that there are: those of the configuration and those that are
-/// installed, in that order, and the one that is always there.
+/// All agents that there are: the default one, those of the configuration and
+/// those that are installed, in that order, and the one that is always there.
 pub(crate) fn found(config: &Config, data_dir: &Path) -> Vec<Found> {
     found_on(&path(), config, data_dir)
 }
@@ -40,6 +42,7 @@ pub(crate) fn path() -> OsString {
 fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
     let directory = data_dir.join("agents");
     let mut installed = discovery::find(path);
+    let mcp_servers = config.mcp_servers();
     let mut all = Vec::new();
     for (provider, table) in &config.agents {
         let known = installed
@@ -47,7 +50,15 @@ fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
             .position(|agent| agent.provider == provider.as_str());
         let known = known.map(|index| installed.remove(index));
         if table.enabled {
-            all.push(configured(path, provider, table, known, &directory));
+            let mcp_servers = mcp_servers.clone();
+            all.push(configured(
+                path,
+                provider,
+                table,
+                known,
+                &directory,
+                mcp_servers,
+            ));
         }
     }
     for agent in installed {
@@ -57,9 +68,19 @@ fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
             name: agent.display_name.to_owned(),
             program: agent.program,
             auth_method: None,
+            mcp_servers: mcp_servers.clone(),
         };
         all.push(options.agent(agent.protocol, &directory, origin));
     }
+    // The first one is what a session gets that names none.
+    let is_default = |found: &Found| {
+        let provider = found.agent.profile().info.provider;
+        config
+            .agents
+            .get(&provider)
+            .is_some_and(|table| table.default)
+    };
+    all.sort_by_key(|found| !is_default(found));
     let script = match config.script.token_for.as_str() {
         "" => ScriptAgent::default(),
         resource => ScriptAgent::that_needs_a_token_for(resource.to_owned()),
@@ -77,6 +98,7 @@ struct Options {
     name: String,
     program: Program,
     auth_method: Option<String>,
+    mcp_servers: Vec<McpServer>,
 }
 
 impl Options {
@@ -86,6 +108,8 @@ impl Options {
             Protocol::Acp => Arc::new(AcpAgent::new(AcpOptions {
                 display_name: self.name,
                 auth_method: self.auth_method,
+                mcp_servers: self.mcp_servers,
+                tool_bridge: bridge(),
                 directory,
                 ..AcpOptions::new(self.provider, self.program)
             })),
@@ -107,6 +131,7 @@ fn configured(
     table: &AgentTable,
     known: Option<FoundAgent>,
     directory: &Path,
+    mcp_servers: Vec<McpServer>,
 ) -> Found {
     let (mut program, mut name, mut protocol, origin) = match known {
         Some(known) => {
@@ -141,8 +166,16 @@ fn configured(
         name: name.to_owned(),
         program,
         auth_method: Some(table.auth_method.clone()).filter(|method| !method.is_empty()),
+        mcp_servers,
     };
     options.agent(protocol, directory, origin)
+}
+
+/// This program, as the way from an agent to the tools of clients.
+fn bridge() -> Option<Program> {
+    let mut bridge = Program::new(std::env::current_exe().ok()?);
+    bridge.args.push("bridge".to_owned());
+    Some(bridge)
 }
 
 /// The agents of these providers, or all.
@@ -285,5 +318,10 @@ mod tests {
             goose.description,
             format!("`{} acp`", bin.path().join("goose").display())
         );
+
+        let config: Config = toml::from_str("[agents.kimi]\ndefault = true\n").unwrap();
+        let all = found_on(bin.path().as_os_str(), &config, data.path());
+        let names: Vec<String> = all.iter().map(provider).collect();
+        assert_eq!(names, ["kimi", "gemini", "goose", "script"]);
     }
 }

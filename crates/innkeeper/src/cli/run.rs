@@ -10,7 +10,7 @@ use ahp::ahp_types::actions::{
 use ahp::ahp_types::commands::{CreateSessionParams, SubscribeParams, SubscribeResult};
 use ahp::ahp_types::state::{
     ErrorInfo, Message, MessageKind, MessageOrigin, ModelSelection, ResponsePart, SessionLifecycle,
-    SnapshotState,
+    SnapshotState, ToolResultContent,
 };
 use ahp::{Client, SubscriptionEvent};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -109,6 +109,7 @@ async fn one_turn(
         client,
         session,
         decisions,
+        is_command: args.prompt.trim_start().starts_with('!'),
         last: None,
     };
     tokio::select! {
@@ -253,6 +254,8 @@ struct Answer<'a> {
     client: &'a Client,
     session: String,
     decisions: Decisions,
+    /// The prompt is a command for a terminal: what it shows is the answer.
+    is_command: bool,
     /// The last character that was printed, if any was.
     last: Option<char>,
 }
@@ -274,6 +277,9 @@ impl Answer<'_> {
             match envelope.action {
                 StateAction::ChatToolCallComplete(done) => {
                     self.notice(done.result.past_tense_message.as_text());
+                    if self.is_command {
+                        self.output(done.result.content.as_deref().unwrap_or_default());
+                    }
                 }
                 StateAction::ChatDelta(delta) => self.print(&delta.content),
                 StateAction::ChatResponsePart(part) => self.part(&part.part),
@@ -319,6 +325,17 @@ impl Answer<'_> {
             ResponsePart::SystemNotification(part) => self.notice(part.content.as_text()),
             ResponsePart::ContentRef(part) => self.notice(&format!("content at {}", part.uri)),
             _ => {}
+        }
+    }
+
+    /// What a command showed.
+    fn output(&mut self, content: &[ToolResultContent]) {
+        for block in content {
+            if let ToolResultContent::Terminal(terminal) = block
+                && let Some(shown) = terminal.result.as_ref().and_then(|it| it.preview.as_ref())
+            {
+                self.print(&shown.replace("\r\n", "\n"));
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Value;
 
-use super::{AgentTable, Config};
+use super::{AgentTable, Config, McpTable};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -101,8 +101,10 @@ fn nearest(table: Option<&str>, key: &str) -> Option<String> {
     const SIMILAR: f64 = 0.7;
     let known = Value::try_from(Config::default()).ok()?;
     let an_agent = Value::try_from(AgentTable::default()).ok()?;
+    let a_server = Value::try_from(McpTable::default()).ok()?;
     let keys = match table {
         Some(table) if table.starts_with("agents.") => an_agent.as_table()?,
+        Some(table) if table.starts_with("mcp.") => a_server.as_table()?,
         Some(table) => known.get(table)?.as_table()?,
         None => known.as_table()?,
     };

@@ -11,6 +11,7 @@ use axum::response::{Html, IntoResponse as _, Response};
 struct Asset {
     path: &'static str,
     plain: &'static [u8],
+    brotli: Option<&'static [u8]>,
     gzip: Option<&'static [u8]>,
 }
 
@@ -39,8 +40,8 @@ pub(crate) fn serve(path: &str, headers: &HeaderMap) -> Response {
 
 impl Asset {
     fn answer(&self, headers: &HeaderMap) -> Response {
-        let gzip = self.gzip.filter(|_| accepts_gzip(headers));
-        let mut response = gzip.unwrap_or(self.plain).into_response();
+        let (encoding, bytes) = self.form_for(headers);
+        let mut response = bytes.into_response();
         let answer = response.headers_mut();
         let mut put = |name, value| answer.insert(name, HeaderValue::from_static(value));
         put(header::CONTENT_TYPE, content_type(self.path));
@@ -55,20 +56,41 @@ impl Asset {
             false => "no-cache",
         };
         put(header::CACHE_CONTROL, caching);
-        if gzip.is_some() {
-            put(header::CONTENT_ENCODING, "gzip");
+        if let Some(encoding) = encoding {
+            put(header::CONTENT_ENCODING, encoding);
         }
         response
     }
+
+    /// The smallest form that the client takes, and what it is called.
+    fn form_for(&self, headers: &HeaderMap) -> (Option<&'static str>, &'static [u8]) {
+        let forms = [("br", self.brotli), ("gzip", self.gzip)];
+        let accepted = forms.into_iter().find_map(|(name, bytes)| {
+            let bytes = bytes.filter(|_| accepts(headers, name))?;
+            Some((Some(name), bytes))
+        });
+        accepted.unwrap_or((None, self.plain))
+    }
 }
 
-fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let mut values = headers.get_all(header::ACCEPT_ENCODING).iter();
-    values.any(|value| {
-        let names = value.to_str().unwrap_or_default().split(',');
-        let mut plain = names.map(|name| name.split(';').next().unwrap_or_default().trim());
-        plain.any(|name| name.eq_ignore_ascii_case("gzip"))
-    })
+/// Whether an encoding is named, or all are, and not with a weight of zero.
+fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
+    let values = headers.get_all(header::ACCEPT_ENCODING).iter();
+    let offers: Vec<(&str, bool)> = values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|offer| {
+            let (name, weight) = offer.split_once(';').unwrap_or((offer, ""));
+            let weight = weight.trim().strip_prefix("q=").map(str::parse::<f32>);
+            (name.trim(), !matches!(weight, Some(Ok(0.0))))
+        })
+        .collect();
+    let named = |wanted: &str| {
+        let mut offers = offers.iter();
+        offers.find(|(name, _)| name.eq_ignore_ascii_case(wanted))
+    };
+    let offer = named(encoding).or_else(|| named("*"));
+    offer.is_some_and(|(_, is_wanted)| *is_wanted)
 }
 
 fn content_type(path: &str) -> &'static str {
@@ -107,22 +129,46 @@ mod tests {
     const SCRIPT: Asset = Asset {
         path: "/assets/index-abc.js",
         plain: b"plain",
+        brotli: Some(b"smallest"),
         gzip: Some(b"compressed"),
     };
 
     #[test]
-    fn an_asset_is_compressed_for_whoever_accepts_that() {
-        let mut headers = HeaderMap::new();
-        let response = SCRIPT.answer(&headers);
-        assert_eq!(header_of(&response, header::CONTENT_ENCODING), "");
-        headers.insert(
-            header::ACCEPT_ENCODING,
-            HeaderValue::from_static("br, gzip;q=0.8"),
-        );
-        let response = SCRIPT.answer(&headers);
-        assert_eq!(header_of(&response, header::CONTENT_ENCODING), "gzip");
+    fn an_asset_comes_in_the_smallest_form_that_is_accepted() {
+        let cases = [
+            ("", ""),
+            ("identity", ""),
+            ("gzip", "gzip"),
+            ("gzip, deflate, br, zstd", "br"),
+            ("br;q=0.5, GZIP;q=0.8", "br"),
+            ("br;q=0, gzip", "gzip"),
+            ("*", "br"),
+            ("*;q=0, gzip;q=1.0", "gzip"),
+            ("br;q=0, *;q=0", ""),
+        ];
+        for (accepted, sent) in cases {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(accepted));
+            let response = SCRIPT.answer(&headers);
+            let encoding = header_of(&response, header::CONTENT_ENCODING);
+            assert_eq!(encoding, sent, "{accepted}");
+            assert_eq!(header_of(&response, header::VARY), "accept-encoding");
+        }
+    }
+
+    #[test]
+    fn names_that_change_with_the_content_are_kept_for_ever() {
+        let response = SCRIPT.answer(&HeaderMap::new());
         assert!(header_of(&response, header::CACHE_CONTROL).contains("immutable"));
         assert!(header_of(&response, header::CONTENT_TYPE).starts_with("text/javascript"));
+    }
+
+    #[test]
+    fn what_is_embedded_is_embedded_compressed() {
+        for asset in ASSETS.iter().filter(|asset| asset.path.ends_with(".js")) {
+            let brotli = asset.brotli.map_or(usize::MAX, <[u8]>::len);
+            assert!(brotli < asset.plain.len(), "{}", asset.path);
+        }
     }
 
     #[test]

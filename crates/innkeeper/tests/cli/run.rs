@@ -43,6 +43,13 @@ fn the_model_and_the_directory_reach_the_agent() {
 }
 
 #[test]
+fn a_command_for_a_terminal_is_answered_with_what_it_shows() {
+    let inn = Inn::new();
+    let ended = inn.call(&["run", "!echo one; echo two"]).with(0);
+    assert_eq!(ended.out, "one\ntwo\n");
+}
+
+#[test]
 fn notices_go_to_standard_error() {
     let inn = Inn::new();
     let scenario = r#"{"steps":[{"say":"a"},{"notify":"mind the step"},{"say":"b"}]}"#;

@@ -34,6 +34,10 @@ impl Binary {
         Self { child, url }
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// SIGKILL: no chance to finish anything.
     pub fn kill(mut self) {
         self.child.kill().unwrap();

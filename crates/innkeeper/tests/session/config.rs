@@ -140,3 +140,19 @@ async fn the_host_s_own_settings_are_checked_and_shared() {
     .await;
     stage.close().await;
 }
+
+#[tokio::test]
+async fn settings_that_follow_the_user_are_kept_on_the_host() {
+    let stage = Stage::open().await;
+    let mut root = stage.guest.watch_root().await;
+    let set = |value: &str| json!({"type": "root/configChanged", "config": {"appearance": value}});
+    let seq = act(&stage.guest, ROOT, set("plaid")).await;
+    assert!(root.rejection(seq).await.contains("must be one of"));
+    act(&stage.guest, ROOT, set("dark")).await;
+    until(&mut root, "kept", |s| {
+        s["config"]["values"]["appearance"] == "dark"
+            && s["config"]["values"]["defaultAgent"] == "script"
+    })
+    .await;
+    stage.close().await;
+}

@@ -196,6 +196,25 @@ async fn a_session_takes_its_terminals_along() {
     stage.inn.close().await;
 }
 
+#[tokio::test]
+async fn input_that_nobody_reads_is_refused_before_it_piles_up() {
+    let (stage, _directory) = stage().await;
+    let guest = &stage.guest;
+    let mut watch = open(guest).await;
+    type_in(guest, "stty raw -echo; echo begin; sleep 1000\r").await;
+    watch
+        .until("the program", |state| shown(state).contains("begin\n"))
+        .await;
+    let much = "x".repeat(512 * 1024);
+    let mut last = 0;
+    for _ in 0..4 {
+        last = type_in(guest, &much).await;
+    }
+    let reason = watch.rejection(last).await;
+    assert!(reason.contains("does not read"), "{reason}");
+    stage.inn.close().await;
+}
+
 /// Much output, two who watch, one of them not reading: what is kept stays
 /// small, the other gets all of it in order, and the interrupt key works.
 #[tokio::test]

@@ -33,6 +33,8 @@ pub struct OpenTerminal {
     pub program: Program,
     /// A `file:` URI; the user's home directory if there is none.
     pub directory: Option<String>,
+    /// All variables that it gets, if not those of the host.
+    pub environment: Option<Vec<(String, String)>>,
     pub size: Size,
 }
 
@@ -58,6 +60,30 @@ pub enum Program {
     Shell,
     /// One command line, by the user's shell.
     Command(String),
+    /// A program with its arguments, by no shell.
+    Direct { program: String, args: Vec<String> },
+}
+
+impl Program {
+    /// What runs, as a person would type it.
+    pub fn line(&self) -> String {
+        match self {
+            Self::Shell => String::new(),
+            Self::Command(line) => line.clone(),
+            Self::Direct { program, args } => {
+                let words = std::iter::once(program).chain(args);
+                words.map(|word| typed(word)).collect::<Vec<_>>().join(" ")
+            }
+        }
+    }
+}
+
+fn typed(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -84,6 +110,10 @@ pub enum TerminalEvent {
         text: String,
         raw: usize,
     },
+    /// So many bytes of what was typed have reached the program.
+    InputWritten {
+        bytes: usize,
+    },
     TitleChanged(String),
     /// A `file:` URI.
     DirectoryChanged(String),
@@ -96,7 +126,7 @@ pub enum TerminalEvent {
         exit_code: Option<i64>,
         millis: Option<i64>,
     },
-    /// The last thing that is said.
+    /// The last thing that is said, but for input that was still on its way.
     Exited {
         exit_code: Option<i64>,
     },

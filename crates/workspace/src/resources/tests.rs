@@ -297,6 +297,9 @@ fn what_is_no_file_is_not_waited_for() {
         yard.read("root/pipe"),
         Err(ResourceError::Refused { .. })
     ));
+    let copy = yard.transfer("root/pipe", "root/copy", false);
+    assert!(yard.perform(ResourceTask::Copy(copy)).is_err());
+    assert!(!yard.path("root/copy").exists());
 }
 
 #[test]

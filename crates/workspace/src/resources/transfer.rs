@@ -8,7 +8,7 @@ use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError, Scope
 
 use super::place::at_places;
 use super::write::{put, rename as rename_entry};
-use super::{Outcome, Place, Trouble};
+use super::{Outcome, Place, Trouble, open_to_read};
 
 pub(super) fn delete(place: &Place, recursive: bool) -> Outcome {
     if place.is_root {
@@ -145,7 +145,7 @@ fn copy_file(
     to: &Path,
     overwrite: bool,
 ) -> Result<(), Trouble> {
-    let mut source = from_dir.open(from)?;
+    let mut source = open_to_read(from_dir, from)?;
     let metadata = source.metadata()?;
     if !metadata.is_file() {
         let message = "only files, directories and links can be copied";

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use innkeeper_protocol::workspace::terminal::Program;
+use innkeeper_protocol::workspace::terminal::{OpenTerminal, Program};
 use portable_pty::CommandBuilder;
 
 /// How terminals are opened.
@@ -45,12 +45,25 @@ impl TerminalOptions {
     }
 
     /// The command that runs in a terminal, and what to call the terminal.
-    pub(super) fn command(&self, program: &Program, nonce: &str) -> (CommandBuilder, String) {
+    pub(super) fn command(&self, open: &OpenTerminal, nonce: &str) -> (CommandBuilder, String) {
         let shell = self.shell();
-        let mut command = CommandBuilder::new(&shell);
+        let mut command = match &open.program {
+            Program::Direct { program, .. } => CommandBuilder::new(program),
+            Program::Command(_) | Program::Shell => CommandBuilder::new(&shell),
+        };
+        if let Some(environment) = &open.environment {
+            command.env_clear();
+            for (name, value) in environment {
+                command.env(name, value);
+            }
+        }
         let name = shell.file_name().unwrap_or(OsStr::new("shell"));
         let mut title = name.to_string_lossy().into_owned();
-        match program {
+        match &open.program {
+            Program::Direct { args, .. } => {
+                command.args(args);
+                title = open.program.line();
+            }
             Program::Command(line) => {
                 command.arg("-c");
                 command.arg(line);

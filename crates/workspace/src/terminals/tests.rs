@@ -53,6 +53,7 @@ impl Console {
         let open = OpenTerminal {
             program,
             directory,
+            environment: None,
             size: Size {
                 columns: 100,
                 rows: 30,
@@ -163,6 +164,7 @@ fn what_cannot_be_opened_says_why() {
         let open = OpenTerminal {
             program: Program::Shell,
             directory: directory.map(str::to_owned),
+            environment: None,
             size: Size::default(),
         };
         Terminals::new(options, sink).command(TerminalCommand::Open {

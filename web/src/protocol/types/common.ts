@@ -73,6 +73,15 @@ export interface ConfigState {
   values: JsonObject;
 }
 
+/** Something that wants a token (RFC 9728, as far as it is shown). */
+export interface ProtectedResource {
+  resource: string;
+  resource_name?: string;
+  authorization_servers?: string[];
+  scopes_supported?: string[];
+  resource_documentation?: string;
+}
+
 /** A bitset: one activity (bits 0–4), and flags. */
 export const Status = {
   Idle: 1,

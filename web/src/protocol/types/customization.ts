@@ -1,7 +1,7 @@
 // Plugins, agents, skills and MCP servers of a session, as far as reducers
 // and pickers look into them.
 
-import type { ErrorInfo, JsonObject, URI } from "./common";
+import type { ErrorInfo, JsonObject, ProtectedResource, URI } from "./common";
 
 export type Enablement =
   | { kind: "global"; enabled: boolean }
@@ -11,7 +11,7 @@ export type Enablement =
 export type McpServerState =
   | { kind: "starting"; blocking?: boolean }
   | { kind: "ready" }
-  | { kind: "authRequired"; [detail: string]: unknown }
+  | { kind: "authRequired"; resource?: ProtectedResource; [detail: string]: unknown }
   | { kind: "error"; error: ErrorInfo }
   | { kind: "stopped" };
 

@@ -1,6 +1,6 @@
 // The root channel: which agents there are, the host's settings, terminals.
 
-import type { ConfigSchema, ConfigState, JsonObject, URI } from "./common";
+import type { ConfigSchema, ConfigState, JsonObject, ProtectedResource, URI } from "./common";
 import type { Customization } from "./customization";
 import type { TerminalInfo } from "./terminal";
 
@@ -21,6 +21,7 @@ export interface AgentInfo {
   displayName: string;
   description: string;
   models: ModelInfo[];
+  protectedResources?: ProtectedResource[];
   customizations?: Customization[];
   capabilities?: {
     multipleChats?: { fork?: boolean; sideChat?: boolean };

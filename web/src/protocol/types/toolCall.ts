@@ -1,6 +1,6 @@
 // A tool call in each state of its life, and what it may produce.
 
-import type { ContentRef, ErrorInfo, JsonObject, StringOrMarkdown, URI } from "./common";
+import type { ContentRef, ErrorInfo, JsonObject, ProtectedResource, StringOrMarkdown, URI } from "./common";
 import type { Message } from "./message";
 
 export type ToolInput = string | ContentRef;
@@ -64,7 +64,7 @@ export type RiskAssessment =
 
 export interface AuthRequirement {
   reason: "required" | "expired" | "insufficientScope";
-  resource: { resource: string; resource_name?: string };
+  resource: ProtectedResource;
   description?: string;
 }
 

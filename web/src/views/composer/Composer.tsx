@@ -14,7 +14,7 @@ import { CompletionList } from "./CompletionList";
 import { ContextMeter } from "./ContextMeter";
 import { ModelPicker } from "./ModelPicker";
 import { Scheduled } from "./Scheduled";
-import { attachFiles, imagesIn } from "./attach";
+import { attachFiles, filesIn } from "./attach";
 import { useCompletions } from "./useCompletions";
 import { useDraft } from "./useDraft";
 import { useHistory } from "./useHistory";
@@ -35,6 +35,7 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
   const scheduled = useApp((state) => state.scheduledMessages);
   const input = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState("");
+  const [isDropping, setDropping] = useState(false);
   const [attachments, setAttachments] = useState<MessageAttachment[]>([]);
   const forgetDraft = useDraft(chat, { text, attachments, model, agent }, (draft) => {
     setText(draft.text);
@@ -80,23 +81,31 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
     send(event.altKey ? "queue" : "steer");
   };
 
-  const addFiles = (files: File[]) =>
-    void attachFiles(files).then((added) => setAttachments((known) => [...known, ...added]));
+  const addFiles = async (files: File[]) => {
+    const { added, problems } = await attachFiles(files);
+    setAttachments((known) => [...known, ...added]);
+    for (const text of problems) host.store.notify({ tone: "error", text });
+  };
 
   if (isReadOnly) return <div className="composer-note">This chat is read-only.</div>;
   return (
     <div className="composer-frame">
       <Scheduled chat={chat} messages={scheduled} onRestore={restore} onRemove={(message) => takeBack(host, chat, message)} />
       <form
-        className={isShell ? "composer shell" : "composer"}
+        className={`composer${isShell ? " shell" : ""}${isDropping ? " dropping" : ""}`}
         onSubmit={(event) => {
           event.preventDefault();
           send("steer");
         }}
-        onDragOver={(event) => event.preventDefault()}
+        onDragOver={(event) => {
+          event.preventDefault();
+          setDropping(event.dataTransfer.types.includes("Files"));
+        }}
+        onDragLeave={() => setDropping(false)}
         onDrop={(event) => {
           event.preventDefault();
-          addFiles(imagesIn(event.dataTransfer));
+          setDropping(false);
+          void addFiles(filesIn(event.dataTransfer));
         }}
       >
         <AttachmentStrip attachments={attachments} onRemove={(at) => setAttachments(attachments.filter((_, index) => index !== at))} />
@@ -120,10 +129,10 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
           onKeyDown={onKeyDown}
           onBlur={completions.close}
           onPaste={(event) => {
-            const images = imagesIn(event.clipboardData);
-            if (images.length === 0) return;
+            const files = filesIn(event.clipboardData);
+            if (files.length === 0) return;
             event.preventDefault();
-            addFiles(images);
+            void addFiles(files);
           }}
         />
         <CompletionList completions={completions} />
@@ -137,14 +146,14 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
               className="sr-only"
               aria-label="Add images"
               onChange={(event) => {
-                addFiles([...(event.target.files ?? [])]);
+                void addFiles([...(event.target.files ?? [])]);
                 event.target.value = "";
               }}
             />
           </label>
           <ModelPicker chat={chat} text={text} />
           <AgentPicker chat={chat} />
-          {isShell && <span className="badge">shell</span>}
+          {isShell && <span className="badge">runs in a shell, asks no agent</span>}
           <ContextMeter />
           {isStreaming && activeTurn && (
             <button type="button" className="button stop" onClick={() => stop(host, chat, activeTurn)} title="Stop (Esc)">

@@ -1,7 +1,8 @@
 import { useHost } from "../../app/context";
 import type { AuthRequiredCall } from "../../protocol/types";
+import { SignIn } from "./SignIn";
 
-/** A server behind the tool wants credentials that this client cannot give. */
+/** A server behind the tool wants credentials before the call can go on. */
 export function AuthNeeded({ chat, turnId, call }: { chat: string; turnId: string; call: AuthRequiredCall }) {
   const { store } = useHost();
   const { auth } = call;
@@ -16,7 +17,7 @@ export function AuthNeeded({ chat, turnId, call }: { chat: string; turnId: strin
     <div className="approval">
       <p className="decide-title">{auth.resource.resource_name ?? auth.resource.resource} wants you to sign in</p>
       {auth.description && <p className="muted">{auth.description}</p>}
-      <p className="muted">Sign in with a client that knows this account, or go on without it.</p>
+      <SignIn resource={auth.resource} />
       <div className="button-row">
         <button type="button" className="button danger" onClick={cancel}>
           Go on without it

@@ -8,19 +8,24 @@ import { AuthNeeded } from "../decide/AuthNeeded";
 import { QuestionForm } from "../decide/QuestionForm";
 import { ResultApproval } from "../decide/ResultApproval";
 import { ToolContent } from "../timeline/ToolContent";
+import { Icon } from "../ui/Icon";
 
 export function Inbox() {
   const items = useApp((state) => state.inbox);
   return (
     <div className="page">
       <div className="page-body">
-        <h1>Inbox</h1>
+        <h1 tabIndex={-1}>Inbox</h1>
         {items.length === 0 ? (
-          <p className="muted">Nothing waits for you.</p>
+          <div className="page-empty">
+            <Icon name="check" />
+            <p>Nothing waits for you.</p>
+            <small>What an agent asks in any session comes here, and can be decided here.</small>
+          </div>
         ) : (
           <ul className="inbox">
             {items.map((item) => (
-              <li key={`${item.session}:${item.request.id}`}>
+              <li key={`${item.session}:${item.request.id}`} tabIndex={-1} data-waiting aria-label={item.sessionTitle || "New session"}>
                 <header>
                   <a href={hrefOf({ view: "session", session: item.session, chat: null })}>{item.sessionTitle || "New session"}</a>
                 </header>

@@ -1,16 +1,18 @@
 // A new session: which agent, where, with which settings.
 
 import { useCallback, useEffect, useState } from "react";
+import { missingAccounts } from "../../app/accounts";
 import { go } from "../../app/address";
 import { setDraft } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
 import { completeConfig, createSession, messageOf, resolveConfig } from "../../app/sessions";
 import { remembered } from "../../app/settings";
 import { stateOf } from "../../state/derive";
-import type { ConfigState, JsonObject } from "../../protocol/types";
+import type { ConfigState, JsonObject, ProtectedResource } from "../../protocol/types";
 import { fileUri, pathOf } from "../../protocol/uri";
 import { ConfigForm } from "../ConfigForm";
 import { DirectoryPicker } from "../DirectoryPicker";
+import { SignIn } from "../decide/SignIn";
 import { Icon } from "../ui/Icon";
 
 const lastAgent = remembered("agent");
@@ -28,7 +30,9 @@ export function NewSession() {
   const [isPicking, setPicking] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
-  const agent = agents.find((known) => known.provider === provider) ?? agents[0];
+  const [accounts, setAccounts] = useState<ProtectedResource[]>([]);
+  const usual = useApp((state) => state.root?.config?.values["defaultAgent"]);
+  const agent = agents.find((known) => known.provider === provider) ?? agents.find((known) => known.provider === usual) ?? agents[0];
   const directoryPath = path ?? lastDirectory.read() ?? (defaultDirectory ? pathOf(defaultDirectory) : "");
   const directory = directoryPath ? fileUri(directoryPath) : undefined;
   const chosen = agent?.provider;
@@ -63,7 +67,9 @@ export function NewSession() {
       if (chat && model) setDraft(host, chat, { text: "", model: { id: model } });
       go({ view: "session", session, chat: null });
     } catch (error) {
-      setProblem(messageOf(error));
+      const missing = missingAccounts(error);
+      setAccounts(missing);
+      setProblem(missing.length ? undefined : messageOf(error));
       setBusy(false);
     }
   };
@@ -132,6 +138,14 @@ export function NewSession() {
           </a>
         </div>
       </form>
+      {accounts.length > 0 && (
+        <section className="page-body sign-in-first" aria-label="Sign in">
+          <h2>{agent?.displayName ?? "The agent"} wants you to sign in first</h2>
+          {accounts.map((resource) => (
+            <SignIn key={resource.resource} resource={resource} onDone={() => setAccounts((known) => known.filter((other) => other !== resource))} />
+          ))}
+        </section>
+      )}
       {isPicking && <DirectoryPicker start={directory ?? fileUri("/")} onClose={() => setPicking(false)} onPick={(uri) => setPath(pathOf(uri))} />}
     </div>
   );

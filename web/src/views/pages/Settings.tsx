@@ -1,43 +1,66 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { useApp, useHost } from "../../app/context";
 import { canNotify, notificationsOn, setNotifications } from "../../app/notifications";
-import { currentTheme, setTheme } from "../../app/settings";
+import { hostSetting, setHostSetting, setTheme } from "../../app/settings";
 import type { Theme } from "../../app/settings";
+import type { ConfigSchema } from "../../protocol/types";
 import { ConfigForm } from "../ConfigForm";
+import { Accounts } from "../decide/SignIn";
 import { SHORTCUTS } from "../shortcuts";
 
 const THEMES: Theme[] = ["system", "light", "dark"];
+const DIFFS = [
+  ["unified", "one below the other"],
+  ["split", "side by side"],
+] as const;
+
+/** What has a control of its own above the form. */
+const OWN_CONTROLS = ["appearance", "diffView"];
 
 export function Settings() {
   const host = useHost();
   const config = useApp((state) => state.root?.config);
   const server = useApp((state) => state.connection.server);
-  const [theme, choose] = useState(currentTheme);
+  const theme = useApp((state) => hostSetting(state.root, "appearance"));
+  const diffView = useApp((state) => hostSetting(state.root, "diffView"));
+  const others = useMemo(() => config && without(config.schema, OWN_CONTROLS), [config]);
   const [notifies, setNotifies] = useState(notificationsOn);
   return (
     <div className="page">
       <div className="page-body form">
         <h1>Settings</h1>
-        <h2>This browser</h2>
+        <h2>Everywhere</h2>
+        <p className="muted">Kept on the host: these follow you to every client.</p>
         <fieldset className="field">
           <legend>Appearance</legend>
           <div className="segments">
             {THEMES.map((name) => (
               <label key={name}>
-                <input
-                  type="radio"
-                  name="theme"
-                  checked={theme === name}
-                  onChange={() => {
-                    setTheme(name);
-                    choose(name);
-                  }}
-                />
+                <input type="radio" name="theme" checked={theme === name} onChange={() => setTheme(host, name)} />
                 {name}
               </label>
             ))}
           </div>
         </fieldset>
+        <fieldset className="field">
+          <legend>Differences</legend>
+          <div className="segments">
+            {DIFFS.map(([value, label]) => (
+              <label key={value}>
+                <input type="radio" name="diffView" checked={diffView === value} onChange={() => setHostSetting(host, "diffView", value)} />
+                {label}
+              </label>
+            ))}
+          </div>
+        </fieldset>
+        {config && others && (
+          <ConfigForm
+            schema={others}
+            values={config.values}
+            onChange={(key, value) => host.store.dispatch("ahp-root://", { type: "root/configChanged", config: { [key]: value } })}
+          />
+        )}
+        <h2>This browser</h2>
         <div className="field inline">
           <input
             id="notify"
@@ -47,18 +70,9 @@ export function Settings() {
             onChange={(event) => void setNotifications(event.target.checked).then(setNotifies)}
           />
           <label htmlFor="notify">Notify me when a session needs me</label>
+          {!canNotify() && <small>This browser does not allow notifications from this page.</small>}
         </div>
-        {config && Object.keys(config.schema.properties).length > 0 && (
-          <>
-            <h2>On the host</h2>
-            <p className="muted">These follow you to every client.</p>
-            <ConfigForm
-              schema={config.schema}
-              values={config.values}
-              onChange={(key, value) => host.store.dispatch("ahp-root://", { type: "root/configChanged", config: { [key]: value } })}
-            />
-          </>
-        )}
+        <Accounts />
         <h2>Keyboard</h2>
         <dl className="shortcuts">
           {SHORTCUTS.map(({ keys, meaning }) => (
@@ -80,4 +94,9 @@ export function Settings() {
       </div>
     </div>
   );
+}
+
+function without(schema: ConfigSchema, keys: string[]): ConfigSchema {
+  const properties = Object.entries(schema.properties).filter(([key]) => !keys.includes(key));
+  return { ...schema, properties: Object.fromEntries(properties) };
 }

@@ -4,6 +4,7 @@
 import { useState } from "react";
 import { useApp, useChannel, useHost } from "../../app/context";
 import { messageOf } from "../../app/sessions";
+import { hostSetting, setHostSetting } from "../../app/settings";
 import { plain } from "../../lib/text";
 import type { ChangesetFile, ChangesetOperation, ChangesetState } from "../../protocol/types";
 import { choicesOf } from "../../state/changesets";
@@ -21,7 +22,9 @@ export default function ChangesPane({ route }: PaneProps) {
   const choices = choicesOf(session, chat);
   const [chosen, setChosen] = useState<string>();
   const current = choices.find(({ uri }) => uri === chosen) ?? choices[0];
-  const [style, setStyle] = useState<DiffStyle>("unified");
+  const host = useHost();
+  const style: DiffStyle = useApp((state) => (hostSetting(state.root, "diffView") === "split" ? "split" : "unified"));
+  const setStyle = (next: DiffStyle) => setHostSetting(host, "diffView", next);
   return (
     <>
       <PaneHead title="Changes" route={route}>

@@ -3,10 +3,11 @@
 import { FitAddon } from "@xterm/addon-fit";
 import { Terminal } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useChannel, useHost } from "../../app/context";
 import { obedientDocument, obediently, obedientSpans } from "../../lib/styleless";
-import type { TerminalContentPart, TerminalState } from "../../protocol/types";
+import type { TerminalState } from "../../protocol/types";
+import { textOf } from "../../state/scrollback";
 
 obedientSpans();
 
@@ -15,92 +16,122 @@ interface Props {
   title: string;
   /** Inline terminals are for watching; in the pane one can type. */
   isInteractive?: boolean;
+  takesFocus?: boolean;
 }
 
-export default function TerminalView({ resource, title, isInteractive = false }: Props) {
+interface Screen {
+  xterm: Terminal;
+  fit: FitAddon;
+  /** What has been written to it. */
+  shown: string;
+}
+
+export default function TerminalView({ resource, title, isInteractive = false, takesFocus = false }: Props) {
   const host = useHost();
   const state = useChannel(resource, "terminal");
   const element = useRef<HTMLDivElement>(null);
-  const terminal = useRef<Terminal>(null);
-  const written = useRef(0);
+  const [screen, setScreen] = useState<Screen>();
   const isOurs = state?.claim.kind === "client" && state.claim.clientId === host.store.clientId;
-  const mayType = isInteractive && isOurs && state?.lifecycle.status === "running";
+  // Anybody may type; how large it is, only its holder decides.
+  const mayType = isInteractive && state?.lifecycle.status === "running";
+  const maySize = mayType && isOurs;
+  const { cols, rows } = state ?? {};
 
   useEffect(() => {
     const parent = element.current;
     if (!parent) return;
-    const style = getComputedStyle(document.documentElement);
-    const xterm = new Terminal({
-      fontFamily: style.getPropertyValue("--font-mono"),
-      fontSize: 12.5,
-      rows: isInteractive ? 24 : 10,
-      convertEol: true,
-      documentOverride: obedientDocument(),
-      disableStdin: !isInteractive,
-      screenReaderMode: isInteractive,
-      theme: {
-        background: style.getPropertyValue("--code-bg").trim(),
-        foreground: style.getPropertyValue("--text").trim(),
-        cursor: style.getPropertyValue("--accent").trim(),
-        selectionBackground: style.getPropertyValue("--selection").trim(),
-      },
-    });
-    const fit = new FitAddon();
-    xterm.loadAddon(fit);
-    obediently(() => xterm.open(parent));
-    terminal.current = xterm;
-    written.current = 0;
-    const observer = new ResizeObserver(() => {
-      if (isInteractive) fit.fit();
-    });
-    observer.observe(parent);
+    const opened = openScreen(parent, isInteractive);
+    setScreen(opened);
     return () => {
-      observer.disconnect();
-      xterm.dispose();
-      terminal.current = null;
+      opened.xterm.dispose();
+      setScreen(undefined);
     };
   }, [isInteractive, resource]);
 
   useEffect(() => {
-    const xterm = terminal.current;
-    if (!xterm || !state) return;
-    const text = textOf(state.content);
-    if (text.length < written.current) {
-      xterm.reset();
-      written.current = 0;
-    }
-    xterm.write(text.slice(written.current));
-    written.current = text.length;
-  }, [state]);
+    if (!screen || !state) return;
+    write(screen, state.content.map(textOf).join(""));
+  }, [screen, state]);
+
+  // Whoever holds it says how large it is; for all others, it is as it is.
+  useEffect(() => {
+    if (screen && !maySize && cols && rows) screen.xterm.resize(cols, rows);
+  }, [screen, maySize, cols, rows]);
 
   useEffect(() => {
-    const xterm = terminal.current;
-    if (!xterm || !mayType) return;
+    if (!screen || !mayType) return;
+    const { xterm } = screen;
+    xterm.options.disableStdin = false;
     const typed = xterm.onData((data) => host.store.dispatch(resource, { type: "terminal/input", data }));
-    const resized = xterm.onResize(({ cols, rows }) =>
-      host.store.dispatch(resource, { type: "terminal/resized", cols, rows }),
-    );
-    host.store.dispatch(resource, { type: "terminal/resized", cols: xterm.cols, rows: xterm.rows });
+    if (takesFocus) xterm.focus();
     return () => {
       typed.dispose();
+      xterm.options.disableStdin = true;
+    };
+  }, [host, resource, screen, mayType, takesFocus]);
+
+  useEffect(() => {
+    const parent = element.current;
+    if (!screen || !parent || !maySize) return;
+    const { xterm, fit } = screen;
+    const resized = xterm.onResize((size) => host.store.dispatch(resource, { type: "terminal/resized", cols: size.cols, rows: size.rows }));
+    const observer = new ResizeObserver(() => fit.fit());
+    observer.observe(parent);
+    return () => {
+      observer.disconnect();
       resized.dispose();
     };
-  }, [host, resource, mayType]);
+  }, [host, resource, screen, maySize]);
 
   return (
-    <div className="terminal-view" aria-label={title} role="group">
+    <div className={maySize ? "terminal-view" : "terminal-view terminal-fixed"} aria-label={title} role="group">
       <div ref={element} className="terminal-host" />
       {state && <Lifecycle state={state} />}
     </div>
   );
 }
 
+function openScreen(parent: HTMLElement, isInteractive: boolean): Screen {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name: string) => style.getPropertyValue(name).trim();
+  const xterm = new Terminal({
+    fontFamily: style.getPropertyValue("--font-mono"),
+    fontSize: 12.5,
+    scrollback: 10_000,
+    convertEol: true,
+    documentOverride: obedientDocument(),
+    disableStdin: true,
+    screenReaderMode: isInteractive,
+    theme: {
+      background: colour("--code-bg"),
+      foreground: colour("--text"),
+      cursor: colour("--accent"),
+      selectionBackground: colour("--selection"),
+      scrollbarSliderBackground: colour("--line"),
+      scrollbarSliderHoverBackground: colour("--line-strong"),
+      scrollbarSliderActiveBackground: colour("--line-strong"),
+    },
+  });
+  // Left to the page: it moves the focus out of the terminal.
+  xterm.attachCustomKeyEventHandler(({ key }) => key !== "F6");
+  const fit = new FitAddon();
+  xterm.loadAddon(fit);
+  obediently(() => xterm.open(parent));
+  return { xterm, fit, shown: "" };
+}
+
+/** Adds what is new. If the beginning is not what it was, all is written again. */
+function write(screen: Screen, text: string): void {
+  if (!text.startsWith(screen.shown)) {
+    screen.xterm.reset();
+    screen.shown = "";
+  }
+  screen.xterm.write(text.slice(screen.shown.length));
+  screen.shown = text;
+}
+
 function Lifecycle({ state }: { state: TerminalState }) {
   if (state.lifecycle.status === "running") return null;
   const { exitCode } = state.lifecycle;
   return <span className={exitCode === 0 ? "badge ok" : "badge bad"}>exited{exitCode === undefined ? "" : ` ${exitCode}`}</span>;
-}
-
-function textOf(content: TerminalContentPart[]): string {
-  return content.map((part) => (part.type === "command" ? part.output : part.value)).join("");
 }

@@ -1,10 +1,15 @@
 import type { UiMessage } from "../../state/appState";
-import { ToolContent } from "./ToolContent";
+import { LongText } from "../ui/LongText";
+import { ToolContent, stripAnsi } from "./ToolContent";
 
+/** A command that a person ran: its terminal while it runs, then its output. */
 export function BashEntry({ message }: { message: UiMessage }) {
   const result = message.bashResult;
   const call = message.toolCall;
   const isRunning = message.turn?.state === "running";
+  // A command that was taken over goes on in its terminal after the turn.
+  const isOpen = isRunning || (result?.exitCode === undefined && !result?.output);
+  const live = isOpen && call && "content" in call ? call.content : undefined;
   return (
     <div className="bash">
       <div className="bash-command">
@@ -14,11 +19,7 @@ export function BashEntry({ message }: { message: UiMessage }) {
         )}
         {isRunning && <span className="badge">running</span>}
       </div>
-      {call && "content" in call && call.content ? (
-        <ToolContent items={call.content} />
-      ) : (
-        result?.output && <pre className="output">{result.output}</pre>
-      )}
+      {live ? <ToolContent items={live} isLive /> : result?.output && <LongText text={stripAnsi(result.output)} fromEnd />}
     </div>
   );
 }

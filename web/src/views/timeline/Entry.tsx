@@ -2,10 +2,12 @@
 
 import { memo } from "react";
 import type { UiMessage } from "../../state/appState";
+import type { FoldedTurn } from "../../state/turns";
 import { Markdown } from "../ui/Markdown";
 import { BashEntry } from "./BashEntry";
 import { ContentRefView } from "./ContentRefView";
 import { ErrorEntry } from "./ErrorEntry";
+import { FoldButton, FoldedLine } from "./Fold";
 import { QuestionEntry } from "./QuestionEntry";
 import { ThinkingEntry } from "./ThinkingEntry";
 import { ToolEntry } from "./ToolEntry";
@@ -19,12 +21,19 @@ interface Props {
   isStreaming: boolean;
   /** Set on the last entry of a finished turn: what began it. */
   turnStart?: UiMessage;
+  /** On the first entry of a turn that is folded: what was in it. */
+  folded?: FoldedTurn;
+  /** On the first entry of a turn that can be folded. */
+  onFold?: (turnId: string) => void;
 }
 
-export const Entry = memo(function Entry({ message, chat, isLast, isStreaming, turnStart }: Props) {
+export const Entry = memo(function Entry({ message, chat, isLast, isStreaming, turnStart, folded, onFold }: Props) {
+  const toggle = () => onFold?.(message.turnId ?? "");
   return (
     <article className={`entry entry-${message.kind}`} data-entry={message.kind} aria-label={LABELS[message.kind]}>
+      {onFold && <FoldButton isFolded={folded !== undefined} onToggle={toggle} />}
       <Body message={message} chat={chat} isLast={isLast} isStreaming={isStreaming} />
+      {folded && <FoldedLine message={message} folded={folded} onToggle={toggle} />}
       {turnStart && <TurnFooter start={turnStart} chat={chat} isLast={isLast} text={message.kind === "assistant" ? message.text : ""} />}
     </article>
   );
@@ -40,7 +49,7 @@ const LABELS: Record<UiMessage["kind"], string> = {
   system: "Note",
 };
 
-function Body({ message, chat, isLast, isStreaming }: Omit<Props, "turnStart">) {
+function Body({ message, chat, isLast, isStreaming }: Pick<Props, "message" | "chat" | "isLast" | "isStreaming">) {
   switch (message.kind) {
     case "user":
       return <UserEntry message={message} chat={chat} />;

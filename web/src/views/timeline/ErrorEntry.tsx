@@ -7,7 +7,7 @@ export function ErrorEntry({ message, chat, isLast }: { message: UiMessage; chat
   const host = useHost();
   const isStreaming = useApp((state) => state.streaming);
   const start = useApp((state) => state.messages.find(({ turn, turnId }) => turn && turnId === message.turnId));
-  const question = start?.text;
+  const said = useApp((state) => state.chat?.turns.find(({ id }) => id === message.turnId)?.message);
   // A turn that went on after the error has nothing left to resume.
   const canAct = isLast && !isStreaming && start?.turn?.state === "error";
   return (
@@ -23,8 +23,8 @@ export function ErrorEntry({ message, chat, isLast }: { message: UiMessage; chat
                 <Icon name="refresh" /> Resume
               </button>
             )}
-            {question && (
-              <button type="button" className="button" onClick={() => say(host, chat, { text: question }, "send")}>
+            {said && (
+              <button type="button" className="button" onClick={() => say(host, chat, said, "send")}>
                 Try again
               </button>
             )}

@@ -21,17 +21,19 @@ const SHOWN = 12;
 
 export function Subagent({ resource, title, agentName, description }: Props) {
   const session = useApp((state) => state.currentSessionId);
-  const [isOpen, setOpen] = useState(false);
+  const [chosen, setChosen] = useState<boolean>();
   const chat = useChannel(resource, "chat");
   const isWorking = ((chat?.status ?? 0) & Status.InProgress) !== 0;
+  const needsYou = ((chat?.status ?? 0) & Status.InputNeeded) === Status.InputNeeded;
+  const isOpen = chosen ?? needsYou;
   const entries = chat && isOpen ? timeline(chat) : [];
   const shown = entries.slice(-SHOWN);
   return (
     <div className="subagent">
       <div className="subagent-head">
-        <button type="button" className="disclosure" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <button type="button" className="disclosure" aria-expanded={isOpen} onClick={() => setChosen(!isOpen)}>
           <Icon name="chevron" />
-          <span className={isWorking ? "dot dot-working" : "dot dot-idle"} />
+          <span className={`dot dot-${needsYou ? "needs-you" : isWorking ? "working" : "idle"}`} />
           <strong>{title || agentName || "Sub-agent"}</strong>
           {description && <span className="muted">{description}</span>}
         </button>

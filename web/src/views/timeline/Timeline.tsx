@@ -7,8 +7,10 @@ import { loadOlder } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
 import { Status } from "../../protocol/types";
 import type { UiMessage } from "../../state/appState";
+import { rowsOf } from "../../state/turns";
 import { Icon } from "../ui/Icon";
 import { Entry } from "./Entry";
+import { useFolds } from "./folds";
 import { useFollow } from "./follow";
 
 /** The height of what stands before the entries; it never changes. */
@@ -24,7 +26,8 @@ export function Timeline({ chat, sent }: { chat: string; sent: number }) {
   const scroller = useRef<HTMLDivElement>(null);
   const { isFollowing, onScroll, toEnd } = useFollow(scroller);
   const wasPrepended = usePrepended(messages);
-  const ends = useMemo(() => turnEnds(messages), [messages]);
+  const { folded, toggle } = useFolds();
+  const rows = useMemo(() => rowsOf(messages, folded), [messages, folded]);
 
   // Whoever says something here wants to see it.
   useLayoutEffect(() => toEnd(), [sent, toEnd]);
@@ -50,14 +53,16 @@ export function Timeline({ chat, sent }: { chat: string; sent: number }) {
       <div className="timeline" ref={scroller} onScroll={onScrolled} tabIndex={0} role="log" aria-live="off" aria-label="Conversation">
         <div className="timeline-content">
           <div className="timeline-more">{cursor && "Loading earlier turns…"}</div>
-          <Virtualizer scrollRef={scroller} shift={wasPrepended} data={messages} bufferSize={600} itemSize={90} startMargin={START_MARGIN}>
-            {(message, index) => (
+          <Virtualizer scrollRef={scroller} shift={wasPrepended} data={rows} bufferSize={600} itemSize={90} startMargin={START_MARGIN}>
+            {(row, index) => (
               <Entry
-                key={message.id}
-                message={message}
-                isLast={index === messages.length - 1}
-                isStreaming={isStreaming && index === messages.length - 1}
-                turnStart={ends.get(index)}
+                key={row.message.id}
+                message={row.message}
+                isLast={index === rows.length - 1}
+                isStreaming={isStreaming && index === rows.length - 1}
+                turnStart={row.turnStart}
+                folded={row.folded}
+                onFold={row.canFold ? toggle : undefined}
                 chat={chat}
               />
             )}
@@ -76,19 +81,6 @@ export function Timeline({ chat, sent }: { chat: string; sent: number }) {
       )}
     </div>
   );
-}
-
-/** For the last entry of each finished turn: the entry that began it. */
-function turnEnds(messages: UiMessage[]): Map<number, UiMessage> {
-  const ends = new Map<number, UiMessage>();
-  let start: UiMessage | undefined;
-  for (const [index, message] of messages.entries()) {
-    if (message.turn) start = message;
-    const next = messages[index + 1];
-    const isEnd = next === undefined || next.turn !== undefined;
-    if (isEnd && start?.turn && start.turn.state !== "running") ends.set(index, start);
-  }
-  return ends;
 }
 
 /**

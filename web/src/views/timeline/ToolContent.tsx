@@ -8,7 +8,7 @@ import { ContentRefView } from "./ContentRefView";
 import { Subagent } from "./Subagent";
 
 const FileEditView = lazy(() => import("../panes/FileEditView"));
-const InlineTerminal = lazy(() => import("../panes/InlineTerminal"));
+const TerminalView = lazy(() => import("../panes/TerminalView"));
 
 export function ToolContent({ items, isLive = false }: { items: ToolResultContent[]; isLive?: boolean }) {
   return (
@@ -41,7 +41,7 @@ function Item({ item, isLive }: { item: ToolResultContent; isLive: boolean }) {
       if (!isLive && item.result?.preview !== undefined) {
         return (
           <div className="terminal-result">
-            <LongText text={stripAnsi(item.result.preview)} />
+            <LongText text={stripAnsi(item.result.preview)} fromEnd />
             {item.result.exitCode !== undefined && (
               <span className={item.result.exitCode === 0 ? "badge ok" : "badge bad"}>exit {item.result.exitCode}</span>
             )}
@@ -50,7 +50,7 @@ function Item({ item, isLive }: { item: ToolResultContent; isLive: boolean }) {
       }
       return (
         <Suspense fallback={<p className="muted">Loading the terminal…</p>}>
-          <InlineTerminal resource={item.resource} title={item.title} />
+          <TerminalView resource={item.resource} title={item.title} />
         </Suspense>
       );
     case "subagent":

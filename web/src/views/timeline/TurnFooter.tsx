@@ -2,6 +2,7 @@ import { go } from "../../app/address";
 import { useApp, useHost } from "../../app/context";
 import { fork } from "../../app/sessions";
 import type { UiMessage } from "../../state/appState";
+import { canForkIn } from "../../state/model";
 import { took, tokens } from "../../lib/time";
 import { CopyButton } from "../ui/CopyButton";
 import { Icon } from "../ui/Icon";
@@ -17,10 +18,7 @@ interface Props {
 export function TurnFooter({ start, chat, isLast, text }: Props) {
   const host = useHost();
   const session = useApp((state) => state.currentSessionId);
-  const canFork = useApp((state) => {
-    const agent = state.root?.agents.find(({ provider }) => provider === state.session?.provider);
-    return agent?.capabilities?.multipleChats?.fork === true;
-  });
+  const canFork = useApp(canForkIn);
   const { turn, turnId } = start;
   const onFork = async () => {
     if (!session || !turnId) return;

@@ -13,6 +13,8 @@ export function Dialog({ label, onClose, className, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     dialog.current?.showModal();
+    // The browser would take the first control, whatever it is.
+    dialog.current?.querySelector<HTMLElement>("[data-first-focus]")?.focus();
   }, []);
   return (
     <dialog

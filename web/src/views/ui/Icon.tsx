@@ -15,6 +15,7 @@ const PATHS = {
   diff: "M8 3v6M5 6h6M5 12h6",
   edit: "M10.5 3 13 5.5 6 12.5l-3 .5.5-3z",
   file: "M4 2.5h5l3 3v8H4zM9 2.5v3h3",
+  fold: "M3 3.5h10M3 12.5h10M5.5 7 8 9.5 10.5 7",
   folder: "M2 4h4l1.5 1.5H14v7H2z",
   image: "M2.5 3h11v10h-11zM2.5 11l3.5-3.5 3 3 1.5-1.5 3 3M10.5 6h.01",
   inbox: "M2.5 9 4.5 3h7l2 6v4h-11zM2.5 9H6l1 1.5h2L10 9h3.5",

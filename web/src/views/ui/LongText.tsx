@@ -1,19 +1,30 @@
-import { useState } from "react";
+import { useLayoutEffect, useRef, useState } from "react";
 
 /** Output that may be long: the end of it first, all of it on demand. */
 const SHOWN = 6_000;
 
-export function LongText({ text, className = "output" }: { text: string; className?: string }) {
+interface Props {
+  text: string;
+  className?: string;
+  /** Of what a command printed, the end is what matters. */
+  fromEnd?: boolean;
+}
+
+export function LongText({ text, className = "output", fromEnd = false }: Props) {
   const [isWhole, setWhole] = useState(false);
+  const element = useRef<HTMLPreElement>(null);
   const isCut = text.length > SHOWN && !isWhole;
+  useLayoutEffect(() => {
+    if (fromEnd && element.current) element.current.scrollTop = element.current.scrollHeight;
+  }, [fromEnd, text]);
   return (
     <>
       {isCut && (
-        <button type="button" className="link-button" onClick={() => setWhole(true)}>
+        <button type="button" className="link-button show-all" onClick={() => setWhole(true)}>
           Show all {Math.round(text.length / 1024).toLocaleString()} KB
         </button>
       )}
-      <pre className={className} tabIndex={0} aria-label="Output">
+      <pre ref={element} className={className} tabIndex={0} aria-label="Output">
         {isCut ? text.slice(-SHOWN) : text}
       </pre>
     </>

@@ -1,0 +1,113 @@
+//! The MCP servers that an agent is given with a session: those of the
+//! configuration, those of the session, and the host's own, which leads to the
+//! tools of clients.
+
+use std::collections::HashMap;
+
+use agent_client_protocol_schema::v1::{
+    EnvVariable, HttpHeader, McpServer as Given, McpServerHttp, McpServerSse, McpServerStdio,
+};
+use innkeeper_protocol::agent::{
+    Approval, McpServer, McpTransport, ToolReady, ToolStart, TurnEvent,
+};
+use innkeeper_protocol::house::common::StringOrMarkdown;
+use innkeeper_protocol::house::state::{
+    ToolCallClientContributor, ToolCallContributor, ToolCallResult,
+};
+use serde_json::json;
+use tokio::sync::oneshot;
+
+use crate::client_tools::{ClientCall, SERVER_NAME, ToolServer};
+use crate::process::Program;
+
+/// Calls of client tools that wait for their clients, by the house's names.
+#[derive(Debug, Default)]
+pub(super) struct ClientCalls {
+    waiting: HashMap<String, oneshot::Sender<ToolCallResult>>,
+    made: usize,
+}
+
+impl ClientCalls {
+    /// A call begins: it belongs to the client whose tool it is.
+    pub(super) fn begin(&mut self, call: ClientCall) -> Vec<TurnEvent> {
+        self.made += 1;
+        let id = format!("client-tool-{}", self.made);
+        let definition = call.tool.definition;
+        let title = definition.title.unwrap_or_else(|| definition.name.clone());
+        let client_id = call.tool.client_id;
+        self.waiting.insert(id.clone(), call.answer);
+        let start = ToolStart {
+            call: id.clone(),
+            name: definition.name,
+            display_name: title.clone(),
+            intention: None,
+            contributor: Some(ToolCallContributor::Client(ToolCallClientContributor {
+                client_id,
+            })),
+            meta: None,
+        };
+        let ready = ToolReady {
+            call: id,
+            input: Some(json!(call.input).to_string()),
+            message: StringOrMarkdown::Plain(title),
+            // Whether it may be used at all is the agent's to ask.
+            approval: Approval::NotNeeded,
+            meta: None,
+        };
+        vec![
+            TurnEvent::ToolStarted(Box::new(start)),
+            TurnEvent::ToolReady(Box::new(ready)),
+        ]
+    }
+
+    pub(super) fn done(&mut self, call: &str, result: ToolCallResult) {
+        if let Some(answer) = self.waiting.remove(call) {
+            // An agent that is gone needs no answer.
+            let _ = answer.send(result);
+        }
+    }
+
+    /// The turn is over: nobody runs these any more.
+    pub(super) fn abandon(&mut self) {
+        self.waiting.clear();
+    }
+
+    pub(super) fn waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
+
+pub(super) fn given(server: &McpServer) -> Given {
+    let name = server.name.clone();
+    let headers = |headers: &[(String, String)]| -> Vec<HttpHeader> {
+        let headers = headers.iter();
+        headers
+            .map(|(name, value)| HttpHeader::new(name, value))
+            .collect()
+    };
+    match &server.transport {
+        McpTransport::Stdio { command, args, env } => {
+            let env = env
+                .iter()
+                .map(|(name, value)| EnvVariable::new(name, value));
+            Given::Stdio(
+                McpServerStdio::new(name, command)
+                    .args(args.clone())
+                    .env(env.collect()),
+            )
+        }
+        McpTransport::Http { url, headers: with } => {
+            Given::Http(McpServerHttp::new(name, url).headers(headers(with)))
+        }
+        McpTransport::Sse { url, headers: with } => {
+            Given::Sse(McpServerSse::new(name, url).headers(headers(with)))
+        }
+    }
+}
+
+/// The host's own server, as the agent starts the way to it.
+pub(super) fn own(server: &ToolServer, bridge: &Program) -> Given {
+    let mut args = bridge.args.clone();
+    args.push(server.socket().display().to_string());
+    Given::Stdio(McpServerStdio::new(SERVER_NAME, &bridge.command).args(args))
+}

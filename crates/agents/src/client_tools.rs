@@ -1,0 +1,350 @@
+//! The tools of clients, offered to an agent that is a program: an MCP server
+//! of the conversation's own, on a Unix socket that only this user can open.
+//! An agent reaches it through a small program that connects its standard
+//! input and output with the socket, because that is the one way in which all
+//! agents start MCP servers.
+//!
+//! *Boundary*: what a call means is not decided here. It is handed to the
+//! backend with a place for its result.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use innkeeper_protocol::agent::ClientTool;
+use innkeeper_protocol::house::common::JsonObject;
+use innkeeper_protocol::house::state::{ToolCallResult, ToolResultContent};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::{JoinHandle, JoinSet};
+
+/// What agents call the server.
+pub(crate) const SERVER_NAME: &str = "innkeeper";
+
+/// A call that an agent has made.
+#[derive(Debug)]
+pub(crate) struct ClientCall {
+    pub(crate) tool: ClientTool,
+    pub(crate) input: JsonObject,
+    /// Dropped without an answer, the agent hears that nobody ran the tool.
+    pub(crate) answer: oneshot::Sender<ToolCallResult>,
+}
+
+/// The server of one conversation. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct ToolServer {
+    directory: TempDir,
+    tools: watch::Sender<Arc<[ClientTool]>>,
+    calls: mpsc::Receiver<ClientCall>,
+    serving: JoinHandle<()>,
+}
+
+const SOCKET: &str = "tools";
+
+impl ToolServer {
+    pub(crate) fn start(tools: Arc<[ClientTool]>) -> io::Result<Self> {
+        // Nobody else can enter a temporary directory.
+        let directory = tempfile::Builder::new().prefix("innkeeper-").tempdir()?;
+        let listener = UnixListener::bind(directory.path().join(SOCKET))?;
+        let tools = watch::Sender::new(tools);
+        let (sender, calls) = mpsc::channel(16);
+        let offer = Offer {
+            tools: tools.subscribe(),
+            calls: sender,
+        };
+        Ok(Self {
+            directory,
+            tools,
+            calls,
+            serving: tokio::spawn(serve(listener, offer)),
+        })
+    }
+
+    /// Where the program in between connects to.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.directory.path().join(SOCKET)
+    }
+
+    /// These are all tools from now on.
+    pub(crate) fn offer(&self, tools: Arc<[ClientTool]>) {
+        self.tools.send_replace(tools);
+    }
+
+    pub(crate) async fn next_call(&mut self) -> Option<ClientCall> {
+        self.calls.recv().await
+    }
+}
+
+impl Drop for ToolServer {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+async fn serve(listener: UnixListener, offer: Offer) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        while connections.try_join_next().is_some() {}
+        connections.spawn(serve_one(stream, offer.clone()));
+    }
+}
+
+async fn serve_one(stream: UnixStream, offer: Offer) {
+    let mut tools = offer.tools.clone();
+    let Ok(running) = offer.serve(stream).await else {
+        return;
+    };
+    let peer = running.peer().clone();
+    let telling = async {
+        while tools.changed().await.is_ok() {
+            if peer.notify_tool_list_changed().await.is_err() {
+                break;
+            }
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        _ = running.waiting() => {}
+        () = telling => {}
+    }
+}
+
+/// What a connection to the server sees.
+#[derive(Debug, Clone)]
+struct Offer {
+    tools: watch::Receiver<Arc<[ClientTool]>>,
+    calls: mpsc::Sender<ClientCall>,
+}
+
+impl ServerHandler for Offer {
+    fn get_info(&self) -> ServerConfig {
+        let can = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .build();
+        ServerConfig::new(can)
+            .with_server_info(Implementation::new(SERVER_NAME, env!("CARGO_PKG_VERSION")))
+            .with_instructions("Tools of the program that the user sits at.")
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.tools.borrow().clone();
+        let mut described: Vec<Tool> = Vec::new();
+        for tool in tools.iter().filter_map(description) {
+            // Of two clients with a tool of the same name, the first has it.
+            if described.iter().all(|known| known.name != tool.name) {
+                described.push(tool);
+            }
+        }
+        Ok(ListToolsResult::with_all_items(described))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let tools = self.tools.borrow().clone();
+        let named = |tool: &&ClientTool| tool.definition.name == request.name;
+        let Some(tool) = tools.iter().find(named).cloned() else {
+            let message = format!("no client offers the tool `{}`", request.name);
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        let (answer, answered) = oneshot::channel();
+        let call = ClientCall {
+            tool,
+            input: request.arguments.unwrap_or_default(),
+            answer,
+        };
+        let result = match self.calls.send(call).await {
+            Ok(()) => answered.await.ok(),
+            Err(_) => None,
+        };
+        let result = result.map_or_else(nobody_ran_it, |result| told(&result));
+        serde_json::from_value::<CallToolResult>(result)
+            .map(CallToolResponse::from)
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+}
+
+fn description(tool: &ClientTool) -> Option<Tool> {
+    let definition = &tool.definition;
+    let mut described = json!({
+        "name": definition.name,
+        "inputSchema": definition.input_schema.clone().unwrap_or(json!({"type": "object"})),
+    });
+    for (key, text) in [
+        ("title", &definition.title),
+        ("description", &definition.description),
+    ] {
+        if let Some(text) = text {
+            described[key] = json!(text);
+        }
+    }
+    serde_json::from_value(described).ok()
+}
+
+fn nobody_ran_it() -> Value {
+    json!({"isError": true, "content": [{"type": "text", "text": "Nobody ran this tool."}]})
+}
+
+/// A result as the agent hears it.
+fn told(result: &ToolCallResult) -> Value {
+    let blocks = result.content.iter().flatten();
+    let mut content: Vec<Value> = blocks.filter_map(block).collect();
+    let error = result.error.as_ref().map(|error| &error["message"]);
+    if let Some(Value::String(message)) = error {
+        content.push(json!({"type": "text", "text": message}));
+    }
+    if content.is_empty() {
+        content.push(json!({"type": "text", "text": result.past_tense_message.as_text()}));
+    }
+    let mut told = json!({"isError": !result.success, "content": content});
+    if let Some(structured) = &result.structured_content {
+        told["structuredContent"] = json!(structured);
+    }
+    told
+}
+
+fn block(content: &ToolResultContent) -> Option<Value> {
+    match content {
+        ToolResultContent::Text(text) => Some(json!({"type": "text", "text": text.text})),
+        ToolResultContent::EmbeddedResource(embedded) => {
+            let (data, kind) = (&embedded.data, &embedded.content_type);
+            Some(match kind.split('/').next() {
+                Some(family @ ("image" | "audio")) => {
+                    json!({"type": family, "data": data, "mimeType": kind})
+                }
+                _ => json!({"type": "resource", "resource": {
+                    "uri": "attachment:result", "mimeType": kind, "blob": data,
+                }}),
+            })
+        }
+        // What lies elsewhere is told by where it lies.
+        other => {
+            let other = json!(other);
+            let uri = other["uri"].as_str().or(other["resource"].as_str())?;
+            Some(json!({"type": "text", "text": uri}))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+
+    use super::*;
+
+    fn tool(client: &str, name: &str) -> ClientTool {
+        let definition = json!({"name": name, "description": format!("of {client}")});
+        ClientTool {
+            client_id: client.to_owned(),
+            definition: serde_json::from_value(definition).unwrap(),
+        }
+    }
+
+    /// An agent's side of the socket, in the protocol's plain words.
+    struct Wire(BufReader<UnixStream>);
+
+    impl Wire {
+        async fn connect(server: &ToolServer) -> Self {
+            let mut wire = Self(BufReader::new(
+                UnixStream::connect(server.socket()).await.unwrap(),
+            ));
+            let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {},
+                               "clientInfo": {"name": "agent", "version": "1"}});
+            wire.send(json!({"id": 0, "method": "initialize", "params": hello}))
+                .await;
+            let answer = wire.next().await;
+            assert_eq!(answer["result"]["serverInfo"]["name"], SERVER_NAME);
+            wire.send(json!({"method": "notifications/initialized"}))
+                .await;
+            wire
+        }
+
+        async fn send(&mut self, mut message: Value) {
+            message["jsonrpc"] = json!("2.0");
+            let line = format!("{message}\n");
+            self.0.get_mut().write_all(line.as_bytes()).await.unwrap();
+        }
+
+        async fn next(&mut self) -> Value {
+            let mut line = String::new();
+            self.0.read_line(&mut line).await.unwrap();
+            serde_json::from_str(&line).unwrap()
+        }
+
+        async fn tools(&mut self) -> Vec<String> {
+            self.send(json!({"id": 1, "method": "tools/list"})).await;
+            let answer = self.next().await;
+            let tools = answer["result"]["tools"].as_array().unwrap().iter();
+            let text = |tool: &Value, key: &str| tool[key].as_str().unwrap().to_owned();
+            tools
+                .map(|tool| format!("{} {}", text(tool, "name"), text(tool, "description")))
+                .collect()
+        }
+
+        async fn call(&mut self, name: &str) {
+            let params = json!({"name": name, "arguments": {"city": "Ulm"}});
+            self.send(json!({"id": 2, "method": "tools/call", "params": params}))
+                .await;
+        }
+    }
+
+    #[tokio::test]
+    async fn tools_of_clients_are_listed_and_news_of_them_told() {
+        let tools = vec![tool("a", "look"), tool("b", "look"), tool("b", "go")];
+        let server = ToolServer::start(tools.into()).unwrap();
+        let mut wire = Wire::connect(&server).await;
+        assert_eq!(wire.tools().await, ["look of a", "go of b"]);
+        server.offer(vec![tool("b", "go")].into());
+        let news = wire.next().await;
+        assert_eq!(news["method"], "notifications/tools/list_changed");
+        assert_eq!(wire.tools().await, ["go of b"]);
+    }
+
+    #[tokio::test]
+    async fn a_call_waits_for_its_result() {
+        let mut server = ToolServer::start(vec![tool("a", "weather")].into()).unwrap();
+        let mut wire = Wire::connect(&server).await;
+        wire.call("weather").await;
+        let call = server.next_call().await.unwrap();
+        assert_eq!(call.tool.client_id, "a");
+        assert_eq!(json!(call.input), json!({"city": "Ulm"}));
+        let result = json!({"success": true, "pastTenseMessage": "Looked",
+                            "content": [{"type": "text", "text": "fog"}]});
+        call.answer
+            .send(serde_json::from_value(result).unwrap())
+            .unwrap();
+        let result = &wire.next().await["result"];
+        assert_eq!(result["content"], json!([{"type": "text", "text": "fog"}]));
+        assert_eq!(result["isError"], false);
+
+        wire.call("weather").await;
+        drop(server.next_call().await.unwrap());
+        assert_eq!(wire.next().await["result"]["isError"], true);
+        wire.call("nothing").await;
+        assert!(wire.next().await["error"]["message"].is_string());
+    }
+
+    #[tokio::test]
+    async fn the_socket_goes_with_the_server() {
+        let server = ToolServer::start(Vec::new().into()).unwrap();
+        let socket = server.socket();
+        assert!(socket.exists());
+        drop(server);
+        assert!(!socket.exists());
+    }
+}

@@ -1,0 +1,172 @@
+//! What queues deliver, merge and close.
+
+use super::*;
+use innkeeper_protocol::house::actions::{
+    ActionEnvelope, ChatDeltaAction, SessionChatRemovedAction, StateAction,
+};
+use innkeeper_protocol::outgoing::Reply;
+use innkeeper_protocol::record::{Facts, Sequenced, merge};
+use innkeeper_protocol::rpc::RequestId;
+
+fn delta(seq: u64, content: &str) -> HostMessage {
+    HostMessage::Action(Arc::new(Sequenced {
+        seq,
+        channel: "ahp-chat:/1".into(),
+        action: StateAction::ChatDelta(ChatDeltaAction {
+            turn_id: "t".into(),
+            part_id: "p".into(),
+            content: content.into(),
+            meta: None,
+        }),
+        origin: None,
+        facts: Facts::default(),
+    }))
+}
+
+fn reply() -> HostMessage {
+    let id = RequestId::Number(1);
+    let reply = Reply::Done;
+    HostMessage::Reply { id, reply }
+}
+
+fn parcel(messages: impl IntoIterator<Item = HostMessage>) -> Arc<Parcel> {
+    Parcel::new(messages.into_iter().collect())
+}
+
+fn queue(merge_after: usize, queue_bytes: usize) -> Arc<OutboundQueue> {
+    OutboundQueue::new(DeliveryOptions {
+        merge: true,
+        merge_after,
+        queue_bytes,
+    })
+}
+
+/// The numbers and texts of the deltas that a queue would send now.
+async fn sent(queue: &OutboundQueue) -> Vec<(u64, String)> {
+    let texts = queue.take(usize::MAX).await.into_texts();
+    let envelopes = texts.iter().filter_map(|text| {
+        let frame: serde_json::Value = serde_json::from_str(text).unwrap();
+        serde_json::from_value::<ActionEnvelope>(frame["params"].clone()).ok()
+    });
+    envelopes
+        .map(|envelope| {
+            let text = merge::appended_text(&envelope.action).unwrap();
+            (envelope.server_seq, text.to_owned())
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn what_a_version_has_no_form_for_makes_no_empty_write() {
+    let removed = HostMessage::Action(Arc::new(Sequenced {
+        seq: 1,
+        channel: "ahp-session:/1".into(),
+        action: StateAction::SessionChatRemoved(SessionChatRemovedAction {
+            chat: "ahp-chat:/2".into(),
+        }),
+        origin: None,
+        facts: Facts::default(),
+    }));
+    for (version, writes) in [(Version::V0_2, 0), (Version::NEWEST, 1)] {
+        let queue = queue(2, 10_000);
+        queue.speak(version);
+        queue.publish(&parcel([removed.clone()]), None);
+        let outgoing = queue.take(usize::MAX).await;
+        assert_eq!(outgoing.into_frames().len(), writes, "{version}");
+    }
+}
+
+#[tokio::test]
+async fn a_queue_that_is_read_delivers_every_message_as_it_is() {
+    let queue = queue(2, 10_000);
+    for seq in 1..=2 {
+        queue.publish(&parcel([delta(seq, "x")]), None);
+    }
+    assert_eq!(sent(&queue).await, [(1, "x".into()), (2, "x".into())]);
+}
+
+#[tokio::test]
+async fn behind_its_threshold_a_queue_merges_neighbours_only() {
+    let queue = queue(1, 10_000);
+    queue.publish(&parcel([delta(1, "a"), delta(2, "b")]), None);
+    queue.publish(&parcel([delta(3, "c"), delta(4, "d")]), None);
+    queue.publish(&parcel([delta(5, "e")]), None);
+    queue.send(reply());
+    queue.publish(&parcel([delta(6, "f")]), None);
+    let expected = [(1, "a"), (2, "b"), (5, "cde"), (6, "f")];
+    assert_eq!(
+        sent(&queue).await,
+        expected.map(|(seq, text)| (seq, text.to_owned()))
+    );
+}
+
+#[tokio::test]
+async fn what_waits_is_merged_in_time_and_never_twice() {
+    let queue = queue(0, usize::MAX);
+    let pieces = 3 * OVERCROWDED as u64;
+    for seq in 1..=pieces {
+        queue.publish(&parcel([delta(seq, "x")]), None);
+        let waiting = queue.lock();
+        assert!(waiting.items.len() <= OVERCROWDED + 1);
+        assert!(waiting.messages == waiting.items.len());
+    }
+    queue.send(reply());
+    queue.publish(&parcel([delta(pieces + 1, "y")]), None);
+    let sent = sent(&queue).await;
+    // The first one came when nothing else waited.
+    let merged = "x".repeat(pieces as usize - 1);
+    assert_eq!(
+        sent,
+        [(1, "x".into()), (pieces, merged), (pieces + 1, "y".into())]
+    );
+    let waiting = queue.lock();
+    assert_eq!((waiting.messages, waiting.published_bytes), (0, 0));
+    assert_eq!((waiting.settled, waiting.loose), (0, 0));
+}
+
+#[tokio::test]
+async fn a_client_that_wants_no_delay_gets_no_merging() {
+    let queue = queue(0, 10_000);
+    queue.publish(
+        &parcel([delta(1, "a"), delta(2, "b")]),
+        Some(Duration::ZERO),
+    );
+    assert_eq!(sent(&queue).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_client_that_can_wait_gets_what_came_meanwhile_in_one() {
+    let queue = queue(64, 10_000);
+    let latency = Some(Duration::from_secs(60));
+    queue.publish(&parcel([delta(1, "a")]), latency);
+    queue.publish(&parcel([delta(2, "b")]), latency);
+    queue.publish(&parcel([delta(3, "c")]), latency);
+    let waiting = tokio::time::timeout(Duration::from_millis(1), queue.take(usize::MAX));
+    assert!(waiting.await.is_err(), "nothing is due yet");
+    // An answer cannot wait, and takes along what came before it.
+    queue.send(reply());
+    assert_eq!(sent(&queue).await, [(3, "abc".into())]);
+}
+
+#[tokio::test]
+async fn a_queue_that_overflows_ends_the_connection() {
+    let queue = queue(0, 1_000);
+    let long = "x".repeat(merge::MAX_MERGED_BYTES);
+    queue.publish(&parcel([delta(1, "a"), delta(2, &long)]), None);
+    let outgoing = queue.take(usize::MAX).await;
+    assert_eq!(outgoing.ending, Some(Ending::TooSlow));
+    assert!(outgoing.into_texts().is_empty());
+    queue.publish(&parcel([delta(3, "b")]), None);
+    assert!(queue.take(usize::MAX).await.into_texts().is_empty());
+}
+
+#[tokio::test]
+async fn a_closing_queue_sends_what_waits_first() {
+    let queue = queue(64, 10_000);
+    queue.publish(&parcel([delta(1, "a")]), None);
+    queue.close(Ending::ShuttingDown);
+    queue.publish(&parcel([delta(2, "b")]), None);
+    let outgoing = queue.take(usize::MAX).await;
+    assert_eq!(outgoing.ending, Some(Ending::ShuttingDown));
+    assert_eq!(outgoing.into_texts().len(), 1);
+}

@@ -1,0 +1,169 @@
+//! The agents that are tried: where they come from, and what each needs so
+//! that it talks to the scripted model and to nobody else.
+//!
+//! *Invariant*: all that is special about an agent stands here. Neither the
+//! trials nor the host know which agent it is.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::{Value, json};
+
+use crate::model;
+use crate::trials::Trial;
+
+/// Node for the agents that are written for it, whatever this machine has.
+const NODE: &str = "node@24";
+
+pub(crate) struct Agent {
+    /// The name by which the host finds it.
+    pub(crate) provider: &'static str,
+    package: &'static str,
+    /// The program that the host looks for.
+    program: &'static str,
+    /// Variables; `MODEL` in a value stands for the model's address.
+    env: &'static [(&'static str, &'static str)],
+    /// Files in its home directory, likewise.
+    files: fn() -> Vec<(&'static str, String)>,
+    /// Settings of its sessions.
+    pub(crate) config: &'static [(&'static str, &'static str)],
+    /// What it cannot do, whoever asks.
+    limits: &'static [(Trial, &'static str)],
+}
+
+pub(crate) const AGENTS: [Agent; 4] = [
+    Agent {
+        provider: "goose",
+        package: "@aaif/goose",
+        program: "goose",
+        env: &[
+            ("GOOSE_PROVIDER", "openai"),
+            ("GOOSE_MODEL", model::NAME),
+            ("GOOSE_MODE", "approve"),
+            ("GOOSE_DISABLE_KEYRING", "1"),
+            ("GOOSE_TELEMETRY_ENABLED", "false"),
+            ("OPENAI_HOST", "MODEL"),
+            ("OPENAI_API_KEY", "none"),
+        ],
+        files: Vec::new,
+        config: &[],
+        limits: &[],
+    },
+    Agent {
+        provider: "claude",
+        package: "@agentclientprotocol/claude-agent-acp@0.99.0",
+        program: "claude-agent-acp",
+        env: &[
+            ("ANTHROPIC_BASE_URL", "MODEL"),
+            ("ANTHROPIC_API_KEY", "none"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+        ],
+        files: Vec::new,
+        config: &[],
+        limits: &[],
+    },
+    Agent {
+        provider: "codex",
+        package: "@agentclientprotocol/codex-acp@2.6.0",
+        program: "codex-acp",
+        env: &[],
+        files: codex_files,
+        config: &[("mode", "read-only")],
+        limits: &[],
+    },
+    Agent {
+        provider: "pi",
+        package: "@earendil-works/pi-coding-agent@0.87.1",
+        program: "pi",
+        env: &[("PI_OFFLINE", "1")],
+        files: pi_files,
+        config: &[],
+        limits: &[
+            (Trial::Approval, "pi runs its tools without asking anybody"),
+            (Trial::Denial, "pi runs its tools without asking anybody"),
+            (Trial::ClientTool, "pi knows no MCP servers"),
+        ],
+    },
+];
+
+fn codex_files() -> Vec<(&'static str, String)> {
+    let name = model::NAME;
+    let config = format!(
+        "model = '{name}'\nmodel_provider = 'scripted'\napproval_policy = 'on-request'\n\
+         sandbox_mode = 'read-only'\n\n\
+         [model_providers.scripted]\nname = 'scripted'\nbase_url = 'MODEL/v1'\n\
+         wire_api = 'responses'\n"
+    );
+    vec![(".codex/config.toml", config)]
+}
+
+fn pi_files() -> Vec<(&'static str, String)> {
+    let models = json!({"providers": {"scripted": {
+        "baseUrl": "MODEL/v1", "api": "openai-completions", "apiKey": "none",
+        "models": [{"id": model::NAME, "name": "Scripted", "contextWindow": 100_000}],
+    }}});
+    let settings = json!({"defaultProvider": "scripted", "defaultModel": model::NAME});
+    vec![
+        (".pi/agent/models.json", models.to_string()),
+        (".pi/agent/settings.json", settings.to_string()),
+    ]
+}
+
+impl Agent {
+    /// Prepares a home for it, and gives the host's configuration of it.
+    pub(crate) fn settle(&self, home: &Path, model: &str) -> Result<String> {
+        let filled = |text: &str| text.replace("MODEL", model);
+        for (file, text) in (self.files)() {
+            let file = home.join(file);
+            let directory = file.parent().context("a directory")?;
+            fs::create_dir_all(directory)?;
+            fs::write(&file, filled(&text))?;
+        }
+        fs::create_dir_all(home)?;
+        let mut env = format!("HOME = {}", quoted(&home.display().to_string()));
+        for (name, value) in self.env {
+            env.push_str(&format!(", {name} = {}", quoted(&filled(value))));
+        }
+        Ok(format!("[agents.{}]\nenv = {{ {env} }}\n", self.provider))
+    }
+
+    pub(crate) fn is_in(&self, programs: &Path) -> bool {
+        programs.join(self.program).exists()
+    }
+
+    pub(crate) fn limit(&self, trial: Trial) -> Option<&'static str> {
+        let limit = self.limits.iter().find(|(limited, _)| *limited == trial);
+        limit.map(|(_, why)| *why)
+    }
+
+    /// The settings of its sessions, as the protocol has them.
+    pub(crate) fn session_config(&self) -> Value {
+        self.config.iter().copied().collect()
+    }
+}
+
+fn quoted(text: &str) -> String {
+    // JSON's strings are strings of TOML as well.
+    json!(text).to_string()
+}
+
+/// Installs the agents, and what they need.
+pub(crate) fn install(into: &Path, agents: &[&Agent]) -> Result<()> {
+    let packages = agents.iter().map(|agent| agent.package);
+    let packages: Vec<&str> = packages.chain([NODE]).collect();
+    println!("Installing {}", packages.join(", "));
+    let status = Command::new("npm")
+        .args(["install", "--no-audit", "--no-fund", "--loglevel=error"])
+        .args(["--force", "--prefix"])
+        .arg(into)
+        .args(&packages)
+        .status()
+        .context("npm cannot be started; it comes with Node")?;
+    if !status.success() {
+        bail!("the agents cannot be installed ({status})");
+    }
+    Ok(())
+}
