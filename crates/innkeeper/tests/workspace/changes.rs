@@ -63,8 +63,7 @@ async fn catalogue(stage: &Stage) -> Vec<Value> {
 async fn channel_of(stage: &Stage, kind: &str) -> String {
     let catalogue = catalogue(stage).await;
     let found = catalogue.iter().find(|entry| entry["changeKind"] == kind);
-    let found = found.unwrap_or_else(|| panic!("{kind} in {catalogue:?}"));
-    found["uriTemplate"].as_str().unwrap().to_owned()
+    found.unwrap()["uriTemplate"].as_str().unwrap().to_owned()
 }
 
 async fn follow(stage: &Stage, channel: &str) -> Watch<ChangesetState> {

@@ -1,10 +1,10 @@
 //! Checkpoints: states of a session's directory, kept as commits below
 //! `refs/innkeeper/`. They have no parents and are on no branch; the user's
-//! index is copied once, for what it knows about unchanged files, and never
-//! written.
+//! index is copied, for what it knows about unchanged files, and never written.
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use ignore::WalkBuilder;
 use innkeeper_protocol::ChannelUri;
@@ -31,7 +31,12 @@ pub(super) struct Checkpoints {
     prefix: String,
     /// The last tree and its commit: nothing is kept twice in a row.
     last: Option<(String, String)>,
+    /// The user's index when it was copied.
+    copied: Option<Stamp>,
 }
+
+/// What tells one state of a file from another.
+type Stamp = (u64, SystemTime);
 
 pub(super) fn name_of(moment: &Moment) -> String {
     match moment {
@@ -45,6 +50,7 @@ impl Checkpoints {
         Self {
             prefix: format!("refs/innkeeper/{}", key_of(session)),
             last: None,
+            copied: None,
         }
     }
 
@@ -54,7 +60,7 @@ impl Checkpoints {
 
     /// Keeps the present state, and returns its commit.
     pub(super) fn take(&mut self, repository: &Repository) -> GitResult<String> {
-        prepare_index(repository)?;
+        self.prepare_index(repository)?;
         let mut git = repository.private();
         // What cannot be read is left out, as it was.
         git.args(["-c", "advice.addEmbeddedRepo=false"]);
@@ -121,32 +127,41 @@ impl Checkpoints {
     fn full_name(&self, name: &str) -> String {
         format!("{}/{name}", self.prefix)
     }
-}
 
-/// The index of our own begins as a copy of the user's, so that only files
-/// that changed have to be read.
-fn prepare_index(repository: &Repository) -> GitResult<()> {
-    let index = &repository.index;
-    // One that is left is from a process that died: nobody else has it.
-    match std::fs::remove_file(index.with_extension("lock")) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-        _ => {}
-    }
-    if index.exists() {
-        return Ok(());
-    }
-    if let Some(home) = index.parent() {
-        std::fs::create_dir_all(home)?;
-    }
-    if repository.is_shadow {
-        return Ok(());
-    }
-    let copy = index.with_extension("copy");
-    match std::fs::copy(repository.git_dir.join("index"), &copy) {
-        Ok(_) => Ok(std::fs::rename(&copy, index)?),
-        // A repository in which nothing was ever added.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error.into()),
+    /// The index of our own begins as a copy of the user's, whenever that has
+    /// changed: it knows what is tracked, and only files that changed have to
+    /// be read.
+    fn prepare_index(&mut self, repository: &Repository) -> GitResult<()> {
+        let index = &repository.index;
+        // One that is left is from a process that died: nobody else has it.
+        match std::fs::remove_file(index.with_extension("lock")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        if let Some(home) = index.parent() {
+            std::fs::create_dir_all(home)?;
+        }
+        if repository.is_shadow {
+            return Ok(());
+        }
+        let users = repository.git_dir.join("index");
+        let stamp = match std::fs::metadata(&users) {
+            Ok(metadata) => Some((metadata.len(), metadata.modified()?)),
+            // A repository in which nothing was ever added.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error.into()),
+        };
+        let Some((_, modified)) = stamp.filter(|_| !index.exists() || self.copied != stamp) else {
+            return Ok(());
+        };
+        let copy = index.with_extension("copy");
+        std::fs::copy(users, &copy)?;
+        // Git looks closely at files that are as young as its index.
+        let file = std::fs::File::options().write(true).open(&copy)?;
+        file.set_modified(modified)?;
+        std::fs::rename(&copy, index)?;
+        self.copied = stamp;
+        Ok(())
     }
 }
 

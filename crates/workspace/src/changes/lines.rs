@@ -12,8 +12,7 @@ pub(super) fn is_binary(data: &[u8]) -> bool {
 
 /// Lines that were added and removed.
 pub(super) fn count(before: &[u8], after: &[u8]) -> (u32, u32) {
-    let (lines, diff) = diff(before, after);
-    drop(lines);
+    let (_, diff) = diff(before, after);
     (diff.count_additions(), diff.count_removals())
 }
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use cap_std::fs::Dir;
+use cap_std::time::SystemTime;
 use innkeeper_protocol::house::state::ChangesetFile;
 
 use super::blobs::Blobs;
@@ -310,7 +311,7 @@ impl Present {
         if !metadata.is_file() && !is_link {
             return None;
         }
-        let modified = metadata.modified().ok().map(|time| time.into_std());
+        let modified = metadata.modified().ok().map(SystemTime::into_std);
         let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let stamp = format!(
             "{:x}-{:x}",

@@ -264,7 +264,17 @@ impl Worker {
     fn leave(&mut self) {
         self.observed = false;
         self.views.clear();
+        self.stop_watching();
+    }
+
+    /// What is not followed is not known.
+    fn stop_watching(&mut self) {
         self.watcher = None;
+        self.dirt = Dirt::default();
+        self.dirty_since = None;
+        if let Some(place) = &mut self.place {
+            place.status = None;
+        }
     }
 
     /// What was kept for the session goes.
@@ -439,8 +449,7 @@ impl Worker {
     fn watch_if_needed(&mut self) {
         let live = self.views.values().any(|view| view.live.is_some());
         if !self.observed && !live {
-            self.watcher = None;
-            return;
+            return self.stop_watching();
         }
         let Some(place) = self.place.as_ref().filter(|_| self.watcher.is_none()) else {
             return;
