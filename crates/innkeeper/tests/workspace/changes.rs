@@ -110,13 +110,22 @@ async fn turns_have_changesets_of_their_own_over_a_restart() {
     let (mut stage, directory) = repository().await;
     stage.play("t1", json!([edit("a.txt", "1\n")])).await;
     stage.end("t1").await;
+    // The state after a turn is kept when the turn has ended.
+    let turn = channel_of(&stage, "turn").await;
+    let first = turn.replace("{turnId}", "t1");
+    let mut watch = follow(&stage, &first).await;
+    let is_kept = |it: &Value| {
+        let after = &it["files"][0]["edit"]["after"]["content"]["uri"];
+        after
+            .as_str()
+            .is_some_and(|uri| uri.starts_with("innkeeper-blob:"))
+    };
+    until(&mut watch, "the state after the turn", is_kept).await;
     std::fs::write(directory.path().join("by hand.txt"), "x\n").unwrap();
     stage.play("t 2", json!([edit("b.txt", "2\n")])).await;
     stage.end("t 2").await;
-    let turn = channel_of(&stage, "turn").await;
     let compare = channel_of(&stage, "compare-turns").await;
     let session = channel_of(&stage, "session").await;
-    let first = turn.replace("{turnId}", "t1");
     let second = turn.replace("{turnId}", "t%202");
     let between = compare
         .replace("{originalTurnId}", "t1")
@@ -310,9 +319,11 @@ async fn an_isolated_session_works_in_a_worktree_of_its_own() {
     // Uncommitted work outlives the session.
     let params = json!({"channel": "ahp-session:/alone"});
     stage.guest.request("disposeSession", params).await.unwrap();
-    stage.close().await;
+    let Stage { inn, .. } = stage;
+    let inn = inn.reopen(InnOptions::default()).await;
     assert_eq!(
         std::fs::read_to_string(tree.join("a.txt")).unwrap(),
         "other\n"
     );
+    inn.close().await;
 }
