@@ -116,6 +116,13 @@ describe("streaming 1,000 tokens a second", () => {
     await show(page, { turns: 3, text: text() });
     report(`CPU ms a flush, ${what}`, await streamed(page, session, " token"), limit);
   });
+
+  test("at the end of 10,000 turns", async () => {
+    const page = await open();
+    const session = await meter(page);
+    await show(page, { turns: 10_000, text: "An answer that has just begun." });
+    report("CPU ms a flush, at the end of 10,000 turns", await streamed(page, session, " token"), 16);
+  });
 });
 
 describe("10,000 turns", () => {

@@ -1,8 +1,11 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { entries, house, newSession, play, said, scenario, send } from "./harness";
+import { axeFindings, entries, house, newSession, play, said, scenario, send } from "./harness";
 
-const { open } = house();
+const inn = house();
+const { open } = inn;
 const row = (page: Page, title: string) => page.locator(".session-row", { hasText: title });
 
 async function menu(page: Page, title: string, item: string): Promise<void> {
@@ -113,5 +116,26 @@ describe("sessions", () => {
     await page.getByLabel("Approvals").selectOption({ index: 1 });
     await play(page, scenario({ echo: "config" }));
     expect(await entries(page, "assistant").innerText()).toContain("all");
+  });
+
+  test("a skill of the project is found, and switched off for this session", async () => {
+    const skill = join(inn.host.directory, "brewery/.agents/skills/brew");
+    mkdirSync(skill, { recursive: true });
+    writeFileSync(join(skill, "SKILL.md"), "---\nname: brew\ndescription: Brews beer\n---\nBoil it.\n");
+    const page = await open("#/new");
+    await page.getByLabel("Directory", { exact: true }).fill(join(inn.host.directory, "brewery"));
+    await page.getByRole("button", { name: "Start session" }).click();
+    await page.getByRole("button", { name: "Session actions" }).click();
+    await page.getByRole("menuitem", { name: /Details/ }).click();
+    const toggle = page.getByRole("checkbox", { name: /^brew/ });
+    expect(await toggle.isChecked()).toBe(true);
+    await toggle.uncheck();
+    const unconfirmed = () =>
+      page.evaluate(() => (globalThis as never as { innkeeper: { store: { unconfirmed(): unknown[] } } }).innkeeper.store.unconfirmed().length);
+    await expect.poll(unconfirmed).toBe(0);
+    await page.reload();
+    await toggle.waitFor();
+    expect(await toggle.isChecked()).toBe(false);
+    expect(await axeFindings(page)).toEqual([]);
   });
 });

@@ -15,21 +15,21 @@ describe("settings", () => {
   test("the appearance follows the user to another browser, and stays after a reload", async () => {
     const first = await open("#/settings", { colorScheme: "light" });
     const second = await open("#/", { colorScheme: "light" });
-    await first.getByLabel("dark", { exact: true }).check();
+    await first.getByLabel("Dark").check();
     await expect.poll(() => theme(second)).toBe("dark");
     await second.reload();
     await expect.poll(() => theme(second)).toBe("dark");
-    await first.getByLabel("system", { exact: true }).check();
+    await first.getByLabel("As the system").check();
     await expect.poll(() => theme(second)).toBe(undefined);
   });
 
   test("how differences are shown is chosen once for all", async () => {
     const page = await open("#/settings");
-    await page.getByLabel("side by side").check();
+    await page.getByLabel("Side by side").check();
     const other = await open("#/settings");
-    expect(await other.getByLabel("side by side").isChecked()).toBe(true);
-    await other.getByLabel("one below the other").check();
-    await expect.poll(() => page.getByLabel("one below the other").isChecked()).toBe(true);
+    expect(await other.getByLabel("Side by side").isChecked()).toBe(true);
+    await other.getByLabel("One below the other").check();
+    await expect.poll(() => page.getByLabel("One below the other").isChecked()).toBe(true);
   });
 });
 

@@ -38,7 +38,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use innkeeper_protocol::agent::{AgentProfile, McpServer, OpenBackend};
+use innkeeper_protocol::agent::{AgentProfile, OpenBackend};
+use innkeeper_protocol::mcp::McpServer;
 use tokio::sync::watch;
 
 use crate::knowledge::Knowledge;
@@ -92,25 +93,20 @@ pub struct AcpAgent {
 
 impl AcpAgent {
     pub fn new(options: AcpOptions) -> Self {
-        let file = |kind: &str| {
-            let directory = options.directory.as_ref()?;
-            Some(directory.join(format!("{}.{kind}", options.provider)))
-        };
-        let knowledge = Knowledge::new(
-            options.provider.clone(),
-            options.display_name.clone(),
-            options.program.line(),
-            file("json"),
-        );
+        let (provider, name) = (options.provider, options.display_name);
+        let directory = options.directory.as_deref();
+        let stderr = StderrLog::of(&provider, directory);
+        let line = options.program.line();
+        let knowledge = Knowledge::new(provider, name.clone(), line, directory);
         Self {
             access: Access {
-                name: options.display_name,
+                name,
                 program: options.program,
                 auth_method: options.auth_method,
                 patience: options.patience,
                 mcp_servers: options.mcp_servers,
                 tool_bridge: options.tool_bridge,
-                stderr: Arc::new(StderrLog::new(file("log"))),
+                stderr: Arc::new(stderr),
             },
             knowledge: Arc::new(knowledge),
         }

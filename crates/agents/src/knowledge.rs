@@ -3,7 +3,7 @@
 //! of the host.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use innkeeper_protocol::agent::AgentProfile;
@@ -39,13 +39,14 @@ struct Learned {
 }
 
 impl Knowledge {
-    /// Begins with what was remembered in `file`.
+    /// Begins with what was remembered in the directory.
     pub(crate) fn new(
         provider: String,
         display_name: String,
         command: String,
-        file: Option<PathBuf>,
+        directory: Option<&Path>,
     ) -> Self {
+        let file = directory.map(|directory| directory.join(format!("{provider}.json")));
         let stored = file.as_ref().and_then(|file| std::fs::read(file).ok());
         let learned = stored.and_then(|stored| serde_json::from_slice(&stored).ok());
         Self {
@@ -158,10 +159,10 @@ mod tests {
     #[test]
     fn what_was_learned_is_known_after_a_restart() {
         let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("agents").join("x.json");
+        let kept = directory.path().join("agents");
         let begin = || {
             let name = || "x".to_owned();
-            Knowledge::new(name(), name(), name(), Some(file.clone()))
+            Knowledge::new(name(), name(), name(), Some(&kept))
         };
         let knowledge = begin();
         let changes = knowledge.changes();

@@ -67,22 +67,17 @@ pub struct PiAgent {
 
 impl PiAgent {
     pub fn new(options: PiOptions) -> Self {
-        let file = |kind: &str| {
-            let directory = options.directory.as_ref()?;
-            Some(directory.join(format!("{}.{kind}", options.provider)))
-        };
-        let knowledge = Knowledge::new(
-            options.provider.clone(),
-            options.display_name.clone(),
-            options.program.line(),
-            file("json"),
-        );
+        let (provider, name) = (options.provider, options.display_name);
+        let directory = options.directory.as_deref();
+        let stderr = StderrLog::of(&provider, directory);
+        let line = options.program.line();
+        let knowledge = Knowledge::new(provider, name.clone(), line, directory);
         Self {
             access: Access {
-                name: options.display_name,
+                name,
                 program: options.program,
                 patience: options.patience,
-                stderr: Arc::new(StderrLog::new(file("log"))),
+                stderr: Arc::new(stderr),
             },
             knowledge: Arc::new(knowledge),
         }

@@ -156,7 +156,7 @@ pub(crate) fn open(provider: &str) -> OpenBackend {
         transcript: Vec::new(),
         client_tools: Vec::new().into(),
         credentials: Vec::new(),
-        mcp_servers: Vec::new(),
+        customizations: Default::default(),
     }
 }
 

@@ -113,7 +113,8 @@ impl Desk {
             edits: 0,
         };
         let directory = uri_of_path(repository).context("a path")?;
-        desk.tell(ChangesTask::Open { directory });
+        let directories = vec![directory];
+        desk.tell(ChangesTask::Open { directories });
         desk.wait(|event| matches!(event, ChangesEvent::Found { .. }))?;
         Ok(desk)
     }

@@ -19,6 +19,17 @@ const ROUNDS: usize = 3;
 
 const DELTA_BYTES: usize = 20;
 
+/// What the subscribers speak, in turn.
+type Versions = &'static [&'static str];
+
+const NEWEST: Versions = &["1.0.0"];
+const OLD: Versions = &["0.2.0"];
+const MIXED: Versions = &[
+    "1.0.0", "0.9.0", "0.8.0", "0.7.0", "0.6.0", "0.5.0", "0.4.0", "0.3.0", "0.2.0", "0.1.0",
+];
+
+const SESSION: &str = "ahp-session:/bench";
+
 #[derive(Debug, Clone, Copy)]
 struct Rate {
     per_second: f64,
@@ -43,8 +54,11 @@ pub(crate) async fn run(subscribers: &[usize]) -> Result<()> {
                 &mut bare,
                 measure_floor(Server::bare().await?, count, deltas).await?,
             );
-            better(&mut host, measure_host(count, deltas, false).await?);
-            better(&mut shipped, measure_host(count, deltas, true).await?);
+            better(&mut host, measure_host(NEWEST, count, deltas, false).await?);
+            better(
+                &mut shipped,
+                measure_host(NEWEST, count, deltas, true).await?,
+            );
         }
         if let (Some(raw), Some(bare), Some(host), Some(shipped)) = (raw, bare, host, shipped) {
             println!(
@@ -61,6 +75,38 @@ pub(crate) async fn run(subscribers: &[usize]) -> Result<()> {
     }
     println!("\nFloors: ready-made bytes, written in finished batches as the host does, or frame");
     println!("by frame through the library. Host: merging off. µs: its CPU time a delivery.");
+    Ok(())
+}
+
+/// What older versions cost: the same stream, and what its subscribers speak.
+pub(crate) async fn run_versions(subscribers: &[usize]) -> Result<()> {
+    println!("\nDeliveries to older versions (best of {ROUNDS}, merging off)\n");
+    println!("| subscribers | 1.0.0 /s | 0.2.0 /s | of 1.0.0 | µs | all ten /s | of 1.0.0 | µs |");
+    println!("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    for &count in subscribers {
+        let deltas = (DELIVERIES / count).clamp(4_000, 200_000);
+        let mut best = [None; 3];
+        for _ in 0..ROUNDS {
+            for (best, versions) in best.iter_mut().zip([NEWEST, OLD, MIXED]) {
+                better(best, measure_host(versions, count, deltas, false).await?);
+            }
+        }
+        if let [Some(newest), Some(old), Some(mixed)] = best {
+            println!(
+                "| {count} | {:.0} | {:.0} | {:.2} | {:.2} | {:.0} | {:.2} | {:.2} |",
+                newest.per_second,
+                old.per_second,
+                old.per_second / newest.per_second,
+                old.cpu_micros,
+                mixed.per_second,
+                mixed.per_second / newest.per_second,
+                mixed.cpu_micros,
+            );
+        }
+    }
+    println!(
+        "\nThe client that starts the stream speaks 1.0.0. µs: the host's CPU time a delivery."
+    );
     Ok(())
 }
 
@@ -98,7 +144,12 @@ async fn measure_floor(server: Server, subscribers: usize, frames: usize) -> Res
     Ok(rate((subscribers + 1) * frames, began.elapsed(), cpu))
 }
 
-async fn measure_host(subscribers: usize, deltas: usize, merge: bool) -> Result<Rate> {
+async fn measure_host(
+    versions: Versions,
+    subscribers: usize,
+    deltas: usize,
+    merge: bool,
+) -> Result<Rate> {
     let data = tempfile::tempdir()?;
     // Without merging nothing makes room in a full queue, so there must be
     // room for everything.
@@ -107,7 +158,7 @@ async fn measure_host(subscribers: usize, deltas: usize, merge: bool) -> Result<
         false => "[delivery]\nmerge = false\nqueue_bytes = 4000000000\n".to_owned(),
     };
     let server = Server::host(data.path(), &config).await?;
-    let load = Load::prepare(&server.url, subscribers).await?;
+    let load = Load::prepare_as(versions, &server.url, subscribers).await?;
     let (before, began) = (server.usage()?, Instant::now());
     load.run(deltas).await?;
     let cpu = server.usage()?.cpu - before.cpu;
@@ -127,6 +178,9 @@ pub(crate) async fn load(url: &str, subscribers: usize, deltas: usize) -> Result
     Ok(())
 }
 
+/// What stands before the type of an action.
+const TYPE: &[u8] = br#""type":""#;
+
 /// A session, one client that starts turns and many that listen.
 pub(crate) struct Load {
     starter: WireClient,
@@ -136,14 +190,20 @@ pub(crate) struct Load {
 
 impl Load {
     pub(crate) async fn prepare(url: &str, subscribers: usize) -> Result<Self> {
+        Self::prepare_as(NEWEST, url, subscribers).await
+    }
+
+    async fn prepare_as(versions: Versions, url: &str, subscribers: usize) -> Result<Self> {
         let mut starter = WireClient::connect(url).await?;
         starter.initialize("starter", &[]).await?;
-        let chat = starter.new_session("ahp-session:/bench").await?;
+        let chat = starter.new_session(SESSION).await?;
         let mut clients = Vec::new();
-        for index in 0..subscribers {
+        for (index, version) in versions.iter().cycle().take(subscribers).enumerate() {
             let mut client = WireClient::connect(url).await?;
+            // Up to 0.3 a session and its chat are one channel.
+            let channel = if *version < "0.4" { SESSION } else { &chat };
             client
-                .initialize(&format!("client-{index}"), &[&chat])
+                .initialize_as(version, &format!("client-{index}"), &[channel])
                 .await?;
             clients.push(client);
         }
@@ -168,22 +228,22 @@ impl Load {
         let mut tasks: JoinSet<Result<()>> = JoinSet::new();
         for mut client in self.clients.into_iter().chain([self.starter]) {
             tasks.spawn(async move {
-                // All frames of the chat begin alike, so after the first one it
-                // is known where the type of the action stands.
+                // All frames of a channel begin alike, so after the first one
+                // it is known where the type of the action stands.
                 let mut place = None;
                 loop {
                     let frame = client.next().await?;
                     let place = match place {
                         Some(place) => place,
-                        None => match find(frame, b"chat/") {
-                            Some(found) => *place.insert(found),
+                        None => match find(frame, TYPE) {
+                            Some(found) => *place.insert(found + TYPE.len()),
                             None => continue,
                         },
                     };
-                    if frame
-                        .get(place..)
-                        .is_some_and(|rest| rest.starts_with(b"chat/turnComplete"))
-                    {
+                    let kind = frame.get(place..).unwrap_or_default();
+                    let ends = kind.starts_with(b"chat/turnComplete")
+                        || kind.starts_with(b"session/turnComplete");
+                    if ends {
                         return Ok(());
                     }
                 }

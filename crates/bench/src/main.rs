@@ -31,6 +31,7 @@ fn main() -> Result<()> {
         ["feed-deltas", turns, deltas] => history::feed(turns.parse()?, deltas.parse()?),
         [] => {
             runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;
+            runtime()?.block_on(fanout::run_versions(&fanout::SUBSCRIBERS))?;
             runtime()?.block_on(slow::run())?;
             runtime()?.block_on(latency::run())?;
             runtime()?.block_on(agents::run())?;
@@ -38,8 +39,18 @@ fn main() -> Result<()> {
             history::run()?;
             changes::run()
         }
-        ["fanout"] => runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS)),
-        ["fanout", subscribers] => runtime()?.block_on(fanout::run(&[subscribers.parse()?])),
+        ["fanout"] => {
+            runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;
+            runtime()?.block_on(fanout::run_versions(&fanout::SUBSCRIBERS))
+        }
+        ["fanout", subscribers] => {
+            let subscribers = [subscribers.parse()?];
+            runtime()?.block_on(fanout::run(&subscribers))?;
+            runtime()?.block_on(fanout::run_versions(&subscribers))
+        }
+        ["versions", subscribers] => {
+            runtime()?.block_on(fanout::run_versions(&[subscribers.parse()?]))
+        }
         ["load", url, subscribers, deltas] => {
             runtime()?.block_on(fanout::load(url, subscribers.parse()?, deltas.parse()?))
         }
@@ -50,8 +61,8 @@ fn main() -> Result<()> {
         ["history"] => history::run(),
         ["changes"] => changes::run(),
         _ => bail!(
-            "usage: innkeeper-bench [fanout [N] | slow | latency | agents | start | history | \
-             changes]"
+            "usage: innkeeper-bench [fanout [N] | versions N | slow | latency | agents | start | \
+             history | changes]"
         ),
     }
 }

@@ -45,10 +45,23 @@ impl WireClient {
 
     /// Introduces itself to a host and listens to some channels.
     pub(crate) async fn initialize(&mut self, name: &str, channels: &[&str]) -> Result<Value> {
-        let params = json!({
-            "channel": "ahp-root://", "clientId": name, "protocolVersions": ["1.0.0"],
-            "initialSubscriptions": channels,
+        self.initialize_as("1.0.0", name, channels).await
+    }
+
+    /// The same in an older version; draft 1 is `0.1.0`.
+    pub(crate) async fn initialize_as(
+        &mut self,
+        version: &str,
+        name: &str,
+        channels: &[&str],
+    ) -> Result<Value> {
+        let mut params = json!({
+            "channel": "ahp-root://", "clientId": name, "initialSubscriptions": channels,
         });
+        match version {
+            "0.1.0" => params["protocolVersion"] = 1.into(),
+            version => params["protocolVersions"] = json!([version]),
+        }
         self.request("initialize", params).await
     }
 

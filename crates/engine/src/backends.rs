@@ -13,8 +13,10 @@ use innkeeper_protocol::house::actions::{
 };
 use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::state::{ErrorInfo, ToolDefinition};
+use innkeeper_protocol::telemetry::Outcome;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
+use crate::attachments::with_data;
 use crate::chats::{Backend, BackendPhase};
 use crate::labels::Label;
 use crate::sessions::Session;
@@ -64,9 +66,19 @@ impl Engine {
         let agents = self.agents.iter().map(|agent| agent.info.clone()).collect();
         let action = StateAction::RootAgentsChanged(RootAgentsChangedAction { agents });
         self.emit(&ChannelUri::root(), action, None);
+        let sessions: Vec<ChannelUri> = self.sessions.keys().cloned().collect();
+        for session in sessions {
+            self.reconcile_customizations(&session);
+        }
     }
 
+    /// Opens the conversation of a chat. An agent is told at once what its
+    /// session is customized with: it waits for that a moment.
     pub(crate) fn open_backend(&mut self, uri: &ChannelUri) {
+        if let Some(chat) = self.chats.get(uri) {
+            let session = chat.session.clone();
+            self.update_customizations(&session);
+        }
         self.make_room_for_backend();
         let (id, now) = (self.new_backend_id(), self.now);
         let Some(chat) = self.chats.get(uri) else {
@@ -79,6 +91,10 @@ impl Engine {
         let Some(session) = self.sessions.get(&chat.session) else {
             return;
         };
+        if self.awaits_customizations(session) {
+            self.held_backends.insert(uri.clone());
+            return;
+        }
         let open = OpenBackend {
             backend: id,
             provider: session.state.provider.clone(),
@@ -95,7 +111,7 @@ impl Engine {
             transcript: [&chat.notes.context[..], &chat.turns].concat(),
             client_tools: client_tools(session),
             credentials: self.credentials_for(&session.state.provider),
-            mcp_servers: Vec::new(),
+            customizations: self.enabled_customizations(session),
         };
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
@@ -106,6 +122,7 @@ impl Engine {
             used: now,
         });
         self.backends.insert(id, uri.clone());
+        self.trace_agent(id, uri);
         self.tell_agent(AgentCommand::Open(Box::new(open)));
     }
 
@@ -140,9 +157,11 @@ impl Engine {
     }
 
     pub(crate) fn close_backend(&mut self, uri: &ChannelUri) {
+        self.held_backends.remove(uri);
         let backend = self.chats.get_mut(uri).and_then(|chat| chat.backend.take());
         if let Some(backend) = backend {
             self.backends.remove(&backend.id);
+            self.trace_agent_end(backend.id, Outcome::Ok);
             self.end_delegates(backend.id, None, &Ending::Cancelled);
             self.tell_agent(AgentCommand::Close {
                 backend: backend.id,
@@ -227,6 +246,7 @@ impl Engine {
         let session = chat.session.clone();
         if let Some(backend) = chat.backend.take() {
             self.backends.remove(&backend.id);
+            self.trace_agent_end(backend.id, Outcome::Error);
             let gone = Ending::Error {
                 error: error.clone(),
                 resumable: false,
@@ -246,6 +266,15 @@ impl Engine {
 
     /// Gives the agent the turn that waits for it, if it is free.
     pub(crate) fn pump(&mut self, uri: &ChannelUri) {
+        let chat = self.chats.get(uri);
+        let is_free = chat.is_some_and(|chat| {
+            let waits = chat.turn.as_ref().is_some_and(|turn| !turn.prompted);
+            let phase = chat.backend.as_ref().map(|backend| &backend.phase);
+            waits && phase == Some(&BackendPhase::Idle)
+        });
+        if is_free && !self.has_attached_content(uri) {
+            return;
+        }
         let now = self.now;
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
@@ -269,9 +298,10 @@ impl Engine {
                 let prompt = Prompt {
                     backend: backend.id,
                     turn: turn.id.clone(),
-                    message: active.message.clone(),
+                    message: with_data(active.message.clone(), &turn.attached),
                     resumed: turn.resumed.then(|| active.response_parts.clone()),
                 };
+                turn.attached.clear();
                 self.tell_agent(AgentCommand::Prompt(Box::new(prompt)));
                 self.steer(uri);
             }

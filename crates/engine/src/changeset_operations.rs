@@ -17,6 +17,7 @@ use innkeeper_protocol::workspace::changes::{
 };
 
 use crate::changesets::ChangesetChannel;
+use crate::labels::{ChangesLabel, Locale};
 use crate::turns::error_info;
 use crate::{ConnectionId, Engine};
 
@@ -36,63 +37,40 @@ pub(crate) struct RunningOperation {
 }
 
 /// What can be done about a changeset.
-pub(crate) fn operations(compared: &Compared, undo: bool) -> Option<Vec<ChangesetOperation>> {
+pub(crate) fn operations(
+    compared: &Compared,
+    undo: bool,
+    locale: Locale,
+) -> Option<Vec<ChangesetOperation>> {
+    use ChangesLabel as L;
     use ChangesetOperationScope::{Changeset, Resource};
-    let operation =
-        |id: &str, label: &str, ask: &str, icon: &str, scopes: &[_]| ChangesetOperation {
-            id: id.to_owned(),
-            label: label.to_owned(),
-            description: None,
-            scopes: scopes.to_vec(),
-            confirmation: Some(StringOrMarkdown::Plain(ask.to_owned())),
-            icon: Some(icon.to_owned()),
-            group: None,
-            status: ChangesetOperationStatus::Idle,
-            error: None,
-        };
+    let operation = |id: &str, label: L, ask: L, icon: &str, scopes: &[_]| ChangesetOperation {
+        id: id.to_owned(),
+        label: label.text(locale).to_owned(),
+        description: None,
+        scopes: scopes.to_vec(),
+        confirmation: Some(StringOrMarkdown::Plain(ask.text(locale).to_owned())),
+        icon: Some(icon.to_owned()),
+        group: None,
+        status: ChangesetOperationStatus::Idle,
+        error: None,
+    };
     let both = [Changeset, Resource];
-    let discard = |ask| operation(DISCARD, "Discard", ask, "discard", &both);
+    let discard = |ask| operation(DISCARD, L::Discard, ask, "discard", &both);
     let mut list = match compared {
         Compared::Uncommitted => vec![
-            discard("Discard what is not committed? Files return to the last commit."),
-            operation(
-                COMMIT,
-                "Commit",
-                "Commit all changes that are shown here?",
-                "check",
-                &[Changeset],
-            ),
+            discard(L::DiscardUncommittedAsks),
+            operation(COMMIT, L::Commit, L::CommitAsks, "check", &[Changeset]),
         ],
-        Compared::Session => vec![discard(
-            "Discard what has changed since the session began? Changes by you are among it.",
-        )],
+        Compared::Session => vec![discard(L::DiscardSessionAsks)],
         Compared::Turn(_) => vec![
-            operation(
-                RESTORE,
-                "Restore to After This Turn",
-                "Return files to what they were after this turn? Later changes are undone.",
-                "history",
-                &both,
-            ),
-            operation(
-                REVERT,
-                "Restore to Before This Turn",
-                "Return files to what they were before this turn? This and later changes are \
-                 undone.",
-                "discard",
-                &both,
-            ),
+            operation(RESTORE, L::Restore, L::RestoreAsks, "history", &both),
+            operation(REVERT, L::Revert, L::RevertAsks, "discard", &both),
         ],
         Compared::Turns { .. } => Vec::new(),
     };
     if undo && !list.is_empty() {
-        list.push(operation(
-            UNDO,
-            "Undo",
-            "Take back the last operation on files of this session?",
-            "undo",
-            &[Changeset],
-        ));
+        list.push(operation(UNDO, L::Undo, L::UndoAsks, "undo", &[Changeset]));
     }
     (!list.is_empty()).then_some(list)
 }

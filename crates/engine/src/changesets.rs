@@ -81,7 +81,7 @@ impl Engine {
             status: ChangesetStatus::Computing,
             error: None,
             files: Vec::new(),
-            operations: operations(&compared, desk.undo),
+            operations: operations(&compared, desk.undo, self.locale_of_session(&session)),
         };
         let changeset = ChangesetChannel {
             view,
@@ -93,6 +93,13 @@ impl Engine {
         self.changesets.insert(channel.clone(), changeset);
         self.view_ids.insert(view, channel.clone());
         self.tell_desk(&session, ChangesTask::OpenView { view, compared });
+    }
+
+    /// A changeset that was opened for somebody who cannot listen to it.
+    pub(crate) fn close_unheard_changeset(&mut self, channel: &ChannelUri) {
+        if !self.subscriptions.has_channel(channel) {
+            self.close_changeset(channel);
+        }
     }
 
     /// Nobody listens to a changeset any more.
@@ -128,10 +135,12 @@ impl Engine {
         };
         match news {
             ViewNews::Files(files) => {
+                let files = self.with_marks(&channel, files, None);
                 self.replace_files(&channel, files);
                 self.changeset_status(&channel, ChangesetStatus::Ready);
             }
             ViewNews::Changed { set, removed } => {
+                let set = self.with_marks(&channel, set, Some(&removed));
                 for file_id in removed {
                     let action = ChangesetFileRemovedAction { file_id };
                     self.emit(&channel, StateAction::ChangesetFileRemoved(action), None);
@@ -179,11 +188,12 @@ impl Engine {
 
     /// What can be taken back is offered with each changeset of the session.
     pub(crate) fn offer_undo(&mut self, session: &ChannelUri, undo: bool) {
+        let locale = self.locale_of_session(session);
         let of_session = self.changesets.iter();
         let of_session = of_session.filter(|(_, changeset)| changeset.session == *session);
         let news: Vec<(ChannelUri, Option<Vec<ChangesetOperation>>)> = of_session
             .filter_map(|(uri, changeset)| {
-                let wanted = operations(&changeset.compared, undo);
+                let wanted = operations(&changeset.compared, undo, locale);
                 let names = |list: &Option<Vec<ChangesetOperation>>| -> Vec<String> {
                     let list = list.iter().flatten();
                     list.map(|operation| operation.id.clone()).collect()

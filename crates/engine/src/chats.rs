@@ -19,8 +19,10 @@ use innkeeper_protocol::snapshot::{ChatSnapshot, StoredTurn};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::Value;
 
+use crate::attachments::AttachedContent;
 use crate::history;
 use crate::labels::Locale;
+use crate::older::DeferredSelection;
 
 #[derive(Debug)]
 pub(crate) struct Chat {
@@ -38,6 +40,8 @@ pub(crate) struct Chat {
     pub(crate) dirty: bool,
     /// The number at which the row in the store was written.
     pub(crate) stored_at: u64,
+    /// Selections that wait until the turn has ended.
+    pub(crate) deferred: Vec<DeferredSelection>,
     /// Changes to the stored turns that go with the row.
     turn_ops: Vec<StoreOp>,
 }
@@ -81,6 +85,8 @@ pub(crate) struct RunningTurn {
     pub(crate) held_until: Option<Timestamp>,
     /// Why the agent will end it, in its own word.
     pub(crate) stop_reason: Option<String>,
+    /// What its message refers to and the agent must be given.
+    pub(crate) attached: AttachedContent,
     /// The language of whoever began the turn.
     pub(crate) locale: Locale,
 }
@@ -99,6 +105,7 @@ impl RunningTurn {
             by_host: false,
             held_until: None,
             stop_reason: None,
+            attached: AttachedContent::new(),
             locale,
         }
     }
@@ -181,6 +188,7 @@ impl Chat {
             turn: None,
             dirty: false,
             stored_at: 0,
+            deferred: Vec::new(),
             turn_ops: Vec::new(),
         }
     }

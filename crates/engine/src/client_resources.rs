@@ -1,15 +1,17 @@
 //! Resources that clients have: `virtual://<client id>/…`. The host asks the
-//! client, and passes on what it says to whoever wanted it. A client that does
-//! not answer in time, or leaves, is answered for.
+//! client, and passes on what it says to whoever wanted it: another client, or
+//! the host itself, which reads a plugin. A client that does not answer in
+//! time, or leaves, is answered for.
 
 use std::time::Duration;
 
 use innkeeper_protocol::house::commands::{ResourceReadParams, ResourceReadResult};
-use innkeeper_protocol::outgoing::{HostMessage, Reply};
+use innkeeper_protocol::outgoing::{ClientQuestion, HostMessage, Reply};
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::Value;
 
+use crate::client_plugins::Visit;
 use crate::{ConnectionId, Effect, Engine};
 
 /// The scheme of what clients have.
@@ -25,11 +27,16 @@ const MOST_QUESTIONS: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Question {
     asked: ConnectionId,
-    /// Who wants to know.
-    by: ConnectionId,
-    id: RequestId,
+    by: Asker,
     uri: String,
     pub(crate) due: Timestamp,
+}
+
+/// Who wants to know.
+#[derive(Debug)]
+pub(crate) enum Asker {
+    Client { by: ConnectionId, id: RequestId },
+    Plugin(Visit),
 }
 
 impl Engine {
@@ -44,34 +51,48 @@ impl Engine {
         let Some(asked) = self.client_that_has(&uri) else {
             return self.fail(by, Some(id), RpcError::not_found(&uri));
         };
-        let open = self.questions.values();
-        if open.filter(|question| question.asked == asked).count() >= MOST_QUESTIONS {
+        if self.questions_to(asked) >= MOST_QUESTIONS {
             let error = format!("the client that has `{uri}` is being asked too much at once");
             return self.fail(by, Some(id), RpcError::internal(error));
         }
-        self.last_question += 1;
-        let number = self.last_question;
         params.channel = ChannelUri::root().to_string();
         params.meta = None;
+        let ask = ClientQuestion::Read(Box::new(params));
+        self.ask_client(asked, Asker::Client { by, id }, uri, ask);
+    }
+
+    pub(crate) fn ask_client(
+        &mut self,
+        asked: ConnectionId,
+        by: Asker,
+        uri: String,
+        ask: ClientQuestion,
+    ) {
+        self.last_question += 1;
+        let number = self.last_question;
         let question = Question {
             asked,
             by,
-            id,
             uri,
             due: self.now.after(PATIENCE),
         };
         self.questions.insert(number, question);
         let message = HostMessage::Question {
             id: RequestId::Number(number),
-            read: Box::new(params),
+            ask,
         };
         self.step.effects.push(Effect::Send { to: asked, message });
     }
 
-    fn client_that_has(&self, uri: &str) -> Option<ConnectionId> {
+    pub(crate) fn client_that_has(&self, uri: &str) -> Option<ConnectionId> {
         let rest = uri.strip_prefix(CLIENT_SCHEME)?.strip_prefix("//")?;
         let client = rest.split('/').next()?;
         self.clients.get(client)?.connection
+    }
+
+    fn questions_to(&self, asked: ConnectionId) -> usize {
+        let open = self.questions.values();
+        open.filter(|question| question.asked == asked).count()
     }
 
     pub(crate) fn client_answered(
@@ -87,19 +108,16 @@ impl Engine {
         if known.is_none_or(|question| question.asked != connection) {
             return;
         }
-        let Some(question) = self.questions.remove(number) else {
+        let Some(Question { by, uri, .. }) = self.questions.remove(number) else {
             return;
         };
-        let reply = outcome.and_then(|value| {
-            let result = serde_json::from_value::<ResourceReadResult>(value);
-            result.map(Reply::ResourceRead).map_err(|error| {
-                let uri = &question.uri;
-                RpcError::internal(format!(
-                    "what the client said about `{uri}` is no content: {error}"
-                ))
-            })
-        });
-        self.answer(question.by, Some(question.id), reply);
+        match by {
+            Asker::Client { by, id } => {
+                let reply = outcome.and_then(|value| content(&uri, value));
+                self.answer(by, Some(id), reply.map(Reply::ResourceRead));
+            }
+            Asker::Plugin(visit) => self.plugin_answered(visit, outcome),
+        }
     }
 
     /// Answers for clients that have left or take too long.
@@ -113,10 +131,22 @@ impl Engine {
         let over = self.questions.iter().filter(|(_, question)| over(question));
         let over: Vec<i64> = over.map(|(number, _)| *number).collect();
         for number in over {
-            if let Some(question) = self.questions.remove(&number) {
-                let error = format!("the client that has `{}` does not answer", question.uri);
-                self.fail(question.by, Some(question.id), RpcError::internal(error));
+            if let Some(Question { by, uri, .. }) = self.questions.remove(&number) {
+                let error = format!("the client that has `{uri}` does not answer");
+                let error = RpcError::internal(error);
+                match by {
+                    Asker::Client { by, id } => self.fail(by, Some(id), error),
+                    Asker::Plugin(visit) => self.plugin_answered(visit, Err(error)),
+                }
             }
         }
     }
+}
+
+pub(crate) fn content(uri: &str, value: Value) -> Result<ResourceReadResult, RpcError> {
+    serde_json::from_value(value).map_err(|error| {
+        RpcError::internal(format!(
+            "what the client said about `{uri}` is no content: {error}"
+        ))
+    })
 }

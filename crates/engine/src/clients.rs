@@ -9,13 +9,14 @@ use innkeeper_protocol::house::errors::{UnsupportedProtocolVersionErrorData, ahp
 use innkeeper_protocol::outgoing::{InitializeReply, Reply};
 use innkeeper_protocol::record::{ClientRecord, StoreOp};
 use innkeeper_protocol::rpc::{RequestId, RpcError};
+use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::version::{self, Version};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use crate::commands::COMMAND_PREFIX;
 use crate::labels::Locale;
 use crate::subscriptions::Latencies;
-use crate::{CloseReason, ConnectionId, Effect, Engine, Subscriber, completions};
+use crate::{CloseReason, ConnectionId, Effect, Engine, Subscriber, completions, telemetry};
 
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -256,6 +257,7 @@ impl Engine {
                     completions::TRIGGERS.map(str::to_owned).to_vec(),
                 ),
                 terminal_command_prefix: Some(COMMAND_PREFIX.to_owned()),
+                telemetry: Some(telemetry::capabilities()),
             };
             engine.reply(connection, id, Reply::Initialize(Box::new(reply)));
         });
@@ -309,12 +311,17 @@ impl Engine {
         let mut snapshots = Vec::new();
         for channel in channels {
             self.open_changeset(channel);
+            if is_telemetry_channel(channel.as_str()) {
+                self.listen(channel, self.taken_up(connection, channel), 0);
+                continue;
+            }
             let Some(snapshot) = self.snapshot(channel, None) else {
                 continue;
             };
             let snapshot = self.with_what_is_beside(connection, snapshot);
-            if self.listen(channel, self.taken_up(connection, channel), 0) {
-                snapshots.push(snapshot);
+            match self.listen(channel, self.taken_up(connection, channel), 0) {
+                true => snapshots.push(snapshot),
+                false => self.close_unheard_changeset(channel),
             }
         }
         snapshots

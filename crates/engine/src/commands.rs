@@ -25,7 +25,7 @@ use crate::labels::Label;
 use crate::turns::Ending;
 
 /// What a message begins with that is a command for a terminal.
-pub(crate) const COMMAND_PREFIX: &str = "!";
+pub const COMMAND_PREFIX: &str = "!";
 
 /// How much of a command's output stands in its result; the terminal has more.
 const PREVIEW_BYTES: usize = 16 * 1024;

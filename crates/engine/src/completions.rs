@@ -14,7 +14,9 @@ use innkeeper_protocol::workspace::FoundFile;
 use serde_json::json;
 
 use crate::chats::Chat;
+use crate::customizations::invocable;
 use crate::requests::Need;
+use crate::sessions::Session;
 use crate::{ConnectionId, Effect, Engine};
 
 /// How many items an answer has at most.
@@ -78,7 +80,10 @@ impl Engine {
         let at = typed_at(&params.text, params.offset)?;
         let found = match &at.typed {
             Typed::Nothing => Found::Now(Vec::new()),
-            Typed::Command { query } => Found::Now(commands(chat, query)),
+            Typed::Command { query } => {
+                let session = self.sessions.get(&chat.session);
+                Found::Now(commands(chat, session, query))
+            }
             Typed::File { query, .. } => {
                 let session = self.sessions.get(&chat.session);
                 let all = session.and_then(|s| s.state.working_directories.clone());
@@ -130,27 +135,48 @@ impl Candidate {
     }
 }
 
-fn commands(chat: &Chat, query: &str) -> Vec<Candidate> {
+/// The agent's own commands, and the skills and prompts of the session that
+/// it does not know by itself.
+fn commands(chat: &Chat, session: Option<&Session>, query: &str) -> Vec<Candidate> {
     let wanted = query.to_lowercase();
-    let matching = chat
-        .commands
-        .iter()
-        .filter(|command| command.name.to_lowercase().starts_with(&wanted));
-    matching
+    let matches = |name: &str| name.to_lowercase().starts_with(&wanted);
+    let own = chat.commands.iter().map(|command| {
+        let label = format!("/{}", command.name);
+        let about = json!({"command": command.name, "description": command.description});
+        let attachment = MessageAttachment::Simple(SimpleMessageAttachment {
+            label: label.clone(),
+            range: None,
+            display_kind: Some("command".to_owned()),
+            meta: about.as_object().cloned(),
+            model_representation: None,
+        });
+        (command.name.clone(), label, attachment)
+    });
+    let known = |name: &str| chat.commands.iter().any(|command| command.name == name);
+    let found = session.map(invocable).unwrap_or_default();
+    let found = found.into_iter().filter(|it| !known(&it.name)).map(|it| {
+        let label = format!("/{}", it.name);
+        let about = json!({"command": it.name, "description": it.description});
+        // With the file, so that an agent that does not know it can read it.
+        let attachment = MessageAttachment::Resource(MessageResourceAttachment {
+            label: label.clone(),
+            range: None,
+            display_kind: Some(it.kind.name().to_owned()),
+            meta: about.as_object().cloned(),
+            uri: it.uri,
+            size_hint: None,
+            content_type: None,
+            nonce: None,
+            selection: None,
+        });
+        (it.name, label, attachment)
+    });
+    own.chain(found)
+        .filter(|(name, ..)| matches(name))
         .take(MOST_ITEMS)
-        .map(|command| {
-            let label = format!("/{}", command.name);
-            let about = json!({"command": command.name, "description": command.description});
-            Candidate {
-                insert: format!("{label} "),
-                attachment: MessageAttachment::Simple(SimpleMessageAttachment {
-                    label,
-                    range: None,
-                    display_kind: Some("command".to_owned()),
-                    meta: about.as_object().cloned(),
-                    model_representation: None,
-                }),
-            }
+        .map(|(_, label, attachment)| Candidate {
+            insert: format!("{label} "),
+            attachment,
         })
         .collect()
 }

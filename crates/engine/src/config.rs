@@ -18,7 +18,7 @@ use innkeeper_protocol::workspace::resource::Root;
 use serde_json::Value;
 
 use crate::catalogue::Catalogue;
-use crate::{Engine, GrantPolicy};
+use crate::{CustomizationPolicy, Engine, GrantPolicy};
 
 /// The property of the root configuration that names the agent of sessions
 /// that are created without one.
@@ -44,6 +44,7 @@ pub struct WorkspaceConfig {
     pub grants: GrantPolicy,
     /// Whether the changes in the directories of sessions are told.
     pub changes: bool,
+    pub customizations: CustomizationPolicy,
 }
 
 impl EngineConfig {

@@ -1,6 +1,6 @@
 //! Desks: the directories that sessions work in, as far as their changes are
 //! concerned. Which changesets a session offers, what git says about its
-//! directory, and which states of it are kept.
+//! directories, and which states of them are kept.
 //!
 //! A turn begins when the state before it is kept, or a moment later if that
 //! takes long: nobody should have to wait for a checkpoint of a huge tree.
@@ -11,7 +11,8 @@ use innkeeper_protocol::house::actions::{
     ChatChangesetsChangedAction, SessionChangesetsChangedAction, SessionMetaChangedAction,
     StateAction,
 };
-use innkeeper_protocol::house::state::Changeset;
+use innkeeper_protocol::house::common::JsonObject;
+use innkeeper_protocol::house::state::{ChangesSummary, Changeset, ChangesetCapabilities};
 use innkeeper_protocol::workspace::changes::{
     ChangesCommand, ChangesEvent, ChangesReport, ChangesTask, GitState, Moment,
 };
@@ -19,6 +20,7 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::{Value, json};
 
 use crate::changesets::channel_prefix;
+use crate::labels::{ChangesLabel, Locale};
 use crate::{Effect, Engine};
 
 /// How long a turn waits for the state before it to be kept.
@@ -26,8 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(crate) struct Desk {
-    /// A `file:` URI.
-    pub(crate) directory: String,
+    /// `file:` URIs.
+    pub(crate) directories: Vec<String>,
     pub(crate) kind: DeskKind,
     observed: bool,
     /// There is an operation that can be taken back.
@@ -55,17 +57,15 @@ impl Engine {
         }
         let state = self.sessions.get(session).map(|session| &session.state);
         let directories = state.and_then(|state| state.working_directories.as_ref());
-        let directory = directories.and_then(|directories| directories.first());
-        let Some(directory) = directory.filter(|uri| uri.starts_with("file:")) else {
-            return;
-        };
+        let here = |uri: &&String| uri.starts_with("file:");
+        let directories = directories.into_iter().flatten().filter(here);
+        let directories: Vec<String> = directories.cloned().collect();
         let desk = self.desks.get(session);
-        if desk.is_some_and(|desk| desk.directory == *directory) {
+        if directories.is_empty() || desk.is_some_and(|desk| desk.directories == directories) {
             return;
         }
-        let directory = directory.clone();
         let desk = Desk {
-            directory: directory.clone(),
+            directories: directories.clone(),
             kind: DeskKind::Unknown,
             observed: false,
             undo: false,
@@ -73,7 +73,7 @@ impl Engine {
             of_chats: Vec::new(),
         };
         self.desks.insert(session.clone(), desk);
-        self.tell_desk(session, ChangesTask::Open { directory });
+        self.tell_desk(session, ChangesTask::Open { directories });
         if self.subscriptions.has_channel(session) {
             self.observe(session, true);
         }
@@ -87,15 +87,17 @@ impl Engine {
         }
     }
 
-    /// The session is gone for good.
+    /// The session is gone for good. Its own working tree goes with it, unless
+    /// another session works there.
     pub(crate) fn clear_desk(&mut self, session: &ChannelUri) {
         if let Some(desk) = self.desks.remove(session) {
             self.close_changesets_of(session);
             let known = self.sessions.get(session);
-            let own_worktree = known.is_some_and(|it| it.notes.worktree.is_some());
-            let directory = desk.directory;
+            let worktree = known.and_then(|it| it.notes.worktree.as_deref());
+            let own_worktree = worktree.is_some_and(|tree| !self.catalogue.works_in(tree));
+            let directories = desk.directories;
             let forget = ChangesTask::Forget {
-                directory,
+                directories,
                 own_worktree,
             };
             self.tell_desk(session, forget);
@@ -136,6 +138,14 @@ impl Engine {
                     self.release_turns(|chat| chat.session == session && chat.is_at(&turn));
                 }
             }
+            ChangesEvent::Inherited => {
+                if let Some(known) = self.sessions.get_mut(&session) {
+                    known.notes.inherits = None;
+                    known.dirty = true;
+                    self.touched.insert(session);
+                }
+            }
+            ChangesEvent::Counted(changes) => self.changes_counted(&session, changes),
             ChangesEvent::View { view, news } => self.view_changed(view, news),
             ChangesEvent::Operated {
                 operation,
@@ -146,18 +156,47 @@ impl Engine {
     }
 
     fn desk_found(&mut self, session: &ChannelUri, kind: DeskKind, undo: bool) {
+        let locale = self.locale_of_session(session);
         let Some(desk) = self.desks.get_mut(session) else {
             return;
         };
         desk.kind = kind;
         desk.undo = undo;
-        (desk.of_session, desk.of_chats) = catalogue(session, kind);
+        (desk.of_session, desk.of_chats) = catalogue(session, kind, locale);
         self.touched.insert(session.clone());
         self.offer_undo(session, undo);
+        self.inherit(session);
         if kind == DeskKind::Unavailable {
             // There is no state to wait for.
             self.release_turns(|chat| chat.session == *session);
         }
+    }
+
+    /// A copy of a session has the checkpoints of the turns that it has.
+    fn inherit(&mut self, session: &ChannelUri) {
+        let known = self.sessions.get(session);
+        let Some(inherits) = known.and_then(|it| it.notes.inherits.clone()) else {
+            return;
+        };
+        let inherit = ChangesTask::Inherit {
+            from: inherits.session,
+            directories: inherits.directories,
+            turns: inherits.turns,
+        };
+        self.tell_desk(session, inherit);
+    }
+
+    fn changes_counted(&mut self, session: &ChannelUri, changes: ChangesSummary) {
+        if let Some(known) = self.sessions.get_mut(session) {
+            known.changes = Some(changes);
+            self.touched.insert(session.clone());
+        }
+    }
+
+    /// The language in which a session's changesets are named.
+    pub(crate) fn locale_of_session(&self, session: &ChannelUri) -> Locale {
+        let known = self.sessions.get(session);
+        Locale::of_tag(known.and_then(|it| it.notes.language.as_deref()))
     }
 
     /// The catalogues say what there is, for a session that was touched.
@@ -253,36 +292,33 @@ impl Engine {
 }
 
 /// What a session and each of its chats offer.
-fn catalogue(session: &ChannelUri, kind: DeskKind) -> (Vec<Changeset>, Vec<Changeset>) {
+fn catalogue(
+    session: &ChannelUri,
+    kind: DeskKind,
+    locale: Locale,
+) -> (Vec<Changeset>, Vec<Changeset>) {
+    use ChangesLabel as L;
     let prefix = channel_prefix(session);
-    let entry = |label: &str, description: &str, path: &str, kind: &str| Changeset {
-        label: label.to_owned(),
+    let entry = |label: L, description: L, path: &str, kind: &str| Changeset {
+        label: label.text(locale).to_owned(),
         uri_template: format!("{prefix}/{path}"),
-        description: Some(description.to_owned()),
+        description: Some(description.text(locale).to_owned()),
         change_kind: kind.to_owned(),
-        capabilities: None,
+        capabilities: Some(ChangesetCapabilities {
+            review: Some(JsonObject::new()),
+        }),
     };
     let uncommitted = entry(
-        "Uncommitted Changes",
-        "What differs from the last commit",
+        L::Uncommitted,
+        L::UncommittedMeans,
         "uncommitted",
         "uncommitted",
     );
-    let whole = entry(
-        "Session Changes",
-        "What has changed since the session began",
-        "session",
-        "session",
-    );
-    let turn = entry(
-        "Turn Changes",
-        "What has changed during one turn",
-        "turn/{turnId}",
-        "turn",
-    );
+    let whole = entry(L::Session, L::SessionMeans, "session", "session");
+    let turn = entry(L::Turn, L::TurnMeans, "turn/{turnId}", "turn");
     let turns = entry(
-        "Changes Between Turns",
-        "What has changed from the end of one turn to the end of another",
+        L::Turns,
+        L::TurnsMeans,
         "compare/{originalTurnId}/{modifiedTurnId}",
         "compare-turns",
     );

@@ -4,22 +4,26 @@
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::command::Dispatch;
+use innkeeper_protocol::gates::up::Piece;
 use innkeeper_protocol::house::actions::{
     ActionOrigin, ChatTurnCancelledAction, ChatTurnResumeAction, ChatTurnStartedAction,
     RootConfigChangedAction, SessionActiveClientSetAction, SessionConfigChangedAction, StateAction,
 };
 use innkeeper_protocol::house::state::{
-    ChatInteractivity, ChildCustomization, Customization, Message, MessageKind, ResponsePart,
-    SessionLifecycle, TurnState,
+    ChatInteractivity, ChildCustomization, Customization, Message, MessageKind, PendingMessageKind,
+    ResponsePart, SessionLifecycle, TurnState,
 };
 use innkeeper_protocol::outgoing::{HostMessage, Rejection};
 use innkeeper_protocol::record::StoreOp;
 use serde_json::Value;
 
 use crate::chats::Chat;
+use crate::customizations::children_of;
 use crate::labels::Locale;
 use crate::requests::store_failure_message;
+use crate::reviews::judge_for_changeset;
 use crate::sessions::Session;
+use crate::switches::{child_is_on, is_on, judge_switch};
 use crate::{ConnectionId, Effect, Engine, config};
 
 /// What becomes of an action.
@@ -51,23 +55,30 @@ impl Engine {
             action,
             piece,
         } = dispatch;
-        let (channel, action) = match piece {
+        let origin = ActionOrigin {
+            client_id: client_id.clone(),
+            client_seq,
+        };
+        let (channel, action) = match &piece {
             None => (channel, action),
-            Some(piece) => match self.completed(channel, &client_id, &piece) {
+            Some(piece) if self.refuse_active_client(connection, &channel, piece, &origin) => {
+                return;
+            }
+            Some(piece) => match self.completed(channel, &client_id, piece) {
                 Some(whole) => whole,
                 // There is no such channel.
                 None => return,
             },
         };
         if self.terminals.contains_key(&channel) {
-            let origin = ActionOrigin {
-                client_id,
-                client_seq,
-            };
             return self.dispatch_to_terminal(connection, channel, action, origin);
         }
-        let channel = self.channel_meant(channel, &action);
+        let channel = match self.takes_for_session(connection, &channel) {
+            true => channel,
+            false => self.channel_meant(channel, &action),
+        };
         let action = self.with_selection(connection, &channel, action);
+        let action = self.whole_switch(connection, &channel, action);
         let refusal = self.why_not_active(connection, &channel, &client_id, &action);
         let verdict = if let Some(reason) = refusal {
             Reject(reason)
@@ -77,17 +88,21 @@ impl Engine {
             self.judge_for_session(session, &client_id, &action)
         } else if channel == ChannelUri::root() {
             self.judge_for_root(&action)
+        } else if let Some(changeset) = self.changesets.get(&channel) {
+            judge_for_changeset(changeset, &action)
         } else {
             // A channel that is not there: silence, as the protocol wants it.
             return;
         };
         self.use_session(&channel);
-        let origin = ActionOrigin {
-            client_id,
-            client_seq,
-        };
+        let selects = piece.filter(|it| matches!(it, Piece::Model(_) | Piece::Agent(_)));
         match verdict {
             Apply(accepted) => {
+                if let Some(piece) = selects
+                    && self.defer_selection(&channel, piece, &origin)
+                {
+                    return;
+                }
                 let locale = self.locale_of(connection);
                 self.apply_dispatched(&channel, accepted, origin, locale);
             }
@@ -122,12 +137,15 @@ impl Engine {
             let kept = kept.and_then(|(chat, turn)| chat.position_of(turn));
             self.widen_views(channel, kept.map_or(0, |index| index + 1));
         }
+        if let StateAction::ChatTurnResume(_) = &action {
+            self.widen_older_views(channel);
+        }
         // What the agent has to be told depends on what was running before.
         let was_running = self.chats.get_mut(channel).and_then(|chat| match action {
             StateAction::ChatTurnCancelled(_) | StateAction::ChatTruncated(_) => chat.turn.take(),
             _ => None,
         });
-        let action = self.with_small_results(channel, action);
+        let action = self.as_kept_in_state(channel, action);
         self.emit(channel, action.clone(), Some(origin));
         match action {
             StateAction::ChatTurnStarted(started) => {
@@ -173,6 +191,12 @@ impl Engine {
                 self.active_client_left(channel, &removed.client_id);
             }
             StateAction::SessionConfigChanged(_) => self.configure_backends(channel),
+            StateAction::SessionCustomizationToggled(toggled) => {
+                self.customization_switched(channel, &toggled);
+            }
+            StateAction::ChangesetFilesReviewChanged(change) => {
+                self.files_reviewed(channel, &change);
+            }
             StateAction::RootConfigChanged(_) => {
                 let config = self.root.config.as_ref();
                 let values = config.map(|config| Value::Object(config.values.clone()));
@@ -256,6 +280,12 @@ impl Engine {
             | StateAction::SessionIsReadChanged(_)
             | StateAction::SessionIsArchivedChanged(_) => Apply(action.clone()),
             StateAction::SessionConfigChanged(change) => judge_config(session, change),
+            StateAction::SessionCustomizationToggled(toggled) => judge_switch(session, toggled),
+            StateAction::SessionMcpServerStartRequested(_)
+            | StateAction::SessionMcpServerStopRequested(_) => reject(
+                "MCP servers are run by the agent; switch one on or off, and it holds when the \
+                 agent starts the next time",
+            ),
             StateAction::SessionActiveClientSet(set) => {
                 judge_active_client(session, client_id, set)
             }
@@ -380,7 +410,7 @@ impl Engine {
     }
 
     /// What a client says that is too large for the state is kept beside it.
-    fn with_small_results(&mut self, channel: &ChannelUri, action: StateAction) -> StateAction {
+    fn as_kept_in_state(&mut self, channel: &ChannelUri, action: StateAction) -> StateAction {
         match action {
             StateAction::ChatToolCallComplete(mut action) => {
                 action.result = self.small_enough_result(channel, action.result);
@@ -389,6 +419,17 @@ impl Engine {
             StateAction::ChatToolCallContentChanged(mut action) => {
                 action.content = self.small_enough_content(channel, action.content);
                 StateAction::ChatToolCallContentChanged(action)
+            }
+            StateAction::ChatTurnStarted(mut action) => {
+                action.message = self.as_kept(channel, action.message);
+                StateAction::ChatTurnStarted(action)
+            }
+            // A steering message goes to the agent as it is.
+            StateAction::ChatPendingMessageSet(mut action)
+                if action.kind == PendingMessageKind::Queued =>
+            {
+                action.message = self.as_kept(channel, action.message);
+                StateAction::ChatPendingMessageSet(action)
             }
             other => other,
         }
@@ -417,9 +458,8 @@ impl Engine {
             }
         }
         if let Some(custom) = &message.agent {
-            let of_agent = agent.info.customizations.iter().flatten();
             let of_session = session.state.customizations.iter().flatten();
-            let mut known = of_agent.chain(of_session).flat_map(custom_agents);
+            let mut known = of_session.flat_map(custom_agents);
             if !known.any(|uri| uri == custom.uri) {
                 return Err(format!("{name} has no custom agent `{}`", custom.uri));
             }
@@ -460,18 +500,18 @@ impl Engine {
     }
 }
 
-/// The custom agents that a customization brings, by URI.
+/// The custom agents that a customization offers to users, by URI.
 fn custom_agents(customization: &Customization) -> impl Iterator<Item = &str> {
-    let children = match customization {
-        Customization::Plugin(plugin) => plugin.children.as_deref(),
-        Customization::Directory(directory) => directory.children.as_deref(),
-        Customization::McpServer(_) | Customization::Unknown(_) => None,
-    };
-    let children = children.unwrap_or_default().iter();
-    children.filter_map(|child| match child {
-        ChildCustomization::Agent(agent) => Some(agent.uri.as_str()),
-        _ => None,
-    })
+    let on = is_on(customization);
+    let children = children_of(customization).iter().filter(move |_| on);
+    children
+        .filter(|child| child_is_on(child))
+        .filter_map(|child| match child {
+            ChildCustomization::Agent(agent) if agent.disable_user_invocation != Some(true) => {
+                Some(agent.uri.as_str())
+            }
+            _ => None,
+        })
 }
 
 fn judge_config(session: &Session, change: &SessionConfigChangedAction) -> Verdict {

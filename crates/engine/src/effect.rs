@@ -7,8 +7,10 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{AgentCommand, ConfigQuery};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::StoreBatch;
+use innkeeper_protocol::telemetry::Span;
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
+use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::{ResourceTask, Scope};
 use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};
 use innkeeper_protocol::workspace::watch::WatchCommand;
@@ -109,7 +111,7 @@ pub enum Effect {
     ReadKept {
         ticket: Ticket,
         session: ChannelUri,
-        directory: String,
+        directories: Vec<String>,
         id: String,
         most_bytes: usize,
     },
@@ -120,6 +122,9 @@ pub enum Effect {
         directory: String,
         query: String,
     },
+    Customization(CustomizationCommand),
+    /// Something that took a while is over.
+    Span(Box<Span>),
     /// Values that an agent proposes for one of its settings.
     CompleteConfig {
         ticket: Ticket,

@@ -9,6 +9,7 @@ use innkeeper_protocol::house::state::ChatState;
 use innkeeper_protocol::record::LoadedChat;
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::snapshot::StoredTurn;
+use innkeeper_protocol::version::Version;
 
 use crate::clients::UNKNOWN_VIEW;
 use crate::{ConnectionId, Engine};
@@ -118,9 +119,28 @@ impl Engine {
             }
             return;
         }
+        self.widen_views_of(channel, keep, |_| true);
+    }
+
+    /// Before the last turn is resumed: up to 0.8 that is told as a cut before
+    /// it, and a new start.
+    pub(crate) fn widen_older_views(&mut self, channel: &ChannelUri) {
+        let turns = self.chats.get(channel).map_or(0, |chat| chat.turns.len());
+        if turns > 1 {
+            self.widen_views_of(channel, turns - 1, |version| version <= Version::V0_8);
+        }
+    }
+
+    fn widen_views_of(
+        &mut self,
+        channel: &ChannelUri,
+        keep: usize,
+        whose: impl Fn(Version) -> bool,
+    ) {
         let narrow: Vec<(ConnectionId, usize)> = self
             .connections
             .iter()
+            .filter(|(_, connection)| whose(connection.version))
             .filter_map(|(id, connection)| Some((*id, *connection.windows.get(channel)?)))
             .filter(|(_, first)| *first >= keep)
             .collect();

@@ -5,8 +5,10 @@ use innkeeper_protocol::agent::{AgentProfile, AgentReport};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::record::{ContentRecord, LoadedSession, LogEntry};
+use innkeeper_protocol::telemetry::TelemetryBatch;
 use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::changes::ChangesReport;
+use innkeeper_protocol::workspace::customization::CustomizationReport;
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
 use innkeeper_protocol::workspace::terminal::TerminalReport;
 use innkeeper_protocol::workspace::watch::WatchReport;
@@ -56,6 +58,9 @@ pub enum Input {
     Terminal(TerminalReport),
     Watch(WatchReport),
     Changes(ChangesReport),
+    Customization(CustomizationReport),
+    /// What was collected, for those who listen.
+    Telemetry(TelemetryBatch),
     /// The answer to [`crate::Effect::CompleteConfig`] and
     /// [`crate::Effect::ListBranches`].
     ConfigCompleted {

@@ -31,8 +31,8 @@ impl Engine {
             required: None,
         };
         let mut schema = agent.config.clone().unwrap_or_else(nothing);
-        if !schema.properties.contains_key(ISOLATION) {
-            schema.properties.extend(own_settings());
+        for (name, setting) in own_settings() {
+            schema.properties.entry(name).or_insert(setting);
         }
         Some(schema)
     }

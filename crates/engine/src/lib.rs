@@ -32,17 +32,21 @@
 //! - Every turn ends.
 
 mod answers;
+mod attachments;
 mod auth;
 mod backends;
 mod catalogue;
 mod changeset_operations;
 mod changesets;
 mod chats;
+mod chats_as_sessions;
+mod client_plugins;
 mod client_resources;
 mod clients;
 mod commands;
 mod completions;
 mod config;
+mod customizations;
 mod delegation;
 mod desks;
 mod dispatch;
@@ -64,11 +68,14 @@ mod replay;
 mod requests;
 mod residency;
 mod resources;
+mod reviews;
 mod sequence;
 mod sessions;
 mod settle;
 mod subscriptions;
 mod summary;
+mod switches;
+mod telemetry;
 mod terminal_verdicts;
 mod terminals;
 mod tool_verdicts;
@@ -84,18 +91,22 @@ use innkeeper_protocol::agent::{AgentProfile, BackendId};
 use innkeeper_protocol::house::state::RootState;
 use innkeeper_protocol::record::Boot;
 use innkeeper_protocol::workspace::changes::{OperationId, ViewId};
+use innkeeper_protocol::workspace::customization::LookoutId;
 use innkeeper_protocol::workspace::resource::Root;
 use innkeeper_protocol::workspace::terminal::TerminalId;
 use innkeeper_protocol::workspace::watch::WatchId;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
+use attachments::AwaitedContent;
 use auth::Token;
 use catalogue::Catalogue;
 use changeset_operations::RunningOperation;
 use changesets::ChangesetChannel;
 use chats::Chat;
+use client_plugins::Fetching;
 use client_resources::Question;
 use clients::{Connection, KnownClient};
+use customizations::{Lookout, Source};
 use desks::Desk;
 use reconnect::WaitingReconnect;
 use replay::ReplayWindow;
@@ -104,10 +115,14 @@ use residency::Loading;
 use sequence::Sequence;
 use sessions::Session;
 use subscriptions::Subscriptions;
+use switches::Switches;
+use telemetry::Traces;
 use terminals::Terminal;
 use watches::Watch;
 
+pub use commands::COMMAND_PREFIX;
 pub use config::{EngineConfig, Limits, WorkspaceConfig};
+pub use customizations::CustomizationPolicy;
 pub use effect::{CloseReason, ConnectionId, Effect, Step, Subscriber, Ticket};
 pub use history::fold_log;
 pub use input::Input;
@@ -154,6 +169,16 @@ pub struct Engine {
     changesets: HashMap<ChannelUri, ChangesetChannel>,
     view_ids: HashMap<ViewId, ChannelUri>,
     running_operations: HashMap<OperationId, RunningOperation>,
+    /// What is followed for the customizations of sessions.
+    lookouts: BTreeMap<Source, Lookout>,
+    lookout_ids: HashMap<LookoutId, Source>,
+    /// Plugins that are being fetched from clients.
+    fetching: HashMap<LookoutId, Fetching>,
+    switches: Switches,
+    /// What is going on and will be told when it is over.
+    traces: Traces,
+    /// Chats whose agent starts when their session's customizations are known.
+    held_backends: BTreeSet<ChannelUri>,
     /// What clients were granted beside what is open to all of them.
     grants: HashMap<String, Vec<Root>>,
     /// What clients were asked, by number.
@@ -162,6 +187,8 @@ pub struct Engine {
     /// Sessions that this input touched and that `settle` must look at.
     touched: BTreeSet<ChannelUri>,
     waiting: HashMap<Ticket, WaitingRequest>,
+    /// Content that agents are to be given with a message.
+    awaited_content: HashMap<Ticket, AwaitedContent>,
     waiting_reconnects: HashMap<Ticket, WaitingReconnect>,
     last_ticket: u64,
     last_backend: u64,
@@ -170,6 +197,7 @@ pub struct Engine {
     last_watch: u64,
     last_view: u64,
     last_operation: u64,
+    last_lookout: u64,
     last_question: i64,
     /// Why the store cannot write, while it cannot.
     store_failure: Option<String>,
@@ -223,10 +251,17 @@ impl Engine {
             changesets: HashMap::new(),
             view_ids: HashMap::new(),
             running_operations: HashMap::new(),
+            lookouts: BTreeMap::new(),
+            lookout_ids: HashMap::new(),
+            fetching: HashMap::new(),
+            switches: Switches::stored(boot.switches),
+            held_backends: BTreeSet::new(),
+            traces: Traces::default(),
             grants: HashMap::new(),
             questions: BTreeMap::new(),
             touched: BTreeSet::new(),
             waiting: HashMap::new(),
+            awaited_content: HashMap::new(),
             waiting_reconnects: HashMap::new(),
             last_ticket: 0,
             last_backend: 0,
@@ -235,6 +270,7 @@ impl Engine {
             last_watch: 0,
             last_view: 0,
             last_operation: 0,
+            last_lookout: 0,
             last_question: 0,
             store_failure: None,
             shutting_down: false,
@@ -283,6 +319,8 @@ impl Engine {
             Input::Terminal(report) => self.terminal_reported(report),
             Input::Watch(report) => self.watch_reported(report),
             Input::Changes(report) => self.changes_reported(report),
+            Input::Customization(report) => self.customizations_reported(report),
+            Input::Telemetry(batch) => self.telemetry_collected(batch),
             Input::ConfigCompleted { ticket, items } => self.config_completed(ticket, items),
             Input::StoreFailing { reason } => self.store_failure = Some(reason),
             Input::StoreRecovered => self.store_failure = None,
@@ -304,9 +342,8 @@ impl Engine {
         let watches = self.watches.values().filter_map(|watch| watch.goes_at);
         let questions = self.questions.values().map(|question| question.due);
         let next = summaries.chain(clients).chain(tokens).chain(watches);
-        let next = next.chain(questions);
         let held = self.chats.values().filter_map(Chat::held_until);
-        let next = next.chain(held);
+        let next = next.chain(questions).chain(self.held_until()).chain(held);
         next.chain([self.next_sweep]).min()
     }
 
@@ -331,6 +368,7 @@ impl Engine {
         self.release_unheard_watches();
         self.release_late_turns();
         self.answer_for_silent_clients();
+        self.open_held_backends();
         self.publish_due_summaries();
         if self.now >= self.next_sweep {
             self.release_idle_sessions();

@@ -6,15 +6,26 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::command::ReadTurns;
 use innkeeper_protocol::gates::up::Piece;
 use innkeeper_protocol::house::actions::{
-    ChatDraftChangedAction, SessionActiveClientRemovedAction, SessionActiveClientSetAction,
-    StateAction,
+    ActionOrigin, ChatDraftChangedAction, SessionActiveClientRemovedAction,
+    SessionActiveClientSetAction, StateAction,
 };
+use innkeeper_protocol::house::state::SessionSummary;
 use innkeeper_protocol::outgoing::{Reply, TurnsReply};
+use innkeeper_protocol::record::{Context, Selection};
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::snapshot::{Beside, Snapshot, SnapshotState};
 use innkeeper_protocol::version::Version;
 
+use crate::chats::Chat;
 use crate::{ConnectionId, Engine};
+
+/// A model or an agent that was selected while a turn ran: up to 0.4 that is
+/// a change of the session, and waits for the end of the turn.
+#[derive(Debug)]
+pub(crate) struct DeferredSelection {
+    piece: Piece,
+    origin: ActionOrigin,
+}
 
 impl Engine {
     pub(crate) fn version_of(&self, connection: ConnectionId) -> Version {
@@ -55,8 +66,14 @@ impl Engine {
             let state = chat.map(|chat| SnapshotState::Chat(Box::new(chat.snapshot(None))));
             (self.sessions.get(channel), chat, state)
         };
+        // What has changed is told in the catalogue: those versions have no
+        // action that would tell it here.
+        let summary = session.map(|session| SessionSummary {
+            changes: None,
+            ..session.published.clone()
+        });
         snapshot.beside = Some(Box::new(Beside {
-            summary: session.map(|session| session.published.clone()),
+            summary,
             state,
             selection: chat
                 .map(|chat| chat.notes.selection.clone())
@@ -107,6 +124,55 @@ impl Engine {
         }
     }
 
+    /// In 0.4 the model and the agent are the session's, and are told with its
+    /// default chat: whoever follows the session and comes to follow the chat
+    /// is told what they are now.
+    pub(crate) fn tell_selection(&mut self, connection: ConnectionId, channel: &ChannelUri) {
+        let Some(chat) = self.chats.get(channel).filter(|chat| chat.is_default) else {
+            return;
+        };
+        let is_concerned = self.version_of(connection) == Version::V0_4
+            && self.subscriptions.contains(connection, &chat.session);
+        if is_concerned {
+            let Selection { model, agent } = &chat.notes.selection;
+            let context = Context {
+                model: model.as_ref().and_then(|it| serde_json::to_value(it).ok()),
+                agent: serde_json::to_value(agent).ok(),
+                ..Context::default()
+            };
+            let action = StateAction::ChatDraftChanged(ChatDraftChangedAction { draft: None });
+            self.emit_to_about(connection, channel, action, Some(Box::new(context)));
+        }
+    }
+
+    /// Keeps a selection for after the turn, if one is running.
+    pub(crate) fn defer_selection(
+        &mut self,
+        chat: &ChannelUri,
+        piece: Piece,
+        origin: &ActionOrigin,
+    ) -> bool {
+        let chat = self.chats.get_mut(chat);
+        let Some(chat) = chat.filter(|chat| chat.head.active_turn.is_some()) else {
+            return false;
+        };
+        let origin = origin.clone();
+        chat.deferred.push(DeferredSelection { piece, origin });
+        true
+    }
+
+    /// The turn has ended: what was selected meanwhile counts from now on.
+    pub(crate) fn apply_deferred_selections(&mut self, uri: &ChannelUri) {
+        let Some(chat) = self.chats.get_mut(uri) else {
+            return;
+        };
+        for DeferredSelection { piece, origin } in std::mem::take(&mut chat.deferred) {
+            if let Some((chat, action)) = self.completed(uri.clone(), &origin.client_id, &piece) {
+                self.emit(&chat, action, Some(origin));
+            }
+        }
+    }
+
     /// Up to 0.4 a message does not say which model it is for: it is the one
     /// that is selected.
     pub(crate) fn with_selection(
@@ -124,8 +190,9 @@ impl Engine {
             _ => return action,
         };
         if let Some(chat) = self.chats.get(channel) {
-            message.model.clone_from(&chat.notes.selection.model);
-            message.agent.clone_from(&chat.notes.selection.agent);
+            let Selection { model, agent } = selection_after_turn(chat);
+            message.model = model;
+            message.agent = agent;
         }
         action
     }
@@ -173,4 +240,18 @@ impl Engine {
             has_more: start > 0,
         }))
     }
+}
+
+/// What will be selected when the running turn has ended, if one runs: a
+/// message that waits for that is meant for it.
+fn selection_after_turn(chat: &Chat) -> Selection {
+    let mut selection = chat.notes.selection.clone();
+    for DeferredSelection { piece, .. } in &chat.deferred {
+        match piece {
+            Piece::Model(model) => selection.model = serde_json::from_value(model.clone()).ok(),
+            Piece::Agent(agent) => selection.agent = serde_json::from_value(agent.clone()).ok(),
+            Piece::ActiveClient(_) | Piece::ClientTools(_) => {}
+        }
+    }
+    selection
 }

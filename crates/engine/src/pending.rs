@@ -180,6 +180,7 @@ impl Engine {
         queued_message_id: Option<String>,
         locale: Locale,
     ) {
+        let message = self.as_kept(uri, message);
         let started = ChatTurnStartedAction {
             turn_id: format!("{}-{}", self.config.nonce, self.server_seq()),
             started_at: self.now.to_string(),

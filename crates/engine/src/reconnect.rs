@@ -10,6 +10,7 @@ use innkeeper_protocol::house::commands::ReconnectParams;
 use innkeeper_protocol::outgoing::{Envelope, ReconnectReply, Reply};
 use innkeeper_protocol::record::{LogEntry, Sequenced};
 use innkeeper_protocol::rpc::{RequestId, RpcError};
+use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::version::Version;
 
 use crate::clients::UNKNOWN_VIEW;
@@ -103,12 +104,19 @@ impl Engine {
                 let matters = |uri: &ChannelUri| {
                     wanted.contains(uri) || sessions.contains(uri) || *uri == root
                 };
+                let version = self.version_of(waiting.connection);
                 let mut missed = pick(logged.iter(), seen, up_to, matters);
                 missed.extend(self.replay.after(seen.max(up_to), matters));
                 if missed
                     .iter()
-                    .any(|action| breaks_off(action, &wanted, &sessions))
+                    .any(|action| breaks_off(action, version, &wanted, &sessions))
                 {
+                    return self.start_afresh(waiting);
+                }
+                // Draft 1 has no word for what is missing; what has no
+                // snapshot is gone.
+                let says_what_is_missing = version > Version::V0_1;
+                if !says_what_is_missing && !waiting.channels.iter().all(|it| self.exists(it)) {
                     return self.start_afresh(waiting);
                 }
                 missed.retain(|action| wanted.contains(&action.channel));
@@ -143,7 +151,11 @@ impl Engine {
             .into_iter()
             .map(|action| Envelope(Arc::new(action)))
             .collect();
-        let reply = ReconnectReply::Replay { actions, missing };
+        let reply = ReconnectReply::Replay {
+            actions,
+            missing,
+            seen: waiting.seen,
+        };
         self.reply(connection, waiting.id, Reply::Reconnect(reply));
     }
 
@@ -178,6 +190,7 @@ impl Engine {
     /// Whether there is such a channel, in memory or not.
     pub(crate) fn exists(&self, channel: &ChannelUri) -> bool {
         *channel == ChannelUri::root()
+            || is_telemetry_channel(channel.as_str())
             || self.is_of_this_life(channel)
             || self.session_of(channel).is_some()
     }
@@ -186,6 +199,7 @@ impl Engine {
 /// Whether a client that missed this action cannot go on from what it holds.
 fn breaks_off(
     action: &Sequenced,
+    version: Version,
     wanted: &HashSet<&ChannelUri>,
     sessions: &HashSet<ChannelUri>,
 ) -> bool {
@@ -201,6 +215,10 @@ fn breaks_off(
         // It may not hold the turn that history was cut after.
         StateAction::ChatTruncated(cut) => {
             cut.turn_id.is_some() && wanted.contains(&action.channel)
+        }
+        // Which is told as such a cut.
+        StateAction::ChatTurnResume(_) => {
+            version <= Version::V0_8 && wanted.contains(&action.channel)
         }
         _ => false,
     }

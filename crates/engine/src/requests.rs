@@ -19,10 +19,13 @@ use innkeeper_protocol::outgoing::{HostMessage, Reply, SubscribeReply};
 use innkeeper_protocol::record::ContentRecord;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
+use innkeeper_protocol::telemetry::is_telemetry_channel;
+use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::changes::parse_blob_uri;
 use innkeeper_protocol::workspace::resource::ResourceTask;
 
+use crate::attachments::chats_referred_to;
 use crate::client_resources::CLIENT_SCHEME;
 use crate::completions::{self, TypedAt};
 use crate::isolation::BRANCH;
@@ -109,6 +112,7 @@ impl Engine {
                 _ => self.fail_request(connection, id, error),
             };
         }
+        let command = self.as_meant(connection, command);
         let waits = self.sessions_needed_for(&command);
         self.when_loaded(waits, move |engine| {
             // It may have gone while the session was loaded.
@@ -122,7 +126,11 @@ impl Engine {
     fn sessions_needed_for(&self, command: &Command) -> std::collections::BTreeSet<ChannelUri> {
         let channel = match command {
             Command::Subscribe(params) => &params.channel,
-            Command::Dispatch(dispatch) => return self.sessions_to_load([&dispatch.channel]),
+            Command::Dispatch(dispatch) => {
+                let mut channels = chats_referred_to(&dispatch.action);
+                channels.push(dispatch.channel.clone());
+                return self.sessions_to_load(&channels);
+            }
             // These need no session in memory, but one that is on its way may
             // be awaited by what was asked before.
             Command::Unsubscribe { channel } => return self.sessions_on_their_way(channel),
@@ -203,7 +211,12 @@ impl Engine {
                 Some(id) if self.is_past_terminal(&params.channel) => {
                     return self.load_terminal(connection, id, params);
                 }
-                _ => self.subscribe(connection, params),
+                _ => {
+                    let channel = ChannelUri::from(params.channel.as_str());
+                    let outcome = self.subscribe(connection, params);
+                    self.answer(connection, id, outcome);
+                    return self.tell_selection(connection, &channel);
+                }
             },
             Command::Unsubscribe { channel } => {
                 self.unsubscribe(connection, &channel);
@@ -213,7 +226,7 @@ impl Engine {
                 self.dispatch(connection, *dispatch);
                 Ok(Reply::Done)
             }
-            Command::ListSessions(params) => self.list_sessions(&params),
+            Command::ListSessions(params) => self.list_sessions(connection, &params),
             Command::CreateSession(params) => self
                 .create_session(connection, *params)
                 .map(|()| Reply::Done),
@@ -245,10 +258,12 @@ impl Engine {
         let window = params.view.and_then(|view| view.turns);
         // At least the last turn is needed: it may be resumed.
         let window = window.map(|turns| usize::try_from(turns).unwrap_or(0).max(1));
-        let Some(snapshot) = self.snapshot(&channel, window) else {
-            return Err(RpcError::session_not_found(channel.as_str()));
+        let snapshot = match self.snapshot(&channel, window) {
+            Some(snapshot) => Some(self.with_what_is_beside(connection, snapshot)),
+            // These channels have no state.
+            None if is_telemetry_channel(channel.as_str()) => None,
+            None => return Err(RpcError::session_not_found(channel.as_str())),
         };
-        let snapshot = self.with_what_is_beside(connection, snapshot);
         let max_latency = params
             .delivery
             .and_then(|delivery| delivery.max_latency_ms)
@@ -260,15 +275,14 @@ impl Engine {
         let turns = self.chats.get(&channel).map_or(0, |chat| chat.turns.len());
         let hidden = window.map_or(0, |window| turns.saturating_sub(window));
         if !self.listen(&channel, subscriber, hidden) {
+            self.close_unheard_changeset(&channel);
             let limit = self.config.limits.subscriptions;
             return Err(RpcError::internal(format!(
                 "a connection may subscribe to at most {limit} channels; unsubscribe from some, \
                  or raise limits.subscriptions"
             )));
         }
-        Ok(Reply::Subscribe(SubscribeReply {
-            snapshot: Some(snapshot),
-        }))
+        Ok(Reply::Subscribe(SubscribeReply { snapshot }))
     }
 
     /// Whether a channel can only be a terminal that has left memory.
@@ -318,8 +332,16 @@ impl Engine {
         })
     }
 
-    fn list_sessions(&self, params: &ListSessionsParams) -> Result<Reply, RpcError> {
-        let cap = self.config.limits.page_sessions;
+    fn list_sessions(
+        &self,
+        connection: ConnectionId,
+        params: &ListSessionsParams,
+    ) -> Result<Reply, RpcError> {
+        let cap = match self.version_of(connection) <= Version::V0_4 {
+            // Those cannot ask for a second page.
+            true => usize::MAX,
+            false => self.config.limits.page_sessions,
+        };
         let limit = match params.limit {
             None => cap,
             Some(limit) => match usize::try_from(limit) {
@@ -331,7 +353,8 @@ impl Engine {
                 }
             },
         };
-        let page = self.catalogue.page(limit, params.cursor.as_deref())?;
+        let mut page = self.catalogue.page(limit, params.cursor.as_deref())?;
+        page.items = self.with_chats_as_sessions(connection, page.items);
         Ok(Reply::ListSessions(page))
     }
 
@@ -399,7 +422,7 @@ impl Engine {
             let error = RpcError::not_found(&params.uri);
             return self.fail(connection, Some(id), error);
         };
-        let directory = desk.directory.clone();
+        let directories = desk.directories.clone();
         let need = Need::Resource {
             channel: params.channel.as_str().into(),
             encoding: params.encoding,
@@ -408,7 +431,7 @@ impl Engine {
         self.step.effects.push(Effect::ReadKept {
             ticket,
             session,
-            directory,
+            directories,
             id: blob,
             most_bytes: self.config.limits.resource_bytes,
         });
@@ -431,6 +454,9 @@ impl Engine {
         ticket: Ticket,
         content: Result<Option<ContentRecord>, String>,
     ) {
+        if self.attached_content_loaded(ticket, &content) {
+            return;
+        }
         let Some(request) = self.waiting.remove(&ticket) else {
             return;
         };

@@ -156,6 +156,8 @@ impl Engine {
                 uri: uri.clone(),
                 state: session.state,
                 notes: session.notes,
+                sources: Vec::new(),
+                changes: session.summary.changes.clone(),
                 published: session.summary,
                 summary_due: None,
                 last_used: self.now,
@@ -167,6 +169,8 @@ impl Engine {
         for client_id in self.absent_active_clients(&uri) {
             self.remove_active_client(&uri, &client_id);
         }
+        self.update_customizations(&uri);
+        self.reconcile_customizations(&uri);
         let chats = self
             .sessions
             .get(&uri)
@@ -252,6 +256,7 @@ impl Engine {
     fn release_session(&mut self, uri: &ChannelUri) {
         if let Some(session) = self.sessions.remove(uri) {
             self.close_desk(uri);
+            self.leave_customizations(&session);
             for chat in session.chat_uris() {
                 self.close_backend(&chat);
                 self.chats.remove(&chat);

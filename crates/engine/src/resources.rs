@@ -210,7 +210,7 @@ impl Engine {
 
     /// Whether a client need not ask for something. By its text alone: whether
     /// a link leads elsewhere is seen when it is followed.
-    fn is_open_to(&self, connection: ConnectionId, uri: &str, write: bool) -> bool {
+    pub(crate) fn is_open_to(&self, connection: ConnectionId, uri: &str, write: bool) -> bool {
         let roots = self.scope_of(connection).roots;
         roots.iter().any(|root| {
             let below = uri.strip_prefix(root.uri.trim_end_matches('/'));

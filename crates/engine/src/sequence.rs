@@ -12,10 +12,11 @@ use ahp::reducers::{
     apply_action_to_root, apply_action_to_session, apply_action_to_terminal,
 };
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::gates::down;
 use innkeeper_protocol::gates::following::follow;
 use innkeeper_protocol::house::actions::{ActionOrigin, StateAction};
 use innkeeper_protocol::outgoing::HostMessage;
-use innkeeper_protocol::record::{Facts, Sequenced, StoreOp};
+use innkeeper_protocol::record::{Context, Facts, Sequenced, StoreOp};
 
 use crate::{ConnectionId, Effect, Engine, history};
 
@@ -88,7 +89,9 @@ impl Engine {
         if origin.is_some() && kept {
             self.step.durable_first = true;
         }
+        self.trace_action(channel, &action);
         facts.context = self.context_after(channel, &action, before);
+        self.make_room(channel, &action, &facts);
         let sequenced = Arc::new(Sequenced {
             seq: self.next_number(),
             channel: channel.clone(),
@@ -101,16 +104,32 @@ impl Engine {
             self.step.store.ops.push(StoreOp::Append(sequenced.clone()));
         }
         if let Some(to) = self.subscriptions.of_channel(channel) {
-            let message = HostMessage::Action(sequenced);
+            let message = HostMessage::Action(sequenced.clone());
             self.step.effects.push(Effect::Publish { to, message });
         }
+        self.announce_chats_as_sessions(channel, &sequenced.action);
         outcome
     }
 
     /// Gives an action to one subscriber only: its view of the channel is not
     /// that of the others. It has a number, and no place in the log.
     pub(crate) fn emit_to(&mut self, to: ConnectionId, channel: &ChannelUri, action: StateAction) {
-        let facts = self.facts_of(channel);
+        self.emit_to_about(to, channel, action, None);
+    }
+
+    /// Likewise, with what gates must know.
+    pub(crate) fn emit_to_about(
+        &mut self,
+        to: ConnectionId,
+        channel: &ChannelUri,
+        action: StateAction,
+        context: Option<Box<Context>>,
+    ) {
+        let facts = Facts {
+            context,
+            ..self.facts_of(channel)
+        };
+        self.make_room(channel, &action, &facts);
         let sequenced = Arc::new(Sequenced {
             seq: self.next_number(),
             channel: channel.clone(),
@@ -176,6 +195,13 @@ impl Engine {
                 context: None,
             },
             None => Facts::default(),
+        }
+    }
+
+    /// Versions that tell an action in several steps give each a number.
+    fn make_room(&mut self, channel: &ChannelUri, action: &StateAction, facts: &Facts) {
+        for _ in 1..down::most_steps(channel, action, facts) {
+            self.next_number();
         }
     }
 

@@ -9,11 +9,11 @@ use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::errors::ahp_error_codes;
 use innkeeper_protocol::house::notifications::{SessionAddedParams, SessionRemovedParams};
 use innkeeper_protocol::house::state::{
-    ChatOrigin, ErrorInfo, ProjectInfo, SessionActiveClient, SessionConfigSchema,
+    ChangesSummary, ChatOrigin, ErrorInfo, ProjectInfo, SessionActiveClient, SessionConfigSchema,
     SessionConfigState, SessionLifecycle, SessionState, SessionStatus, SessionSummary,
 };
 use innkeeper_protocol::outgoing::Notification;
-use innkeeper_protocol::record::{SessionNotes, SessionRecord, StoreOp};
+use innkeeper_protocol::record::{Inheritance, SessionNotes, SessionRecord, StoreOp};
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, Timestamp};
@@ -21,6 +21,7 @@ use serde_json::Value;
 
 use crate::chats::Chat;
 use crate::config::{self, DEFAULT_AGENT};
+use crate::customizations::Source;
 use crate::labels::Label;
 use crate::{ConnectionId, Effect, Engine};
 
@@ -37,13 +38,27 @@ struct Original {
     fork_of: Option<Value>,
 }
 
+impl Original {
+    fn inheritance(&self) -> Inheritance {
+        Inheritance {
+            session: self.session.clone(),
+            directories: self.directories.clone(),
+            turns: self.turns.iter().map(|turn| turn.id.to_string()).collect(),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) uri: ChannelUri,
     pub(crate) state: SessionState,
     pub(crate) notes: SessionNotes,
+    /// Where its customizations come from.
+    pub(crate) sources: Vec<Source>,
     /// The summary as clients of the root channel know it.
     pub(crate) published: SessionSummary,
+    /// How much has changed in its directory since it began.
+    pub(crate) changes: Option<ChangesSummary>,
     /// When a held back change of the summary is to be published.
     pub(crate) summary_due: Option<Timestamp>,
     pub(crate) last_used: Timestamp,
@@ -101,6 +116,7 @@ impl Engine {
         )
         .map_err(RpcError::invalid_params)?;
         let provider = agent.info.provider.clone();
+        let customizations = agent.info.customizations.clone();
         self.check_authenticated(&provider)?;
         let several_directories = agent
             .info
@@ -154,7 +170,7 @@ impl Engine {
             chats: vec![chat.summary()],
             default_chat: Some(chat_uri.to_string()),
             config,
-            customizations: None,
+            customizations,
             changesets: None,
             input_needed: None,
             meta: None,
@@ -165,8 +181,14 @@ impl Engine {
             state,
             notes: SessionNotes {
                 title_is_open: original.is_none(),
-                worktree: None,
+                language: Some(locale.tag().to_owned()),
+                inherits: original
+                    .filter(|_| self.config.workspace.changes)
+                    .map(Original::inheritance),
+                ..SessionNotes::default()
             },
+            sources: Vec::new(),
+            changes: None,
             summary_due: None,
             last_used: self.now,
             dirty: true,
@@ -325,12 +347,17 @@ impl Engine {
             return Err(RpcError::session_not_found(uri.as_str()));
         }
         self.clear_desk(uri);
-        self.sessions.remove(uri);
+        if let Some(session) = self.sessions.remove(uri) {
+            self.leave_customizations(&session);
+        }
         // Its chats may have subscribers although it is not in memory.
         let homes = self.homes.iter().filter(|(_, home)| *home == uri);
         let mut chats: Vec<ChannelUri> = homes.map(|(chat, _)| chat.clone()).collect();
         chats.push(ChannelUri::default_chat_of(uri.as_str()));
         for chat in chats {
+            if self.homes.contains_key(&chat) {
+                self.announce_end_of_chat(&chat);
+            }
             self.forget_chat(&chat);
         }
         self.dispose_terminals_of(uri);

@@ -30,6 +30,7 @@ impl Engine {
         while let Some(uri) = self.touched.pop_first() {
             self.update_desk(&uri);
             self.update_changesets(&uri);
+            self.update_customizations(&uri);
             self.update_chat_catalogue(&uri);
             self.update_input_needed(&uri);
             self.update_activity(&uri);

@@ -38,6 +38,11 @@ impl Subscriptions {
         self.by_channel.get(channel).cloned()
     }
 
+    /// All channels that somebody listens to.
+    pub(crate) fn channels(&self) -> impl Iterator<Item = &ChannelUri> {
+        self.by_channel.keys()
+    }
+
     pub(crate) fn has_channel(&self, channel: &ChannelUri) -> bool {
         self.by_channel.contains_key(channel)
     }

@@ -101,6 +101,7 @@ impl Engine {
     pub(crate) fn turn_cancelled(&mut self, uri: &ChannelUri, turn: &RunningTurn) {
         self.clear_activity(uri);
         self.keep_state_after(uri, &turn.id);
+        self.apply_deferred_selections(uri);
         self.end_commands_of(uri, &turn.id);
         let own = self.chats.get(uri).and_then(|chat| chat.backend.as_ref());
         let backend = turn.delegated_by.or(own.map(|backend| backend.id));
@@ -252,6 +253,7 @@ impl Engine {
         self.emit(uri, action, None);
         self.clear_activity(uri);
         self.keep_state_after(uri, &turn.id);
+        self.apply_deferred_selections(uri);
     }
 
     /// A stored turn that was running when the host ended.

@@ -14,11 +14,15 @@ use std::time::Duration;
 
 use innkeeper_engine::{GrantPolicy, Limits};
 use innkeeper_protocol::Timestamp;
-use innkeeper_protocol::agent::{McpServer, McpTransport};
+use innkeeper_protocol::mcp::{McpServer, McpTransport};
 use innkeeper_store::StoreOptions;
+use innkeeper_workspace::CustomizationOptions;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{DeliveryOptions, WorkspaceOptions};
+use crate::{
+    CustomizationSettings, DeliveryOptions, EndpointError, ExportOptions, LogFeed,
+    TelemetryOptions, WorkspaceOptions,
+};
 
 pub use file::{ConfigError, load, load_or_default};
 
@@ -37,6 +41,8 @@ pub struct Config {
     pub delivery: DeliveryTable,
     pub store: StoreTable,
     pub workspace: WorkspaceTable,
+    pub customizations: CustomizationsTable,
+    pub telemetry: TelemetryTable,
     pub script: ScriptTable,
     pub agents: BTreeMap<String, AgentTable>,
     pub mcp: BTreeMap<String, McpTable>,
@@ -72,17 +78,15 @@ impl Default for McpTable {
 impl McpTable {
     /// How the server is reached: a program wins over an address.
     fn transport(&self) -> Option<McpTransport> {
-        let pairs = |map: &BTreeMap<String, String>| -> Vec<(String, String)> {
-            map.clone().into_iter().collect()
-        };
         if !self.command.is_empty() {
             return Some(McpTransport::Stdio {
                 command: self.command.clone(),
                 args: self.args.clone(),
-                env: pairs(&self.env),
+                env: self.env.clone(),
+                directory: None,
             });
         }
-        let (url, headers) = (self.url.clone(), pairs(&self.headers));
+        let (url, headers) = (self.url.clone(), self.headers.clone());
         match self.sse {
             _ if url.is_empty() => None,
             true => Some(McpTransport::Sse { url, headers }),
@@ -184,8 +188,100 @@ impl WorkspaceTable {
             shell_integration: self.shell_integration,
             changes: self.changes,
             environment: Vec::new(),
+            customizations: CustomizationSettings::default(),
         }
     }
+}
+
+/// `[customizations]`: the agents, skills, rules and servers that people have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CustomizationsTable {
+    pub enabled: bool,
+    pub user: bool,
+    #[serde(deserialize_with = "absolute_paths")]
+    pub plugins: Vec<PathBuf>,
+    pub trust_mcp_servers: bool,
+    pub pass_env: Vec<String>,
+}
+
+impl Default for CustomizationsTable {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            user: true,
+            plugins: Vec::new(),
+            trust_mcp_servers: false,
+            pass_env: Vec::new(),
+        }
+    }
+}
+
+impl CustomizationsTable {
+    /// For a user with this home directory and this environment.
+    pub fn settings(
+        &self,
+        home: Option<PathBuf>,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> CustomizationSettings {
+        let passed = self.pass_env.iter();
+        let variables = passed.filter_map(|name| Some((name.clone(), environment(name)?)));
+        CustomizationSettings {
+            enabled: self.enabled,
+            trust_servers: self.trust_mcp_servers,
+            places: match self.enabled {
+                true => CustomizationOptions {
+                    home: home.filter(|_| self.user),
+                    plugins: self.plugins.clone(),
+                    variables: variables.collect(),
+                },
+                false => CustomizationOptions::default(),
+            },
+        }
+    }
+}
+
+/// `[telemetry]`: what the host tells of its own work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TelemetryTable {
+    #[serde(deserialize_with = "endpoint")]
+    pub endpoint: String,
+    pub headers: BTreeMap<String, String>,
+    #[serde(deserialize_with = "within::<_, 1, 3600>")]
+    pub interval_seconds: u64,
+}
+
+impl Default for TelemetryTable {
+    fn default() -> Self {
+        Self {
+            endpoint: String::new(),
+            headers: BTreeMap::new(),
+            interval_seconds: 10,
+        }
+    }
+}
+
+impl TelemetryTable {
+    pub fn options(&self, logs: Option<LogFeed>) -> Result<TelemetryOptions, EndpointError> {
+        let export = match self.endpoint.is_empty() {
+            true => None,
+            false => Some(ExportOptions::new(&self.endpoint, &self.headers)?),
+        };
+        Ok(TelemetryOptions {
+            logs,
+            interval: Duration::from_secs(self.interval_seconds),
+            export,
+        })
+    }
+}
+
+fn endpoint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let endpoint = String::deserialize(deserializer)?;
+    if !endpoint.is_empty() {
+        ExportOptions::new(&endpoint, &BTreeMap::new()).map_err(serde::de::Error::custom)?;
+    }
+    Ok(endpoint)
 }
 
 /// `[script]`: the agent that plays scenarios.
@@ -512,6 +608,25 @@ mod tests {
             StoreOptions::default(),
         );
         assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
+    }
+
+    #[test]
+    fn mcp_servers_are_programs_or_addresses() {
+        let config: Config = toml::from_str(
+            "[mcp.files]\ncommand = 'files'\nargs = ['-v']\n\
+             [mcp.far]\nurl = 'https://mcp.example'\nheaders = { A = 'b' }\n\
+             [mcp.old]\nurl = 'https://old.example'\nsse = true\n\
+             [mcp.off]\ncommand = 'off'\nenabled = false\n\
+             [mcp.nothing]\n",
+        )
+        .unwrap();
+        let shown: Vec<String> = config
+            .mcp_servers()
+            .iter()
+            .map(|server| format!("{} {:?}", server.name, server.transport))
+            .collect();
+        let expected = ["far Http { .. }", "files Stdio { .. }", "old Sse { .. }"];
+        assert_eq!(shown, expected);
     }
 
     #[test]

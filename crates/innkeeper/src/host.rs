@@ -12,6 +12,7 @@ use innkeeper_agents::{Agent, Agents, ProfileChanges};
 use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits, Step};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
+use innkeeper_protocol::telemetry::{Metric, MetricKind, Teller, prometheus};
 use innkeeper_protocol::version::Version;
 use innkeeper_store::{CommitNo, Store, StoreError, StoreOptions, Writer, WriterEvent};
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -21,6 +22,7 @@ use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten, now};
 use crate::machine::{Machine, WorkspaceOptions};
 use crate::outbox::Outbox;
 use crate::speakers::Speakers;
+use crate::telemetry::{Telemetry, TelemetryOptions};
 
 /// How many messages of one client may wait for the engine.
 const MESSAGES_IN_FLIGHT: usize = 64;
@@ -41,6 +43,7 @@ pub struct HostOptions {
     /// Where a remote file picker begins.
     pub default_directory: Option<String>,
     pub workspace: WorkspaceOptions,
+    pub telemetry: TelemetryOptions,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +75,7 @@ struct Inner {
     outbox: Arc<Outbox>,
     agents: Arc<Agents>,
     machine: Arc<Machine>,
+    telemetry: Arc<Telemetry>,
     gauges: Arc<Gauges>,
     delivery: DeliveryOptions,
     next_connection: AtomicU64,
@@ -88,6 +92,13 @@ impl Host {
     ) -> Result<Self, HostError> {
         let workspace = options.workspace.config();
         let (machine, machine_inbox) = Machine::new(options.workspace, &options.data_dir);
+        let (server_info, nonce) = (server_info(), nonce()?);
+        let teller = Teller {
+            name: server_info.name.clone(),
+            version: server_info.version.clone().unwrap_or_default(),
+            instance: nonce.clone(),
+        };
+        let telemetry = Telemetry::new(options.telemetry, teller);
         let (data_dir, store_options) = (options.data_dir, options.store);
         let opened = move || Store::open(&data_dir, store_options);
         let (store, boot) = tokio::task::spawn_blocking(opened)
@@ -101,14 +112,15 @@ impl Host {
         let outbox = Arc::new(Outbox::new(
             Arc::clone(&agents),
             Arc::clone(&machine),
+            Arc::clone(&telemetry),
             reader,
             events.clone(),
         ));
         let writer = Writer::spawn(store, tell_about_commits(&outbox, &events))?;
         let config = EngineConfig {
-            server_info: server_info(),
+            server_info,
             default_directory: options.default_directory,
-            nonce: nonce()?,
+            nonce,
             limits: options.limits,
             number_block: EngineConfig::NUMBER_BLOCK,
             workspace,
@@ -139,19 +151,20 @@ impl Host {
             })
             .map_err(HostError::Thread)?;
         tokio::spawn(tell_about_agents(profile_changes, &agents, &events));
-        Ok(Self {
-            inner: Arc::new(Inner {
-                events,
-                outbox,
-                agents,
-                machine,
-                gauges,
-                delivery: options.delivery,
-                next_connection: AtomicU64::new(1),
-                speakers,
-                thread: std::sync::Mutex::new(Some(thread)),
-            }),
-        })
+        let inner = Arc::new(Inner {
+            events,
+            outbox,
+            agents,
+            machine,
+            telemetry,
+            gauges,
+            delivery: options.delivery,
+            next_connection: AtomicU64::new(1),
+            speakers,
+            thread: std::sync::Mutex::new(Some(thread)),
+        });
+        tokio::spawn(tell_about_work(&inner));
+        Ok(Self { inner })
     }
 
     /// Completes what clients can know of the agents, by starting those for a
@@ -207,6 +220,7 @@ impl Host {
             machine.changes.finish(CHECKPOINTS_PATIENCE);
         };
         let _ = tokio::task::spawn_blocking(end).await;
+        self.inner.telemetry.finish().await;
         self.inner.outbox.close_all();
         closed
     }
@@ -218,54 +232,7 @@ impl Host {
 
     /// The numbers of `/metrics`, as Prometheus reads them.
     pub fn metrics(&self) -> String {
-        let gauges = &self.inner.gauges;
-        let read = |gauge: &AtomicU64| gauge.load(Ordering::Relaxed);
-        let rows = [
-            ("innkeeper_connections", "gauge", "Open connections.", {
-                self.connections() as u64
-            }),
-            (
-                "innkeeper_connections_refused_total",
-                "counter",
-                "Connections that were refused because there were too many.",
-                { read(&gauges.refused_connections) },
-            ),
-            (
-                "innkeeper_sessions",
-                "gauge",
-                "Sessions in the catalogue.",
-                { read(&gauges.stored_sessions) },
-            ),
-            (
-                "innkeeper_sessions_resident",
-                "gauge",
-                "Sessions in memory.",
-                { read(&gauges.resident_sessions) },
-            ),
-            (
-                "innkeeper_server_seq",
-                "counter",
-                "The last sequence number given out.",
-                { read(&gauges.server_seq) },
-            ),
-            (
-                "innkeeper_inputs_total",
-                "counter",
-                "Inputs that the engine has handled.",
-                { read(&gauges.inputs) },
-            ),
-            (
-                "innkeeper_store_failing",
-                "gauge",
-                "Whether the store cannot write.",
-                { read(&gauges.store_failing) },
-            ),
-        ];
-        rows.iter()
-            .map(|(name, kind, help, value)| {
-                format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n")
-            })
-            .collect()
+        prometheus(&self.inner.measure())
     }
 
     pub(crate) fn note_refused_connection(&self) {
@@ -276,6 +243,66 @@ impl Host {
     fn send(&self, event: Event) {
         // The engine is gone only when the host is being shut down.
         let _ = self.inner.events.send(event);
+    }
+}
+
+impl Inner {
+    /// All numbers about the host.
+    fn measure(&self) -> Vec<Metric> {
+        let gauges = &self.gauges;
+        let read = |gauge: &AtomicU64| gauge.load(Ordering::Relaxed);
+        let one = |name, kind, help, value: u64| Metric {
+            name,
+            help,
+            kind,
+            points: vec![(Vec::new(), value as f64)],
+        };
+        let mut metrics = vec![
+            one(
+                "innkeeper_connections",
+                MetricKind::Gauge,
+                "Open connections.",
+                self.outbox.connections() as u64,
+            ),
+            one(
+                "innkeeper_connections_refused_total",
+                MetricKind::Counter,
+                "Connections that were refused because there were too many.",
+                read(&gauges.refused_connections),
+            ),
+            one(
+                "innkeeper_sessions",
+                MetricKind::Gauge,
+                "Sessions in the catalogue.",
+                read(&gauges.stored_sessions),
+            ),
+            one(
+                "innkeeper_sessions_resident",
+                MetricKind::Gauge,
+                "Sessions in memory.",
+                read(&gauges.resident_sessions),
+            ),
+            one(
+                "innkeeper_server_seq",
+                MetricKind::Counter,
+                "The last sequence number given out.",
+                read(&gauges.server_seq),
+            ),
+            one(
+                "innkeeper_inputs_total",
+                MetricKind::Counter,
+                "Inputs that the engine has handled.",
+                read(&gauges.inputs),
+            ),
+            one(
+                "innkeeper_store_failing",
+                MetricKind::Gauge,
+                "Whether the store cannot write.",
+                read(&gauges.store_failing),
+            ),
+        ];
+        metrics.extend(self.telemetry.metrics());
+        metrics
     }
 }
 
@@ -371,6 +398,17 @@ fn tell_about_agents(
             let _ = events.send(Event::Input(Input::AgentsChanged(agents.profiles())));
         }
     }
+}
+
+/// What the host does is told to those who listen, until it ends.
+fn tell_about_work(inner: &Arc<Inner>) -> impl Future<Output = ()> + Send + 'static {
+    let (telemetry, events) = (Arc::clone(&inner.telemetry), inner.events.downgrade());
+    let measured = Arc::downgrade(inner);
+    let measure = move || measured.upgrade().map(|inner| inner.measure());
+    telemetry.run(measure, move |batch| {
+        let events = events.upgrade();
+        events.is_some_and(|events| events.send(Event::Input(Input::Telemetry(batch))).is_ok())
+    })
 }
 
 fn server_info() -> Implementation {

@@ -13,6 +13,7 @@ mod host;
 mod machine;
 mod outbox;
 mod speakers;
+mod telemetry;
 
 pub mod cli;
 pub mod config;
@@ -20,4 +21,5 @@ pub mod server;
 
 pub use delivery::DeliveryOptions;
 pub use host::{Host, HostConnection, HostError, HostOptions};
-pub use machine::WorkspaceOptions;
+pub use machine::{CustomizationSettings, WorkspaceOptions};
+pub use telemetry::{EndpointError, ExportOptions, LogFeed, TelemetryOptions};

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_engine::{GrantPolicy, Input, WorkspaceConfig};
+use innkeeper_engine::{CustomizationPolicy, GrantPolicy, Input, WorkspaceConfig};
 use innkeeper_protocol::workspace::resource::Root;
 use innkeeper_protocol::workspace::terminal::TerminalId;
 use innkeeper_workspace::{
-    Changes, FileFinder, Resources, TerminalOptions, Terminals, Watches, uri_of_path,
+    Changes, CustomizationOptions, Customizations, FileFinder, Resources, TerminalOptions,
+    Terminals, Watches, uri_of_path,
 };
 use tokio::sync::mpsc;
 
@@ -42,6 +43,38 @@ pub struct WorkspaceOptions {
     pub changes: bool,
     /// For what runs in terminals, beside the host's own.
     pub environment: Vec<(String, String)>,
+    pub customizations: CustomizationSettings,
+}
+
+/// Where customizations come from, and how they are treated.
+#[derive(Debug, Clone)]
+pub struct CustomizationSettings {
+    /// Whether working directories and clients' plugins are read.
+    pub enabled: bool,
+    /// Whether the MCP servers of working directories are on by themselves.
+    pub trust_servers: bool,
+    /// What holds in every session.
+    pub places: CustomizationOptions,
+}
+
+impl Default for CustomizationSettings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            trust_servers: false,
+            places: CustomizationOptions::default(),
+        }
+    }
+}
+
+impl CustomizationSettings {
+    fn policy(&self) -> CustomizationPolicy {
+        CustomizationPolicy {
+            enabled: self.enabled,
+            host: self.places.home.is_some() || !self.places.plugins.is_empty(),
+            trust_servers: self.trust_servers,
+        }
+    }
 }
 
 impl Default for WorkspaceOptions {
@@ -54,6 +87,7 @@ impl Default for WorkspaceOptions {
             shell_integration: true,
             changes: true,
             environment: Vec::new(),
+            customizations: CustomizationSettings::default(),
         }
     }
 }
@@ -69,6 +103,7 @@ impl WorkspaceOptions {
             roots: roots.collect(),
             grants: self.grants,
             changes: self.changes,
+            customizations: self.customizations.policy(),
         }
     }
 
@@ -89,6 +124,7 @@ pub(crate) struct Machine {
     pub(crate) terminals: Terminals,
     pub(crate) watches: Watches,
     pub(crate) changes: Changes,
+    pub(crate) customizations: Customizations,
 }
 
 impl Machine {
@@ -99,6 +135,8 @@ impl Machine {
         let (reports, inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
         let of_terminals = reports.clone();
         let of_changes = reports.clone();
+        let of_customizations = reports.clone();
+        let places = options.customizations.places.clone();
         let machine = Self {
             changes: Changes::new(
                 data_dir.join("changes"),
@@ -109,6 +147,13 @@ impl Machine {
             terminals: Terminals::new(
                 options.terminals(data_dir),
                 Arc::new(move |report| of_terminals.blocking_send(Input::Terminal(report)).is_ok()),
+            ),
+            customizations: Customizations::new(
+                places,
+                Arc::new(move |report| {
+                    let input = Input::Customization(report);
+                    of_customizations.blocking_send(input).is_ok()
+                }),
             ),
             watches: Watches::new(Arc::new(move |report| {
                 reports.blocking_send(Input::Watch(report)).is_ok()

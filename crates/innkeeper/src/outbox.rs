@@ -19,6 +19,7 @@ use tokio::sync::{Notify, mpsc};
 use crate::delivery::{Ending, OutboundQueue, Parcel};
 use crate::engine_loop::Event;
 use crate::machine::Machine;
+use crate::telemetry::Telemetry;
 
 pub(crate) struct Outbox {
     state: Mutex<State>,
@@ -26,6 +27,7 @@ pub(crate) struct Outbox {
     /// Until the store is about to be closed.
     reader: Arc<Mutex<Option<Reader>>>,
     machine: Arc<Machine>,
+    telemetry: Arc<Telemetry>,
     events: mpsc::UnboundedSender<Event>,
     runtime: Handle,
     commits: Notify,
@@ -48,6 +50,7 @@ impl Outbox {
     pub(crate) fn new(
         agents: Arc<Agents>,
         machine: Arc<Machine>,
+        telemetry: Arc<Telemetry>,
         reader: Reader,
         events: mpsc::UnboundedSender<Event>,
     ) -> Self {
@@ -56,6 +59,7 @@ impl Outbox {
             agents,
             reader: Arc::new(Mutex::new(Some(reader))),
             machine,
+            telemetry,
             events,
             runtime: Handle::current(),
             commits: Notify::new(),
@@ -218,14 +222,14 @@ impl Outbox {
                 Effect::ReadKept {
                     ticket,
                     session,
-                    directory,
+                    directories,
                     id,
                     most_bytes,
                 } => {
                     let changes = self.machine.changes.clone();
                     let events = self.events.clone();
                     self.runtime.spawn_blocking(move || {
-                        let outcome = changes.read(&directory, &session, &id, most_bytes);
+                        let outcome = changes.read(&directories, &session, &id, most_bytes);
                         let _ = events.send(Event::Input(Input::ResourceDone { ticket, outcome }));
                     });
                 }
@@ -241,6 +245,8 @@ impl Outbox {
                         let _ = events.send(Event::Input(Input::ConfigCompleted { ticket, items }));
                     });
                 }
+                Effect::Span(span) => self.telemetry.span(*span),
+                Effect::Customization(command) => self.machine.customizations.command(command),
                 Effect::CompleteConfig { ticket, query } => {
                     let values = self.agents.complete_config(*query);
                     let events = self.events.clone();

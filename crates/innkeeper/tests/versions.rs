@@ -1,6 +1,7 @@
 //! Over a real socket: clients of every published protocol version, alone and
-//! together on one session. Each says everything in its own version's words,
-//! and keeps its states with its own version's types and reducers.
+//! together on one session. Each is the client that was published with its
+//! version, says everything in that version's words, and keeps its states with
+//! that version's types and reducers.
 
 #![expect(
     clippy::unwrap_used,
@@ -10,54 +11,69 @@
 
 mod common;
 
-use std::collections::BTreeMap;
 use std::collections::VecDeque;
+use std::path::Path;
+use std::process::Command;
 
 use common::{Inn, in_time, script};
 use futures_util::{SinkExt as _, StreamExt as _};
-use innkeeper_judges::{Mirror, mirror};
+use innkeeper_judges::client::{Frames, OfficialClient, connect};
+use innkeeper_judges::{Mirror, VERSIONS, comparable, mirror};
 use innkeeper_protocol::ChannelUri;
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
+use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
-const VERSIONS: [&str; 10] = [
-    "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1.0",
-];
 const SESSION: &str = "ahp-session:/s";
 
 /// A client that was written against one version.
 struct Old {
     version: &'static str,
     id: String,
-    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+    client: Box<dyn OfficialClient>,
     mirror: Box<dyn Mirror>,
     /// Everything that was heard of each channel, by type.
     heard: Vec<(String, Value)>,
-    notified: Vec<Value>,
     seen: u64,
-    requests: u64,
-    dispatched: i64,
-    answers: BTreeMap<u64, Value>,
     closed: bool,
+}
+
+/// Carries frames over a real socket.
+async fn over_a_socket(url: &str) -> Frames {
+    let (socket, _) = tokio_tungstenite::connect_async(url).await.unwrap();
+    let (mut sink, mut stream) = socket.split();
+    let (outgoing, mut to_send) = mpsc::unbounded_channel::<String>();
+    let (received, incoming) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(text) = to_send.recv().await {
+            if sink.send(Message::text(text)).await.is_err() {
+                return;
+            }
+        }
+        let _ = sink.close().await;
+    });
+    tokio::spawn(async move {
+        while let Some(Ok(frame)) = stream.next().await {
+            if let Message::Text(text) = frame
+                && received.send(text.to_string()).is_err()
+            {
+                return;
+            }
+        }
+    });
+    Frames { outgoing, incoming }
 }
 
 impl Old {
     async fn arrive(inn: &Inn, version: &'static str, id: &str) -> Self {
-        let url = inn.url.clone();
-        let (socket, _) = tokio_tungstenite::connect_async(url).await.unwrap();
+        let frames = over_a_socket(&inn.url).await;
         Self {
             version,
             id: id.to_owned(),
-            socket,
+            client: connect(version, frames).await.unwrap(),
             mirror: mirror(version).unwrap(),
             heard: Vec::new(),
-            notified: Vec::new(),
             seen: 0,
-            requests: 0,
-            dispatched: 0,
-            answers: BTreeMap::new(),
             closed: false,
         }
     }
@@ -83,29 +99,11 @@ impl Old {
         if self.is_flat() { "session" } else { "chat" }
     }
 
-    async fn send(&mut self, frame: Value) {
-        self.socket
-            .send(Message::text(frame.to_string()))
-            .await
-            .unwrap();
-    }
-
-    /// Reads one frame and takes in what it says.
+    /// Waits for an action and takes it in.
     async fn hear(&mut self) {
-        let Some(Ok(frame)) = in_time("a frame", self.socket.next()).await else {
-            self.closed = true;
-            return;
-        };
-        let Message::Text(text) = frame else {
-            return;
-        };
-        let frame: Value = serde_json::from_str(&text).unwrap();
-        if let Some(id) = frame["id"].as_u64() {
-            self.answers.insert(id, frame);
-        } else if frame["method"] == "action" {
-            self.take(&frame["params"]);
-        } else {
-            self.notified.push(frame);
+        match in_time("an action", self.client.action()).await {
+            Some(envelope) => self.take(&envelope),
+            None => self.closed = true,
         }
     }
 
@@ -136,40 +134,24 @@ impl Old {
         self.heard.push((channel, envelope.clone()));
     }
 
-    async fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
-        self.requests += 1;
-        let id = self.requests;
-        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
-            .await;
-        while !self.answers.contains_key(&id) && !self.closed {
-            self.hear().await;
-        }
-        let answer = self.answers.remove(&id).unwrap_or_default();
-        match answer.get("error") {
-            Some(error) => Err(error.clone()),
-            None => Ok(answer["result"].clone()),
-        }
+    async fn request(&mut self, method: &str, params: Value) -> Value {
+        in_time(method, self.client.request(method, params))
+            .await
+            .unwrap()
     }
 
     async fn initialize(&mut self) -> Value {
-        let mut params = json!({"clientId": self.id, "channel": "ahp-root://"});
         let root = if self.is_draft() {
             "agenthost:/root"
         } else {
             "ahp-root://"
         };
-        params["initialSubscriptions"] = json!([root]);
-        match self.is_draft() {
-            true => {
-                params.as_object_mut().unwrap().remove("channel");
-                params["protocolVersion"] = 1.into();
-            }
-            false => params["protocolVersions"] = json!([format!("{}.0", self.version)]),
-        }
-        let welcome = self.request("initialize", params).await.unwrap();
-        let expected = match self.is_draft() {
-            true => json!(1),
-            false => json!(format!("{}.0", self.version)),
+        let welcome = self.client.initialize(&self.id, vec![root.to_owned()]);
+        let welcome = in_time("a welcome", welcome).await.unwrap();
+        let expected = match self.version {
+            "0.1" => json!(1),
+            "0.5" => json!("0.5.2"),
+            version => json!(format!("{version}.0")),
         };
         assert_eq!(welcome["protocolVersion"], expected);
         for snapshot in welcome["snapshots"].as_array().unwrap() {
@@ -194,18 +176,26 @@ impl Old {
     }
 
     async fn create(&mut self) {
+        self.create_in(None).await;
+    }
+
+    async fn create_in(&mut self, directory: Option<&Path>) {
         let mut params = self.about(SESSION);
         params["provider"] = "script".into();
-        self.request("createSession", params).await.unwrap();
+        if let Some(directory) = directory {
+            let uri = format!("file://{}", directory.display());
+            match self.version < "0.7" {
+                true => params["workingDirectory"] = uri.into(),
+                false => params["workingDirectories"] = json!([uri]),
+            }
+        }
+        self.request("createSession", params).await;
     }
 
     async fn snapshot(&mut self, channel: &str) -> Value {
-        let params = match self.is_draft() {
-            true => json!({"resource": channel}),
-            false => json!({"channel": channel}),
-        };
-        let result = self.request("subscribe", params).await.unwrap();
-        result["snapshot"].clone()
+        let answer = self.client.subscribe(channel);
+        let mut result = in_time("a snapshot", answer).await.unwrap();
+        result["snapshot"].take()
     }
 
     async fn subscribe(&mut self) {
@@ -232,15 +222,12 @@ impl Old {
         {
             action["userMessage"] = json!({"text": message["text"]});
         }
-        self.dispatched += 1;
-        let mut params = json!({"clientSeq": self.dispatched});
-        match self.is_draft() {
-            true => action["session"] = SESSION.into(),
-            false => params["channel"] = self.place().into(),
+        if self.is_draft() {
+            action["session"] = SESSION.into();
         }
-        params["action"] = action;
-        self.send(json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params}))
-            .await;
+        let place = self.place();
+        let sent = self.client.dispatch(&place, action);
+        in_time("an action to leave", sent).await.unwrap();
     }
 
     async fn start_turn(&mut self, turn: &str, text: &str) {
@@ -288,26 +275,30 @@ impl Old {
             channels.push(self.place());
         }
         for channel in channels {
-            let without_clock = |state: Option<Value>| {
-                let mut state = state.unwrap_or_default();
-                let state_object = state.as_object_mut().unwrap();
-                if self.version <= "0.8" {
-                    state_object.remove("modifiedAt");
-                }
-                if let Some(summary) = state_object.get_mut("summary") {
-                    summary.as_object_mut().unwrap().remove("modifiedAt");
-                }
+            let plain = |state: Option<Value>| {
+                let mut state = comparable(self.version, state.unwrap_or_default());
                 // The catalogue of chats is told with a delay.
-                state_object.remove("chats");
+                state.as_object_mut().unwrap().remove("chats");
                 state
             };
             let (mine, fresh) = (self.mirror.state(&channel), newcomer.mirror.state(&channel));
-            assert_eq!(
-                without_clock(mine),
-                without_clock(fresh),
-                "{} on {channel}",
+            assert_eq!(plain(mine), plain(fresh), "{} on {channel}", self.version);
+        }
+    }
+
+    /// What it holds of a channel, as soon as that is like this.
+    async fn until(&mut self, channel: &str, like: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let state = self.mirror.state(channel).unwrap_or_default();
+            if like(&state) {
+                return state;
+            }
+            assert!(
+                !self.closed,
+                "{} waits for {channel}: {state}",
                 self.version
             );
+            self.hear().await;
         }
     }
 
@@ -388,8 +379,8 @@ async fn story(version: &'static str) {
     if place != SESSION {
         channels.push(place);
     }
-    let back = json!({"clientId": "c", "lastSeenServerSeq": seen, "subscriptions": channels});
-    let back = client.request("reconnect", back).await.unwrap();
+    let back = client.client.reconnect("c", seen as i64, channels);
+    let back = in_time("what was missed", back).await.unwrap();
     assert_eq!(back["type"], "replay", "{version}");
     for envelope in back["actions"].as_array().unwrap() {
         client.take(envelope);
@@ -451,13 +442,98 @@ async fn clients_of_different_versions_share_one_session() {
     inn.close().await;
 }
 
+fn git(directory: &Path, args: &[&str]) {
+    let done = Command::new("git")
+        .arg("-C")
+        .arg(directory)
+        .args([
+            "-c",
+            "user.name=Somebody",
+            "-c",
+            "user.email=somebody@example.org",
+        ])
+        .args(args)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .status()
+        .unwrap();
+    assert!(done.success(), "git {args:?}");
+}
+
+/// Each version that has changesets finds one, is told of an edit, and has it
+/// taken back.
+#[tokio::test]
+async fn clients_of_every_version_see_changes_and_discard_them() {
+    for version in VERSIONS.into_iter().filter(|version| *version > "0.1") {
+        change(version).await;
+    }
+}
+
+async fn change(version: &'static str) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a.txt");
+    git(directory.path(), &["init", "--quiet"]);
+    std::fs::write(&file, "one\n").unwrap();
+    git(directory.path(), &["add", "--all"]);
+    git(
+        directory.path(),
+        &["commit", "--quiet", "--message", "First"],
+    );
+    let inn = Inn::open().await;
+    let mut client = Old::arrive(&inn, version, "c").await;
+    client.initialize().await;
+    client.create_in(Some(directory.path())).await;
+    client.subscribe().await;
+    let catalogue = |state: &Value| match version {
+        "0.2" => state["summary"]["changesets"].clone(),
+        _ => state["changesets"].clone(),
+    };
+    let offered = |state: &Value| catalogue(state).is_array();
+    let session = client.until(SESSION, offered).await;
+    let channel = catalogue(&session)[0]["uriTemplate"].clone();
+    let channel = channel.as_str().unwrap();
+    let snapshot = client.snapshot(channel).await;
+    client.load(&snapshot);
+    client
+        .until(channel, |state| state["status"] == "ready")
+        .await;
+
+    std::fs::write(&file, "one\ntwo\n").unwrap();
+    let one_file = |state: &Value| state["files"].as_array().is_some_and(|it| it.len() == 1);
+    let state = client.until(channel, one_file).await;
+    let changed = &state["files"][0];
+    assert_eq!(changed["edit"]["diff"], json!({"added": 1, "removed": 0}));
+    assert_eq!(state["operations"][0]["id"], "discard", "{version}");
+
+    let target = json!({"kind": "resource", "resource": changed["id"]});
+    let params = json!({"channel": channel, "operationId": "discard", "target": target});
+    let result = client.request("invokeChangesetOperation", params).await;
+    assert_eq!(result["message"], "1 file is as before.", "{version}");
+    client
+        .until(channel, |state| state["files"] == json!([]))
+        .await;
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\n");
+    let undo = |state: &Value| {
+        let mut offered = state["operations"].as_array().into_iter().flatten();
+        offered.any(|operation| operation["id"] == "undo")
+    };
+    let held = client.until(channel, undo).await;
+
+    let mut newcomer = Old::arrive(&inn, version, "newcomer").await;
+    newcomer.initialize().await;
+    let fresh = newcomer.snapshot(channel).await;
+    newcomer.load(&fresh);
+    assert_eq!(newcomer.mirror.state(channel), Some(held), "{version}");
+    inn.close().await;
+}
+
 #[tokio::test]
 async fn patch_releases_are_taken_for_what_they_are() {
     let inn = Inn::open().await;
     let mut client = Old::arrive(&inn, "0.5", "c").await;
     let params = json!({"channel": "ahp-root://", "clientId": "c",
                         "protocolVersions": ["0.5.2", "0.4.0", "9.0.0"]});
-    let welcome = client.request("initialize", params).await.unwrap();
+    let welcome = client.request("initialize", params).await;
     assert_eq!(welcome["protocolVersion"], "0.5.2");
     inn.close().await;
 }

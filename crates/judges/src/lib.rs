@@ -8,6 +8,21 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+mod action_types;
+mod changesets;
+pub mod client;
+mod comparison;
+mod coverage;
+
+pub use action_types::{ACTION_TYPES, CLIENTS_SAY};
+pub use comparison::{comparable, difference};
+pub use coverage::Coverage;
+
+/// The numbers of all versions, oldest first. Draft 1 is `"0.1"`.
+pub const VERSIONS: [&str; 10] = [
+    "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1.0",
+];
+
 /// What a client of one version holds.
 pub trait Mirror: std::fmt::Debug {
     /// Takes a snapshot. The error says what the version's types do not know.
@@ -17,6 +32,8 @@ pub trait Mirror: std::fmt::Debug {
     fn state(&self, channel: &str) -> Option<Value>;
     /// Brings a state into the form in which [`Mirror::state`] gives it.
     fn read(&self, state: Value) -> Result<Value, String>;
+    /// An action as the version's own types write it, if they know it.
+    fn read_action(&self, action: Value) -> Result<Value, String>;
 }
 
 /// What nobody may be sent: something that the version reads as unknown.
@@ -32,7 +49,8 @@ fn known<T: std::fmt::Debug>(it: T) -> Result<T, String> {
 }
 
 macro_rules! mirror {
-    ($name:ident, $ahp:ident, $types:ident, [$($kind:ident => $reduce:ident),*]) => {
+    ($name:ident, $ahp:ident, $types:ident, [$($kind:ident => $reduce:ident),*]
+     $(, ours: [$($own_kind:ident => $own_reduce:path),*])?) => {
         mod $name {
             use super::*;
             use $types::actions::StateAction;
@@ -62,6 +80,9 @@ macro_rules! mirror {
                         $(Some(SnapshotState::$kind(state)) => {
                             $ahp::reducers::$reduce(state, &action);
                         })*
+                        $($(Some(SnapshotState::$own_kind(state)) => {
+                            $own_reduce(state, &action);
+                        })*)?
                         _ => {}
                     }
                     Ok(())
@@ -76,6 +97,12 @@ macro_rules! mirror {
                         serde_json::from_value(state).map_err(|it| it.to_string())?;
                     serde_json::to_value(state).map_err(|it| it.to_string())
                 }
+
+                fn read_action(&self, action: Value) -> Result<Value, String> {
+                    let action: StateAction =
+                        serde_json::from_value(action).map_err(|it| it.to_string())?;
+                    serde_json::to_value(known(action)?).map_err(|it| it.to_string())
+                }
             }
         }
     };
@@ -88,11 +115,11 @@ mirror!(v0_1, ahp_0_1, ahp_types_0_1, [
 mirror!(v0_2, ahp_0_2, ahp_types_0_2, [
     Root => apply_action_to_root, Session => apply_action_to_session,
     Terminal => apply_action_to_terminal
-]);
+], ours: [Changeset => changesets::v0_2]);
 mirror!(v0_3, ahp_0_3, ahp_types_0_3, [
     Root => apply_action_to_root, Session => apply_action_to_session,
     Terminal => apply_action_to_terminal
-]);
+], ours: [Changeset => changesets::v0_3]);
 mirror!(v0_4, ahp_0_4, ahp_types_0_4, [
     Root => apply_action_to_root, Session => apply_action_to_session,
     Chat => apply_action_to_chat, Terminal => apply_action_to_terminal,

@@ -18,6 +18,7 @@ use crate::house::state::{
     ToolResultContent, UsageInfo,
 };
 use crate::snapshot::StoredTurn;
+use crate::workspace::customization::EnabledCustomizations;
 use crate::workspace::terminal::Program;
 
 /// One opened conversation with an agent. The engine gives these out, each
@@ -128,47 +129,8 @@ pub struct OpenBackend {
     /// The tools that clients offer.
     pub client_tools: Arc<[ClientTool]>,
     pub credentials: Vec<Credential>,
-    /// MCP servers of the session, for an agent that can use them. Those that
-    /// the configuration names for all sessions are the agent's already.
-    pub mcp_servers: Vec<McpServer>,
-}
-
-/// An MCP server that an agent is to use.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct McpServer {
-    pub name: String,
-    pub transport: McpTransport,
-}
-
-/// How an MCP server is reached.
-#[derive(Clone, PartialEq, Eq)]
-pub enum McpTransport {
-    /// A program that the agent starts.
-    Stdio {
-        command: String,
-        args: Vec<String>,
-        env: Vec<(String, String)>,
-    },
-    Http {
-        url: String,
-        headers: Vec<(String, String)>,
-    },
-    /// As before there was a better way over HTTP.
-    Sse {
-        url: String,
-        headers: Vec<(String, String)>,
-    },
-}
-
-/// Variables and headers hold secrets.
-impl fmt::Debug for McpTransport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stdio { command, .. } => write!(f, "Stdio({command})"),
-            Self::Http { url, .. } => write!(f, "Http({url})"),
-            Self::Sse { url, .. } => write!(f, "Sse({url})"),
-        }
-    }
+    /// What is switched on in the session as it is opened.
+    pub customizations: EnabledCustomizations,
 }
 
 /// A tool that a client runs.

@@ -10,13 +10,14 @@ use crate::ChannelUri;
 use crate::house::actions::{ActionOrigin, StateAction};
 use crate::house::commands::{
     CompletionsResult, CreateResourceWatchResult, Implementation, InvokeChangesetOperationResult,
-    ResolveSessionConfigResult, ResourceListResult, ResourceReadParams, ResourceReadResult,
-    ResourceResolveResult, SessionConfigCompletionsResult,
+    ResolveSessionConfigResult, ResourceListParams, ResourceListResult, ResourceReadParams,
+    ResourceReadResult, ResourceResolveResult, SessionConfigCompletionsResult,
 };
 use crate::house::notifications::{
-    AuthRequiredParams, SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
+    AuthRequiredParams, OtlpExportLogsParams, OtlpExportMetricsParams, OtlpExportTracesParams,
+    SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
-use crate::house::state::SessionSummary;
+use crate::house::state::{SessionSummary, TelemetryCapabilities};
 use crate::record::Sequenced;
 use crate::rpc::{RequestId, RpcError};
 use crate::snapshot::{Snapshot, StoredTurn};
@@ -41,8 +42,16 @@ pub enum HostMessage {
     /// The host asks a client for something that the client has.
     Question {
         id: RequestId,
-        read: Box<ResourceReadParams>,
+        ask: ClientQuestion,
     },
+}
+
+/// What the host asks of a client about the client's own resources.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum ClientQuestion {
+    Read(Box<ResourceReadParams>),
+    List(Box<ResourceListParams>),
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -64,6 +73,9 @@ pub enum Notification {
     SessionRemoved(SessionRemovedParams),
     SessionSummaryChanged(SessionSummaryChangedParams),
     AuthRequired(AuthRequiredParams),
+    OtlpLogs(OtlpExportLogsParams),
+    OtlpTraces(OtlpExportTracesParams),
+    OtlpMetrics(OtlpExportMetricsParams),
 }
 
 /// The result of a request.
@@ -111,6 +123,8 @@ pub struct InitializeReply {
     pub completion_trigger_characters: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminal_command_prefix: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<TelemetryCapabilities>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -125,6 +139,9 @@ pub enum ReconnectReply {
     Replay {
         actions: Vec<Envelope>,
         missing: Vec<String>,
+        /// What the client has seen: perhaps the first steps of an action.
+        #[serde(skip)]
+        seen: u64,
     },
     Snapshot {
         snapshots: Vec<Snapshot>,
@@ -197,7 +214,7 @@ struct QuestionFrame<'a> {
     jsonrpc: &'static str,
     id: &'a RequestId,
     method: &'a str,
-    params: &'a ResourceReadParams,
+    params: &'a ClientQuestion,
 }
 
 #[derive(Serialize)]
@@ -218,10 +235,10 @@ pub fn encode(message: &HostMessage) -> String {
 /// Writes a message in the given version: as one frame of text, as none if the
 /// version cannot tell it, or as several if it tells it in steps.
 ///
-/// All frames of one action carry its number. They leave in one write, and a
-/// client that loses the connection between them asks for what follows a
-/// number that it has seen only half of; what each step does it does whatever
-/// was before, so the next step of that kind repairs it.
+/// The last frame of an action carries its number, and those before it the
+/// numbers before that, which nothing else has: a client that loses the
+/// connection between two of them asks for what follows the number of a step,
+/// and is told the other steps.
 pub fn encode_each(message: &HostMessage, version: Version, mut each: impl FnMut(String)) {
     match version {
         Version::V1_0 => each(encode(message)),
@@ -272,13 +289,19 @@ fn encode_newest(text: &mut Vec<u8>, message: &HostMessage) -> serde_json::Resul
                 notification(text, "root/sessionSummaryChanged", params)
             }
             Notification::AuthRequired(params) => notification(text, "auth/required", params),
+            Notification::OtlpLogs(params) => notification(text, "otlp/exportLogs", params),
+            Notification::OtlpTraces(params) => notification(text, "otlp/exportTraces", params),
+            Notification::OtlpMetrics(params) => notification(text, "otlp/exportMetrics", params),
         },
-        HostMessage::Question { id, read } => {
+        HostMessage::Question { id, ask } => {
             let frame = QuestionFrame {
                 jsonrpc: "2.0",
                 id,
-                method: "resourceRead",
-                params: read,
+                method: match ask {
+                    ClientQuestion::Read(_) => "resourceRead",
+                    ClientQuestion::List(_) => "resourceList",
+                },
+                params: ask,
             };
             serde_json::to_writer(text, &frame)
         }

@@ -2,6 +2,7 @@
 //! sequenced actions, and a snapshot for each channel. Nothing else crosses
 //! that boundary, so that another kind of log can stand behind it one day.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -136,6 +137,8 @@ pub enum StoreOp {
     ForgetClient { client_id: String },
     /// Writes the values of the host's configuration that clients may change.
     PutRootConfig { values: Value },
+    /// Writes which customizations are on or off in more than one session.
+    PutSwitches { values: Value },
     /// Stores large content that the state refers to by URI.
     PutContent(ContentRecord),
     /// The contents of a session belong to a copy of it as well.
@@ -171,6 +174,27 @@ pub struct SessionNotes {
     /// The session's own working tree, where it has one: its directory there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
+    /// The language of whoever created it, in which its changesets are named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    /// Turns of another session whose checkpoints are still to be taken over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inherits: Option<Inheritance>,
+    /// The files that were looked at: by changeset and file, what was seen.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reviewed: BTreeMap<String, BTreeMap<String, String>>,
+    /// What was switched on or off in this session alone, by customization.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub switches: BTreeMap<String, bool>,
+}
+
+/// What a copy of a session takes over from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Inheritance {
+    pub session: ChannelUri,
+    pub directories: Vec<String>,
+    pub turns: Vec<String>,
 }
 
 /// A chat as it is stored. Its finished turns are rows of their own.
@@ -288,4 +312,6 @@ pub struct Boot {
     pub interrupted: Vec<ChannelUri>,
     pub clients: Vec<ClientRecord>,
     pub root_config: Option<Value>,
+    /// Which customizations are on or off in more than one session.
+    pub switches: Option<Value>,
 }

@@ -3,6 +3,7 @@
 //! knows the machine, and decides nothing.
 
 pub mod changes;
+pub mod customization;
 pub mod resource;
 pub mod terminal;
 pub mod watch;

@@ -19,6 +19,10 @@ use crate::log::{self, Tail};
 use crate::sequence::{Sequence, integer};
 use crate::sessions;
 
+/// The names of settings.
+pub(crate) const ROOT_CONFIG: &str = "root_config";
+pub(crate) const SWITCHES: &str = "switches";
+
 /// Applies the batches within the transaction that `connection` is in.
 pub(crate) fn apply(
     connection: &Connection,
@@ -68,7 +72,8 @@ impl Applying<'_> {
             StoreOp::TruncateTurns { chat, keep } => truncate_turns(connection, chat, *keep),
             StoreOp::PutClient(client) => put_client(connection, client),
             StoreOp::ForgetClient { client_id } => forget_client(connection, client_id),
-            StoreOp::PutRootConfig { values } => put_root_config(connection, values),
+            StoreOp::PutRootConfig { values } => put_setting(connection, ROOT_CONFIG, values),
+            StoreOp::PutSwitches { values } => put_setting(connection, SWITCHES, values),
             StoreOp::PutContent(content) => put_content(connection, content),
             StoreOp::ShareContent { from, with } => sessions::share_content(connection, from, with),
             StoreOp::ReserveSeq { until } => {
@@ -248,13 +253,13 @@ fn put_client(connection: &Connection, client: &ClientRecord) -> Result<(), Stor
     Ok(())
 }
 
-fn put_root_config(connection: &Connection, values: &Value) -> Result<(), StoreError> {
+fn put_setting(connection: &Connection, name: &str, values: &Value) -> Result<(), StoreError> {
     connection
         .prepare_cached(
-            "INSERT INTO setting (name, value) VALUES ('root_config', ?1)
+            "INSERT INTO setting (name, value) VALUES (?1, ?2)
              ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         )?
-        .execute([json("configuration", values)?])?;
+        .execute([name, &json("configuration", values)?])?;
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use crate::StoreError;
+use crate::apply::{ROOT_CONFIG, SWITCHES};
 use crate::json::{parsed, raw};
 use crate::sequence::Sequence;
 
@@ -22,7 +23,8 @@ pub(crate) fn boot(
         chats: chats(connection)?,
         interrupted: interrupted(connection)?,
         clients: clients(connection)?,
-        root_config: root_config(connection)?,
+        root_config: setting(connection, ROOT_CONFIG)?,
+        switches: setting(connection, SWITCHES)?,
     })
 }
 
@@ -89,11 +91,11 @@ fn clients(connection: &Connection) -> Result<Vec<ClientRecord>, StoreError> {
     Ok(clients.collect::<Result<_, _>>()?)
 }
 
-fn root_config(connection: &Connection) -> Result<Option<serde_json::Value>, StoreError> {
-    let sql = "SELECT value FROM setting WHERE name = 'root_config'";
+fn setting(connection: &Connection, name: &str) -> Result<Option<serde_json::Value>, StoreError> {
+    let sql = "SELECT value FROM setting WHERE name = ?1";
     let json: Option<String> = connection
         .prepare_cached(sql)?
-        .query_row([], |row| row.get(0))
+        .query_row([name], |row| row.get(0))
         .optional()?;
     json.map(|json| parsed("configuration", &json)).transpose()
 }

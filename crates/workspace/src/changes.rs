@@ -12,9 +12,11 @@ mod blobs;
 mod checkpoint;
 mod entries;
 mod git;
+mod hub;
 mod lines;
 mod live;
 mod operations;
+mod place;
 mod status;
 mod trees;
 mod watcher;
@@ -40,8 +42,10 @@ use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
 
 use crate::resources::place::path_of_uri;
 use blobs::Blobs;
-use checkpoint::home_of;
+use checkpoint::{home_of, own_index};
 use git::Repository;
+use hub::Hub;
+use place::home_in;
 use worker::{Homes, Job, Worker};
 
 /// How many branches are proposed at once.
@@ -57,10 +61,11 @@ pub struct Changes {
     /// The host's own directory for this.
     root: PathBuf,
     sessions: Arc<Mutex<HashMap<ChannelUri, Open>>>,
+    hub: Hub,
 }
 
 struct Open {
-    directory: PathBuf,
+    directories: Vec<PathBuf>,
     /// To the session's worker, while it has one.
     worker: Option<Sender<Job>>,
 }
@@ -77,6 +82,7 @@ impl Changes {
             sink,
             root,
             sessions: Arc::default(),
+            hub: Hub::default(),
         }
     }
 
@@ -84,11 +90,10 @@ impl Changes {
     pub fn command(&self, command: ChangesCommand) {
         let ChangesCommand { session, task } = command;
         let mut sessions = self.lock();
-        if let ChangesTask::Open { directory }
-        | ChangesTask::Isolate { directory, .. }
-        | ChangesTask::Forget { directory, .. } = &task
-        {
-            let Ok(directory) = path_of_uri(directory) else {
+        if let Some(directories) = directories_of(&task) {
+            let paths = directories.iter().map(|uri| path_of_uri(uri));
+            let paths: Vec<PathBuf> = paths.flatten().collect();
+            if paths.is_empty() {
                 let reason = "the directory is not on this machine".to_owned();
                 let event = match task {
                     ChangesTask::Isolate { .. } => ChangesEvent::Isolated(Err(reason)),
@@ -100,14 +105,13 @@ impl Changes {
                     sink(report);
                 });
                 return;
-            };
-            let worker = None;
+            }
             let known = sessions.entry(session.clone());
             let new = || Open {
-                directory: directory.clone(),
-                worker,
+                directories: Vec::new(),
+                worker: None,
             };
-            known.or_insert_with(new).directory = directory.clone();
+            known.or_insert_with(new).directories = paths;
         }
         let Some(open) = sessions.get_mut(&session) else {
             return;
@@ -120,7 +124,7 @@ impl Changes {
             None => Some(job),
         };
         if let Some(job) = unsent {
-            let worker = self.start(&session, open.directory.clone());
+            let worker = self.start(&session, open.directories.clone());
             // It lives until it has nothing to do.
             let _ = worker.send(job);
             open.worker = Some(worker);
@@ -148,10 +152,10 @@ impl Changes {
         }
     }
 
-    /// Content that was kept.
+    /// Content that was kept in one of a session's directories.
     pub fn read(
         &self,
-        directory: &str,
+        directories: &[String],
         session: &ChannelUri,
         id: &str,
         most: usize,
@@ -161,30 +165,51 @@ impl Changes {
             uri: uri(),
             reason: error.to_string(),
         };
-        let directory = path_of_uri(directory)?;
-        let home = home_of(&self.root, session);
-        let found = Repository::find(&directory, home.join("index")).map_err(failed)?;
-        let repository = match found {
+        for directory in directories {
+            let directory = path_of_uri(directory)?;
+            let data = match self.blob(&directory, session, id, most).map_err(failed)? {
+                Blob::Elsewhere => continue,
+                Blob::TooLarge => {
+                    return Err(ResourceError::Invalid(format!(
+                        "`{}` has more than {most} bytes, the most that goes over the wire at \
+                         once; raise limits.resource_bytes",
+                        uri()
+                    )));
+                }
+                Blob::Here(data) => data,
+            };
+            let content_type = crate::resources::kind::content_type(Path::new(""), Some(&data));
+            return Ok(ResourceDone::Content {
+                content_type: Some(content_type.to_owned()),
+                data: Bytes::from(data),
+            });
+        }
+        Err(ResourceError::NotFound { uri: uri() })
+    }
+
+    fn blob(
+        &self,
+        directory: &Path,
+        session: &ChannelUri,
+        id: &str,
+        most: usize,
+    ) -> git::GitResult<Blob> {
+        let home = home_in(&home_of(&self.root, session), directory);
+        let index = own_index(&home);
+        let repository = match Repository::find(directory, index.clone())? {
             Some(repository) => repository,
-            None => Repository::shadow(&directory, &home).map_err(failed)?,
+            None if !home.exists() => return Ok(Blob::Elsewhere),
+            None => Repository::shadow(directory, &home, index)?,
         };
-        let mut blobs = Blobs::new(&repository).map_err(failed)?;
-        let Some(size) = blobs.size(id).map_err(failed)? else {
-            return Err(ResourceError::NotFound { uri: uri() });
+        let mut blobs = Blobs::new(&repository)?;
+        let Some(size) = blobs.size(id)? else {
+            return Ok(Blob::Elsewhere);
         };
         if usize::try_from(size).map_or(true, |size| size > most) {
-            return Err(ResourceError::Invalid(format!(
-                "`{}` has more than {most} bytes, the most that goes over the wire at once; raise \
-                 limits.resource_bytes",
-                uri()
-            )));
+            return Ok(Blob::TooLarge);
         }
-        let data = blobs.read(id).map_err(failed)?.unwrap_or_default();
-        let content_type = crate::resources::kind::content_type(Path::new(""), Some(&data));
-        Ok(ResourceDone::Content {
-            content_type: Some(content_type.to_owned()),
-            data: Bytes::from(data),
-        })
+        let data = blobs.read(id)?.unwrap_or_default();
+        Ok(Blob::Here(data))
     }
 
     /// The branches of the repository that a directory is in, as values of a
@@ -207,7 +232,7 @@ impl Changes {
         items.collect()
     }
 
-    fn start(&self, session: &ChannelUri, directory: PathBuf) -> Sender<Job> {
+    fn start(&self, session: &ChannelUri, directories: Vec<PathBuf>) -> Sender<Job> {
         let (sender, jobs) = channel();
         let (sink, name) = (Arc::clone(&self.sink), session.clone());
         let tell = move |event| {
@@ -216,11 +241,13 @@ impl Changes {
         };
         let worker = Worker::new(
             session.clone(),
-            directory,
+            directories,
             Homes {
+                root: self.root.clone(),
                 own: home_of(&self.root, session),
                 worktree: home_of(&self.root.with_file_name("worktrees"), session),
             },
+            self.hub.clone(),
             (sender.clone(), jobs),
             Box::new(tell),
         );
@@ -252,5 +279,29 @@ impl Changes {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ChannelUri, Open>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Content, as far as one repository knows it.
+enum Blob {
+    Here(Vec<u8>),
+    TooLarge,
+    Elsewhere,
+}
+
+/// The directories that a task says the session works in.
+fn directories_of(task: &ChangesTask) -> Option<&[String]> {
+    match task {
+        ChangesTask::Open { directories } | ChangesTask::Forget { directories, .. } => {
+            Some(directories)
+        }
+        ChangesTask::Isolate { directory, .. } => Some(std::slice::from_ref(directory)),
+        ChangesTask::Close
+        | ChangesTask::Inherit { .. }
+        | ChangesTask::Observe(_)
+        | ChangesTask::Checkpoint(_)
+        | ChangesTask::OpenView { .. }
+        | ChangesTask::CloseView { .. }
+        | ChangesTask::Operate { .. } => None,
     }
 }

@@ -2,6 +2,7 @@
 //! agents are.
 //!
 //! - [`Changes`]: what differs in the directories of sessions, and what was kept of it;
+//! - [`Customizations`]: agents, skills, rules and the like that people have;
 //! - [`FileFinder`]: the files of a directory that match what somebody types;
 //! - [`Resources`]: files and directories, within the roots that were granted;
 //! - [`Terminals`]: a pty each, with a shell or a command in it;
@@ -10,12 +11,14 @@
 //! *Boundary*: nothing here decides; it does what the engine asks for.
 
 mod changes;
+mod customizations;
 mod finder;
 mod resources;
 mod terminals;
 mod watches;
 
 pub use changes::{Changes, ChangesSink};
+pub use customizations::{CustomizationOptions, CustomizationSink, Customizations};
 pub use finder::FileFinder;
 pub use resources::Resources;
 pub use resources::place::uri_of_path;

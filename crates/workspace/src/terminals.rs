@@ -59,8 +59,23 @@ impl std::fmt::Debug for Terminals {
 struct Shared {
     options: TerminalOptions,
     sink: TerminalSink,
-    open: Mutex<HashMap<TerminalId, Arc<Terminal>>>,
+    open: Mutex<HashMap<TerminalId, Place>>,
+    /// A terminal is no longer on its way.
+    arrived: Condvar,
     nonce: AtomicU64,
+}
+
+enum Place {
+    /// On its way, with what was meanwhile said to it.
+    Opening(Early),
+    Running(Arc<Terminal>),
+}
+
+#[derive(Debug, Default)]
+struct Early {
+    input: Vec<Bytes>,
+    size: Option<Size>,
+    closed: bool,
 }
 
 struct Terminal {
@@ -68,6 +83,35 @@ struct Terminal {
     input: mpsc::Sender<Bytes>,
     session: Arc<ProcessSession>,
     flow: Arc<Flow>,
+}
+
+impl Place {
+    fn running(&self) -> Option<Arc<Terminal>> {
+        match self {
+            Self::Opening(_) => None,
+            Self::Running(terminal) => Some(Arc::clone(terminal)),
+        }
+    }
+}
+
+impl Terminal {
+    fn type_in(&self, data: Bytes) {
+        // Nobody takes it when the process has ended.
+        let _ = self.input.send(data);
+    }
+
+    fn resize(&self, size: Size) {
+        let master = self.master.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(master) = master.as_ref() {
+            let _ = master.resize(pty_size(size));
+        }
+    }
+
+    fn close(&self) {
+        self.flow.close();
+        let session = Arc::clone(&self.session);
+        spawn("terminal-close", move || session.end());
+    }
 }
 
 /// How far reading is ahead of taking.
@@ -118,6 +162,7 @@ impl Terminals {
                 options,
                 sink,
                 open: Mutex::default(),
+                arrived: Condvar::new(),
                 nonce: AtomicU64::new(0),
             }),
         }
@@ -128,32 +173,26 @@ impl Terminals {
     pub fn command(&self, command: TerminalCommand) {
         match command {
             TerminalCommand::Open { terminal, open } => {
+                let early = Place::Opening(Early::default());
+                self.lock().insert(terminal, early);
                 let this = self.clone();
                 spawn("terminal-open", move || this.open(terminal, &open));
             }
-            TerminalCommand::Input { terminal, data } => {
-                if let Some(terminal) = self.get(terminal) {
-                    let _ = terminal.input.send(data);
-                }
-            }
-            TerminalCommand::Resize { terminal, size } => {
-                if let Some(terminal) = self.get(terminal) {
-                    let master = terminal
-                        .master
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner);
-                    if let Some(master) = master.as_ref() {
-                        let _ = master.resize(pty_size(size));
-                    }
-                }
-            }
-            TerminalCommand::Close { terminal } => {
-                if let Some(terminal) = self.get(terminal) {
-                    terminal.flow.close();
-                    let session = Arc::clone(&terminal.session);
-                    spawn("terminal-close", move || session.end());
-                }
-            }
+            TerminalCommand::Input { terminal, data } => match self.lock().get_mut(&terminal) {
+                Some(Place::Opening(early)) => early.input.push(data),
+                Some(Place::Running(terminal)) => terminal.type_in(data),
+                None => {}
+            },
+            TerminalCommand::Resize { terminal, size } => match self.lock().get_mut(&terminal) {
+                Some(Place::Opening(early)) => early.size = Some(size),
+                Some(Place::Running(terminal)) => terminal.resize(size),
+                None => {}
+            },
+            TerminalCommand::Close { terminal } => match self.lock().get_mut(&terminal) {
+                Some(Place::Opening(early)) => early.closed = true,
+                Some(Place::Running(terminal)) => terminal.close(),
+                None => {}
+            },
         }
     }
 
@@ -166,7 +205,20 @@ impl Terminals {
 
     /// Ends all terminals, and returns when their processes have ended.
     pub fn shutdown(&self) {
-        let terminals: Vec<Arc<Terminal>> = self.lock().values().cloned().collect();
+        let mut open = self.lock();
+        for place in open.values_mut() {
+            if let Place::Opening(early) = place {
+                early.closed = true;
+            }
+        }
+        let on_their_way = |open: &mut HashMap<TerminalId, Place>| {
+            let mut places = open.values();
+            places.any(|place| matches!(place, Place::Opening(_)))
+        };
+        let open = self.shared.arrived.wait_while(open, on_their_way);
+        let open = open.unwrap_or_else(PoisonError::into_inner);
+        let terminals: Vec<Arc<Terminal>> = open.values().filter_map(Place::running).collect();
+        drop(open);
         std::thread::scope(|threads| {
             for terminal in &terminals {
                 terminal.flow.close();
@@ -182,6 +234,8 @@ impl Terminals {
 
     fn open(&self, id: TerminalId, open: &OpenTerminal) {
         if let Err(reason) = self.try_open(id, open) {
+            self.lock().remove(&id);
+            self.shared.arrived.notify_all();
             (self.shared.sink)(TerminalReport {
                 terminal: id,
                 event: TerminalEvent::OpenFailed { reason },
@@ -225,13 +279,12 @@ impl Terminals {
         let (input, inputs) = mpsc::channel();
         let session = Arc::new(ProcessSession::new(child.process_id()));
         let flow = Arc::new(Flow::default());
-        let terminal = Terminal {
+        let terminal = Arc::new(Terminal {
             master: Mutex::new(Some(pair.master)),
             input,
             session: Arc::clone(&session),
             flow: Arc::clone(&flow),
-        };
-        self.lock().insert(id, Arc::new(terminal));
+        });
         let opened = TerminalEvent::Opened {
             title,
             directory: directory.as_deref().and_then(uri_of_path),
@@ -240,6 +293,7 @@ impl Terminals {
             terminal: id,
             event: opened,
         });
+        self.arrived(id, &terminal);
         let (ending, ended) = mpsc::channel();
         let sink = Arc::clone(&self.shared.sink);
         let written = move |bytes| {
@@ -268,6 +322,24 @@ impl Terminals {
             });
         });
         Ok(())
+    }
+
+    /// From now on it is spoken to directly, after what was said before.
+    fn arrived(&self, id: TerminalId, terminal: &Arc<Terminal>) {
+        let mut open = self.lock();
+        let running = Place::Running(Arc::clone(terminal));
+        if let Some(Place::Opening(early)) = open.insert(id, running) {
+            for data in early.input {
+                terminal.type_in(data);
+            }
+            if let Some(size) = early.size {
+                terminal.resize(size);
+            }
+            if early.closed {
+                terminal.close();
+            }
+        }
+        self.shared.arrived.notify_all();
     }
 
     fn read_all(&self, id: TerminalId, mut reader: impl Read, flow: &Flow, nonce: String) {
@@ -308,10 +380,10 @@ impl Terminals {
     }
 
     fn get(&self, terminal: TerminalId) -> Option<Arc<Terminal>> {
-        self.lock().get(&terminal).cloned()
+        self.lock().get(&terminal).and_then(Place::running)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<TerminalId, Arc<Terminal>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<TerminalId, Place>> {
         self.shared
             .open
             .lock()

@@ -52,10 +52,16 @@ pub(super) async fn run(
 ) {
     let directories = process::paths(&open.directories);
     let mut services = Services::new(&directories);
-    let configured = access.mcp_servers.iter().chain(&open.mcp_servers);
+    let of_session = open.customizations.mcp_servers.iter();
+    // Of two with the same name, the configuration's is meant.
+    let of_session = of_session.filter(|server| {
+        let mut configured = access.mcp_servers.iter();
+        configured.all(|known| known.name != server.name)
+    });
+    let servers = access.mcp_servers.iter().chain(of_session);
     let mut wanted = Wanted {
         directories,
-        mcp_servers: configured.map(mcp::given).collect(),
+        mcp_servers: servers.map(mcp::given).collect(),
         resume: resumed_session(open.resume.as_ref()),
         fork_of: resumed_session(open.fork_of.as_ref()),
     };

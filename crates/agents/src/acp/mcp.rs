@@ -2,18 +2,17 @@
 //! configuration, those of the session, and the host's own, which leads to the
 //! tools of clients.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use agent_client_protocol_schema::v1::{
     EnvVariable, HttpHeader, McpServer as Given, McpServerHttp, McpServerSse, McpServerStdio,
 };
-use innkeeper_protocol::agent::{
-    Approval, McpServer, McpTransport, ToolReady, ToolStart, TurnEvent,
-};
+use innkeeper_protocol::agent::{Approval, ToolReady, ToolStart, TurnEvent};
 use innkeeper_protocol::house::common::StringOrMarkdown;
 use innkeeper_protocol::house::state::{
     ToolCallClientContributor, ToolCallContributor, ToolCallResult,
 };
+use innkeeper_protocol::mcp::{McpServer, McpTransport};
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -79,20 +78,26 @@ impl ClientCalls {
 
 pub(super) fn given(server: &McpServer) -> Given {
     let name = server.name.clone();
-    let headers = |headers: &[(String, String)]| -> Vec<HttpHeader> {
+    let headers = |headers: &BTreeMap<String, String>| -> Vec<HttpHeader> {
         let headers = headers.iter();
         headers
             .map(|(name, value)| HttpHeader::new(name, value))
             .collect()
     };
     match &server.transport {
-        McpTransport::Stdio { command, args, env } => {
+        McpTransport::Stdio {
+            command,
+            args,
+            env,
+            directory,
+        } => {
             let env = env
                 .iter()
                 .map(|(name, value)| EnvVariable::new(name, value));
+            let (command, args) = started_in(directory.as_deref(), command, args);
             Given::Stdio(
                 McpServerStdio::new(name, command)
-                    .args(args.clone())
+                    .args(args)
                     .env(env.collect()),
             )
         }
@@ -103,6 +108,21 @@ pub(super) fn given(server: &McpServer) -> Given {
             Given::Sse(McpServerSse::new(name, url).headers(headers(with)))
         }
     }
+}
+
+/// Agents start servers where they are themselves, and ACP has no word for
+/// another place: a shell goes there first.
+fn started_in<'a>(
+    directory: Option<&str>,
+    command: &'a str,
+    args: &[String],
+) -> (&'a str, Vec<String>) {
+    let Some(directory) = directory else {
+        return (command, args.to_vec());
+    };
+    let script = ["-c", r#"cd "$0" && exec "$@""#, directory, command];
+    let script = script.iter().map(|&word| word.to_owned());
+    ("/bin/sh", script.chain(args.iter().cloned()).collect())
 }
 
 /// The host's own server, as the agent starts the way to it.

@@ -13,7 +13,7 @@ use agent_client_protocol_schema::v1::{
     FileSystemCapabilities, Implementation, InitializeRequest, InitializeResponse,
     McpServer as GivenServer, NoticeCapabilities, SessionConfigOptionsCapabilities,
 };
-use innkeeper_protocol::agent::McpServer;
+use innkeeper_protocol::mcp::McpServer;
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -17,7 +17,7 @@ pub(super) fn change(patch: &str) -> Option<Change<'_>> {
     for line in patch.split_inclusive('\n') {
         if !in_hunk {
             // Some tools put a time behind the name.
-            let name = line.strip_prefix("+++ ").map(|rest| rest.trim_end());
+            let name = line.strip_prefix("+++ ").map(str::trim_end);
             path = name
                 .map(|name| name.split('\t').next().unwrap_or(name))
                 .or(path);

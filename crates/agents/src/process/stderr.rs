@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
@@ -39,6 +39,11 @@ impl StderrLog {
             file,
             kept: Mutex::default(),
         }
+    }
+
+    /// That of an agent, in the directory where things are kept.
+    pub(crate) fn of(provider: &str, directory: Option<&Path>) -> Self {
+        Self::new(directory.map(|directory| directory.join(format!("{provider}.log"))))
     }
 
     /// Takes in all that a process says, until it says no more.
@@ -118,7 +123,7 @@ mod tests {
         for _ in 0..1_000 {
             log.add(&line);
         }
-        let size = |path: &std::path::Path| std::fs::metadata(path).unwrap().len();
+        let size = |path: &Path| std::fs::metadata(path).unwrap().len();
         assert!(size(&path) <= FILE_BYTES + 2_000);
         assert!(size(&path.with_extension("log.1")) <= FILE_BYTES + 2_000);
         assert_eq!(log.last_lines().len(), 3 * 1_000 + 2 * 3);

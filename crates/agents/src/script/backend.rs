@@ -8,7 +8,8 @@ use innkeeper_protocol::agent::{
 };
 use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::state::ErrorInfo;
-use serde_json::json;
+use innkeeper_protocol::workspace::customization::EnabledCustomizations;
+use serde_json::{Value, json};
 
 use super::history::History;
 use super::inbox::Inbox;
@@ -155,6 +156,8 @@ pub(super) struct Memory(Mutex<Known>);
 pub(super) struct Known {
     pub(super) config: JsonObject,
     pub(super) history: History,
+    /// What it was given to be customized with, as `echo` says it.
+    pub(super) customizations: Value,
     client_tools: Arc<[ClientTool]>,
     /// Where it works, as `file:` URIs.
     pub(super) directories: Vec<String>,
@@ -165,6 +168,7 @@ impl Memory {
         Self(Mutex::new(Known {
             config: open.config,
             history: History::new(open.transcript),
+            customizations: told(&open.customizations),
             client_tools: open.client_tools,
             directories: open.directories,
         }))
@@ -184,6 +188,17 @@ impl Memory {
             _ => {}
         }
     }
+}
+
+/// By name only: how an MCP server is started is nobody's business.
+fn told(customizations: &EnabledCustomizations) -> Value {
+    let servers = customizations.mcp_servers.iter().map(|it| &it.name);
+    let files = customizations.files.iter();
+    let files = files.map(|it| json!({"type": it.kind.name(), "name": it.name, "uri": it.uri}));
+    json!({
+        "mcpServers": servers.collect::<Vec<_>>(),
+        "files": files.collect::<Vec<_>>(),
+    })
 }
 
 impl Known {

@@ -229,6 +229,7 @@ impl<'a> Player<'a> {
             Echo::Agent => json!(message.agent),
             Echo::Attachments => json!(message.attachments),
             Echo::Config => Value::Object(self.memory.lock().config.clone()),
+            Echo::Customizations => self.memory.lock().customizations.clone(),
             Echo::History => self.memory.lock().history.summary(),
         };
         self.say(value.to_string()).await;

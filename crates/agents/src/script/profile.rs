@@ -13,6 +13,7 @@ use innkeeper_protocol::house::state::{
 use serde_json::{Value, json};
 
 use super::PROVIDER;
+use crate::session_config;
 
 pub(super) fn profile(token_for: Option<&str>) -> AgentProfile {
     AgentProfile {
@@ -219,25 +220,11 @@ fn session_config() -> SessionConfigSchema {
     }
 }
 
-/// A property that holds a string and says nothing more.
+/// A property that holds a string and is fixed when the session begins.
 fn property(title: &str) -> SessionConfigPropertySchema {
     SessionConfigPropertySchema {
-        r#type: "string".to_owned(),
-        title: title.to_owned(),
-        description: None,
-        default: None,
-        r#enum: None,
-        enum_labels: None,
-        enum_descriptions: None,
-        read_only: None,
-        items: None,
-        min_items: None,
-        max_items: None,
-        properties: None,
-        required: None,
-        additional_properties: None,
-        enum_dynamic: None,
         session_mutable: None,
+        ..session_config::property("string", title)
     }
 }
 

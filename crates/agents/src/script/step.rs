@@ -123,6 +123,7 @@ pub(super) enum Echo {
     History,
     Config,
     Attachments,
+    Customizations,
 }
 
 #[derive(Debug, Clone, Deserialize)]

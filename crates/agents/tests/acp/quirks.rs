@@ -268,7 +268,6 @@ async fn vendors_requests_are_refused_and_their_notifications_ignored() {
         {"notify": {"method": "_vendor/tell", "params": {}}},
         {"raw": "Warning: this is no JSON"},
         {"raw": "[1, 2"},
-        {"update": {"sessionUpdate": "fireworks", "colour": "red"}},
         {"update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "smell"}}},
         said("still here"),
     ]);

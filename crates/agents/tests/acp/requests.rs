@@ -6,6 +6,7 @@ use innkeeper_protocol::agent::{Approval, ToolReady};
 use innkeeper_protocol::house::state::{
     ChatInputQuestion, ChatInputRequest, ChatInputResponseKind,
 };
+use innkeeper_protocol::mcp::{McpServer, McpTransport};
 
 use super::*;
 
@@ -339,4 +340,34 @@ async fn a_command_that_somebody_took_over_goes_on_without_the_agent() {
     let heard = conversation.rest().await;
     assert_eq!(heard[0], "text: {}");
     assert!(heard[1].contains("took this terminal over"), "{heard:?}");
+}
+
+#[tokio::test]
+async fn mcp_servers_are_passed_on_to_an_agent_that_can_reach_them() {
+    let server = |name: &str, transport| McpServer {
+        name: name.to_owned(),
+        transport,
+    };
+    let (command, url) = ("files".to_owned(), "http://127.0.0.1/".to_owned());
+    let stdio = McpTransport::Stdio {
+        command,
+        args: Vec::new(),
+        env: [("KEY".to_owned(), "v".to_owned())].into(),
+        directory: None,
+    };
+    let headers = Default::default();
+    let agent = AcpAgent::new(AcpOptions {
+        mcp_servers: vec![server("of all", stdio)],
+        ..options(&json!({}))
+    });
+    let mut open = asked_to_open();
+    let far = server("of the session", McpTransport::Http { url, headers });
+    open.customizations.mcp_servers = vec![far];
+    let mut conversation = opened(agent, open).await;
+    let heard = conversation.play(json!([{"echo": "requests"}])).await;
+    let requests: Value = serde_json::from_str(heard[0].strip_prefix("text: ").unwrap()).unwrap();
+    let servers = &requests[1]["params"]["mcpServers"];
+    let env = json!([{"name": "KEY", "value": "v"}]);
+    let expected = json!([{"name": "of all", "command": "files", "args": [], "env": env}]);
+    assert_eq!(*servers, expected, "it said nothing of HTTP");
 }

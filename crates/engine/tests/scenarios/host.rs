@@ -11,7 +11,8 @@ use innkeeper_protocol::agent::{
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::state::{AgentInfo, ErrorInfo};
-use innkeeper_protocol::outgoing::encode;
+use innkeeper_protocol::outgoing::{HostMessage, encode_each};
+use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{Reader, Store};
@@ -33,6 +34,8 @@ pub(crate) struct Host {
     /// How long the last published message may wait, for each connection.
     pub(crate) latencies: BTreeMap<u64, Option<Duration>>,
     pub(crate) closed: Vec<u64>,
+    /// What each connection speaks, if it is not the newest version.
+    versions: BTreeMap<u64, Version>,
     pub(crate) commands: Vec<AgentCommand>,
     pub(crate) changes: Vec<ChangesCommand>,
     requests: i64,
@@ -65,6 +68,7 @@ impl Host {
             heard: BTreeMap::new(),
             latencies: BTreeMap::new(),
             closed: Vec::new(),
+            versions: BTreeMap::new(),
             commands: Vec::new(),
             changes: Vec::new(),
             requests: 0,
@@ -111,16 +115,17 @@ impl Host {
         self.store.as_mut().unwrap().apply(&[step.store]).unwrap();
         for effect in step.effects {
             match effect {
-                Effect::Send { to, message } => self.deliver(to, &encode(&message)),
+                Effect::Send { to, message } => self.deliver(to, &message),
                 Effect::Publish { to, message } => {
-                    let text = encode(&message);
                     for subscriber in to.iter() {
                         let connection = subscriber.connection;
                         self.latencies.insert(connection.0, subscriber.max_latency);
-                        self.deliver(connection, &text);
+                        self.deliver(connection, &message);
                     }
                 }
-                Effect::Speak { .. } => {}
+                Effect::Speak { to, version } => {
+                    self.versions.insert(to.0, version);
+                }
                 Effect::Close { connection, .. } => self.closed.push(connection.0),
                 Effect::Agent(command) => self.commands.push(command),
                 Effect::LoadSession { session } => {
@@ -148,7 +153,9 @@ impl Host {
                 | Effect::TerminalTaken { .. }
                 | Effect::Watch(_)
                 | Effect::ListBranches { .. }
-                | Effect::ReadKept { .. } => {}
+                | Effect::ReadKept { .. }
+                | Effect::Customization(_)
+                | Effect::Span(_) => {}
                 Effect::Changes(command) => self.changes.push(command),
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
@@ -158,15 +165,19 @@ impl Host {
         }
     }
 
-    fn deliver(&mut self, to: ConnectionId, text: &str) {
+    fn deliver(&mut self, to: ConnectionId, message: &HostMessage) {
         let heard = self.heard.entry(to.0).or_default();
-        heard.push(serde_json::from_str(text).unwrap());
+        let version = self.versions.get(&to.0).copied();
+        encode_each(message, version.unwrap_or(Version::NEWEST), |text| {
+            heard.push(serde_json::from_str(&text).unwrap());
+        });
     }
 
     pub(crate) fn say(&mut self, connection: u64, text: &str) {
+        let version = self.versions.get(&connection).copied();
         self.feed(Input::Message {
             connection: ConnectionId(connection),
-            message: ClientMessage::decode(text),
+            message: ClientMessage::decode_in(version.unwrap_or(Version::NEWEST), text),
         });
     }
 
@@ -194,9 +205,21 @@ impl Host {
     }
 
     pub(crate) fn enter(&mut self, connection: u64, client: &str, channels: &[&str]) -> Value {
+        self.enter_as(Version::NEWEST, connection, client, channels)
+    }
+
+    pub(crate) fn enter_as(
+        &mut self,
+        version: Version,
+        connection: u64,
+        client: &str,
+        channels: &[&str],
+    ) -> Value {
         self.connect(connection);
+        self.versions.insert(connection, version);
         let params = json!({
-            "clientId": client, "protocolVersions": ["1.0.0"], "initialSubscriptions": channels,
+            "clientId": client, "protocolVersions": [version.to_string()],
+            "initialSubscriptions": channels,
         });
         self.ok(connection, "initialize", params)
     }
@@ -226,6 +249,17 @@ impl Host {
         let last = heard.rfind(|frame| frame["method"] == "action");
         let reason = last.and_then(|frame| frame["params"]["rejectionReason"].as_str());
         reason.unwrap_or_default().to_owned()
+    }
+
+    /// The actions that a connection has heard, with their channels.
+    pub(crate) fn actions(&self, connection: u64) -> Vec<(String, Value)> {
+        let heard = self.heard.get(&connection).into_iter().flatten();
+        let actions = heard.filter(|frame| frame["method"] == "action");
+        let told = actions.map(|frame| {
+            let channel = frame["params"]["channel"].as_str().unwrap_or_default();
+            (channel.to_owned(), frame["params"]["action"].clone())
+        });
+        told.collect()
     }
 
     /// What a connection has heard, shortly, and forgets it.

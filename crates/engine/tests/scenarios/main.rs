@@ -6,6 +6,8 @@ mod agents;
 mod changes;
 mod handshake;
 mod host;
+mod messages;
+mod older;
 mod sessions;
 mod turns;
 mod views;

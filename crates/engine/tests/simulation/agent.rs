@@ -171,13 +171,13 @@ fn within_turn(
         (9, "toolStarted"),
         (5, "toolInput"),
         (14, "toolReady"),
-        (5, "toolContent"),
-        (8, "toolFinished"),
+        (7, "toolContent"),
+        (12, "toolFinished"),
         (6, "ask"),
         (2, "withdrawn"),
         (4, "steered"),
         (3, "delegated"),
-        (18, "completed"),
+        (9, "completed"),
         (2, "cancelled"),
         (4, "failed"),
     ]);
@@ -242,7 +242,7 @@ fn within_turn(
 
 /// Few names, so that calls are met in every state.
 fn any_call(rng: &mut Rng) -> String {
-    format!("c{}", rng.below(3))
+    format!("c{}", rng.below(2))
 }
 
 fn tool_event(rng: &mut Rng, kind: &str, said: usize) -> TurnEvent {
@@ -300,7 +300,7 @@ fn tool_event(rng: &mut Rng, kind: &str, said: usize) -> TurnEvent {
                 structured_content: None,
                 error: None,
             }),
-            confirm: rng.chance(35),
+            confirm: rng.chance(70),
         },
     }
 }
@@ -352,7 +352,15 @@ pub(crate) fn profiles(count: usize) -> Vec<AgentProfile> {
                 description: String::new(),
                 models: Vec::new(),
                 protected_resources: None,
-                customizations: None,
+                customizations: Some(vec![
+                    serde_json::from_value(json!({
+                        "type": "plugin", "id": "p", "uri": "x:plugin", "name": "Plugin",
+                        "children": [
+                            {"type": "agent", "id": "a", "uri": "x:agent", "name": "Agent"},
+                        ],
+                    }))
+                    .unwrap(),
+                ]),
                 capabilities: (name != "beta").then(|| AgentCapabilities {
                     multiple_chats: Some(MultipleChatsCapability {
                         fork: Some(true),

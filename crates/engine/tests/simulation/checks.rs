@@ -2,16 +2,19 @@
 //! and looks at everything (the auditor) is the measure: the others must hold
 //! what it is given, and it must be given what the store has committed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use innkeeper_protocol::house::state::{
-    ChatState, ResponsePart, SessionInputRequest, SessionState, SessionStatus, SessionSummary, Turn,
+    ChangesetStatus, ChatState, ResponsePart, SessionInputRequest, SessionState, SessionStatus,
+    SessionSummary, Turn,
 };
 use serde_json::json;
 
 use crate::acts::{ask, dispatch};
 use crate::client::{Asked, Mirror, ROOT};
+use crate::desks;
 use crate::hear::State;
+use crate::looking_on;
 use crate::world::{ACTORS, AUDITOR, World, waits_for_a_person};
 
 const ACTIVITY_BITS: u32 = 31;
@@ -28,6 +31,7 @@ pub(crate) fn quiet(world: &mut World) {
         check_client(world, client, &listed);
     }
     check_interrupted(world);
+    looking_on::check_all(world);
     if let Some(wire) = world.clients[AUDITOR].wire {
         world.cut(wire);
     }
@@ -52,7 +56,12 @@ fn look_at_everything(world: &mut World) -> BTreeMap<String, SessionSummary> {
         })
         .flatten()
         .collect();
-    for chat in chats {
+    let mirrors = world.clients.iter().flat_map(|it| it.mirrors.keys());
+    let onlookers = world.onlookers.iter();
+    let followed = mirrors.chain(onlookers.flat_map(|it| it.followed.keys()));
+    let changesets = followed.filter(|uri| desks::is_changeset(uri)).cloned();
+    let changesets: BTreeSet<String> = changesets.collect();
+    for chat in chats.into_iter().chain(changesets) {
         let asked = Asked::Subscribe(chat.clone());
         ask(
             world,
@@ -111,6 +120,10 @@ fn check_auditor(world: &World, listed: &BTreeMap<String, SessionSummary>) {
                 check_session(world, uri, session, row);
             }
             State::Chat(chat) => check_chat(uri, chat),
+            State::Changeset(changeset) => {
+                let status = &changeset.status;
+                assert_ne!(*status, ChangesetStatus::Computing, "{uri} is computed");
+            }
         }
     }
 }
@@ -217,7 +230,8 @@ fn check_ledger(world: &World) {
         let steering = steering.map(|message| message.id.clone());
         assert_eq!(steering, facts.steering, "steering of {uri}");
     }
-    let shown = auditor.mirrors.len();
+    let shown = auditor.mirrors.keys();
+    let shown = shown.filter(|uri| !desks::is_changeset(uri)).count();
     let known = 1 + world.ledger.sessions.len() + world.ledger.chats.len();
     assert_eq!(shown, known, "channels: {:?}", auditor.mirrors.keys());
 }
@@ -358,8 +372,8 @@ pub(crate) fn finish(world: &mut World) {
         .wires
         .iter()
         .filter(|(id, wire)| {
-            let client = &world.clients[wire.client];
-            client.ready && wire.welcomed && client.wire != Some(**id)
+            let client = world.clients.get(wire.client);
+            client.is_some_and(|client| client.ready && wire.welcomed && client.wire != Some(**id))
         })
         .map(|(id, _)| *id)
         .collect();

@@ -1,9 +1,10 @@
 //! The actions that clients dispatch to chats and sessions, sound and unsound.
 
-use innkeeper_protocol::house::state::{ResponsePart, ToolCallState};
+use innkeeper_protocol::house::state::{ResponsePart, ToolCallContributor, ToolCallState};
 use serde_json::json;
 
-use crate::acts::{any_chat, any_session, dispatch, message};
+use crate::acts::{any_chat, any_session, choosy_message, dispatch, message};
+use crate::customizations::IDS;
 use crate::hear::State;
 use crate::world::World;
 
@@ -44,9 +45,9 @@ pub(crate) fn dispatch_to_chat(world: &mut World, client: usize) {
                 _ => format!("turn-{number}"),
             };
             let origin = if world.rng.chance(3) { "agent" } else { "user" };
+            let message = choosy_message(world, &format!("Please do {number}"), origin);
             let mut action = json!({
-                "type": "chat/turnStarted", "turnId": id,
-                "message": message(&format!("Please do {number}"), origin),
+                "type": "chat/turnStarted", "turnId": id, "message": message,
             });
             match world.rng.below(8) {
                 0 => action["startedAt"] = json!("2025-06-15T12:00:00.000Z"),
@@ -75,7 +76,7 @@ pub(crate) fn dispatch_to_chat(world: &mut World, client: usize) {
         },
         "draftChanged" if world.rng.chance(30) => json!({"type": "chat/draftChanged"}),
         "draftChanged" => {
-            let draft = message(&format!("draft {number}"), "user");
+            let draft = choosy_message(world, &format!("draft {number}"), "user");
             json!({"type": "chat/draftChanged", "draft": draft})
         }
         "isReadChanged" => {
@@ -194,6 +195,59 @@ fn decide_something(world: &mut World, client: usize, chat: &str) {
     dispatch(world, client, chat, &action);
 }
 
+/// Deals with a tool call that waits for this client, or for anybody, as far
+/// as it knows.
+pub(crate) fn deal_with_what_waits(world: &mut World, client: usize) {
+    let id = &world.clients[client].id;
+    let of_call = |part: &ResponsePart| {
+        let ResponsePart::ToolCall(part) = part else {
+            return None;
+        };
+        match &part.tool_call {
+            ToolCallState::PendingConfirmation(call) => {
+                Some(("toolCallConfirmed", call.tool_call_id.clone()))
+            }
+            ToolCallState::PendingResultConfirmation(call) => {
+                Some(("toolCallResultConfirmed", call.tool_call_id.clone()))
+            }
+            ToolCallState::Running(call) => match &call.contributor {
+                Some(ToolCallContributor::Client(by)) if by.client_id == *id => {
+                    Some(("toolCallContentChanged", call.tool_call_id.clone()))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    };
+    let mut chats = world.clients[client].mirrors.iter();
+    let waiting = chats.find_map(|(uri, mirror)| {
+        let State::Chat(chat) = &mirror.state else {
+            return None;
+        };
+        let turn = chat.active_turn.as_ref()?;
+        let (kind, call) = turn.response_parts.iter().find_map(of_call)?;
+        Some((uri.clone(), turn.id.clone(), kind, call))
+    });
+    let Some((chat, turn, kind, call)) = waiting else {
+        return;
+    };
+    let approved = world.rng.chance(85);
+    let mut action = json!({
+        "type": format!("chat/{kind}"), "turnId": turn, "toolCallId": call,
+    });
+    match kind {
+        "toolCallContentChanged" => {
+            let text = format!("so far {}", world.name());
+            action["content"] = json!([{"type": "text", "text": text}]);
+        }
+        _ => action["approved"] = json!(approved),
+    }
+    if kind == "toolCallConfirmed" && !approved {
+        action["reason"] = json!("denied");
+    }
+    dispatch(world, client, &chat, &action);
+}
+
 fn any_question(world: &mut World) -> String {
     format!("q{}", world.rng.below(2))
 }
@@ -236,6 +290,7 @@ pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
         (5, "active"),
         (3, "inactive"),
         (2, "default chat"),
+        (4, "switch"),
         (1, "ready"),
     ]);
     let flag = world.rng.chance(50);
@@ -267,6 +322,17 @@ pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
         "default chat" => {
             let chat = any_chat(world, client);
             json!({"type": "session/defaultChatChanged", "defaultChat": chat})
+        }
+        "switch" => {
+            let mut enablement = vec![json!({"kind": "session", "enabled": flag})];
+            match world.rng.below(4) {
+                0 => enablement.clear(),
+                1 => enablement.push(json!({"kind": "global", "enabled": !flag})),
+                2 => enablement = vec![json!({"kind": "global", "enabled": flag})],
+                _ => {}
+            }
+            let id = world.rng.pick(&IDS);
+            json!({"type": "session/customizationToggled", "id": id, "enablement": enablement})
         }
         _ => json!({"type": "session/ready"}),
     };

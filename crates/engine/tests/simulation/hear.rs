@@ -11,7 +11,7 @@ use innkeeper_protocol::house::notifications::{
     SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
 use innkeeper_protocol::house::state::{
-    ChatState, RootState, SessionState, SessionSummary, Snapshot, SnapshotState,
+    ChangesetState, ChatState, RootState, SessionState, SessionSummary, Snapshot, SnapshotState,
 };
 use innkeeper_protocol::outgoing::{
     HostMessage, Notification, ReconnectReply, Rejection, Reply, SummaryItem, encode,
@@ -67,6 +67,7 @@ pub(crate) enum State {
     Root(Box<RootState>),
     Session(Box<SessionState>),
     Chat(Box<ChatState>),
+    Changeset(Box<ChangesetState>),
 }
 
 /// Takes a typed message apart.
@@ -95,6 +96,9 @@ pub(crate) fn directly(message: &HostMessage) -> Heard {
             Notification::SessionSummaryChanged(params) => Heard::Changed(params.clone()),
             // No agent here needs a token.
             Notification::AuthRequired(_) => Heard::Failure(None, 0),
+            Notification::OtlpLogs(_)
+            | Notification::OtlpTraces(_)
+            | Notification::OtlpMetrics(_) => unreachable!("nobody listens to telemetry"),
         },
         HostMessage::Question { .. } => unreachable!("nobody has resources here"),
         HostMessage::Failure { id, error } => {
@@ -121,7 +125,9 @@ fn answer(reply: &Reply) -> Answer {
             shots: welcome.snapshots.iter().map(shot).collect(),
         },
         Reply::Subscribe(subscribed) => Answer::Subscribed(subscribed.snapshot.as_ref().map(shot)),
-        Reply::Reconnect(ReconnectReply::Replay { actions, missing }) => Answer::Replay {
+        Reply::Reconnect(ReconnectReply::Replay {
+            actions, missing, ..
+        }) => Answer::Replay {
             actions: actions.iter().map(|action| envelope(&action.0)).collect(),
             missing: missing.clone(),
         },
@@ -165,9 +171,8 @@ fn shot(snapshot: &snapshot::Snapshot) -> Shot {
         snapshot::SnapshotState::Root(state) => State::Root(state),
         snapshot::SnapshotState::Session(state) => State::Session(state),
         snapshot::SnapshotState::Chat(chat) => State::Chat(Box::new(chat.decode().unwrap())),
-        snapshot::SnapshotState::Terminal(_)
-        | snapshot::SnapshotState::ResourceWatch(_)
-        | snapshot::SnapshotState::Changeset(_) => {
+        snapshot::SnapshotState::Changeset(state) => State::Changeset(state),
+        snapshot::SnapshotState::Terminal(_) | snapshot::SnapshotState::ResourceWatch(_) => {
             unreachable!("nobody opens terminals or watches here")
         }
     };
@@ -246,6 +251,7 @@ fn read_shot(snapshot: Snapshot) -> Shot {
         SnapshotState::Root(state) => State::Root(state),
         SnapshotState::Session(state) => State::Session(state),
         SnapshotState::Chat(state) => State::Chat(state),
+        SnapshotState::Changeset(state) => State::Changeset(state),
         other => panic!("no channel of this host has this state: {other:?}"),
     };
     Shot {
@@ -266,6 +272,9 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Notification::SessionRemoved(_) => "sessionRemoved",
             Notification::SessionSummaryChanged(_) => "summaryChanged",
             Notification::AuthRequired(_) => "authRequired",
+            Notification::OtlpLogs(_) => "otlpLogs",
+            Notification::OtlpTraces(_) => "otlpTraces",
+            Notification::OtlpMetrics(_) => "otlpMetrics",
         },
         HostMessage::Failure { error, .. } => match error.code {
             -32700 => "failure -32700",

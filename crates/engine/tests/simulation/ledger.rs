@@ -76,6 +76,7 @@ impl Ledger {
                 | StoreOp::TruncateTurns { .. }
                 | StoreOp::PutClient(_)
                 | StoreOp::PutRootConfig { .. }
+                | StoreOp::PutSwitches { .. }
                 | StoreOp::ReserveSeq { .. }
                 | StoreOp::ForgetClient { .. }
                 | StoreOp::TrimLog { .. } => {}

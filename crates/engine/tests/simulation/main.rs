@@ -11,10 +11,15 @@ mod acts;
 mod agent;
 mod checks;
 mod client;
+mod customizations;
+mod desks;
 mod dispatches;
 mod hear;
 mod ledger;
+mod looking_on;
+mod onlooker;
 mod rng;
+mod square;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -57,6 +62,9 @@ const EXPECTED: &[&str] = &[
     "createChat",
     "fork",
     "disposeChat",
+    "invokeChangesetOperation",
+    "changeset/filesReviewChanged",
+    "operation",
     "fetchTurns",
     "fetchTurns with a cursor",
     "listSessions",
@@ -163,15 +171,29 @@ const EXPECTED: &[&str] = &[
 #[test]
 fn hostile_schedules_break_no_promise() {
     if let Some(seed) = number("INNKEEPER_SEED") {
-        let step = AtomicU64::new(0);
-        run(seed, true, &step);
+        run(seed, true, &AtomicU64::new(0));
         return;
     }
-    let first = number("INNKEEPER_FIRST_SEED").unwrap_or(0);
     let count = number("INNKEEPER_SCHEDULES").unwrap_or(SCHEDULES);
+    let mut counts = Counts::new();
+    for happened in schedules(count, |seed, step| run(seed, false, step)) {
+        for (kind, times) in happened {
+            *counts.entry(kind).or_default() += times;
+        }
+    }
+    println!("{counts:#?}");
+    for kind in EXPECTED {
+        assert!(counts.contains_key(*kind), "never happened: {kind}");
+    }
+}
+
+/// Runs that many schedules on all cores. Fails with the seeds of those that
+/// failed, if any did.
+fn schedules<T: Send>(count: u64, run: impl Fn(u64, &AtomicU64) -> T + Sync) -> Vec<T> {
+    let first = number("INNKEEPER_FIRST_SEED").unwrap_or(0);
     let next = AtomicU64::new(first);
     let failures = Mutex::new(Vec::new());
-    let counts = Mutex::new(Counts::new());
+    let outcomes = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -181,13 +203,8 @@ fn hostile_schedules_break_no_promise() {
                         break;
                     }
                     let step = AtomicU64::new(0);
-                    match catch_unwind(AssertUnwindSafe(|| run(seed, false, &step))) {
-                        Ok(happened) => {
-                            let mut counts = counts.lock().unwrap();
-                            for (kind, times) in happened {
-                                *counts.entry(kind).or_default() += times;
-                            }
-                        }
+                    match catch_unwind(AssertUnwindSafe(|| run(seed, &step))) {
+                        Ok(outcome) => outcomes.lock().unwrap().push(outcome),
                         Err(_) => {
                             let step = step.load(Ordering::Relaxed);
                             println!("^^^ seed {seed} failed at step {step}");
@@ -198,16 +215,12 @@ fn hostile_schedules_break_no_promise() {
             });
         }
     });
-    let counts = counts.into_inner().unwrap();
-    println!("{counts:#?}");
     let failures = failures.into_inner().unwrap();
     assert!(
         failures.is_empty(),
         "(seed, step) of what failed: {failures:?}; INNKEEPER_SEED=<seed> shows it"
     );
-    for kind in EXPECTED {
-        assert!(counts.contains_key(*kind), "never happened: {kind}");
-    }
+    outcomes.into_inner().unwrap()
 }
 
 fn number(variable: &str) -> Option<u64> {
@@ -232,7 +245,7 @@ fn run(seed: u64, trace: bool, at: &AtomicU64) -> Counts {
     world.counts
 }
 
-fn one_step(world: &mut World) {
+pub(crate) fn one_step(world: &mut World) {
     world.now += world.rng.below(80) as i64;
     if world.failing && world.rng.chance(15) {
         world.note("store recovers");
@@ -244,7 +257,8 @@ fn one_step(world: &mut World) {
         (160, "deliver"),
         (90, "commit"),
         (50, "read"),
-        (50, "answer"),
+        (60, "answer"),
+        (4, "files change"),
         (20, "flow"),
         (20, "tick"),
         (4, "long time"),
@@ -286,6 +300,11 @@ fn one_step(world: &mut World) {
         }
         "answer" => {
             world.answer_one();
+        }
+        "files change" if !world.failing => {
+            let session = acts::any_session(world);
+            let report = desks::late_news(&mut world.rng, &session);
+            world.feed(report);
         }
         "tick" if !world.failing => {
             world.note("tick");

@@ -6,22 +6,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_engine::{
-    ConnectionId, Effect, Engine, EngineConfig, Input, Limits, Step, Ticket, fold_log,
+    ConnectionId, CustomizationPolicy, Effect, Engine, EngineConfig, Input, Limits, Step, Ticket,
+    WorkspaceConfig, fold_log,
 };
 use innkeeper_protocol::agent::AgentReport;
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::state::{ChatOrigin, ResponsePart, ToolCallState};
-use innkeeper_protocol::outgoing::HostMessage;
+use innkeeper_protocol::outgoing::{HostMessage, encode_each};
 use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
+use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::ResourceError;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{Reader, Store};
 
 use crate::agent::{Backends, profiles};
 use crate::client::Client;
+use crate::customizations;
+use crate::desks;
 use crate::hear::{self, Heard};
 use crate::ledger::Ledger;
+use crate::onlooker::Onlooker;
 use crate::rng::Rng;
 
 /// How often each kind of thing happened.
@@ -48,6 +53,11 @@ pub(crate) struct World {
     answers: Vec<Input>,
     pub(crate) wires: BTreeMap<u64, Wire>,
     pub(crate) clients: Vec<Client>,
+    /// Clients of older versions, in those schedules that have them. Their
+    /// connections are numbered behind those of the clients.
+    pub(crate) onlookers: Vec<Onlooker>,
+    /// Which of them says what a client would say, now.
+    pub(crate) speaker: Option<usize>,
     pub(crate) agents: Backends,
     pub(crate) agent_count: usize,
     pub(crate) ledger: Ledger,
@@ -109,7 +119,7 @@ impl World {
             chats: 4,
             queued_messages: 4,
             inline_bytes: 20,
-            subscriptions: 40,
+            subscriptions: 80,
             replay_actions: [30, 200, 100_000][rng.below(3)],
             replay_bytes: [1_500, 6_000, 1 << 20][rng.below(3)],
             idle_sessions: 1,
@@ -117,6 +127,8 @@ impl World {
             summary_delay: Duration::from_millis(250),
             client_grace: Duration::from_secs(10),
             resource_bytes: 1 << 16,
+            // Now and then fewer than there are chats that want one.
+            backends: [2, 64][rng.below(2)],
             terminals: 4,
             scrollback_bytes: 1 << 12,
             watches: 4,
@@ -145,6 +157,8 @@ impl World {
             clients: (0..=ACTORS)
                 .map(|n| Client::new(format!("client-{n}")))
                 .collect(),
+            onlookers: Vec::new(),
+            speaker: None,
             agents: Backends::default(),
             agent_count: 2,
             ledger: Ledger::default(),
@@ -285,7 +299,21 @@ impl World {
                 Effect::Terminal(_)
                 | Effect::TerminalTaken { .. }
                 | Effect::Watch(_)
-                | Effect::Changes(_) => {}
+                | Effect::Span(_) => {}
+                Effect::Changes(command) => {
+                    let reports = desks::reports(&mut self.rng, command);
+                    self.answers.extend(reports);
+                }
+                Effect::Customization(command) => match command {
+                    // Now, and now and then once more.
+                    CustomizationCommand::Follow { lookout, .. } => {
+                        for _ in 0..1 + self.rng.below(3) {
+                            let report = customizations::report(&mut self.rng, lookout);
+                            self.answers.push(report);
+                        }
+                    }
+                    CustomizationCommand::Forget { .. } => {}
+                },
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
                     self.answers.push(Input::ConfigCompleted { ticket, items });
@@ -309,8 +337,10 @@ impl World {
         let HostMessage::Action(action) = message else {
             return;
         };
+        // What happens to a changeset is of one life.
+        let is_kept = !desks::is_changeset(action.channel.as_str());
         assert!(
-            action.origin.is_none() || self.ledger.numbers.contains(&action.seq),
+            action.origin.is_none() || !is_kept || self.ledger.numbers.contains(&action.seq),
             "{} was told before it was durable",
             action.seq
         );
@@ -441,12 +471,52 @@ impl World {
         });
     }
 
+    pub(crate) fn connect_onlooker(&mut self, index: usize) {
+        self.connections += 1;
+        let id = self.connections;
+        let wire = Wire {
+            client: self.clients.len() + index,
+            welcomed: false,
+            queue: VecDeque::new(),
+        };
+        self.wires.insert(id, wire);
+        self.onlookers[index].disconnected();
+        self.onlookers[index].wire = Some(id);
+        self.feed(Input::Connected {
+            connection: ConnectionId(id),
+        });
+    }
+
+    /// An onlooker says something, in its own version.
+    pub(crate) fn onlooker_says(&mut self, index: usize, text: &str) {
+        let it = &self.onlookers[index];
+        let Some(wire) = it.wire else {
+            return;
+        };
+        self.say(|| format!("{} says {text}", it.id));
+        let message = ClientMessage::decode_in(it.version, text);
+        self.feed(Input::Message {
+            connection: ConnectionId(wire),
+            message,
+        });
+    }
+
     /// The connection breaks; what was on its way is lost.
     pub(crate) fn cut(&mut self, id: u64) {
         if let Some(wire) = self.wires.remove(&id) {
-            let client = &mut self.clients[wire.client];
-            if client.wire == Some(id) {
-                client.disconnected();
+            match wire.client.checked_sub(self.clients.len()) {
+                Some(onlooker) => {
+                    let onlooker = &mut self.onlookers[onlooker];
+                    if onlooker.wire == Some(id) {
+                        onlooker.disconnected();
+                    }
+                }
+                None => {
+                    let client = &mut self.clients[wire.client];
+                    if client.wire == Some(id) {
+                        client.disconnected();
+                    }
+                }
             }
             self.feed(Input::Disconnected {
                 connection: ConnectionId(id),
@@ -479,6 +549,10 @@ impl World {
             self.cut(id);
             return true;
         };
+        if let Some(onlooker) = index.checked_sub(self.clients.len()) {
+            self.deliver_to_onlooker(onlooker, id, &message);
+            return true;
+        }
         let client = &mut self.clients[index];
         if client.wire != Some(id) {
             return true;
@@ -512,6 +586,36 @@ impl World {
             }
         }
         true
+    }
+
+    /// Delivers a message as frames of the onlooker's version. Where there are
+    /// several, the connection may break between them.
+    fn deliver_to_onlooker(&mut self, index: usize, wire: u64, message: &HostMessage) {
+        let onlooker = &mut self.onlookers[index];
+        if onlooker.wire != Some(wire) {
+            return;
+        }
+        let mut frames = Vec::new();
+        encode_each(message, onlooker.version, |frame| frames.push(frame));
+        let breaks = frames.len() > 1 && self.rng.chance(25);
+        if breaks {
+            frames.truncate(1 + self.rng.below(frames.len() - 1));
+        }
+        let refused = matches!(message, HostMessage::Failure { .. }) && !onlooker.ready;
+        for frame in frames {
+            if self.trace {
+                println!("    {} hears {frame}", onlooker.id);
+            }
+            if let Err(problem) = onlooker.hear(&frame) {
+                panic!("{} heard what it should not: {problem}", onlooker.id);
+            }
+        }
+        if breaks {
+            self.note("a connection broke within an action");
+        }
+        if breaks || refused {
+            self.cut(wire);
+        }
     }
 
     /// Lets enough time pass for a summary that is held back.
@@ -558,6 +662,9 @@ impl World {
         self.wires.clear();
         for client in &mut self.clients {
             client.disconnected();
+        }
+        for onlooker in &mut self.onlookers {
+            onlooker.disconnected();
         }
         self.agents = Backends::default();
         self.life += 1;
@@ -661,7 +768,15 @@ fn begin(
         nonce: format!("life{life}"),
         limits,
         number_block,
-        workspace: Default::default(),
+        workspace: WorkspaceConfig {
+            customizations: CustomizationPolicy {
+                // In some lives: agents wait for it.
+                host: life.is_multiple_of(2),
+                ..CustomizationPolicy::default()
+            },
+            changes: true,
+            ..WorkspaceConfig::default()
+        },
     };
     Engine::new(Timestamp::from_millis(now), config, profiles(agents), boot)
 }

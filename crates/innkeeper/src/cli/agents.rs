@@ -8,7 +8,7 @@ use clap::Args;
 use innkeeper_agents::discovery::{self, FoundAgent, Protocol};
 use innkeeper_agents::{AcpAgent, AcpOptions, Agent, PiAgent, PiOptions, Program, ScriptAgent};
 
-use innkeeper_protocol::agent::McpServer;
+use innkeeper_protocol::mcp::McpServer;
 
 use super::place::PlaceArgs;
 use super::{Failure, Outcome, print, text};

@@ -6,9 +6,9 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use directories::{BaseDirs, ProjectDirs};
 
-use crate::HostOptions;
 use crate::config::{self, Config};
 use crate::engine_loop::now;
+use crate::{HostOptions, LogFeed, WorkspaceOptions};
 
 const CONFIG_FILE: &str = "innkeeper.toml";
 
@@ -53,15 +53,29 @@ fn project_dirs() -> Result<ProjectDirs> {
 }
 
 /// The options of a host that keeps its data in `data_dir`.
-pub(crate) fn host_options(config: &Config, data_dir: &Path) -> HostOptions {
-    HostOptions {
+pub(crate) fn host_options(
+    config: &Config,
+    data_dir: &Path,
+    logs: Option<LogFeed>,
+) -> Result<HostOptions> {
+    Ok(HostOptions {
         data_dir: data_dir.to_owned(),
         store: config.store.options(now()),
         limits: config.limits.limits(),
         delivery: config.delivery.options(),
         default_directory: BaseDirs::new().map(|dirs| file_uri(dirs.home_dir())),
-        workspace: config.workspace.options(),
-    }
+        workspace: WorkspaceOptions {
+            customizations: config.customizations.settings(
+                BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
+                |name| std::env::var(name).ok(),
+            ),
+            ..config.workspace.options()
+        },
+        telemetry: config
+            .telemetry
+            .options(logs)
+            .context("the table [telemetry] of the configuration is wrong")?,
+    })
 }
 
 /// An absolute path as a `file:` URI.

@@ -15,6 +15,7 @@ use ahp::ahp_types::state::{
 use ahp::{Client, SubscriptionEvent};
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
+use innkeeper_engine::COMMAND_PREFIX;
 use innkeeper_protocol::ChannelUri;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -63,7 +64,7 @@ pub(crate) async fn run(args: RunArgs) -> Outcome {
         return one_turn(&client, &args, &directory, &mut signals).await;
     }
     let host = Host::start(
-        host_options(&config, &data_dir),
+        host_options(&config, &data_dir, None)?,
         agents::chosen(&config, &data_dir, None)?,
     )
     .await?;
@@ -109,7 +110,7 @@ async fn one_turn(
         client,
         session,
         decisions,
-        is_command: args.prompt.trim_start().starts_with('!'),
+        is_command: args.prompt.trim_start().starts_with(COMMAND_PREFIX),
         last: None,
     };
     tokio::select! {

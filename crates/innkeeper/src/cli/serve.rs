@@ -67,7 +67,7 @@ pub(crate) struct ServeArgs {
 }
 
 pub(crate) async fn serve(args: ServeArgs) -> Outcome {
-    logging::start(&args.log);
+    let logs = logging::start(&args.log);
     let started = Instant::now();
     let config = args.place.config()?;
     let data_dir = args.place.data_dir()?;
@@ -76,7 +76,8 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
     let agents = agents::chosen(&config, &data_dir, args.agents.as_deref())?;
     // From here on, being told to stop means an orderly end.
     let signals = Signals::new()?;
-    let host = Host::start(host_options(&config, &data_dir), agents).await?;
+    let options = host_options(&config, &data_dir, Some(logs))?;
+    let host = Host::start(options, agents).await?;
     let served = if args.stdio {
         serve_stdio(&host, &config, signals).await
     } else {

@@ -8,7 +8,7 @@ use innkeeper_protocol::house::actions::StateAction;
 use innkeeper_protocol::house::state::{
     Message, MessageAttachment, TerminalContentPart, ToolInput, ToolResultContent,
 };
-use innkeeper_protocol::outgoing::{self, HostMessage, ReconnectReply, Reply};
+use innkeeper_protocol::outgoing::{self, HostMessage, Notification, ReconnectReply, Reply};
 use innkeeper_protocol::record::{Sequenced, merge};
 use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
 use innkeeper_protocol::version::Version;
@@ -113,11 +113,25 @@ pub(super) fn weight_of(message: &HostMessage) -> usize {
     match message {
         HostMessage::Action(action) => weight_of_action(action),
         HostMessage::Reply { reply, .. } => weight_of_reply(reply),
-        HostMessage::Failure { .. }
-        | HostMessage::Rejection(_)
-        | HostMessage::Notification(_)
-        | HostMessage::Question { .. } => 2 * FIXED_WEIGHT,
+        HostMessage::Failure { .. } | HostMessage::Rejection(_) | HostMessage::Question { .. } => {
+            2 * FIXED_WEIGHT
+        }
+        HostMessage::Notification(news) => 2 * FIXED_WEIGHT + weight_of_telemetry(news),
     }
+}
+
+/// Batches of telemetry are seldom and may be large.
+fn weight_of_telemetry(news: &Notification) -> usize {
+    let payload = match news {
+        Notification::OtlpLogs(params) => &params.payload,
+        Notification::OtlpTraces(params) => &params.payload,
+        Notification::OtlpMetrics(params) => &params.payload,
+        Notification::SessionAdded(_)
+        | Notification::SessionRemoved(_)
+        | Notification::SessionSummaryChanged(_)
+        | Notification::AuthRequired(_) => return 0,
+    };
+    serde_json::to_string(payload).map_or(0, |text| text.len())
 }
 
 fn weight_of_action(action: &Sequenced) -> usize {

@@ -14,6 +14,9 @@ use crate::{new_session, start};
 const CROWD: usize = 50;
 const ROUNDS: usize = 3;
 
+/// Messages that may wait in each of the many subscriptions.
+const ROOM: usize = 256;
+
 /// Told to wait, it starts a child that holds its output open, says the numbers
 /// of both, and goes on when it is cancelled.
 const AGENT: &str = r#"
@@ -115,7 +118,7 @@ fn half(seed: usize) -> HashSet<usize> {
 async fn half_of_fifty_agents_are_killed_and_every_session_goes_on() {
     let data = tempfile::tempdir().unwrap();
     let host = start(data.path(), AGENT);
-    let guest = Guest::arrive(&host.url, "a").await;
+    let guest = Guest::arrive_with_room(&host.url, "a", ROOM).await;
     guest.initialize(&[]).await;
     let arriving = (0..CROWD).map(|number| Member::arrive(&guest, number));
     let mut crowd = join_all(arriving).await;
@@ -154,7 +157,7 @@ async fn half_of_fifty_agents_are_killed_and_every_session_goes_on() {
     assert_eq!(zombies(host.id()), 0);
 
     // Nothing of any transcript is lost, for those who come later.
-    let newcomer = Guest::arrive(&host.url, "b").await;
+    let newcomer = Guest::arrive_with_room(&host.url, "b", ROOM).await;
     newcomer.initialize(&[]).await;
     for member in &crowd {
         let state: ChatState = newcomer.snapshot(&member.chat).await;

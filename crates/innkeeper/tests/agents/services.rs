@@ -13,13 +13,13 @@ const SESSION: &str = "ahp-session:/services";
 const RUNS_A_COMMAND: &str = r#"
     *'"method":"session/prompt"'*)
         prompt=$id
-        ask create terminal/create '{"command":"sh","args":["-c","test -t 1 && echo in a terminal; exit 3"]}' ;;
+        ask create terminal/create '{"sessionId":"s","command":"sh","args":["-c","test -t 1 && echo in a terminal; exit 3"]}' ;;
     *'"id":"create"'*)
         update '{"sessionUpdate":"tool_call","toolCallId":"c","title":"Look","status":"in_progress","content":[{"type":"terminal","terminalId":"terminal-1"}]}'
-        ask wait terminal/wait_for_exit '{"terminalId":"terminal-1"}' ;;
+        ask wait terminal/wait_for_exit '{"sessionId":"s","terminalId":"terminal-1"}' ;;
     *'"id":"wait"'*)
         case $line in *'"exitCode":3'*) say three ;; esac
-        ask output terminal/output '{"terminalId":"terminal-1"}' ;;
+        ask output terminal/output '{"sessionId":"s","terminalId":"terminal-1"}' ;;
     *'"id":"output"'*)
         case $line in *'"output":"in a terminal\n"'*) say said ;; esac
         update '{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed"}'

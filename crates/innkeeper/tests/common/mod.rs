@@ -26,7 +26,7 @@ use ahp::{Client, ClientConfig, SubscriptionEvent};
 use ahp_ws::WebSocketTransport;
 use innkeeper::server::access::{Access, Token};
 use innkeeper::server::{Server, ServerOptions, TlsFiles};
-use innkeeper::{DeliveryOptions, Host, HostOptions, WorkspaceOptions};
+use innkeeper::{DeliveryOptions, Host, HostOptions, TelemetryOptions, WorkspaceOptions};
 use innkeeper_agents::ScriptAgent;
 use innkeeper_engine::Limits;
 use innkeeper_protocol::ChannelUri;
@@ -73,6 +73,7 @@ pub struct InnOptions {
     /// What the script agent needs a token for.
     pub protected: Option<String>,
     pub workspace: WorkspaceOptions,
+    pub telemetry: TelemetryOptions,
     pub connections: Option<usize>,
     pub tls: Option<TlsFiles>,
 }
@@ -94,6 +95,7 @@ impl Inn {
             delivery: options.delivery,
             default_directory: Some("file:///tmp".to_owned()),
             workspace: options.workspace,
+            telemetry: options.telemetry,
         };
         let agent = match options.protected {
             None => ScriptAgent::default(),
@@ -164,10 +166,16 @@ pub struct Guest {
 
 impl Guest {
     pub async fn arrive(url: &str, name: &str) -> Self {
+        // A test that falls behind must not lose what it was sent.
+        Self::arrive_with_room(url, name, 1 << 18).await
+    }
+
+    /// With room for so many messages in each subscription: the client takes
+    /// the memory for all of it at once.
+    pub async fn arrive_with_room(url: &str, name: &str, room: usize) -> Self {
         let transport = WebSocketTransport::connect(url).await.unwrap();
         let config = ClientConfig {
-            // A test that falls behind must not lose what it was sent.
-            subscription_buffer: 1 << 18,
+            subscription_buffer: room,
             ..ClientConfig::default()
         };
         let client = Client::connect(transport, config).await.unwrap();

@@ -96,6 +96,10 @@ async fn attachments_of_all_kinds_reach_the_agent_byte_for_byte() {
         {"type": "simple", "label": "note", "modelRepresentation": "n", "_meta": {"b": [1, {"a": null}], "a": "ü"}},
         {"type": "embeddedResource", "label": "pic", "data": "AAEC", "contentType": "image/png", "displayKind": "image"},
         {"type": "resource", "label": "main.rs", "uri": "file:///w/main.rs", "_meta": {"k": 1.5}},
+        {"type": "annotations", "label": "Remarks", "resource": "ahp-session:/x/annotations", "annotationIds": ["a"]},
+        {"type": "chat", "label": "Before", "resource": "ahp-chat:/before", "endTurn": "t0"},
+        // Too large for the state: what the agent is given comes from the store.
+        {"type": "embeddedResource", "label": "large", "data": "AAEC".repeat(20_000), "contentType": "image/png"},
     ]);
     let steps = script(json!([{"echo": "attachments"}]));
     let sent = with(message(&steps), json!({"attachments": attachments}));

@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use super::nodes::walk;
 use super::{Act, Knowledge, Node, Object, Picture, between, object};
+use crate::ChannelUri;
+use crate::house::actions::StateAction;
 use crate::record::Facts;
 use crate::version::Version;
 
@@ -32,6 +34,22 @@ pub fn action(version: Version, channel: &str, action: Value, facts: &Facts) -> 
         acts = lowered;
     }
     acts
+}
+
+/// How many actions an action is at most, in the version that tells it in the
+/// most steps.
+pub fn most_steps(channel: &ChannelUri, house: &StateAction, facts: &Facts) -> usize {
+    // All that is told in steps needs to be told something more, but for the
+    // content of a changeset, which was told file by file.
+    let in_steps =
+        facts.context.is_some() || matches!(house, StateAction::ChangesetContentChanged(_));
+    let whole = in_steps.then(|| serde_json::to_value(house).ok()).flatten();
+    let Some(whole) = whole else {
+        return 1;
+    };
+    let steps =
+        Version::ALL.map(|version| action(version, channel.as_str(), whole.clone(), facts).len());
+    steps.into_iter().max().unwrap_or(1)
 }
 
 fn knowledge(facts: &Facts) -> Knowledge {
@@ -153,6 +171,10 @@ pub fn notification(version: Version, method: &str, params: Value) -> Option<(St
         {
             walk(node, row, &mut |node, it| gate.lower(node, it));
             gate.lower(node, row);
+            // What changed is nothing that the version has.
+            if row.is_empty() {
+                return None;
+            }
         }
         if !gate.lower_notification(&mut method, &mut params) {
             return None;

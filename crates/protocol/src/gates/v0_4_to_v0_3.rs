@@ -156,13 +156,10 @@ const IN_CHATS: [&str; 22] = [
     "truncated",
 ];
 
-/// The chat that a session of 0.3 stands for. One that is a chat already has
-/// been shown as a session.
+/// The chat that a session of 0.3 stands for. It may be a chat already that is
+/// shown as a session; only the host can know that.
 fn chat_of(session: &str) -> String {
-    match session.starts_with("ahp-chat:") {
-        true => session.to_owned(),
-        false => ChannelUri::default_chat_of(session).as_str().to_owned(),
-    }
+    ChannelUri::default_chat_of(session).as_str().to_owned()
 }
 
 /// A chat that is not the default one, as a session in its session's

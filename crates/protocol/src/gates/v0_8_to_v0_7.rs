@@ -10,6 +10,9 @@ use crate::version::Version;
 
 pub(super) struct Changes;
 
+/// The kind of what waits because a client runs a tool.
+const CLIENT_RUNS: &str = "toolClientExecution";
+
 impl Gate for Changes {
     fn older(&self) -> Version {
         Version::V0_7
@@ -28,8 +31,12 @@ impl Gate for Changes {
                     drop_keys(many, &["primaryReplacement"]);
                 }
             }
-            Node::InputNeeded => return !has(it, "kind", "toolClientExecution"),
-            Node::SessionState => object::drop_empty(it, "inputNeeded"),
+            Node::SessionState => {
+                if let Some(needed) = object::list_mut(it, "inputNeeded") {
+                    needed.retain(|entry| entry["kind"] != CLIENT_RUNS);
+                }
+                object::drop_empty(it, "inputNeeded");
+            }
             _ => {}
         }
         true
@@ -54,8 +61,15 @@ impl Gate for Changes {
         match act.kind() {
             "session/customizationToggled" => lower_enablement(&mut act.action),
             "session/workingDirectoryReplaced" => return replace_directory(&act, known, out),
-            // What it was about is not shown.
-            "session/inputNeededSet" if !act.action.contains_key("request") => return,
+            // It is not shown; what was shown under its name is over.
+            "session/inputNeededSet" => {
+                if let Some(request) = act.action.get("request")
+                    && request["kind"] == CLIENT_RUNS
+                {
+                    let id = request["id"].clone();
+                    act = act.sibling(json!({"type": "session/inputNeededRemoved", "id": id}));
+                }
+            }
             _ => {}
         }
         out.push(act);

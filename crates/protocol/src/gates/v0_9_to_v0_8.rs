@@ -179,8 +179,14 @@ fn resume(act: &Act, known: &Knowledge, out: &mut Vec<Act>) {
         "message": field("message"),
     })));
     if let Value::Array(parts) = field("responseParts") {
-        out.extend(parts.into_iter().map(|part| {
-            act.sibling(json!({"type": "chat/responsePart", "turnId": id, "part": part}))
+        out.extend(parts.into_iter().map(|mut part| {
+            // A question that is open makes the chat wait when it is asked, and
+            // not when it is shown.
+            let is_open = part["kind"] == "inputRequest" && part.get("response").is_none();
+            act.sibling(match is_open {
+                true => json!({"type": "chat/inputRequested", "request": part["request"].take()}),
+                false => json!({"type": "chat/responsePart", "turnId": id, "part": part}),
+            })
         }));
     }
     if let usage @ Value::Object(_) = field("usage") {

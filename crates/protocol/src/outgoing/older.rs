@@ -34,6 +34,9 @@ pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Res
                     ("root/sessionSummaryChanged", value(params)?)
                 }
                 Notification::AuthRequired(params) => ("auth/required", value(params)?),
+                Notification::OtlpLogs(params) => ("otlp/exportLogs", value(params)?),
+                Notification::OtlpTraces(params) => ("otlp/exportTraces", value(params)?),
+                Notification::OtlpMetrics(params) => ("otlp/exportMetrics", value(params)?),
             };
             let lowered = down::notification(version, method, params);
             let frames = lowered.map(|(method, params)| frame(&method, params.into()));
@@ -59,8 +62,11 @@ fn value(it: &impl Serialize) -> serde_json::Result<Value> {
 fn envelopes(action: &Sequenced, version: Version) -> serde_json::Result<Vec<Value>> {
     let lowered = value(&action.action)?;
     let acts = down::action(version, action.channel.as_str(), lowered, &action.facts);
-    let envelopes = acts.into_iter().map(|act| {
-        let mut envelope = envelope(act, action.seq, version);
+    let steps = acts.len() as u64;
+    let envelopes = acts.into_iter().enumerate().map(|(step, act)| {
+        // The last has the action's own number; there is room before it.
+        let seq = action.seq.saturating_sub(steps - 1 - step as u64);
+        let mut envelope = envelope(act, seq, version);
         if let Some(origin) = &action.origin {
             envelope.insert("origin".into(), json!(origin));
         }
@@ -145,11 +151,12 @@ fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
         Reply::Reconnect(ReconnectReply::Snapshot { snapshots: all }) => {
             result.insert("snapshots".into(), snapshots(all, version)?);
         }
-        Reply::Reconnect(ReconnectReply::Replay { actions, .. }) => {
+        Reply::Reconnect(ReconnectReply::Replay { actions, seen, .. }) => {
             let mut all = Vec::new();
             for Envelope(action) in actions {
                 all.extend(envelopes(action, version)?);
             }
+            all.retain(|envelope| envelope["serverSeq"].as_u64() > Some(*seen));
             result.insert("actions".into(), all.into());
         }
         _ => {}

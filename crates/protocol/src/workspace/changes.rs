@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::ChannelUri;
-use crate::house::state::ChangesetFile;
+use crate::house::state::{ChangesSummary, ChangesetFile};
 
 /// The scheme of content as it was at some time: `innkeeper-blob:/SESSION/ID`.
 pub const BLOB_SCHEME: &str = "innkeeper-blob:";
@@ -27,10 +27,10 @@ pub struct ChangesCommand {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangesTask {
-    /// The session works in this directory, a `file:` URI. Answered with
+    /// The session works in these directories, `file:` URIs. Answered with
     /// [`ChangesEvent::Found`] or [`ChangesEvent::Unavailable`].
     Open {
-        directory: String,
+        directories: Vec<String>,
     },
     /// Make the session a working tree of its own, of the repository that this
     /// directory is in. Answered with [`ChangesEvent::Isolated`].
@@ -44,8 +44,16 @@ pub enum ChangesTask {
     /// The session is gone, and its checkpoints with it; its own working tree
     /// too, unless something in it is not committed.
     Forget {
-        directory: String,
+        directories: Vec<String>,
         own_worktree: bool,
+    },
+    /// The session is a copy of another one: these turns and their checkpoints
+    /// are its own too. Answered with [`ChangesEvent::Inherited`].
+    Inherit {
+        from: ChannelUri,
+        /// Where that one works.
+        directories: Vec<String>,
+        turns: Vec<String>,
     },
     /// Somebody follows the session, or nobody any more.
     Observe(bool),
@@ -115,8 +123,8 @@ pub struct ChangesReport {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChangesEvent {
-    /// Changes can be told. In a git repository there are commits to compare
-    /// with; elsewhere, checkpoints only.
+    /// Changes can be told. If any of the directories is in a git repository,
+    /// there are commits to compare with; elsewhere, checkpoints only.
     Found {
         git: bool,
         undo: bool,
@@ -133,6 +141,10 @@ pub enum ChangesEvent {
         at: Moment,
         failure: Option<String>,
     },
+    /// What was asked for with [`ChangesTask::Inherit`] is done.
+    Inherited,
+    /// How much has changed since the session began.
+    Counted(ChangesSummary),
     View {
         view: ViewId,
         news: ViewNews,

@@ -1,13 +1,13 @@
 //! Each direction of every gate on its own: nothing that comes in can break
 //! it, and raising loses nothing that the version can express.
 
+use innkeeper_judges::{ACTION_TYPES, CLIENTS_SAY};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::gates::{Picture, down, up};
 use innkeeper_protocol::record::Facts;
 use innkeeper_protocol::version::Version;
 use serde_json::{Map, Value, json};
 
-use crate::action_types::ACTION_TYPES;
 use crate::house::House;
 use crate::square::channels;
 use crate::words::Dice;
@@ -190,34 +190,6 @@ fn a_state_that_is_raised_and_lowered_again_is_the_same() {
     }
 }
 
-/// What clients say.
-const SAID: &[&str] = &[
-    "turnStarted",
-    "turnCancelled",
-    "toolCallConfirmed",
-    "toolCallComplete",
-    "toolCallResultConfirmed",
-    "toolCallContentChanged",
-    "pendingMessageSet",
-    "pendingMessageRemoved",
-    "queuedMessagesReordered",
-    "inputAnswerChanged",
-    "inputCompleted",
-    "truncated",
-    "titleChanged",
-    "isReadChanged",
-    "isArchivedChanged",
-    "configChanged",
-    "input",
-    "resized",
-    "claimed",
-    "filesReviewChanged",
-    "filesReviewedChanged",
-    "entrySet",
-    "entryRemoved",
-    "removed",
-];
-
 #[test]
 fn an_action_that_is_raised_and_lowered_again_is_the_same() {
     for seed in 0..runs(60) {
@@ -231,7 +203,9 @@ fn an_action_that_is_raised_and_lowered_again_is_the_same() {
                     down::action(version, &event.channel, event.action.clone(), &event.facts);
                 let said = acts.into_iter().filter(|act| {
                     let kind = act.action["type"].as_str().unwrap_or_default();
-                    SAID.iter().any(|verb| kind.ends_with(&format!("/{verb}")))
+                    CLIENTS_SAY
+                        .iter()
+                        .any(|verb| kind.ends_with(&format!("/{verb}")))
                 });
                 for act in said {
                     let (raised, _) = up::action(version, &act.channel, act.action.clone().into());

@@ -169,6 +169,18 @@ impl House {
         picture
     }
 
+    /// What every action on a channel is published with.
+    pub(crate) fn facts_of(&self, channel: &str) -> Facts {
+        match self.chats.contains_key(channel) {
+            true => Facts {
+                session: Some(SESSION.into()),
+                is_default_chat: channel == default_chat(),
+                context: None,
+            },
+            false => Facts::default(),
+        }
+    }
+
     /// Publishes an action, if it is one that every version can follow.
     pub(crate) fn emit(&mut self, channel: &str, action: Value) {
         let told = action.to_string();
@@ -182,11 +194,7 @@ impl House {
             if !self.in_chat(channel, &mut action, &mut context) {
                 return;
             }
-            Facts {
-                session: Some(SESSION.into()),
-                is_default_chat: channel == default_chat(),
-                context: None,
-            }
+            self.facts_of(channel)
         } else {
             if !self.elsewhere(channel, &action, &mut context) {
                 return;

@@ -1,7 +1,6 @@
 //! The gates, judged by the types and reducers of every published version.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-mod action_types;
 mod anything;
 mod docs;
 mod house;

@@ -188,7 +188,7 @@ impl Dice {
             "enablement": self.enablement(), "children": children, "version": "1",
             "load": {"kind": "degraded", "message": "slow"}, "_meta": {"b": 1}});
         let directory = json!({"type": "directory", "id": "dir", "uri": "x:dir", "name": "Rules",
-            "enabled": self.maybe(), "contents": "rule", "writable": true,
+            "enabled": self.maybe(), "contents": self.pick(&["rule", "mcpServer"]), "writable": true,
             "children": [{"type": "rule", "id": "rule", "uri": "x:rule", "name": "Rule"},
                          {"type": "hook", "id": "hook", "uri": "x:hook", "name": "Hook"},
                          {"type": "prompt", "id": "prompt", "uri": "x:prompt", "name": "P"}]});

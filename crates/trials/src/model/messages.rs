@@ -24,14 +24,13 @@ fn conversation(body: &Value) -> Conversation {
         // Results of tools come as messages of the user, with or without words.
         match &message["content"] {
             Value::Array(blocks) => {
-                said.extend(
-                    blocks
-                        .iter()
-                        .map(|block| match block["type"] == "tool_result" {
-                            true => Said::ByTool,
-                            false => Said::ByUser(text_of(block)),
-                        }),
-                )
+                let each = blocks
+                    .iter()
+                    .map(|block| match block["type"] == "tool_result" {
+                        true => Said::ByTool,
+                        false => Said::ByUser(text_of(block)),
+                    });
+                said.extend(each);
             }
             content => said.push(Said::ByUser(text_of(content))),
         }

@@ -2,6 +2,7 @@
 //! `refs/innkeeper/`. They have no parents and are on no branch; the user's
 //! index is copied, for what it knows about unchanged files, and never written.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -25,7 +26,10 @@ pub(super) const UNDO_FILES: &str = "undo/files";
 pub(super) const UNDO_COMMIT: &str = "undo/commit";
 pub(super) const UNDO_PARENT: &str = "undo/parent";
 
-/// The checkpoints of one session.
+/// What is being committed, while it is.
+pub(super) const COMMITTING: &str = "committing";
+
+/// The checkpoints of one session in one directory.
 #[derive(Debug)]
 pub(super) struct Checkpoints {
     prefix: String,
@@ -46,9 +50,11 @@ pub(super) fn name_of(moment: &Moment) -> String {
 }
 
 impl Checkpoints {
-    pub(super) fn new(session: &ChannelUri) -> Self {
+    /// Those of one directory of a session.
+    pub(super) fn new(session: &ChannelUri, directory: &Path) -> Self {
+        let directory = component(&directory.to_string_lossy());
         Self {
-            prefix: format!("refs/innkeeper/{}", key_of(session)),
+            prefix: format!("refs/innkeeper/{}/{directory}", key_of(session)),
             last: None,
             copied: None,
         }
@@ -69,21 +75,24 @@ impl Checkpoints {
         if let Err(error) = run(git, None) {
             tracing::debug!(%error, "some files are not in a checkpoint");
         }
-        let mut git = repository.private();
-        git.arg("write-tree");
-        let tree = text(&run(git, None)?);
+        let tree = staged_tree(repository)?;
         if let Some((_, commit)) = self.last.as_ref().filter(|(last, _)| *last == tree) {
             return Ok(commit.clone());
         }
-        let mut git = repository.private();
-        for who in ["AUTHOR", "COMMITTER"] {
-            git.env(format!("GIT_{who}_NAME"), "Innkeeper");
-            git.env(format!("GIT_{who}_EMAIL"), "innkeeper@localhost");
-        }
-        git.args(["commit-tree", "-m", "Checkpoint", &tree]);
-        let commit = text(&run(git, None)?);
+        let commit = commit_tree(repository, &tree, None)?;
         self.last = Some((tree, commit.clone()));
         Ok(commit)
+    }
+
+    /// A commit of our own of what is staged in the index of our own. From
+    /// then on that index is not the present state any more.
+    pub(super) fn staged(
+        &mut self,
+        repository: &Repository,
+        parent: Option<&str>,
+    ) -> GitResult<String> {
+        self.copied = None;
+        commit_tree(repository, &staged_tree(repository)?, parent)
     }
 
     pub(super) fn name(&self, repository: &Repository, name: &str, commit: &str) -> GitResult<()> {
@@ -124,14 +133,58 @@ impl Checkpoints {
         run(git, Some(&deletions)).map(drop)
     }
 
-    fn full_name(&self, name: &str) -> String {
+    /// Takes over the checkpoints of some turns from another session, whose own
+    /// files for the directory are at `home`.
+    pub(super) fn inherit(
+        &self,
+        repository: &Repository,
+        theirs: &Self,
+        home: &Path,
+        turns: &[String],
+    ) -> GitResult<()> {
+        if repository.is_shadow {
+            let source = home.join("git");
+            if !source.join("HEAD").exists() {
+                return Ok(());
+            }
+            let lines = turns.iter().map(|turn| {
+                let turn = component(turn);
+                let (from, to) = (&theirs.prefix, &self.prefix);
+                format!("+{from}/turns/{turn}/*:{to}/turns/{turn}/*\n")
+            });
+            let mut git = repository.private();
+            git.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
+            git.arg("--stdin").arg(source);
+            return run(git, Some(lines.collect::<String>().as_bytes())).map(drop);
+        }
+        let mut git = repository.reading();
+        git.args(["for-each-ref", "--format=%(refname) %(objectname)"]);
+        git.arg(format!("{}/turns", theirs.prefix));
+        let wanted: HashSet<String> = turns.iter().map(|turn| component(turn)).collect();
+        let mut updates = String::new();
+        for line in text(&run(git, None)?).lines() {
+            // `PREFIX/turns/TURN/WHEN ID`
+            let name = line.strip_prefix(&theirs.prefix);
+            let turn = name.and_then(|name| name.split('/').nth(2));
+            if let (Some(name), Some(turn)) = (name, turn)
+                && wanted.contains(turn)
+            {
+                updates.push_str(&format!("update {}{name}\n", self.prefix));
+            }
+        }
+        let mut git = repository.private();
+        git.args(["update-ref", "--no-deref", "--stdin"]);
+        run(git, Some(updates.as_bytes())).map(drop)
+    }
+
+    pub(super) fn full_name(&self, name: &str) -> String {
         format!("{}/{name}", self.prefix)
     }
 
     /// The index of our own begins as a copy of the user's, whenever that has
     /// changed: it knows what is tracked, and only files that changed have to
     /// be read.
-    fn prepare_index(&mut self, repository: &Repository) -> GitResult<()> {
+    pub(super) fn prepare_index(&mut self, repository: &Repository) -> GitResult<()> {
         let index = &repository.index;
         // One that is left is from a process that died: nobody else has it.
         match std::fs::remove_file(index.with_extension("lock")) {
@@ -163,6 +216,55 @@ impl Checkpoints {
         self.copied = stamp;
         Ok(())
     }
+}
+
+fn staged_tree(repository: &Repository) -> GitResult<String> {
+    let mut git = repository.private();
+    git.arg("write-tree");
+    Ok(text(&run(git, None)?))
+}
+
+fn commit_tree(repository: &Repository, tree: &str, parent: Option<&str>) -> GitResult<String> {
+    let mut git = repository.private();
+    for who in ["AUTHOR", "COMMITTER"] {
+        git.env(format!("GIT_{who}_NAME"), "Innkeeper");
+        git.env(format!("GIT_{who}_EMAIL"), "innkeeper@localhost");
+    }
+    git.args(["commit-tree", "-m", "Checkpoint", tree]);
+    if let Some(parent) = parent {
+        git.args(["-p", parent]);
+    }
+    Ok(text(&run(git, None)?))
+}
+
+/// The index of our own, which is one of this process: what a host that was
+/// killed had started may still be writing to its own.
+pub(super) fn own_index(home: &Path) -> PathBuf {
+    home.join(format!("index-{}", std::process::id()))
+}
+
+/// Takes the place of earlier processes: what their index knew is of use, and
+/// nothing else that they left.
+pub(super) fn replace_earlier_indices(home: &Path) -> io::Result<()> {
+    let own = own_index(home);
+    let entries = match std::fs::read_dir(home) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if !name.starts_with("index-") || path == own {
+            continue;
+        }
+        match path.extension() {
+            // Written as a whole, or not at all.
+            None if !own.exists() => std::fs::rename(&path, &own)?,
+            _ => std::fs::remove_file(&path)?,
+        }
+    }
+    Ok(())
 }
 
 /// Whether a directory outside of git is small enough to be kept.

@@ -101,7 +101,7 @@ impl Repository {
     }
 
     /// A repository of our own beside a directory that is in none.
-    pub(crate) fn shadow(directory: &Path, home: &Path) -> GitResult<Self> {
+    pub(crate) fn shadow(directory: &Path, home: &Path, index: PathBuf) -> GitResult<Self> {
         let git_dir = home.join("git");
         if !git_dir.join("HEAD").exists() {
             let mut git = bare_command();
@@ -111,7 +111,7 @@ impl Repository {
         }
         Ok(Self {
             common_dir: git_dir.clone(),
-            index: git_dir.join("index"),
+            index,
             git_dir,
             work_tree: std::fs::canonicalize(directory)?,
             scope: PathBuf::new(),
@@ -167,9 +167,14 @@ impl Repository {
 
     /// The commit that a name stands for, if there is one.
     pub(crate) fn resolve(&self, name: &str) -> GitResult<Option<String>> {
+        self.resolve_any(&format!("{name}^{{commit}}"))
+    }
+
+    /// The object that a name stands for, if there is one.
+    pub(crate) fn resolve_any(&self, name: &str) -> GitResult<Option<String>> {
         let mut git = self.reading();
         git.args(["rev-parse", "--verify", "--quiet", "--end-of-options"]);
-        git.arg(format!("{name}^{{commit}}"));
+        git.arg(name);
         match run(git, None) {
             Ok(said) => Ok(Some(text(&said))),
             Err(GitError::Failed(_)) => Ok(None),

@@ -68,6 +68,13 @@ pub(super) struct Difference {
     pub(super) removed: Vec<String>,
 }
 
+impl Difference {
+    pub(super) fn add(&mut self, other: Self) {
+        self.set.extend(other.set);
+        self.removed.extend(other.removed);
+    }
+}
+
 impl LiveView {
     pub(super) fn new(base: Base) -> Self {
         Self {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
 
-use super::checkpoint::{Checkpoints, UNDO_COMMIT, UNDO_FILES, UNDO_PARENT};
+use super::checkpoint::{COMMITTING, Checkpoints, UNDO_COMMIT, UNDO_FILES, UNDO_PARENT};
 use super::git::{GitError, GitResult, Repository, nul_separated, run, text};
 use super::trees::{Look, TreeChange, compare};
 
@@ -66,50 +66,86 @@ impl Bench<'_> {
         .map(drop)
     }
 
-    /// Commits all changes as the user would: with their name and hooks.
+    /// Commits all changes as the user would: with their name and hooks. What
+    /// is committed is staged in an index of our own, so that the user's is as
+    /// it was if anything stands in the way.
     pub(super) fn commit(&mut self, message: &str) -> GitResult<String> {
         let repository = self.repository;
         let parent = repository.resolve("HEAD")?;
-        let now = self.checkpoints.take(repository)?;
-        self.checkpoints.name(repository, UNDO_FILES, &now)?;
-        let index = repository.git_dir.join("index");
-        let staged = match std::fs::read(&index) {
-            Ok(staged) => Some(staged),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error.into()),
-        };
-        let mut add = repository.as_the_user();
-        add.args(["-c", "advice.addEmbeddedRepo=false", "add", "--all", "--"]);
-        add.arg(repository.pathspec());
+        self.stage_all(parent.as_deref())?;
+        let intended = self.checkpoints.staged(repository, parent.as_deref())?;
+        self.checkpoints.name(repository, COMMITTING, &intended)?;
         let mut commit = repository.as_the_user();
+        commit.env("GIT_INDEX_FILE", &repository.index);
         commit.args(["commit", "--quiet", "--message", message]);
-        if !repository.scope.as_os_str().is_empty() {
-            commit.arg("--only").arg("--").arg(&repository.scope);
-        }
-        let done = run(add, None).and_then(|_| run(commit, None));
-        if let Err(error) = done {
-            // What was staged before is staged again, and nothing else.
-            match staged {
-                Some(staged) => replace(&index, &staged)?,
-                None => std::fs::remove_file(&index)?,
-            }
+        if let Err(error) = run(commit, None) {
+            self.checkpoints.unname(repository, COMMITTING)?;
             return Err(error);
         }
-        let commit = repository
-            .resolve("HEAD")?
-            .ok_or(GitError::NotUnderstood("commit"))?;
-        match &parent {
-            Some(parent) => {
-                self.checkpoints.name(repository, UNDO_COMMIT, &commit)?;
-                self.checkpoints.name(repository, UNDO_PARENT, parent)?;
-            }
-            // The first commit of a repository stays.
-            None => self.checkpoints.unname(repository, UNDO_COMMIT)?,
-        }
-        self.checkpoints.unname(repository, UNDO_FILES)?;
+        self.committed(parent.as_deref())?;
         let mut git = repository.reading();
         git.args(["log", "-1", "--format=%h %s"]);
         Ok(text(&run(git, None)?))
+    }
+
+    /// The index of our own becomes the last commit with all changes of the
+    /// session's part of the repository.
+    fn stage_all(&mut self, parent: Option<&str>) -> GitResult<()> {
+        let repository = self.repository;
+        self.checkpoints.prepare_index(repository)?;
+        let mut read = repository.private();
+        match parent {
+            // What the index knows of unchanged files is kept.
+            Some(parent) => read.args(["read-tree", "-m", parent]),
+            None => read.args(["read-tree", "--empty"]),
+        };
+        run(read, None)?;
+        let mut add = repository.private();
+        add.args(["-c", "advice.addEmbeddedRepo=false", "add", "--all", "--"]);
+        add.arg(repository.pathspec());
+        run(add, None).map(drop)
+    }
+
+    /// After a commit: the user's index has what was committed, and the commit
+    /// can be taken back.
+    fn committed(&mut self, parent: Option<&str>) -> GitResult<()> {
+        let repository = self.repository;
+        self.unstage(&Which::new())?;
+        self.checkpoints.unname(repository, UNDO_FILES)?;
+        match (parent, repository.resolve("HEAD")?) {
+            (Some(parent), Some(commit)) => {
+                self.checkpoints.name(repository, UNDO_PARENT, parent)?;
+                self.checkpoints.name(repository, UNDO_COMMIT, &commit)?;
+            }
+            // The first commit of a repository stays.
+            _ => self.checkpoints.unname(repository, UNDO_COMMIT)?,
+        }
+        self.checkpoints.unname(repository, COMMITTING)
+    }
+
+    /// A commit that an earlier host was killed in is finished, if it was made.
+    /// Returns whether it may still be made: what was started goes on alone.
+    pub(super) fn resume_commit(&mut self) -> GitResult<bool> {
+        let repository = self.repository;
+        let of_intended = |what: &str| {
+            let intended = self.checkpoints.full_name(COMMITTING);
+            repository.resolve_any(&format!("{intended}{what}"))
+        };
+        if of_intended("")?.is_none() {
+            return Ok(false);
+        }
+        let parent = of_intended("^1")?;
+        if repository.resolve("HEAD")? == parent {
+            return Ok(true);
+        }
+        let same_parent = repository.resolve_any("HEAD^1")? == parent;
+        if same_parent && repository.resolve_any("HEAD^{tree}")? == of_intended("^{tree}")? {
+            self.committed(parent.as_deref())?;
+        } else {
+            // Somebody else has gone on from there.
+            self.checkpoints.unname(repository, COMMITTING)?;
+        }
+        Ok(false)
     }
 
     /// Takes back the last operation. Returns what to say about it.
@@ -124,8 +160,9 @@ impl Bench<'_> {
                 ));
             };
             let mut git = repository.as_the_user();
-            git.args(["reset", "--quiet", "--mixed", &parent]);
+            git.args(["reset", "--quiet", "--soft", &parent]);
             run(git, None)?;
+            self.unstage(&Which::new())?;
             self.checkpoints.unname(repository, UNDO_COMMIT)?;
             return Ok("The commit was taken back; its changes are still there.".to_owned());
         }
@@ -136,9 +173,22 @@ impl Bench<'_> {
         Ok(format!("{} as before.", counted(files)))
     }
 
+    /// There was an operation that was not about these files.
+    pub(super) fn forget_undo(&mut self) -> GitResult<()> {
+        if self.can_undo() {
+            self.checkpoints.unname(self.repository, UNDO_FILES)?;
+            self.checkpoints.unname(self.repository, UNDO_COMMIT)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn can_undo(&self) -> bool {
-        let has = |name| matches!(self.checkpoints.find(self.repository, name), Ok(Some(_)));
-        has(UNDO_COMMIT) || has(UNDO_FILES)
+        let find = |name| self.checkpoints.find(self.repository, name).ok().flatten();
+        match find(UNDO_COMMIT) {
+            // One that was taken back, or that others follow, is past.
+            Some(commit) => self.repository.resolve("HEAD").ok().flatten() == Some(commit),
+            None => find(UNDO_FILES).is_some(),
+        }
     }
 
     fn keep_for_undo(&mut self) -> GitResult<String> {
@@ -163,15 +213,6 @@ impl Bench<'_> {
         }
         Ok(())
     }
-}
-
-/// Replaces the user's index, as `git` itself does: whoever else is at it
-/// makes this fail.
-fn replace(index: &Path, content: &[u8]) -> io::Result<()> {
-    let lock = index.with_extension("lock");
-    std::fs::File::create_new(&lock)?;
-    std::fs::write(&lock, content)?;
-    std::fs::rename(&lock, index)
 }
 
 pub(super) fn counted(files: usize) -> String {

@@ -1,6 +1,7 @@
 //! Changes, with a real git in directories of their own.
 
 mod checkpoints;
+mod directories;
 mod operations;
 mod stage;
 mod views;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use super::git::{GitError, GitResult, Repository, path_of, run};
+use super::git::{GitError, GitResult, Repository, path_of, run, text};
 use super::status::Blob;
 
 /// What differs between two trees.
@@ -53,6 +53,50 @@ pub(super) fn compare(
     };
     git.args([before, after, "--"]).arg(repository.pathspec());
     parse(&run(git, None)?).ok_or(GitError::NotUnderstood("diff-tree"))
+}
+
+/// How much differs between two trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Counts {
+    pub(super) files: u64,
+    pub(super) added: u64,
+    pub(super) removed: u64,
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.files += other.files;
+        self.added += other.added;
+        self.removed += other.removed;
+    }
+}
+
+pub(super) fn count(repository: &Repository, before: &str, after: &str) -> GitResult<Counts> {
+    let mut git = repository.reading();
+    git.args(["diff-tree", "-r", "--no-commit-id", "--shortstat"]);
+    git.args(["--no-ext-diff", "--no-textconv", "--ignore-submodules=all"]);
+    git.args(["--find-renames", before, after, "--"]);
+    git.arg(repository.pathspec());
+    Ok(parse_counts(&text(&run(git, None)?)))
+}
+
+/// `3 files changed, 4 insertions(+), 1 deletion(-)`, without what is zero.
+fn parse_counts(said: &str) -> Counts {
+    let mut counts = Counts::default();
+    for part in said.split(", ") {
+        let Some((number, what)) = part.trim().split_once(' ') else {
+            continue;
+        };
+        let number = number.parse().unwrap_or(0);
+        if what.starts_with("file") {
+            counts.files = number;
+        } else if what.starts_with("insertion") {
+            counts.added = number;
+        } else if what.starts_with("deletion") {
+            counts.removed = number;
+        }
+    }
+    counts
 }
 
 fn parse(said: &[u8]) -> Option<Vec<TreeChange>> {
@@ -113,6 +157,20 @@ fn side(path: PathBuf, id: &str) -> Option<(PathBuf, Blob)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_are_understood() {
+        let counts = |files, added, removed| Counts {
+            files,
+            added,
+            removed,
+        };
+        let whole = " 3 files changed, 4 insertions(+), 1 deletion(-)\n";
+        assert_eq!(parse_counts(whole), counts(3, 4, 1));
+        let only = " 1 file changed, 2 deletions(-)";
+        assert_eq!(parse_counts(only), counts(1, 0, 2));
+        assert_eq!(parse_counts(""), counts(0, 0, 0));
+    }
 
     #[test]
     fn renames_binaries_and_deletions_are_understood() {

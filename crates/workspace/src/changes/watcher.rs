@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use notify::Event;
 use notify::event::EventKind;
-use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use super::git::Repository;
+use super::hub::Root;
 
 /// What has changed since the last look.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -69,31 +70,20 @@ fn tells(path: &Path) -> bool {
     told && !is_lock
 }
 
-/// Watches until it is dropped.
-pub(super) fn watch(
-    repository: &Repository,
-    hear: impl Fn(notify::Result<Event>) + Send + 'static,
-) -> notify::Result<RecommendedWatcher> {
-    // Links are not followed, as git does not follow them.
-    let config = Config::default().with_follow_symlinks(false);
-    let mut watcher = RecommendedWatcher::new(hear, config)?;
+/// What has to be watched for a session in a repository.
+pub(super) fn roots(repository: &Repository) -> Vec<Root> {
+    let root = |path: PathBuf, recursive| Root { path, recursive };
     let scope = repository.work_tree.join(&repository.scope);
-    watcher.watch(&scope, RecursiveMode::Recursive)?;
-    if repository.is_shadow {
-        return Ok(watcher);
+    let mut roots = vec![root(scope.clone(), true)];
+    if !repository.is_shadow {
+        let common = &repository.common_dir;
+        let own = [
+            root(repository.git_dir.clone(), false),
+            root(common.clone(), false),
+            root(common.join("refs"), true),
+        ];
+        let elsewhere = |root: &Root| !root.path.starts_with(&scope);
+        roots.extend(own.into_iter().filter(elsewhere));
     }
-    let elsewhere = |path: &Path| !path.starts_with(&scope);
-    for (path, mode) in [
-        (repository.git_dir.clone(), RecursiveMode::NonRecursive),
-        (repository.common_dir.clone(), RecursiveMode::NonRecursive),
-        (repository.common_dir.join("refs"), RecursiveMode::Recursive),
-    ] {
-        if elsewhere(&path) {
-            // Where these cannot be watched, files still can.
-            if let Err(error) = watcher.watch(&path, mode) {
-                tracing::debug!(%error, path = %path.display(), "cannot be watched");
-            }
-        }
-    }
-    Ok(watcher)
+    roots
 }

@@ -1,28 +1,25 @@
 //! The worker of one session: a thread that keeps, compares and restores, one
 //! thing after the other, and follows what changes while somebody looks.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use cap_std::ambient_authority;
-use cap_std::fs::Dir;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::state::ChangesetFile;
+use innkeeper_protocol::house::state::{ChangesSummary, ChangesetFile};
 use innkeeper_protocol::workspace::changes::{
-    ChangesEvent, ChangesTask, Compared, GitState, Moment, Operation, OperationId, ViewId, ViewNews,
+    ChangesEvent, ChangesTask, Compared, Moment, Operation, OperationId, ViewId, ViewNews,
 };
-use notify::RecommendedWatcher;
 
-use super::blobs::Blobs;
-use super::checkpoint::{Checkpoints, check_size, component, name_of};
-use super::entries::{Names, between};
-use super::git::{GitError, GitResult, Repository};
-use super::live::{Base, LiveView, Sight};
-use super::operations::{Bench, Which, counted};
-use super::status::Status;
-use super::watcher::{Dirt, watch};
+use super::checkpoint::component;
+use super::git::{GitError, GitResult};
+use super::hub::Hub;
+use super::live::Difference;
+use super::operations::{Which, counted};
+use super::place::{Part, Place, Seen, Watch, nowhere};
+use super::trees::Counts;
+use super::watcher::roots;
 use super::worktree;
 use crate::resources::place::{path_of_uri, uri_of_path};
 
@@ -36,13 +33,14 @@ const LONGEST: Duration = Duration::from_millis(100);
 /// there is work again.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// More paths than this are not looked at one by one.
-const MOST_PATHS: usize = 200;
+/// How often somebody looks where the system does not tell.
+const POLL: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) enum Job {
     Task(ChangesTask),
-    Heard(notify::Result<notify::Event>),
+    /// Something happened in one of the places.
+    Heard(usize, notify::Result<notify::Event>),
     /// Say when everything before is done.
     Finish(Sender<()>),
 }
@@ -55,46 +53,52 @@ pub(super) struct Worker {
     jobs: Receiver<Job>,
     /// For the watcher.
     own: Sender<Job>,
+    hub: Hub,
     tell: Tell,
     waiting: VecDeque<Job>,
-    dirt: Dirt,
-    /// When the oldest of it was heard of.
+    /// When the oldest change was heard of that was not looked at yet.
     dirty_since: Option<Instant>,
     observed: bool,
-    directory: PathBuf,
+    directories: Vec<PathBuf>,
     homes: Homes,
-    /// The directory, once it was looked at, or why nothing can be told of it.
-    place: Option<Place>,
+    /// The directories, once they were looked at; or why nothing can be told.
+    places: Vec<Place>,
     failure: Option<String>,
-    watcher: Option<RecommendedWatcher>,
     views: BTreeMap<ViewId, View>,
+    counts: Option<Counts>,
 }
 
 /// Where a session's own files are.
 #[derive(Debug)]
 pub(super) struct Homes {
+    /// Of all sessions.
+    pub(super) root: PathBuf,
     pub(super) own: PathBuf,
     /// Its own working tree, if it has one: never within the other, which
     /// goes as a whole.
     pub(super) worktree: PathBuf,
 }
 
-struct Place {
-    repository: Repository,
-    tree: Dir,
-    names: Names,
-    checkpoints: Checkpoints,
-    blobs: Option<Blobs>,
-    status: Option<Status>,
-    told: Option<GitState>,
-}
-
 struct View {
     compared: Compared,
-    /// `None` while it compares two kept states, or could not be computed.
-    live: Option<LiveView>,
+    /// One of each place; none while it could not be computed.
+    parts: Vec<Part>,
     /// The last that was told is that it cannot be.
     failed: bool,
+}
+
+impl View {
+    fn files(&self) -> Vec<ChangesetFile> {
+        self.parts.iter().flat_map(Part::files).collect()
+    }
+
+    fn is_live_in(&self, place: usize) -> bool {
+        matches!(self.parts.get(place), Some(Part::Live(_)))
+    }
+
+    fn is_live(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Live(_)))
+    }
 }
 
 /// What a worker does next.
@@ -107,26 +111,27 @@ enum Next {
 impl Worker {
     pub(super) fn new(
         session: ChannelUri,
-        directory: PathBuf,
+        directories: Vec<PathBuf>,
         homes: Homes,
+        hub: Hub,
         (own, jobs): (Sender<Job>, Receiver<Job>),
         tell: Tell,
     ) -> Self {
         Self {
             session,
-            directory,
+            directories,
             homes,
+            hub,
             jobs,
             own,
             tell,
             failure: None,
             waiting: VecDeque::new(),
-            dirt: Dirt::default(),
             dirty_since: None,
             observed: false,
-            place: None,
-            watcher: None,
+            places: Vec::new(),
             views: BTreeMap::new(),
+            counts: None,
         }
     }
 
@@ -141,7 +146,7 @@ impl Worker {
                     None => return,
                 },
                 Next::Settle => self.settle(),
-                Next::Do(Job::Heard(event)) => self.hear(event),
+                Next::Do(Job::Heard(place, event)) => self.hear(place, event),
                 Next::Do(Job::Task(task)) => self.task(task),
                 Next::Do(Job::Finish(done)) => {
                     let _ = done.send(());
@@ -151,15 +156,20 @@ impl Worker {
     }
 
     fn find(&mut self) {
-        self.watcher = None;
-        self.place = None;
+        self.places.clear();
         self.failure = None;
-        match Place::find(&self.session, &self.directory, &self.homes.own) {
-            Ok(place) => self.place = Some(place),
-            Err(error) => {
-                tracing::debug!(session = %self.session, %error, "no changes can be told");
-                self.failure = Some(error.to_string());
+        let mut failure = None;
+        for directory in outermost(&self.directories) {
+            match Place::find(&self.session, directory, &self.homes.own) {
+                Ok(place) => self.places.push(place),
+                Err(error) => {
+                    tracing::debug!(session = %self.session, %error, "no changes can be told");
+                    failure.get_or_insert(error.to_string());
+                }
             }
+        }
+        if self.places.is_empty() {
+            self.failure = failure.or_else(|| Some(nowhere().to_string()));
         }
     }
 
@@ -167,17 +177,25 @@ impl Worker {
         if let Some(job) = self.waiting.pop_front() {
             return Next::Do(job);
         }
+        let looked_at = self.observed || !self.views.is_empty();
+        let unheard = |place: &Place| matches!(place.watch, Watch::Impossible);
+        let polls = looked_at && self.places.iter().any(unheard);
         let patience = match self.dirty_since {
             Some(since) => match LONGEST.checked_sub(since.elapsed()) {
                 Some(left) => QUIET.min(left),
                 None => return Next::Settle,
             },
+            None if polls => POLL,
             None => IDLE,
         };
-        let looked_at = self.observed || !self.views.is_empty();
         match self.jobs.recv_timeout(patience) {
             Ok(job) => Next::Do(job),
             Err(RecvTimeoutError::Timeout) if self.dirty_since.is_some() => Next::Settle,
+            Err(RecvTimeoutError::Timeout) if polls => {
+                let unheard = self.places.iter_mut().filter(|place| unheard(place));
+                unheard.for_each(|place| place.dirt.everything = true);
+                Next::Settle
+            }
             Err(RecvTimeoutError::Timeout) if looked_at => match self.jobs.recv() {
                 Ok(job) => Next::Do(job),
                 Err(_) => Next::End,
@@ -188,12 +206,20 @@ impl Worker {
 
     fn task(&mut self, task: ChangesTask) {
         match task {
-            ChangesTask::Open { directory } => self.open(&directory),
+            ChangesTask::Open { directories } => self.open(&directories),
             ChangesTask::Close => self.leave(),
             ChangesTask::Isolate { branch, .. } => {
                 let made = self.isolate(branch.as_deref());
                 let made = made.map_err(|error| error.to_string());
                 (self.tell)(ChangesEvent::Isolated(made));
+            }
+            ChangesTask::Inherit {
+                from,
+                directories,
+                turns,
+            } => {
+                self.inherit(&from, &directories, &turns);
+                (self.tell)(ChangesEvent::Inherited);
             }
             ChangesTask::Forget { own_worktree, .. } => {
                 self.leave();
@@ -214,12 +240,16 @@ impl Worker {
                 if let Some(reason) = &failure {
                     tracing::debug!(session = %self.session, reason, "no checkpoint");
                 }
+                let is_end = matches!(at, Moment::AfterTurn(_));
                 (self.tell)(ChangesEvent::Checkpointed { at, failure });
+                if is_end {
+                    self.count();
+                }
             }
             ChangesTask::OpenView { view, compared } => {
                 let new = View {
                     compared,
-                    live: None,
+                    parts: Vec::new(),
                     failed: false,
                 };
                 self.views.insert(view, new);
@@ -234,56 +264,69 @@ impl Worker {
         }
     }
 
-    fn open(&mut self, directory: &str) {
-        if let Ok(directory) = path_of_uri(directory)
-            && directory != self.directory
-        {
-            self.directory = directory;
+    fn open(&mut self, directories: &[String]) {
+        let paths = directories.iter().filter_map(|uri| path_of_uri(uri).ok());
+        let paths: Vec<PathBuf> = paths.collect();
+        if paths != self.directories {
+            self.directories = paths;
             self.find();
         }
-        let undo = self.bench().is_some_and(|bench| bench.can_undo());
-        (self.tell)(match &self.place {
-            Some(place) => ChangesEvent::Found {
-                git: !place.repository.is_shadow,
+        let undo = self.can_undo();
+        (self.tell)(match self.failure.clone() {
+            None => ChangesEvent::Found {
+                git: self.git_place().is_some(),
                 undo,
             },
-            None => ChangesEvent::Unavailable {
-                reason: self.failure.clone().unwrap_or_default(),
-            },
+            Some(reason) => ChangesEvent::Unavailable { reason },
         });
+        // Those that were open before are about other directories.
+        for view in self.views.keys().copied().collect::<Vec<_>>() {
+            self.open_view(view);
+        }
+        self.watch_if_needed();
+    }
+
+    /// The place whose repository stands for the session.
+    fn git_place(&self) -> Option<usize> {
+        let mut places = self.places.iter();
+        places.position(|place| !place.repository.is_shadow)
     }
 
     fn isolate(&mut self, branch: Option<&str>) -> GitResult<String> {
         let at = &self.homes.worktree;
         let name = self.session.as_str().rsplit('/').next().unwrap_or_default();
-        let made = worktree::create(&self.directory, branch, at, &component(name))?;
+        let directory = self.directories.first().ok_or_else(nowhere)?;
+        let made = worktree::create(directory, branch, at, &component(name))?;
         uri_of_path(&made).ok_or_else(nowhere)
+    }
+
+    fn inherit(&mut self, from: &ChannelUri, directories: &[String], turns: &[String]) {
+        let theirs = directories.iter().filter_map(|uri| path_of_uri(uri).ok());
+        let theirs: Vec<PathBuf> = theirs.collect();
+        for (place, theirs) in self.places.iter().zip(outermost(&theirs)) {
+            let from = (from, theirs.as_path());
+            if let Err(error) = place.inherit(&self.homes.root, from, turns) {
+                tracing::warn!(session = %self.session, %error, "earlier turns show no changes");
+            }
+        }
     }
 
     /// Nobody looks any more.
     fn leave(&mut self) {
         self.observed = false;
         self.views.clear();
-        self.stop_watching();
-    }
-
-    /// What is not followed is not known.
-    fn stop_watching(&mut self) {
-        self.watcher = None;
-        self.dirt = Dirt::default();
-        self.dirty_since = None;
-        if let Some(place) = &mut self.place {
-            place.status = None;
-        }
+        self.watch_if_needed();
     }
 
     /// What was kept for the session goes.
     fn forget(&mut self) {
-        if let Some(place) = self.place.take()
-            && let Err(error) = place.checkpoints.forget(&place.repository)
-        {
-            tracing::warn!(session = %self.session, %error, "checkpoints stay behind");
+        for place in self.places.drain(..) {
+            if let Err(error) = place.forget() {
+                tracing::warn!(session = %self.session, %error, "checkpoints stay behind");
+            }
         }
+        // Should it come back, it begins anew.
+        self.directories.clear();
         match std::fs::remove_dir_all(&self.homes.own) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 tracing::warn!(session = %self.session, %error, "files stay behind");
@@ -293,20 +336,10 @@ impl Worker {
     }
 
     fn checkpoint(&mut self, at: &Moment) -> GitResult<()> {
-        let place = self.place.as_mut().ok_or_else(nowhere)?;
-        let Place {
-            repository,
-            checkpoints,
-            ..
-        } = place;
-        checkpoints.base(repository)?;
-        let name = name_of(at);
-        match at {
-            // A turn that goes on began when it began.
-            Moment::BeforeTurn(_) if checkpoints.find(repository, &name)?.is_some() => {}
-            Moment::BeforeTurn(_) | Moment::AfterTurn(_) => {
-                let commit = checkpoints.take(repository)?;
-                checkpoints.name(repository, &name, &commit)?;
+        let mut failure = self.places.is_empty().then(nowhere);
+        for place in &mut self.places {
+            if let Err(error) = place.keep(at) {
+                failure.get_or_insert(error);
             }
         }
         let (Moment::BeforeTurn(turn) | Moment::AfterTurn(turn)) = at;
@@ -320,7 +353,29 @@ impl Worker {
             self.open_view(view);
         }
         self.watch_if_needed();
-        Ok(())
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Tells how much has changed since the session began, if that is new.
+    fn count(&mut self) {
+        let mut sum = Counts::default();
+        for place in &mut self.places {
+            match place.counts() {
+                Ok(counts) => sum += counts,
+                Err(error) => {
+                    tracing::debug!(session = %self.session, %error, "changes are not counted");
+                    return;
+                }
+            }
+        }
+        if !self.places.is_empty() && self.counts.replace(sum) != Some(sum) {
+            let number = |count: u64| i64::try_from(count).ok();
+            (self.tell)(ChangesEvent::Counted(ChangesSummary {
+                additions: number(sum.added),
+                deletions: number(sum.removed),
+                files: number(sum.files),
+            }));
+        }
     }
 
     // Views
@@ -337,38 +392,35 @@ impl Worker {
             Ok(files) => ViewNews::Files(files),
             Err(error) => ViewNews::Failed(error.to_string()),
         };
+        self.tell_git_news();
         (self.tell)(ChangesEvent::View { view: id, news });
     }
 
     fn computed(&mut self, id: ViewId) -> GitResult<Vec<ChangesetFile>> {
-        let place = self.place.as_mut().ok_or_else(nowhere)?;
         let view = self.views.get_mut(&id).ok_or_else(nowhere)?;
-        view.live = None;
-        let base = match place.sides(&view.compared)? {
-            Sides::Kept(before, after) => {
-                let Place {
-                    repository, names, ..
-                } = &*place;
-                let (repository, names) = (repository.clone(), names.clone());
-                return between(&repository, place.blobs()?, &names, (&before, &after));
-            }
-            Sides::Live(base) => base,
-        };
-        place.read_status(true)?;
-        if let Some(state) = place.git_news() {
-            (self.tell)(ChangesEvent::Git(state));
+        view.parts.clear();
+        let mut parts = Vec::new();
+        for place in &mut self.places {
+            parts.push(place.part(&view.compared)?);
         }
-        let mut live = LiveView::new(base);
-        place.with_sight(|sight| live.look(sight, None))?;
-        let files = live.files();
-        view.live = Some(live);
-        Ok(files)
+        if parts.iter().all(|part| matches!(part, Part::Absent)) {
+            return Err(nothing_kept(&view.compared));
+        }
+        view.parts = parts;
+        Ok(view.files())
     }
 
-    fn hear(&mut self, event: notify::Result<notify::Event>) {
-        if let Some(place) = &self.place {
-            self.dirt.add(&place.repository, event);
-            if !self.dirt.is_empty() {
+    fn tell_git_news(&mut self) {
+        let place = self.git_place().and_then(|at| self.places.get_mut(at));
+        if let Some(state) = place.and_then(Place::git_news) {
+            (self.tell)(ChangesEvent::Git(state));
+        }
+    }
+
+    fn hear(&mut self, place: usize, event: notify::Result<notify::Event>) {
+        if let Some(place) = self.places.get_mut(place) {
+            place.dirt.add(&place.repository, event);
+            if !place.dirt.is_empty() {
                 self.dirty_since.get_or_insert_with(Instant::now);
             }
         }
@@ -376,69 +428,55 @@ impl Worker {
 
     fn settle(&mut self) {
         self.dirty_since = None;
-        let dirt = std::mem::take(&mut self.dirt);
-        if dirt.everything || dirt.paths.len() > MOST_PATHS {
-            return self.look_at_everything();
-        }
-        let Some(place) = &mut self.place else {
-            return;
-        };
-        let Place {
-            repository, status, ..
-        } = place;
-        let updated = match status {
-            Some(status) => status.update(repository, &dirt.paths),
-            None => return self.look_at_everything(),
-        };
-        match updated {
-            Ok(()) => self.follow(Some(&dirt.paths)),
-            Err(error) => {
-                tracing::debug!(%error, "looking at everything");
-                self.look_at_everything();
-            }
-        }
+        let seen: Vec<GitResult<Seen>> = self.places.iter_mut().map(Place::refresh).collect();
+        self.follow(&seen);
     }
 
     fn look_at_everything(&mut self) {
-        let Some(place) = &mut self.place else {
-            return;
-        };
-        if let Err(error) = place.read_status(false) {
-            let live = self.views.iter_mut();
-            for (id, view) in live.filter(|(_, view)| view.live.is_some()) {
-                view.failed = true;
-                let news = ViewNews::Failed(error.to_string());
-                (self.tell)(ChangesEvent::View { view: *id, news });
-            }
-            return;
+        for place in &mut self.places {
+            place.dirt.everything = true;
         }
-        self.follow(None);
+        self.settle();
     }
 
     /// Tells what has become of the live views.
-    fn follow(&mut self, paths: Option<&BTreeSet<PathBuf>>) {
-        let Some(place) = &mut self.place else {
-            return;
-        };
-        if let Some(state) = place.git_news() {
-            (self.tell)(ChangesEvent::Git(state));
-        }
+    fn follow(&mut self, seen: &[GitResult<Seen>]) {
+        self.tell_git_news();
         for (id, view) in &mut self.views {
-            let Some(live) = &mut view.live else {
+            if !view.is_live() {
                 continue;
-            };
-            // What could not be looked at is looked at as a whole.
-            let paths = paths.filter(|_| !view.failed);
-            let looked = place.with_sight(|sight| live.look(sight, paths));
-            let had_failed = std::mem::replace(&mut view.failed, looked.is_err());
-            let news = match looked {
-                Ok(_) if had_failed => ViewNews::Files(live.files()),
-                Ok(change) if change.set.is_empty() && change.removed.is_empty() => continue,
-                Ok(change) => ViewNews::Changed {
+            }
+            let (mut change, mut failure) = (Difference::default(), None);
+            for ((part, place), seen) in view.parts.iter_mut().zip(&mut self.places).zip(seen) {
+                let Part::Live(live) = part else {
+                    continue;
+                };
+                // What could not be looked at is looked at as a whole.
+                let paths = match seen {
+                    Err(error) => {
+                        failure.get_or_insert(error.to_string());
+                        continue;
+                    }
+                    Ok(Seen::Nothing) if !view.failed => continue,
+                    Ok(Seen::Paths(paths)) if !view.failed => Some(paths),
+                    Ok(_) => None,
+                };
+                match place.look(live, paths) {
+                    Ok(more) => change.add(more),
+                    Err(error) => {
+                        failure.get_or_insert(error.to_string());
+                    }
+                }
+            }
+            let had_failed = std::mem::replace(&mut view.failed, failure.is_some());
+            let news = match failure {
+                Some(reason) => ViewNews::Failed(reason),
+                None if had_failed => ViewNews::Files(view.files()),
+                None if change == Difference::default() => continue,
+                None => ViewNews::Changed {
                     set: change.set,
                     removed: change.removed,
                 },
-                Err(error) => ViewNews::Failed(error.to_string()),
             };
             (self.tell)(ChangesEvent::View { view: *id, news });
         }
@@ -447,26 +485,39 @@ impl Worker {
     /// Watches while somebody looks. What changed before the watch began is
     /// found by looking once more.
     fn watch_if_needed(&mut self) {
-        let live = self.views.values().any(|view| view.live.is_some());
-        if !self.observed && !live {
-            return self.stop_watching();
+        let of_git = self.git_place().filter(|_| self.observed);
+        for (at, place) in self.places.iter_mut().enumerate() {
+            let live = self.views.values().any(|view| view.is_live_in(at));
+            if !live {
+                // A process that nobody asks.
+                place.blobs = None;
+            }
+            if !live && of_git != Some(at) {
+                place.stop_watching();
+                continue;
+            }
+            if !matches!(place.watch, Watch::Off) {
+                continue;
+            }
+            let own = self.own.clone();
+            let hear = move |event| {
+                let _ = own.send(Job::Heard(at, event));
+            };
+            place.watch = match self.hub.listen(roots(&place.repository), hear) {
+                Ok(listening) => Watch::On(listening),
+                Err(error) => {
+                    tracing::warn!(
+                        session = %self.session, %error,
+                        "the system does not tell of changes; looking every few seconds"
+                    );
+                    Watch::Impossible
+                }
+            };
+            place.dirt.everything = true;
+            self.dirty_since.get_or_insert_with(Instant::now);
         }
-        let Some(place) = self.place.as_ref().filter(|_| self.watcher.is_none()) else {
-            return;
-        };
-        let own = self.own.clone();
-        let hear = move |event| {
-            let _ = own.send(Job::Heard(event));
-        };
-        match watch(&place.repository, hear) {
-            Ok(watcher) => {
-                self.watcher = Some(watcher);
-                self.dirt.everything = true;
-                self.dirty_since.get_or_insert_with(Instant::now);
-            }
-            Err(error) => {
-                tracing::warn!(session = %self.session, %error, "changes are not followed");
-            }
+        if self.places.iter().all(|place| place.dirt.is_empty()) {
+            self.dirty_since = None;
         }
     }
 
@@ -474,178 +525,149 @@ impl Worker {
 
     fn operate(&mut self, operation: OperationId, what: Operation) {
         let outcome = self.operated(what).map_err(|error| error.to_string());
-        let undo = self.bench().is_some_and(|bench| bench.can_undo());
+        let undo = self.can_undo();
         (self.tell)(ChangesEvent::Operated {
             operation,
             outcome,
             undo,
         });
         self.look_at_everything();
+        self.watch_if_needed();
+        self.count();
+    }
+
+    fn can_undo(&mut self) -> bool {
+        let mut places = self.places.iter_mut();
+        places.any(|place| place.bench().can_undo())
     }
 
     fn operated(&mut self, what: Operation) -> GitResult<String> {
-        let place = self.place.as_mut().ok_or_else(nowhere)?;
-        let named = |names: &Names, files: &[String]| -> GitResult<Which> {
-            let path = |uri: &String| {
-                let outside = || GitError::Other(format!("`{uri}` is outside of the session"));
-                names.path_of(uri).ok_or_else(outside)
-            };
-            files.iter().map(path).collect()
-        };
         match what {
             Operation::Discard { of, files } => {
-                let which = named(&place.names, &files)?;
-                let to = match place.sides(&of)? {
-                    Sides::Kept(before, _) | Sides::Live(Base::Kept(before)) => before,
-                    Sides::Live(Base::LastCommit) => match place.repository.resolve("HEAD")? {
-                        Some(head) => head,
-                        None => place.repository.empty_tree()?,
-                    },
-                };
-                let mut bench = place.bench();
-                let files = bench.put_back(&to, &which)?;
-                if of == Compared::Uncommitted && !bench.repository.is_shadow {
-                    bench.unstage(&which)?;
-                }
+                let unstages = of == Compared::Uncommitted;
+                let find = |place: &mut Place| place.base_of(&of);
+                let files = self.put_back(&files, find, unstages)?;
+                let files = files.ok_or_else(|| nothing_kept(&of))?;
                 Ok(format!("{} as before.", counted(files)))
             }
             Operation::Restore { to, files } => {
-                let which = named(&place.names, &files)?;
-                let to = place.kept(&to)?;
-                let files = place.bench().put_back(&to, &which)?;
+                let find = |place: &mut Place| place.kept(&to);
+                let (Moment::BeforeTurn(turn) | Moment::AfterTurn(turn)) = &to;
+                let turn = Compared::Turn(turn.clone());
+                let files = self.put_back(&files, find, false)?;
+                let files = files.ok_or_else(|| nothing_kept(&turn))?;
                 Ok(format!("{} as then.", counted(files)))
             }
-            Operation::Commit { message } => {
-                if place.repository.is_shadow {
-                    let reason = "this directory is in no git repository";
-                    return Err(GitError::Other(reason.to_owned()));
-                }
-                let commit = place.bench().commit(&message)?;
-                Ok(format!("Committed as {commit}."))
-            }
-            Operation::Undo => place.bench().undo(),
+            Operation::Commit { message } => self.commit(&message),
+            Operation::Undo => self.undo(),
         }
     }
 
-    fn bench(&mut self) -> Option<Bench<'_>> {
-        self.place.as_mut().map(Place::bench)
-    }
-}
-
-/// What a view compares, found.
-enum Sides {
-    Kept(String, String),
-    Live(Base),
-}
-
-impl Place {
-    fn find(session: &ChannelUri, directory: &Path, home: &Path) -> GitResult<Self> {
-        let repository = match Repository::find(directory, home.join("index"))? {
-            Some(repository) => repository,
-            None => {
-                check_size(directory)?;
-                std::fs::create_dir_all(home)?;
-                Repository::shadow(directory, home)?
+    /// Makes files what they were, in all places that know what that is.
+    /// Returns how many they are, if there is such a place.
+    fn put_back(
+        &mut self,
+        files: &[String],
+        find: impl Fn(&mut Place) -> GitResult<Option<String>>,
+        unstages: bool,
+    ) -> GitResult<Option<usize>> {
+        for uri in files {
+            let one = std::slice::from_ref(uri);
+            if !self.places.iter().any(|place| place.named(one).is_some()) {
+                let reason = format!("`{uri}` is outside of the session");
+                return Err(GitError::Other(reason));
             }
+        }
+        // All is found before anything is done.
+        let mut plan: Vec<Option<(Which, String)>> = Vec::new();
+        for place in &mut self.places {
+            let which = place.named(files);
+            let to = match which.is_some() {
+                true => find(place)?,
+                false => None,
+            };
+            plan.push(which.zip(to));
+        }
+        if plan.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let mut count = 0;
+        for (place, planned) in self.places.iter_mut().zip(plan) {
+            let in_git = !place.repository.is_shadow;
+            let mut bench = place.bench();
+            let Some((which, to)) = planned else {
+                bench.forget_undo()?;
+                continue;
+            };
+            count += bench.put_back(&to, &which)?;
+            if unstages && in_git {
+                bench.unstage(&which)?;
+            }
+        }
+        Ok(Some(count))
+    }
+
+    /// Commits in each repository that has something to commit.
+    fn commit(&mut self, message: &str) -> GitResult<String> {
+        let Some(first) = self.git_place() else {
+            let reason = "this directory is in no git repository";
+            return Err(GitError::Other(reason.to_owned()));
         };
-        Ok(Self {
-            tree: Dir::open_ambient_dir(&repository.work_tree, ambient_authority())?,
-            names: Names {
-                session: session.clone(),
-                directory: directory.to_owned(),
-                scope: repository.scope.clone(),
-            },
-            checkpoints: Checkpoints::new(session),
-            repository,
-            blobs: None,
-            status: None,
-            told: None,
-        })
-    }
-
-    fn sides(&mut self, compared: &Compared) -> GitResult<Sides> {
-        Ok(match compared {
-            Compared::Uncommitted => Sides::Live(Base::LastCommit),
-            Compared::Session => {
-                let base = self.checkpoints.base(&self.repository)?;
-                Sides::Live(Base::Kept(base))
+        let mut concerned = Vec::new();
+        for place in &self.places {
+            concerned.push(place.has_uncommitted()?);
+        }
+        if !concerned.contains(&true) {
+            // Git says it best that there is nothing.
+            concerned[first] = true;
+        }
+        let mut commits = Vec::new();
+        for (place, concerned) in self.places.iter_mut().zip(concerned) {
+            let mut bench = place.bench();
+            match concerned {
+                true => commits.push(bench.commit(message)?),
+                false => bench.forget_undo()?,
             }
-            Compared::Turn(turn) => {
-                let before = self.kept(&Moment::BeforeTurn(turn.clone()))?;
-                let after = name_of(&Moment::AfterTurn(turn.clone()));
-                match self.checkpoints.find(&self.repository, &after)? {
-                    Some(after) => Sides::Kept(before, after),
-                    None => Sides::Live(Base::Kept(before)),
-                }
+        }
+        Ok(format!("Committed as {}.", commits.join(", and as ")))
+    }
+
+    /// The last first: two places may be in one repository.
+    fn undo(&mut self) -> GitResult<String> {
+        let mut said = Vec::new();
+        for place in self.places.iter_mut().rev() {
+            let mut bench = place.bench();
+            if bench.can_undo() {
+                said.push(bench.undo()?);
             }
-            Compared::Turns { original, modified } => Sides::Kept(
-                self.kept(&Moment::AfterTurn(original.clone()))?,
-                self.kept(&Moment::AfterTurn(modified.clone()))?,
-            ),
-        })
-    }
-
-    fn kept(&self, moment: &Moment) -> GitResult<String> {
-        let kept = self.checkpoints.find(&self.repository, &name_of(moment))?;
-        kept.ok_or_else(|| GitError::Other("the files were not kept at that time".to_owned()))
-    }
-
-    fn blobs(&mut self) -> GitResult<&mut Blobs> {
-        if self.blobs.is_none() {
-            self.blobs = Some(Blobs::new(&self.repository)?);
         }
-        self.blobs.as_mut().ok_or_else(nowhere)
-    }
-
-    /// Looks at everything; or, if `once` was enough, at nothing.
-    fn read_status(&mut self, once: bool) -> GitResult<()> {
-        if self.status.is_none() || !once {
-            if self.repository.is_shadow {
-                self.checkpoints.base(&self.repository)?;
-            }
-            self.status = Some(Status::read(&self.repository)?);
-        }
-        Ok(())
-    }
-
-    fn with_sight<T>(&mut self, look: impl FnOnce(&mut Sight<'_>) -> GitResult<T>) -> GitResult<T> {
-        self.blobs()?;
-        let (Some(blobs), Some(status)) = (&mut self.blobs, &self.status) else {
-            return Err(nowhere());
-        };
-        let seen = look(&mut Sight {
-            repository: &self.repository,
-            tree: &self.tree,
-            status,
-            blobs,
-            names: &self.names,
-        });
-        if seen.is_err() {
-            // Whatever it was, the next look begins with another process.
-            self.blobs = None;
-        }
-        seen
-    }
-
-    /// What git says, if that is new.
-    fn git_news(&mut self) -> Option<GitState> {
-        let state = &self.status.as_ref()?.git;
-        if self.repository.is_shadow || self.told.as_ref() == Some(state) {
-            return None;
-        }
-        self.told = Some(state.clone());
-        Some(state.clone())
-    }
-
-    fn bench(&mut self) -> Bench<'_> {
-        Bench {
-            repository: &self.repository,
-            tree: &self.tree,
-            checkpoints: &mut self.checkpoints,
+        match said.is_empty() {
+            true => Err(GitError::Other("there is nothing to undo".to_owned())),
+            false => Ok(said.join(" ")),
         }
     }
 }
 
-fn nowhere() -> GitError {
-    GitError::Other("no changes can be told in this directory".to_owned())
+/// Directories without those that are within another one: what changes there
+/// is told with that.
+fn outermost(directories: &[PathBuf]) -> Vec<&PathBuf> {
+    let within = |inner: &Path, at: usize| {
+        let mut others = directories.iter().enumerate();
+        others.any(|(other_at, other)| match inner == other {
+            true => other_at < at,
+            false => inner.starts_with(other),
+        })
+    };
+    let all = directories.iter().enumerate();
+    let outermost = all.filter(|(at, directory)| !within(directory, *at));
+    outermost.map(|(_, directory)| directory).collect()
+}
+
+fn nothing_kept(compared: &Compared) -> GitError {
+    GitError::Other(match compared {
+        Compared::Uncommitted => "this directory is in no git repository".to_owned(),
+        Compared::Session | Compared::Turn(_) | Compared::Turns { .. } => {
+            "the files were not kept at that time".to_owned()
+        }
+    })
 }

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use super::*;
 
+const BEYOND: &str = "beyond";
 const SECRET: &str = "the secret";
 
 /// A directory that may be reached, and one beside it that may not.
@@ -26,6 +27,9 @@ impl Yard {
         fs::create_dir(directory.path().join("root")).unwrap();
         fs::create_dir(directory.path().join("outside")).unwrap();
         fs::write(directory.path().join("outside/secret"), SECRET).unwrap();
+        // Names that nothing in a root ever has.
+        fs::write(directory.path().join(BEYOND), "").unwrap();
+        fs::write(directory.path().join("outside").join(BEYOND), "").unwrap();
         Self {
             directory,
             resources: Resources::default(),
@@ -103,9 +107,11 @@ impl Yard {
     }
 
     fn is_unharmed(&self) -> bool {
-        let mut names = fs::read_dir(self.path("outside")).unwrap();
-        let only = names.next().unwrap().unwrap().file_name() == "secret" && names.next().is_none();
-        only && fs::read_to_string(self.path("outside/secret")).unwrap() == SECRET
+        let names = fs::read_dir(self.path("outside")).unwrap();
+        let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names == [BEYOND, "secret"]
+            && fs::read_to_string(self.path("outside/secret")).unwrap() == SECRET
     }
 }
 
@@ -439,7 +445,7 @@ fn check_harmless(yard: &Yard, outcome: Result<ResourceDone, ResourceError>) {
             assert!(path.starts_with(root), "{path:?}");
         }
         Ok(ResourceDone::Entries(entries)) => {
-            assert!(entries.iter().all(|entry| entry.name != "outside"));
+            assert!(entries.iter().all(|entry| entry.name != BEYOND));
         }
         Ok(ResourceDone::Done) | Err(_) => {}
     }

@@ -241,6 +241,25 @@ fn what_a_shell_leaves_behind_does_not_keep_its_terminal_open() {
     assert!(console.text.contains("done"));
 }
 
+/// Opening takes a moment, and nobody waits for it.
+#[test]
+fn what_is_said_while_it_opens_is_not_lost() {
+    let mut console = Console::open("/bin/bash", Program::Shell);
+    let size = Size {
+        columns: 77,
+        rows: 22,
+    };
+    let terminal = ID;
+    let resize = TerminalCommand::Resize { terminal, size };
+    console.terminals.command(resize);
+    console.type_in("stty size; exit 3\n");
+    assert_eq!(console.exit(), Some(3));
+    assert!(console.text.contains("22 77"), "{}", console.text);
+    let mut closed = Console::run("sleep 1000");
+    closed.close();
+    assert_eq!(closed.exit(), None);
+}
+
 #[test]
 fn shutdown_ends_them_all() {
     let mut console = Console::run("sleep 1000");

@@ -38,14 +38,19 @@ export interface PlainChild extends Base {
 
 export type ChildCustomization = PlainChild | McpServerCustomization;
 
+/** Whether a container could be read: with a message where not all of it. */
+export type LoadState = { kind: "loading" } | { kind: "loaded" } | { kind: "degraded"; message: string } | { kind: "error"; message: string };
+
 export interface PluginCustomization extends Base {
   type: "plugin";
+  load?: LoadState;
   enablement?: Enablement[];
   children?: ChildCustomization[];
 }
 
 export interface DirectoryCustomization extends Base {
   type: "directory";
+  load?: LoadState;
   enabled: boolean;
   children?: ChildCustomization[];
 }

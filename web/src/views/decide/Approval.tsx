@@ -66,7 +66,7 @@ export function Approval({ chat, turnId, call }: Props) {
           />
         </>
       ) : (
-        toolInput !== undefined && <InputText input={toolInput} />
+        toolInput !== undefined && toolInput !== "{}" && <InputText input={toolInput} />
       )}
       {edits?.items.map((edit, index) => (
         <Suspense key={index} fallback={<p className="muted">Loading the change…</p>}>

@@ -3,15 +3,19 @@ import { useApp, useHost } from "../../app/context";
 import { canNotify, notificationsOn, setNotifications } from "../../app/notifications";
 import { hostSetting, setHostSetting, setTheme } from "../../app/settings";
 import type { Theme } from "../../app/settings";
-import type { ConfigSchema } from "../../protocol/types";
+import type { AgentInfo, ConfigSchema } from "../../protocol/types";
 import { ConfigForm } from "../ConfigForm";
 import { Accounts } from "../decide/SignIn";
 import { SHORTCUTS } from "../shortcuts";
 
-const THEMES: Theme[] = ["system", "light", "dark"];
+const THEMES: [Theme, string][] = [
+  ["system", "As the system"],
+  ["light", "Light"],
+  ["dark", "Dark"],
+];
 const DIFFS = [
-  ["unified", "one below the other"],
-  ["split", "side by side"],
+  ["unified", "One below the other"],
+  ["split", "Side by side"],
 ] as const;
 
 /** What has a control of its own above the form. */
@@ -23,21 +27,22 @@ export function Settings() {
   const server = useApp((state) => state.connection.server);
   const theme = useApp((state) => hostSetting(state.root, "appearance"));
   const diffView = useApp((state) => hostSetting(state.root, "diffView"));
-  const others = useMemo(() => config && without(config.schema, OWN_CONTROLS), [config]);
+  const agents = useApp((state) => state.root?.agents);
+  const others = useMemo(() => config && otherSettings(config.schema, agents ?? []), [config, agents]);
   const [notifies, setNotifies] = useState(notificationsOn);
   return (
     <div className="page">
       <div className="page-body form">
         <h1>Settings</h1>
         <h2>Everywhere</h2>
-        <p className="muted">Kept on the host: these follow you to every client.</p>
+        <p className="muted page-hint">Kept on the host: these follow you to every client.</p>
         <fieldset className="field">
           <legend>Appearance</legend>
           <div className="segments">
-            {THEMES.map((name) => (
+            {THEMES.map(([name, label]) => (
               <label key={name}>
                 <input type="radio" name="theme" checked={theme === name} onChange={() => setTheme(host, name)} />
-                {name}
+                {label}
               </label>
             ))}
           </div>
@@ -96,7 +101,12 @@ export function Settings() {
   );
 }
 
-function without(schema: ConfigSchema, keys: string[]): ConfigSchema {
-  const properties = Object.entries(schema.properties).filter(([key]) => !keys.includes(key));
-  return { ...schema, properties: Object.fromEntries(properties) };
+/** The schema without those, and with the agents that there are as choices. */
+function otherSettings(schema: ConfigSchema, agents: AgentInfo[]): ConfigSchema {
+  const properties = Object.entries(schema.properties).filter(([key]) => !OWN_CONTROLS.includes(key));
+  const withChoices = properties.map(([key, property]) => {
+    if (key !== "defaultAgent") return [key, property] as const;
+    return [key, { ...property, enum: agents.map(({ provider }) => provider), enumLabels: agents.map(({ displayName }) => displayName) }] as const;
+  });
+  return { ...schema, properties: Object.fromEntries(withChoices) };
 }

@@ -1,9 +1,8 @@
 import { configure } from "../../app/sessions";
 import { useApp, useHost } from "../../app/context";
 import { pathOf } from "../../protocol/uri";
-import type { McpServerCustomization, SessionState } from "../../protocol/types";
 import { ConfigForm } from "../ConfigForm";
-import { SignIn } from "../decide/SignIn";
+import { Customizations } from "./Customizations";
 import { PaneHead } from "./PaneHead";
 import type { PaneProps } from "./PaneHead";
 
@@ -11,7 +10,7 @@ export default function DetailsPane({ route }: PaneProps) {
   const host = useHost();
   const session = useApp((state) => state.session);
   if (!session) return null;
-  const { config, activeClients, workingDirectories, provider } = session;
+  const { config, activeClients, workingDirectories, provider, customizations } = session;
   return (
     <>
       <PaneHead title="Details" route={route} />
@@ -35,7 +34,6 @@ export default function DetailsPane({ route }: PaneProps) {
             ))}
           </dd>
         </dl>
-        <McpServers servers={serversOf(session)} />
         {config && Object.keys(config.schema.properties).length > 0 && (
           <>
             <h3>Settings of this session</h3>
@@ -47,32 +45,8 @@ export default function DetailsPane({ route }: PaneProps) {
             />
           </>
         )}
+        <Customizations session={route.session} customizations={customizations ?? []} />
       </div>
-    </>
-  );
-}
-
-function serversOf({ customizations = [] }: SessionState): McpServerCustomization[] {
-  const all = customizations.flatMap((known) => [known, ...("children" in known ? (known.children ?? []) : [])]);
-  return all.filter((known) => known.type === "mcpServer");
-}
-
-const STATES = { starting: "starting", ready: "ready", authRequired: "needs sign-in", error: "failed", stopped: "stopped" } as const;
-
-function McpServers({ servers }: { servers: McpServerCustomization[] }) {
-  if (servers.length === 0) return null;
-  return (
-    <>
-      <h3>MCP servers</h3>
-      <ul className="servers">
-        {servers.map(({ id, name, state }) => (
-          <li key={id}>
-            <span>{name}</span> <span className={state.kind === "ready" ? "badge ok" : "badge"}>{STATES[state.kind]}</span>
-            {state.kind === "error" && <p className="problem">{state.error.message}</p>}
-            {state.kind === "authRequired" && state.resource && <SignIn resource={state.resource} />}
-          </li>
-        ))}
-      </ul>
     </>
   );
 }

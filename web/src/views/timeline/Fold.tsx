@@ -27,7 +27,7 @@ export function FoldedLine({ message, folded, onToggle }: { message: UiMessage; 
       {hasFailed && <span className="badge bad">failed</span>}
       {message.turn?.state === "cancelled" && <span className="badge">stopped</span>}
       {tools > 0 && <span className="badge">{tools === 1 ? "1 tool" : `${tools} tools`}</span>}
-      <span className="folded-answer">{firstLine(answer, 160) || "…"}</span>
+      <span className="folded-answer">{firstLine(answer.replace(/[`*#>]+/g, ""), 160) || "…"}</span>
       {message.turn?.duration !== undefined && <span>{took(message.turn.duration)}</span>}
     </button>
   );

@@ -27,7 +27,8 @@ export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: U
   const { phase } = step;
   const waits = phase === "confirm" || phase === "confirm-result" || phase === "auth";
   const content = "content" in call ? call.content : undefined;
-  const hasLasting = content?.some(({ type }) => type === "subagent" || type === "fileEdit") ?? false;
+  const has = (kind: string) => content?.some(({ type }) => type === kind) ?? false;
+  const hasLasting = has("subagent") || has("fileEdit");
   const isOpen = waits || (chosen ?? ((phase === "running" && content !== undefined) || hasLasting));
   const { label, icon } = PHASES[phase];
   return (
@@ -47,7 +48,8 @@ export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: U
           {phase === "confirm" && call.status === "pending-confirmation" ? (
             <Approval chat={chat} turnId={turnId} call={call} />
           ) : (
-            <ToolInputView call={call} />
+            // The difference says what the input said, and better.
+            !has("fileEdit") && <ToolInputView call={call} />
           )}
           {content && <ToolContent items={content} isLive={phase === "running"} />}
           {call.status === "completed" && call.error !== undefined && <ToolError error={call.error} />}

@@ -1,6 +1,7 @@
 //! What is kept, and that nothing of the user's is touched by it.
 
-use innkeeper_protocol::workspace::changes::{ChangesTask, Compared};
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::workspace::changes::{ChangesEvent, ChangesTask, Compared};
 
 use super::stage::Stage;
 
@@ -139,8 +140,11 @@ fn what_a_killed_host_left_is_no_obstacle() {
     let mut stage = Stage::in_git(&[("a", "1\n")]);
     stage.begin("t1");
     let home = stage.data.path().join("changes/ahp-session_3a_2f1");
-    std::fs::write(home.join("index.lock"), "").unwrap();
-    std::fs::write(home.join("index.copy"), "").unwrap();
+    let home = std::fs::read_dir(home).unwrap().next().unwrap();
+    let home = home.unwrap().path();
+    for name in ["index-1.lock", "index-1.copy", "index-2"] {
+        std::fs::write(home.join(name), "").unwrap();
+    }
     let mut stage = stage.restarted();
     stage.write("a", "2\n");
     stage.end("t1");
@@ -153,9 +157,9 @@ fn a_session_that_goes_takes_its_checkpoints_along() {
     let mut stage = Stage::in_git(&[("a", "1\n")]);
     two_turns(&mut stage);
     assert_ne!(stage.git(&["for-each-ref", "refs/innkeeper"]), "");
-    let directory = crate::uri_of_path(&stage.directory).unwrap();
+    let directories = stage.directories();
     stage.tell(ChangesTask::Forget {
-        directory,
+        directories,
         own_worktree: false,
     });
     // What is asked after it is answered after it.
@@ -168,4 +172,68 @@ fn a_session_that_goes_takes_its_checkpoints_along() {
             .join("changes/ahp-session_3a_2f1")
             .exists()
     );
+}
+
+/// A copy of the session in the same directory has the turns that it took over,
+/// and no others.
+fn a_copy_shows_inherited_turns(mut stage: Stage) {
+    two_turns(&mut stage);
+    let copy = ChannelUri::from("ahp-session:/copy");
+    let directories = stage.directories();
+    let open = ChangesTask::Open {
+        directories: directories.clone(),
+    };
+    stage.tell_other(&copy, open);
+    let inherit = ChangesTask::Inherit {
+        from: Stage::session(),
+        directories,
+        turns: vec!["t1".to_owned()],
+    };
+    stage.tell_other(&copy, inherit);
+    stage.wait(|event| matches!(event, ChangesEvent::Inherited).then_some(()));
+    let original = stage.view(turn("t1"));
+    let expected = stage.shown(original);
+    let of_copy = stage.view_of(&copy, turn("t1"));
+    assert_eq!(stage.shown(of_copy), expected);
+    let of_copy = stage.view_of(&copy, turn("t2"));
+    let said = "the files were not kept at that time";
+    assert_eq!(stage.failure(of_copy), said);
+    // The original goes; what the copy has of it stays.
+    let directories = stage.directories();
+    let own_worktree = false;
+    stage.tell(ChangesTask::Forget {
+        directories,
+        own_worktree,
+    });
+    stage.open();
+    let of_copy = stage.view_of(&copy, turn("t1"));
+    assert_eq!(stage.shown(of_copy), expected);
+}
+
+#[test]
+fn a_copy_shows_inherited_turns_in_a_repository() {
+    a_copy_shows_inherited_turns(Stage::in_git(&[("a", "1\n")]));
+}
+
+#[test]
+fn a_copy_shows_inherited_turns_outside_of_git() {
+    let mut stage = Stage::outside_git();
+    stage.write("a", "1\n");
+    stage.open();
+    a_copy_shows_inherited_turns(stage);
+}
+
+#[test]
+fn what_a_session_changed_is_counted_after_each_turn() {
+    let mut stage = Stage::in_git(&[("a", "1\n"), ("b", "1\n2\n")]);
+    stage.begin("t1");
+    stage.write("a", "1\n2\n3\n");
+    stage.remove("b");
+    stage.end("t1");
+    stage.counted((2, 2, 2));
+    stage.begin("t2");
+    stage.git(&["commit", "--quiet", "--all", "--message", "Work"]);
+    stage.write("a", "1\n");
+    stage.end("t2");
+    stage.counted((1, 0, 2));
 }

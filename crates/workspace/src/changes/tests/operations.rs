@@ -153,3 +153,76 @@ fn files_outside_of_the_session_are_out_of_reach() {
     let said = "`file:///etc/hostname` is outside of the session".to_owned();
     assert_eq!(refused, Err(said));
 }
+
+#[test]
+fn a_commit_leaves_alone_what_is_staged_elsewhere() {
+    let mut stage = Stage::in_git(&[("x/a", "1\n"), ("b", "1\n")]);
+    stage.write("b", "staged\n");
+    stage.git(&["add", "b"]);
+    stage.write("x/a", "2\n");
+    let root = stage.directory.clone();
+    stage.directory = root.join("x");
+    stage.open();
+    let message = "Part".to_owned();
+    stage.operate(Operation::Commit { message }).unwrap();
+    let status = |stage: &Stage| stage.git(&["status", "--porcelain"]);
+    assert_eq!(status(&stage), "M  b");
+    stage.operate(Operation::Undo).unwrap();
+    assert_eq!(status(&stage), "M  b\n M x/a");
+}
+
+/// What a host leaves that is killed when the commit was made, and before: the
+/// next one finishes it, also if the commit is made only then.
+#[test]
+fn a_commit_in_which_the_host_was_killed_is_finished_by_the_next() {
+    for made_later in [false, true] {
+        let mut stage = Stage::in_git(&[("a", "1\n"), ("b", "1\n")]);
+        stage.write("a", "2\n");
+        stage.begin("t1");
+        let refs = stage.git(&["for-each-ref", "--format=%(refname)", "refs/innkeeper"]);
+        let prefix = refs
+            .lines()
+            .next()
+            .unwrap()
+            .trim_end_matches("/base")
+            .to_owned();
+        // As the host would: with an index of its own.
+        let index = stage.data.path().join("an index");
+        let index = index.to_str().unwrap();
+        let own = |stage: &Stage, args: &[&str]| {
+            let git_dir = stage.directory.join(".git");
+            let env = format!("GIT_INDEX_FILE={index}");
+            let mut all = vec![env.as_str(), "git"];
+            all.extend(args);
+            let done = std::process::Command::new("env")
+                .args(all)
+                .current_dir(&stage.directory)
+                .env("GIT_DIR", git_dir)
+                .output()
+                .unwrap();
+            assert!(done.status.success(), "{args:?}: {done:?}");
+            String::from_utf8(done.stdout).unwrap().trim().to_owned()
+        };
+        own(&stage, &["read-tree", "HEAD"]);
+        own(&stage, &["add", "--all"]);
+        let tree = own(&stage, &["write-tree"]);
+        let intended = own(&stage, &["commit-tree", "-m", "x", "-p", "HEAD", &tree]);
+        let marker = format!("{prefix}/committing");
+        stage.git(&["update-ref", &marker, &intended]);
+        if !made_later {
+            own(&stage, &["commit", "--quiet", "--message", "Work"]);
+        }
+        let mut stage = stage.restarted();
+        let view = stage.view(Compared::Uncommitted);
+        if made_later {
+            assert_eq!(stage.shown(view), ["M a +1 -1"]);
+            own(&stage, &["commit", "--quiet", "--message", "Work"]);
+        }
+        stage.shows(view, &[]);
+        assert_eq!(stage.git(&["for-each-ref", &marker]), "");
+        assert_eq!(stage.git(&["status", "--porcelain"]), "");
+        stage.operate(Operation::Undo).unwrap();
+        assert_eq!(stage.git(&["log", "--format=%s"]), "First");
+        assert_eq!(stage.git(&["status", "--porcelain"]), "M a");
+    }
+}

@@ -25,12 +25,16 @@ pub(super) struct Stage {
     home: TempDir,
     pub(super) data: TempDir,
     pub(super) directory: PathBuf,
+    /// Further directories that the session works in.
+    pub(super) others: Vec<PathBuf>,
     changes: Changes,
     reports: Receiver<ChangesReport>,
     views: BTreeMap<ViewId, Result<BTreeMap<String, ChangesetFile>, String>>,
     /// How often each view was told as a whole.
     pub(super) told_whole: usize,
     pub(super) git_state: Option<GitState>,
+    /// Files, lines added and lines removed, as they were told last.
+    pub(super) counts: Option<(i64, i64, i64)>,
     last: u64,
 }
 
@@ -75,10 +79,12 @@ impl Stage {
             changes: Changes::new(data.path().join("changes"), sink),
             data,
             directory,
+            others: Vec::new(),
             reports,
             views: BTreeMap::new(),
             told_whole: 0,
             git_state: None,
+            counts: None,
             last: 0,
         }
     }
@@ -110,8 +116,8 @@ impl Stage {
 
     /// Returns whether it is a repository, if changes can be told at all.
     pub(super) fn open(&mut self) -> Option<bool> {
-        let directory = uri_of_path(&self.directory).unwrap();
-        self.tell(ChangesTask::Open { directory });
+        let directories = self.directories();
+        self.tell(ChangesTask::Open { directories });
         self.wait(|event| match event {
             ChangesEvent::Found { git, .. } => Some(Some(*git)),
             ChangesEvent::Unavailable { .. } => Some(None),
@@ -119,8 +125,19 @@ impl Stage {
         })
     }
 
+    /// Where the session works.
+    pub(super) fn directories(&self) -> Vec<String> {
+        let all = std::iter::once(&self.directory).chain(&self.others);
+        all.map(|path| uri_of_path(path).unwrap()).collect()
+    }
+
     pub(super) fn tell(&self, task: ChangesTask) {
-        let session = Self::session();
+        self.tell_other(&Self::session(), task);
+    }
+
+    /// Tells something to the desk of another session.
+    pub(super) fn tell_other(&self, session: &ChannelUri, task: ChangesTask) {
+        let session = session.clone();
         self.changes.command(ChangesCommand { session, task });
     }
 
@@ -175,9 +192,13 @@ impl Stage {
 
     /// Opens a view, and waits until it is there.
     pub(super) fn view(&mut self, compared: Compared) -> ViewId {
+        self.view_of(&Self::session(), compared)
+    }
+
+    pub(super) fn view_of(&mut self, session: &ChannelUri, compared: Compared) -> ViewId {
         self.last += 1;
         let view = ViewId(self.last);
-        self.tell(ChangesTask::OpenView { view, compared });
+        self.tell_other(session, ChangesTask::OpenView { view, compared });
         let deadline = Instant::now() + PATIENCE;
         while !self.views.contains_key(&view) {
             self.hear(deadline);
@@ -208,6 +229,15 @@ impl Stage {
         }
     }
 
+    /// Waits until so many files and lines are reported.
+    pub(super) fn counted(&mut self, counts: (i64, i64, i64)) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.counts != Some(counts) {
+            assert!(Instant::now() < deadline, "counted: {:?}", self.counts);
+            self.hear(deadline);
+        }
+    }
+
     /// Waits until git is reported to be like this.
     pub(super) fn git_is(&mut self, like: impl Fn(&GitState) -> bool) {
         let deadline = Instant::now() + PATIENCE;
@@ -226,8 +256,8 @@ impl Stage {
                 let path = uri.strip_prefix("file://").expect("a file");
                 return std::fs::read_to_string(path).unwrap();
             };
-            let directory = uri_of_path(&self.directory).unwrap();
-            let read = self.changes.read(&directory, &session, id, 1_000_000);
+            let directories = self.directories();
+            let read = self.changes.read(&directories, &session, id, 1_000_000);
             let Ok(ResourceDone::Content { data, .. }) = read else {
                 panic!("content: {read:?}");
             };
@@ -253,6 +283,14 @@ impl Stage {
         let report = self.reports.recv_timeout(left).expect("a report");
         match &report.event {
             ChangesEvent::Git(state) => self.git_state = Some(state.clone()),
+            ChangesEvent::Counted(counts) => {
+                let number = Option::unwrap_or_default;
+                self.counts = Some((
+                    number(counts.files),
+                    number(counts.additions),
+                    number(counts.deletions),
+                ));
+            }
             ChangesEvent::View { view, news } => match news.clone() {
                 ViewNews::Files(files) => {
                     self.told_whole += 1;
@@ -274,8 +312,14 @@ impl Stage {
     }
 
     fn short(&self, file: &ChangesetFile) -> String {
-        let here = format!("{}/", uri_of_path(&self.directory).unwrap());
-        let name = |uri: &str| uri.strip_prefix(&here).expect("within").to_owned();
+        let name = |uri: &str| {
+            let mut roots = self.directories().into_iter();
+            let within = roots.find_map(|root| {
+                let name = uri.strip_prefix(&root)?.strip_prefix('/')?;
+                Some(name.to_owned())
+            });
+            within.expect("within")
+        };
         let (before, after) = (&file.edit.before, &file.edit.after);
         let what = match (before, after) {
             (Some(before), Some(after)) if before.uri != after.uri => {

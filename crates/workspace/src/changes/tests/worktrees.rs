@@ -23,7 +23,7 @@ fn isolate(stage: &mut Stage, branch: Option<&str>) -> Result<PathBuf, String> {
 /// The session goes; returns when its working tree was dealt with.
 fn forget(stage: &mut Stage, worktree: &std::path::Path) {
     stage.tell(ChangesTask::Forget {
-        directory: uri_of_path(worktree).unwrap(),
+        directories: vec![uri_of_path(worktree).unwrap()],
         own_worktree: true,
     });
     stage.open();

@@ -1,0 +1,177 @@
+//! What users attach to their messages. Large data leaves the state, as large
+//! results of tools do: the attachment becomes a reference to content that the
+//! host keeps, and everything else about it stays. An agent is given the data
+//! itself: it comes back from the store before the message goes out.
+
+use std::collections::HashMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::house::actions::StateAction;
+use innkeeper_protocol::house::state::{
+    Message, MessageAttachment, MessageEmbeddedResourceAttachment, MessageResourceAttachment,
+};
+use innkeeper_protocol::record::ContentRecord;
+
+use crate::requests::CONTENT_SCHEME;
+use crate::{Effect, Engine, Ticket};
+
+/// Content that a turn's message refers to, by URI: on its way from the store,
+/// there, or not to be had.
+pub(crate) type AttachedContent = HashMap<String, Option<ContentRecord>>;
+
+/// For whom content is on its way.
+#[derive(Debug)]
+pub(crate) struct AwaitedContent {
+    chat: ChannelUri,
+    turn: String,
+    uri: String,
+}
+
+impl Engine {
+    /// A message as the state has it: without large data, and with references
+    /// to chats that say how far they reach.
+    pub(crate) fn as_kept(&mut self, chat: &ChannelUri, mut message: Message) -> Message {
+        let limit = self.config.limits.inline_bytes;
+        for attachment in message.attachments.iter_mut().flatten() {
+            match attachment {
+                MessageAttachment::EmbeddedResource(embedded) if embedded.data.len() > limit => {
+                    if let Some(reference) = self.keep_attached(chat, embedded) {
+                        *attachment = MessageAttachment::Resource(reference);
+                    }
+                }
+                // The protocol wants it fixed when the message is accepted.
+                MessageAttachment::Chat(reference) if reference.end_turn.is_none() => {
+                    let chat = self.chats.get(reference.resource.as_str());
+                    let last = chat.and_then(|chat| chat.turns.last());
+                    reference.end_turn = last.map(|turn| turn.id.to_string());
+                }
+                _ => {}
+            }
+        }
+        message
+    }
+
+    fn keep_attached(
+        &mut self,
+        chat: &ChannelUri,
+        embedded: &MessageEmbeddedResourceAttachment,
+    ) -> Option<MessageResourceAttachment> {
+        let data = STANDARD.decode(&embedded.data).ok()?;
+        let kept = self.keep_content(chat, Bytes::from(data), embedded.content_type.clone())?;
+        Some(MessageResourceAttachment {
+            label: embedded.label.clone(),
+            range: embedded.range.clone(),
+            display_kind: embedded.display_kind.clone(),
+            meta: embedded.meta.clone(),
+            uri: kept.uri,
+            size_hint: kept.size_hint,
+            content_type: kept.content_type,
+            nonce: None,
+            selection: embedded.selection.clone(),
+        })
+    }
+
+    /// Whether all is here that the message of a chat's turn refers to. What is
+    /// not is asked for, once; [`Engine::attached_content_loaded`] goes on.
+    pub(crate) fn has_attached_content(&mut self, uri: &ChannelUri) -> bool {
+        let chat = self.chats.get(uri);
+        let Some((turn, active)) = chat.and_then(|chat| {
+            let active = chat.head.active_turn.as_ref();
+            chat.turn.as_ref().zip(active)
+        }) else {
+            return true;
+        };
+        let kept = kept_by_host(&active.message).map(|it| it.uri.clone());
+        let missing: Vec<String> = kept
+            .filter(|uri| !turn.attached.contains_key(uri))
+            .collect();
+        let (turn, is_here) = (turn.id.to_string(), missing.is_empty());
+        for content in missing {
+            let ticket = self.next_ticket();
+            let awaited = AwaitedContent {
+                chat: uri.clone(),
+                turn: turn.clone(),
+                uri: content.clone(),
+            };
+            self.awaited_content.insert(ticket, awaited);
+            self.step.effects.push(Effect::LoadContent {
+                ticket,
+                uri: content.clone(),
+            });
+            if let Some(turn) = self.chats.get_mut(uri).and_then(|chat| chat.turn.as_mut()) {
+                turn.attached.insert(content, None);
+            }
+        }
+        let awaits = |it: &AwaitedContent| it.chat == *uri && it.turn == turn;
+        is_here && !self.awaited_content.values().any(awaits)
+    }
+
+    /// Returns whether it was for a message.
+    pub(crate) fn attached_content_loaded(
+        &mut self,
+        ticket: Ticket,
+        content: &Result<Option<ContentRecord>, String>,
+    ) -> bool {
+        let Some(AwaitedContent { chat, turn, uri }) = self.awaited_content.remove(&ticket) else {
+            return false;
+        };
+        if let Err(reason) = content {
+            tracing::error!(reason, "an attachment cannot be read");
+        }
+        let running = self.chats.get_mut(&chat).and_then(|it| it.turn.as_mut());
+        if let Some(running) = running.filter(|running| *running.id == *turn) {
+            let content = content.as_ref().ok().cloned().flatten();
+            running.attached.insert(uri, content);
+            self.pump(&chat);
+        }
+        true
+    }
+}
+
+fn kept_by_host(message: &Message) -> impl Iterator<Item = &MessageResourceAttachment> {
+    let attachments = message.attachments.iter().flatten();
+    attachments.filter_map(|attachment| match attachment {
+        MessageAttachment::Resource(it) if it.uri.starts_with(CONTENT_SCHEME) => Some(it),
+        _ => None,
+    })
+}
+
+/// The message with its data in it, as the user sent it.
+pub(crate) fn with_data(mut message: Message, content: &AttachedContent) -> Message {
+    for attachment in message.attachments.iter_mut().flatten() {
+        let MessageAttachment::Resource(reference) = attachment else {
+            continue;
+        };
+        if let Some(Some(content)) = content.get(&reference.uri) {
+            *attachment = MessageAttachment::EmbeddedResource(MessageEmbeddedResourceAttachment {
+                label: reference.label.clone(),
+                range: reference.range.clone(),
+                display_kind: reference.display_kind.clone(),
+                meta: reference.meta.clone(),
+                data: STANDARD.encode(&content.data),
+                content_type: content.content_type.clone(),
+                selection: reference.selection.clone(),
+            });
+        }
+    }
+    message
+}
+
+/// The chats that a message refers to: where their history ends is fixed when
+/// it is accepted.
+pub(crate) fn chats_referred_to(action: &StateAction) -> Vec<ChannelUri> {
+    let message = match action {
+        StateAction::ChatTurnStarted(action) => &action.message,
+        StateAction::ChatPendingMessageSet(action) => &action.message,
+        _ => return Vec::new(),
+    };
+    let attachments = message.attachments.iter().flatten();
+    let chats = attachments.filter_map(|attachment| match attachment {
+        MessageAttachment::Chat(chat) if chat.end_turn.is_none() => Some(&chat.resource),
+        _ => None,
+    });
+    chats.map(|uri| ChannelUri::from(uri.as_str())).collect()
+}

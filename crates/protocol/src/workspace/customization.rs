@@ -1,0 +1,110 @@
+//! Customizations: where the engine wants them looked for, and what is found.
+//! What clients see of them is in the protocol's own types; how an MCP server
+//! is started is beside that, because it may hold secrets.
+
+use std::collections::BTreeMap;
+
+use crate::house::state::Customization;
+use crate::mcp::McpServer;
+
+/// One place that is followed. The engine gives these out, each only once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LookoutId(pub u64);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CustomizationCommand {
+    /// Report what is there, and again whenever it has changed.
+    Follow {
+        lookout: LookoutId,
+        place: CustomizationPlace,
+    },
+    /// Nobody wants to know any more.
+    Forget { lookout: LookoutId },
+}
+
+/// Where customizations are looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CustomizationPlace {
+    /// A working directory: a `file:` URI.
+    Directory(String),
+    /// What holds in every session: the user's own, and the plugins that the
+    /// configuration names.
+    Host,
+    /// A plugin of a client, in a directory of this machine.
+    Plugin(ClientPlugin),
+    /// A plugin that only the client has: the files that it gave, by their
+    /// path in the plugin, or why it did not.
+    Files {
+        plugin: ClientPlugin,
+        files: GivenFiles,
+    },
+}
+
+pub type GivenFiles = BTreeMap<String, Result<String, String>>;
+
+/// What a client says of a plugin that it brings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientPlugin {
+    pub id: String,
+    pub uri: String,
+    pub name: String,
+    pub client_id: String,
+}
+
+/// All that was found at one place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CustomizationReport {
+    pub lookout: LookoutId,
+    pub found: Vec<FoundCustomization>,
+}
+
+/// A container with its children, and how the MCP servers in it are started.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundCustomization {
+    pub customization: Customization,
+    pub servers: Vec<McpServerSpec>,
+}
+
+/// An MCP server, and the customization that clients see of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpServerSpec {
+    pub id: String,
+    pub server: McpServer,
+}
+
+/// What is switched on in a session, for its agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EnabledCustomizations {
+    pub mcp_servers: Vec<McpServer>,
+    /// Agents, skills, prompts, rules and hooks.
+    pub files: Vec<EnabledFile>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnabledFile {
+    pub kind: CustomizationKind,
+    pub name: String,
+    pub uri: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CustomizationKind {
+    Agent,
+    Skill,
+    Prompt,
+    Rule,
+    Hook,
+}
+
+impl CustomizationKind {
+    /// As the protocol calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Skill => "skill",
+            Self::Prompt => "prompt",
+            Self::Rule => "rule",
+            Self::Hook => "hook",
+        }
+    }
+}

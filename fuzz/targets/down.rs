@@ -1,0 +1,43 @@
+//! Nothing that the host can say breaks a gate on its way down, whatever the
+//! facts that travel with it.
+#![no_main]
+
+use innkeeper_fuzz::said;
+use innkeeper_protocol::gates::{Picture, down};
+use innkeeper_protocol::record::Facts;
+use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((version, choice, json)) = said(data) else {
+        return;
+    };
+    let object = |key: &str| json.get(key).and_then(Value::as_object).cloned();
+    let facts = Facts {
+        session: (choice & 1 == 0).then(|| "x:session".into()),
+        is_default_chat: choice & 2 == 0,
+        context: json
+            .get("context")
+            .and_then(|it| serde_json::from_value(it.clone()).ok()),
+    };
+    down::action(version, "x:c", json.clone(), &facts);
+    let mut picture = Picture::new("x:c", json.clone());
+    picture.chat = object("chat");
+    picture.session = object("session");
+    picture.summary = object("summary");
+    picture.selection = object("selection").unwrap_or_default();
+    down::picture(version, picture);
+    for method in ["initialize", "reconnect", "listSessions", "fetchTurns"] {
+        if let Value::Object(result) = &json {
+            down::result(version, method, &mut result.clone());
+        }
+    }
+    for method in [
+        "root/sessionAdded",
+        "root/sessionRemoved",
+        "root/sessionSummaryChanged",
+        "auth/required",
+    ] {
+        down::notification(version, method, json.clone());
+    }
+});

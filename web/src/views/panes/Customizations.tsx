@@ -1,0 +1,59 @@
+// Skills, agents, rules, plugins and MCP servers of a session: what is there,
+// what is on, what is wrong with it.
+
+import { useHost } from "../../app/context";
+import type { ChildCustomization, Customization } from "../../protocol/types";
+import { childrenOf, decided, isOn } from "../../state/customizations";
+import { SignIn } from "../decide/SignIn";
+
+interface Props {
+  session: string;
+  customizations: Customization[];
+}
+
+export function Customizations({ session, customizations }: Props) {
+  if (customizations.length === 0) return null;
+  return (
+    <>
+      <h3>Customizations</h3>
+      <p className="muted page-hint">Found in the project, your home directory and plugins. A change holds for this session, when its agent is started the next time.</p>
+      <ul className="customizations">
+        {customizations.map((container) => (
+          <li key={container.id}>
+            <Toggle session={session} item={container} />
+            <ul>
+              {childrenOf(container).map((child) => (
+                <li key={child.id}>
+                  <Toggle session={session} item={child} isOff={!isOn(container)} />
+                </li>
+              ))}
+            </ul>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+const STATES = { starting: "starting", ready: "ready", authRequired: "needs sign-in", error: "failed", stopped: "stopped" } as const;
+
+function Toggle({ session, item, isOff = false }: { session: string; item: Customization | ChildCustomization; isOff?: boolean }) {
+  const { store } = useHost();
+  const toggle = (enabled: boolean) =>
+    store.dispatch(session, { type: "session/customizationToggled", id: item.id, enablement: decided(item, enabled) });
+  const server = item.type === "mcpServer" ? item.state : undefined;
+  return (
+    <>
+      <label className={isOff ? "customization off" : "customization"}>
+        <input type="checkbox" checked={isOn(item)} onChange={(event) => toggle(event.target.checked)} />
+        <span className="customization-name">{item.name}</span>
+        {item.type !== "directory" && <span className="badge">{item.type === "mcpServer" ? "MCP server" : item.type}</span>}
+        {server && server.kind !== "stopped" && <span className={server.kind === "ready" ? "badge ok" : "badge"}>{STATES[server.kind]}</span>}
+      </label>
+      {"description" in item && item.description && <small className="muted">{item.description}</small>}
+      {"load" in item && item.load && "message" in item.load && <p className="problem">{item.load.message}</p>}
+      {server?.kind === "error" && <p className="problem">{server.error.message}</p>}
+      {server?.kind === "authRequired" && server.resource && <SignIn resource={server.resource} />}
+    </>
+  );
+}
