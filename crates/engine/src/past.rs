@@ -60,6 +60,7 @@ impl Engine {
         };
         chat.turn = Some(RunningTurn {
             prompted: true,
+            recounted: true,
             ..RunningTurn::new(&turn_id, began, Locale::default())
         });
         let turn: Arc<str> = Arc::from(turn_id);
