@@ -7,6 +7,7 @@ import { copyText } from "../lib/clipboard";
 import { Status } from "../protocol/types";
 import type { ChatState, SessionState } from "../protocol/types";
 import { canForkIn } from "../state/model";
+import { GitState } from "./GitState";
 import { Presence } from "./Presence";
 import { RenameDialog } from "./RenameDialog";
 import { foldAll } from "./timeline/folds";
@@ -55,6 +56,7 @@ export function SessionHeader({ route, session, chat }: Props) {
             {isSide ? chat.title || "Chat" : "Main chat"}
           </Menu>
         )}
+        <GitState meta={session?._meta} />
       </div>
       <Presence clients={session?.activeClients ?? []} />
       <div className="head-actions">

@@ -1,0 +1,106 @@
+// What a session changes, with a real git behind the real host.
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { axeFindings, house, play, scenario } from "./harness";
+
+const inn = house();
+const { open } = inn;
+
+/** A repository with one commit. */
+function repository(name: string): string {
+  const directory = join(inn.host.directory, name);
+  mkdirSync(directory);
+  const git = (...words: string[]) => execFileSync("git", ["-c", "user.name=Guest", "-c", "user.email=guest@example.org", ...words], { cwd: directory });
+  git("init", "--quiet", "--initial-branch=main");
+  git("config", "user.name", "Guest");
+  git("config", "user.email", "guest@example.org");
+  writeFileSync(join(directory, "menu.txt"), "soup\nbread\n");
+  git("add", ".");
+  git("commit", "--quiet", "--message=The menu");
+  return directory;
+}
+
+async function sessionIn(page: Page, directory: string): Promise<void> {
+  await page.getByLabel("Directory", { exact: true }).fill(directory);
+  await page.getByRole("button", { name: "Start session" }).click();
+  await page.locator("[data-composer]").waitFor();
+}
+
+const change = scenario({ edit: { path: "menu.txt", content: "soup\ncake\n", confirm: "not-needed" } });
+
+async function decide(page: Page, operation: string): Promise<void> {
+  await page.locator(".changes").getByRole("button", { name: operation }).first().click();
+  await page.getByRole("dialog").getByRole("button", { name: operation }).click();
+}
+
+describe("changes in a repository", () => {
+  test.each(["light", "dark"] as const)("axe finds nothing serious, %s", async (colorScheme) => {
+    const page = await open("#/new", { colorScheme });
+    await sessionIn(page, repository(colorScheme));
+    await play(page, change);
+    await page.getByRole("button", { name: "Changes" }).click();
+    await page.locator(".diff-added", { hasText: "cake" }).waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+  });
+
+  test("what a turn did is shown, line by line, and what others do meanwhile", async () => {
+    const directory = repository("shown");
+    const page = await open("#/new");
+    await sessionIn(page, directory);
+    await page.getByRole("button", { name: "Changes" }).click();
+    await page.getByText("Nothing has changed").waitFor();
+    await page.locator(".git-branch", { hasText: /^main$/ }).waitFor();
+    await play(page, change);
+    await page.locator(".git-branch", { hasText: "main*" }).waitFor();
+    await page.locator(".diff-removed", { hasText: "bread" }).waitFor();
+    await page.locator(".diff-added", { hasText: "cake" }).waitFor();
+    writeFileSync(join(directory, "wine.txt"), "red\n");
+    await page.locator(".file-tree").getByText("wine.txt").waitFor();
+  });
+
+  test("a change is discarded after a question, and that can be taken back", async () => {
+    const directory = repository("discarded");
+    const page = await open("#/new");
+    await sessionIn(page, directory);
+    await play(page, change);
+    await page.getByRole("button", { name: "Changes" }).click();
+    await page.locator(".diff-added", { hasText: "cake" }).waitFor();
+    await decide(page, "Discard");
+    await page.getByText("Nothing has changed").waitFor();
+    expect(readFileSync(join(directory, "menu.txt"), "utf8")).toBe("soup\nbread\n");
+    await decide(page, "Undo");
+    await page.locator(".diff-added", { hasText: "cake" }).waitFor();
+    expect(readFileSync(join(directory, "menu.txt"), "utf8")).toBe("soup\ncake\n");
+  });
+
+  test("changes are committed after a question", async () => {
+    const directory = repository("committed");
+    const page = await open("#/new");
+    await sessionIn(page, directory);
+    await play(page, change);
+    await page.getByRole("button", { name: "Changes" }).click();
+    await page.locator(".diff-added", { hasText: "cake" }).waitFor();
+    await decide(page, "Commit");
+    await page.getByText("Nothing has changed").waitFor();
+    const log = execFileSync("git", ["show", "--format=", "HEAD"], { cwd: directory, encoding: "utf8" });
+    expect(log).toContain("+cake");
+  });
+
+  test("the changes of one turn are chosen by the menu", async () => {
+    const directory = repository("chosen");
+    const page = await open("#/new");
+    await sessionIn(page, directory);
+    await play(page, change);
+    await play(page, scenario({ edit: { path: "second.txt", content: "x\n", confirm: "not-needed" } }));
+    await page.getByRole("button", { name: "Changes" }).click();
+    await page.locator(".file-tree").getByText("menu.txt").waitFor();
+    await page.getByRole("button", { name: /^Which changes/ }).click();
+    await page.getByRole("menuitemradio", { name: /turn/i }).first().click();
+    await page.locator(".file-tree").getByText("second.txt").waitFor();
+    await expect.poll(() => page.locator(".file-tree").getByText("menu.txt").count()).toBe(0);
+  });
+});
