@@ -3,12 +3,13 @@
 //! is what counts.
 //!
 //! `cargo xtask bench` runs all of them; a name (`fanout`, `slow`, `latency`, `agents`,
-//! `start`, `history`) runs one; `load URL SUBSCRIBERS DELTAS` puts a host that runs
+//! `start`, `history`, `changes`) runs one; `load URL SUBSCRIBERS DELTAS` puts a host that runs
 //! already under load, for a profiler. The other subcommands are parts that run
 //! as processes of their own.
 
 mod agents;
 mod bare;
+mod changes;
 mod fanout;
 mod history;
 mod latency;
@@ -35,7 +36,8 @@ fn main() -> Result<()> {
             runtime()?.block_on(latency::run())?;
             runtime()?.block_on(agents::run())?;
             runtime()?.block_on(start::run())?;
-            history::run()
+            history::run()?;
+            changes::run()
         }
         ["fanout"] => {
             runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;
@@ -57,9 +59,10 @@ fn main() -> Result<()> {
         ["agents"] => runtime()?.block_on(agents::run()),
         ["start"] => runtime()?.block_on(start::run()),
         ["history"] => history::run(),
+        ["changes"] => changes::run(),
         _ => bail!(
             "usage: innkeeper-bench [fanout [N] | versions N | slow | latency | agents | start | \
-             history]"
+             history | changes]"
         ),
     }
 }

@@ -40,6 +40,7 @@ impl Engine {
                 self.turn_event(&delegate.unwrap_or(uri), &turn, event);
             }
             AgentEvent::Opened { resume } => self.backend_opened(&uri, resume),
+            AgentEvent::Past(turns) => self.recount(&uri, turns),
             AgentEvent::OpenFailed(error) => self.backend_lost(&uri, error),
             AgentEvent::Exited { reason } => {
                 let turn = self.chats.get(&uri).and_then(|chat| chat.turn.as_ref());
@@ -84,6 +85,10 @@ impl Engine {
         let Some(chat) = self.chats.get(uri) else {
             return;
         };
+        // It is opened when there is a place for it to work in.
+        if self.awaits_worktree(&chat.session) {
+            return;
+        }
         let Some(session) = self.sessions.get(&chat.session) else {
             return;
         };
@@ -91,7 +96,6 @@ impl Engine {
             self.held_backends.insert(uri.clone());
             return;
         }
-        let config = session.state.config.as_ref();
         let open = OpenBackend {
             backend: id,
             provider: session.state.provider.clone(),
@@ -102,9 +106,7 @@ impl Engine {
                 .working_directories
                 .clone()
                 .unwrap_or_default(),
-            config: config
-                .map(|config| config.values.clone())
-                .unwrap_or_default(),
+            config: self.settings_of_agent(&session.state),
             resume: chat.notes.resume.clone(),
             fork_of: chat.notes.fork_of.clone(),
             transcript: [&chat.notes.context[..], &chat.turns].concat(),
@@ -169,12 +171,10 @@ impl Engine {
     }
 
     pub(crate) fn configure_backends(&mut self, session: &ChannelUri) {
-        let Some(config) = self.sessions.get(session).map(|s| s.state.config.as_ref()) else {
+        let Some(state) = self.sessions.get(session).map(|session| &session.state) else {
             return;
         };
-        let values = config
-            .map(|config| config.values.clone())
-            .unwrap_or_default();
+        let values = self.settings_of_agent(state);
         for backend in self.open_backends(session) {
             let values = values.clone();
             self.tell_agent(AgentCommand::Configure { backend, values });
@@ -284,8 +284,10 @@ impl Engine {
         let Some((turn, active)) = waiting.zip(chat.head.active_turn.as_ref()) else {
             return;
         };
+        let held = turn.held_until.is_some();
         match &mut chat.backend {
             None => self.open_backend(uri),
+            Some(_) if held => {}
             Some(Backend {
                 phase: BackendPhase::Opening | BackendPhase::Busy(_),
                 ..

@@ -65,6 +65,18 @@ impl Catalogue {
         self.rows.insert(session.clone(), row);
     }
 
+    /// Whether any session works in a directory or below it. What is only
+    /// stored is not read for this: it is enough that it names the directory.
+    pub(crate) fn works_in(&self, directory: &str) -> bool {
+        self.rows.values().any(|row| match &row.summary {
+            Summary::Stored(json) => json.get().contains(directory),
+            Summary::Live(summary) => {
+                let mut all = summary.working_directories.iter().flatten();
+                all.any(|it| it.starts_with(directory))
+            }
+        })
+    }
+
     pub(crate) fn remove(&mut self, session: &ChannelUri) -> bool {
         self.rows.remove(session).is_some()
     }

@@ -81,6 +81,10 @@ pub(crate) struct RunningTurn {
     pub(crate) steered: bool,
     /// The host runs it without the agent.
     pub(crate) by_host: bool,
+    /// It was over before the host had the conversation.
+    pub(crate) recounted: bool,
+    /// It waits for the state before it to be kept, until then at most.
+    pub(crate) held_until: Option<Timestamp>,
     /// Why the agent will end it, in its own word.
     pub(crate) stop_reason: Option<String>,
     /// What its message refers to and the agent must be given.
@@ -101,6 +105,8 @@ impl RunningTurn {
             delegated_by: None,
             steered: false,
             by_host: false,
+            recounted: false,
+            held_until: None,
             stop_reason: None,
             attached: AttachedContent::new(),
             locale,
@@ -122,6 +128,18 @@ pub(crate) enum PartKind {
 }
 
 impl Chat {
+    /// Until when the running turn is held back, if it is.
+    pub(crate) fn held_until(&self) -> Option<Timestamp> {
+        self.turn.as_ref()?.held_until
+    }
+
+    /// Whether this turn is running.
+    pub(crate) fn is_at(&self, turn: &str) -> bool {
+        self.turn
+            .as_ref()
+            .is_some_and(|running| *running.id == *turn)
+    }
+
     pub(crate) fn new(
         uri: ChannelUri,
         session: ChannelUri,

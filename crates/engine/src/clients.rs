@@ -288,6 +288,7 @@ impl Engine {
         };
         self.use_session(channel);
         self.watch_is_heard(channel);
+        self.observe(channel, true);
         true
     }
 
@@ -309,6 +310,7 @@ impl Engine {
     ) -> Vec<innkeeper_protocol::snapshot::Snapshot> {
         let mut snapshots = Vec::new();
         for channel in channels {
+            self.open_changeset(channel);
             if is_telemetry_channel(channel.as_str()) {
                 self.listen(channel, self.taken_up(connection, channel), 0);
                 continue;
@@ -317,8 +319,9 @@ impl Engine {
                 continue;
             };
             let snapshot = self.with_what_is_beside(connection, snapshot);
-            if self.listen(channel, self.taken_up(connection, channel), 0) {
-                snapshots.push(snapshot);
+            match self.listen(channel, self.taken_up(connection, channel), 0) {
+                true => snapshots.push(snapshot),
+                false => self.close_unheard_changeset(channel),
             }
         }
         snapshots

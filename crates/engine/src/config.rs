@@ -42,6 +42,8 @@ pub struct EngineConfig {
 pub struct WorkspaceConfig {
     pub roots: Vec<Root>,
     pub grants: GrantPolicy,
+    /// Whether the changes in the directories of sessions are told.
+    pub changes: bool,
     pub customizations: CustomizationPolicy,
 }
 

@@ -77,6 +77,8 @@ impl Engine {
                 ..RunningTurn::new(&delegation.turn, self.now, locale)
             });
         }
+        // The other agent works already: nothing waits for this.
+        self.keep_state_before(&uri, &delegation.turn);
         self.link_to_delegate(parent, delegation, &uri);
     }
 

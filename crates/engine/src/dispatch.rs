@@ -21,6 +21,7 @@ use crate::chats::Chat;
 use crate::customizations::children_of;
 use crate::labels::Locale;
 use crate::requests::store_failure_message;
+use crate::reviews::judge_for_changeset;
 use crate::sessions::Session;
 use crate::switches::{child_is_on, is_on, judge_switch};
 use crate::{ConnectionId, Effect, Engine, config};
@@ -88,6 +89,8 @@ impl Engine {
             self.judge_for_session(session, &client_id, &action)
         } else if channel == ChannelUri::root() {
             self.judge_for_root(&action)
+        } else if let Some(changeset) = self.changesets.get(&channel) {
+            judge_for_changeset(changeset, &action)
         } else {
             // A channel that is not there: silence, as the protocol wants it.
             return;
@@ -191,6 +194,9 @@ impl Engine {
             StateAction::SessionConfigChanged(_) => self.configure_backends(channel),
             StateAction::SessionCustomizationToggled(toggled) => {
                 self.customization_switched(channel, &toggled);
+            }
+            StateAction::ChangesetFilesReviewChanged(change) => {
+                self.files_reviewed(channel, &change);
             }
             StateAction::RootConfigChanged(_) => {
                 let config = self.root.config.as_ref();

@@ -9,6 +9,7 @@ use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::StoreBatch;
 use innkeeper_protocol::telemetry::Span;
 use innkeeper_protocol::version::Version;
+use innkeeper_protocol::workspace::changes::ChangesCommand;
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::{ResourceTask, Scope};
 use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};
@@ -104,6 +105,23 @@ pub enum Effect {
         by: Option<Arc<[Subscriber]>>,
     },
     Watch(WatchCommand),
+    Changes(ChangesCommand),
+    /// Content of an earlier state of a session's directory; answered like a
+    /// resource.
+    ReadKept {
+        ticket: Ticket,
+        session: ChannelUri,
+        directories: Vec<String>,
+        id: String,
+        most_bytes: usize,
+    },
+    /// The branches of a repository whose names contain this, as values of a
+    /// setting.
+    ListBranches {
+        ticket: Ticket,
+        directory: String,
+        query: String,
+    },
     Customization(CustomizationCommand),
     /// Something that took a while is over.
     Span(Box<Span>),

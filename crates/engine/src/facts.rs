@@ -60,6 +60,13 @@ impl Engine {
                 }
                 _ => return None,
             }
+        } else if let Some(changeset) = self.changesets.get(channel) {
+            match action {
+                StateAction::ChangesetContentChanged(_) => {
+                    context.error = changeset.state.error.as_ref().and_then(value);
+                }
+                _ => return None,
+            }
         } else {
             let session = &self.sessions.get(channel)?.state;
             match action {

@@ -7,6 +7,7 @@ use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::record::{ContentRecord, LoadedSession, LogEntry};
 use innkeeper_protocol::telemetry::TelemetryBatch;
 use innkeeper_protocol::workspace::FoundFile;
+use innkeeper_protocol::workspace::changes::ChangesReport;
 use innkeeper_protocol::workspace::customization::CustomizationReport;
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
 use innkeeper_protocol::workspace::terminal::TerminalReport;
@@ -56,10 +57,12 @@ pub enum Input {
     },
     Terminal(TerminalReport),
     Watch(WatchReport),
+    Changes(ChangesReport),
     Customization(CustomizationReport),
     /// What was collected, for those who listen.
     Telemetry(TelemetryBatch),
-    /// The answer to [`crate::Effect::CompleteConfig`].
+    /// The answer to [`crate::Effect::CompleteConfig`] and
+    /// [`crate::Effect::ListBranches`].
     ConfigCompleted {
         ticket: Ticket,
         items: Vec<SessionConfigValueItem>,

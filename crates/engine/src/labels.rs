@@ -1,6 +1,10 @@
 //! What the host itself writes for people to read, in their language. To add a
 //! language: add it to [`Locale`] and follow the compiler.
 
+mod changes;
+
+pub(crate) use changes::ChangesLabel;
+
 /// A language that the host writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Locale {
@@ -21,6 +25,16 @@ impl Locale {
             "fr" => Self::French,
             "es" => Self::Spanish,
             _ => Self::English,
+        }
+    }
+
+    /// The tag of this language.
+    pub(crate) fn tag(self) -> &'static str {
+        match self {
+            Self::English => "en",
+            Self::German => "de",
+            Self::French => "fr",
+            Self::Spanish => "es",
         }
     }
 }
@@ -156,6 +170,7 @@ mod tests {
         ];
         for (tag, locale) in cases {
             assert_eq!(Locale::of_tag(tag), locale, "{tag:?}");
+            assert_eq!(Locale::of_tag(Some(locale.tag())), locale);
         }
     }
 }

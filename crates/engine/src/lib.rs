@@ -10,7 +10,7 @@
 //! A frame enters as [`Input::Message`] and is answered in `requests` or, if it
 //! is an action, judged in `dispatch`. Agents report to `backends`, which hands
 //! what happens in a turn to `turns`. What touches the machine (`resources`,
-//! `terminals`, `watches`) is asked for and reported the same way. Whoever
+//! `terminals`, `watches`, `desks`) is asked for and reported the same way. Whoever
 //! changes state does so through `Engine::emit` (in `sequence`): the one place
 //! that applies a reducer, gives out a number, writes the log and tells the
 //! subscribers. After every input, `settle` brings what is derived (the chat
@@ -36,6 +36,8 @@ mod attachments;
 mod auth;
 mod backends;
 mod catalogue;
+mod changeset_operations;
+mod changesets;
 mod chats;
 mod chats_as_sessions;
 mod client_plugins;
@@ -46,6 +48,7 @@ mod completions;
 mod config;
 mod customizations;
 mod delegation;
+mod desks;
 mod dispatch;
 mod edits;
 mod effect;
@@ -54,9 +57,11 @@ mod further_chats;
 mod history;
 mod input;
 mod input_needed;
+mod isolation;
 mod labels;
 mod older;
 mod parts;
+mod past;
 mod pending;
 mod questions;
 mod reconnect;
@@ -64,6 +69,7 @@ mod replay;
 mod requests;
 mod residency;
 mod resources;
+mod reviews;
 mod sequence;
 mod sessions;
 mod settle;
@@ -85,6 +91,7 @@ use foldhash::{HashMap, HashMapExt as _};
 use innkeeper_protocol::agent::{AgentProfile, BackendId};
 use innkeeper_protocol::house::state::RootState;
 use innkeeper_protocol::record::Boot;
+use innkeeper_protocol::workspace::changes::{OperationId, ViewId};
 use innkeeper_protocol::workspace::customization::LookoutId;
 use innkeeper_protocol::workspace::resource::Root;
 use innkeeper_protocol::workspace::terminal::TerminalId;
@@ -94,11 +101,14 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use attachments::AwaitedContent;
 use auth::Token;
 use catalogue::Catalogue;
+use changeset_operations::RunningOperation;
+use changesets::ChangesetChannel;
 use chats::Chat;
 use client_plugins::Fetching;
 use client_resources::Question;
 use clients::{Connection, KnownClient};
 use customizations::{Lookout, Source};
+use desks::Desk;
 use reconnect::WaitingReconnect;
 use replay::ReplayWindow;
 use requests::WaitingRequest;
@@ -155,6 +165,11 @@ pub struct Engine {
     terminal_ids: HashMap<TerminalId, ChannelUri>,
     watches: HashMap<ChannelUri, Watch>,
     watch_ids: HashMap<WatchId, ChannelUri>,
+    /// The directories of the sessions in memory, where changes are told.
+    desks: HashMap<ChannelUri, Desk>,
+    changesets: HashMap<ChannelUri, ChangesetChannel>,
+    view_ids: HashMap<ViewId, ChannelUri>,
+    running_operations: HashMap<OperationId, RunningOperation>,
     /// What is followed for the customizations of sessions.
     lookouts: BTreeMap<Source, Lookout>,
     lookout_ids: HashMap<LookoutId, Source>,
@@ -181,6 +196,8 @@ pub struct Engine {
     last_content: u64,
     last_terminal: u64,
     last_watch: u64,
+    last_view: u64,
+    last_operation: u64,
     last_lookout: u64,
     last_question: i64,
     /// Why the store cannot write, while it cannot.
@@ -231,6 +248,10 @@ impl Engine {
             terminal_ids: HashMap::new(),
             watches: HashMap::new(),
             watch_ids: HashMap::new(),
+            desks: HashMap::new(),
+            changesets: HashMap::new(),
+            view_ids: HashMap::new(),
+            running_operations: HashMap::new(),
             lookouts: BTreeMap::new(),
             lookout_ids: HashMap::new(),
             fetching: HashMap::new(),
@@ -248,6 +269,8 @@ impl Engine {
             last_content: 0,
             last_terminal: 0,
             last_watch: 0,
+            last_view: 0,
+            last_operation: 0,
             last_lookout: 0,
             last_question: 0,
             store_failure: None,
@@ -296,6 +319,7 @@ impl Engine {
             Input::ResourceDone { ticket, outcome } => self.resource_done(ticket, outcome),
             Input::Terminal(report) => self.terminal_reported(report),
             Input::Watch(report) => self.watch_reported(report),
+            Input::Changes(report) => self.changes_reported(report),
             Input::Customization(report) => self.customizations_reported(report),
             Input::Telemetry(batch) => self.telemetry_collected(batch),
             Input::ConfigCompleted { ticket, items } => self.config_completed(ticket, items),
@@ -319,7 +343,8 @@ impl Engine {
         let watches = self.watches.values().filter_map(|watch| watch.goes_at);
         let questions = self.questions.values().map(|question| question.due);
         let next = summaries.chain(clients).chain(tokens).chain(watches);
-        let next = next.chain(questions).chain(self.held_until());
+        let held = self.chats.values().filter_map(Chat::held_until);
+        let next = next.chain(questions).chain(self.held_until()).chain(held);
         next.chain([self.next_sweep]).min()
     }
 
@@ -342,6 +367,7 @@ impl Engine {
         self.let_departed_clients_go();
         self.drop_expired_tokens();
         self.release_unheard_watches();
+        self.release_late_turns();
         self.answer_for_silent_clients();
         self.open_held_backends();
         self.publish_due_summaries();

@@ -9,6 +9,7 @@ use innkeeper_protocol::house::actions::{
     ActionOrigin, ChatDraftChangedAction, SessionActiveClientRemovedAction,
     SessionActiveClientSetAction, StateAction,
 };
+use innkeeper_protocol::house::state::SessionSummary;
 use innkeeper_protocol::outgoing::{Reply, TurnsReply};
 use innkeeper_protocol::record::{Context, Selection};
 use innkeeper_protocol::rpc::RpcError;
@@ -73,8 +74,14 @@ impl Engine {
             let state = chat.map(|chat| SnapshotState::Chat(Box::new(chat.snapshot(None))));
             (self.sessions.get(channel), chat, state)
         };
+        // What has changed is told in the catalogue: those versions have no
+        // action that would tell it here.
+        let summary = session.map(|session| SessionSummary {
+            changes: None,
+            ..session.published.clone()
+        });
         snapshot.beside = Some(Box::new(Beside {
-            summary: session.map(|session| session.published.clone()),
+            summary,
             state,
             selection: chat
                 .map(|chat| chat.notes.selection.clone())

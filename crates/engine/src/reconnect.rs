@@ -15,7 +15,7 @@ use innkeeper_protocol::version::Version;
 
 use crate::clients::UNKNOWN_VIEW;
 use crate::replay::{CatchUp, pick};
-use crate::{ConnectionId, Effect, Engine, Ticket};
+use crate::{ConnectionId, Effect, Engine, Ticket, changesets};
 
 /// A client that waits for the stored log.
 #[derive(Debug)]
@@ -69,10 +69,10 @@ impl Engine {
     fn catch_up(&mut self, mut waiting: WaitingReconnect, logged: &[LogEntry]) {
         let WaitingReconnect { seen, up_to, .. } = waiting;
         let catch_up = match self.replay.catch_up(seen, self.sequence.last()) {
-            // What happened in terminals is in memory only; and one that was
-            // created since is not the one that the client knows.
-            CatchUp::Log if self.knows_terminals(&waiting.channels, None) => CatchUp::Snapshot,
-            CatchUp::Memory if self.knows_terminals(&waiting.channels, Some(seen)) => {
+            // What happened in terminals and changesets is in memory only; and
+            // one that was created since is not the one that the client knows.
+            CatchUp::Log if self.cannot_replay(&waiting.channels, None) => CatchUp::Snapshot,
+            CatchUp::Memory if self.cannot_replay(&waiting.channels, Some(seen)) => {
                 CatchUp::Snapshot
             }
             way => way,
@@ -174,10 +174,17 @@ impl Engine {
         });
     }
 
-    /// Whether some of the channels are terminals that are younger than this.
-    fn knows_terminals(&self, channels: &[ChannelUri], seen: Option<u64>) -> bool {
-        let mut terminals = channels.iter().filter_map(|uri| self.terminals.get(uri));
-        terminals.any(|terminal| seen.is_none_or(|seen| terminal.born > seen))
+    /// Whether some of the channels are terminals or changesets that are younger
+    /// than this, or are computed anew.
+    fn cannot_replay(&self, channels: &[ChannelUri], seen: Option<u64>) -> bool {
+        let younger = |born: u64| seen.is_none_or(|seen| born > seen);
+        channels.iter().any(|uri| match self.terminals.get(uri) {
+            Some(terminal) => younger(terminal.born),
+            None => match self.changesets.get(uri) {
+                Some(changeset) => younger(changeset.born),
+                None => changesets::parse(uri).is_some(),
+            },
+        })
     }
 
     /// Whether there is such a channel, in memory or not.

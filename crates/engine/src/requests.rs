@@ -22,11 +22,13 @@ use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
 use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::FoundFile;
+use innkeeper_protocol::workspace::changes::parse_blob_uri;
 use innkeeper_protocol::workspace::resource::ResourceTask;
 
 use crate::attachments::chats_referred_to;
 use crate::client_resources::CLIENT_SCHEME;
 use crate::completions::{self, TypedAt};
+use crate::isolation::BRANCH;
 use crate::terminals::TERMINAL_SCHEME;
 use crate::{ConnectionId, Effect, Engine, Subscriber, Ticket, sessions};
 
@@ -132,9 +134,9 @@ impl Engine {
             // These need no session in memory, but one that is on its way may
             // be awaited by what was asked before.
             Command::Unsubscribe { channel } => return self.sessions_on_their_way(channel),
-            Command::DisposeSession(params) => {
-                return self.sessions_on_their_way(&params.channel.as_str().into());
-            }
+            // What was kept for it goes too, and only its state says where.
+            Command::DisposeSession(params) => &params.channel,
+            Command::InvokeChangesetOperation(params) => &params.channel,
             Command::CreateChat(params) => &params.channel,
             Command::DisposeChat(params) => &params.channel,
             Command::FetchTurns(params) => &params.channel,
@@ -144,7 +146,11 @@ impl Engine {
                 let channel = ChannelUri::from(command.channel());
                 return self.sessions_to_load([&channel]);
             }
-            Command::ResourceRead(params) => &params.channel,
+            Command::ResourceRead(params) => {
+                let channel = ChannelUri::from(params.channel.as_str());
+                let kept = parse_blob_uri(&params.uri).map(|(session, _)| session);
+                return self.sessions_to_load([&channel].into_iter().chain(&kept));
+            }
             Command::CreateSession(new) => {
                 let fork = new.fork.iter().map(|fork| &fork.session);
                 return self.sessions_to_load(fork);
@@ -191,6 +197,12 @@ impl Engine {
             Command::CompleteSessionConfig(params) => {
                 if let Some(id) = id {
                     self.complete_session_config(connection, id, params);
+                }
+                return;
+            }
+            Command::InvokeChangesetOperation(params) => {
+                if let Some(id) = id {
+                    self.invoke_changeset_operation(connection, id, &params);
                 }
                 return;
             }
@@ -245,6 +257,7 @@ impl Engine {
         if self.has_no_word_for(connection, &channel) {
             return Err(RpcError::session_not_found(channel.as_str()));
         }
+        self.open_changeset(&channel);
         let window = params.view.and_then(|view| view.turns);
         // At least the last turn is needed: it may be resumed.
         let window = window.map(|turns| usize::try_from(turns).unwrap_or(0).max(1));
@@ -265,6 +278,7 @@ impl Engine {
         let turns = self.chats.get(&channel).map_or(0, |chat| chat.turns.len());
         let hidden = window.map_or(0, |window| turns.saturating_sub(window));
         if !self.listen(&channel, subscriber, hidden) {
+            self.close_unheard_changeset(&channel);
             let limit = self.config.limits.subscriptions;
             return Err(RpcError::internal(format!(
                 "a connection may subscribe to at most {limit} channels; unsubscribe from some, \
@@ -308,6 +322,8 @@ impl Engine {
             SnapshotState::Terminal(Box::new(terminal.state.clone()))
         } else if let Some(watch) = self.watches.get(channel) {
             SnapshotState::ResourceWatch(Box::new(watch.state.clone()))
+        } else if let Some(changeset) = self.changesets.get(channel) {
+            SnapshotState::Changeset(Box::new(changeset.state.clone()))
         } else {
             return None;
         };
@@ -350,9 +366,11 @@ impl Engine {
         params: ResolveSessionConfigParams,
     ) -> Result<Reply, RpcError> {
         let agent = self.agent_for(params.provider.as_deref())?;
-        let resolved =
-            sessions::resolve_config(agent.config.as_ref(), params.config.unwrap_or_default())
-                .map_err(RpcError::invalid_params)?;
+        let resolved = sessions::resolve_config(
+            self.session_schema(agent).as_ref(),
+            params.config.unwrap_or_default(),
+        )
+        .map_err(RpcError::invalid_params)?;
         let (schema, values) = match resolved {
             Some(config) => (config.schema, config.values),
             None => {
@@ -377,6 +395,9 @@ impl Engine {
         if params.uri.starts_with(CLIENT_SCHEME) {
             return self.read_from_client(connection, id, params);
         }
+        if let Some((session, blob)) = parse_blob_uri(&params.uri) {
+            return self.read_kept(connection, id, (session, blob.to_owned()), &params);
+        }
         if !params.uri.starts_with(CONTENT_SCHEME) {
             let task = ResourceTask::Read { uri: params.uri };
             let channel = params.channel.into();
@@ -390,6 +411,33 @@ impl Engine {
         let uri = params.uri;
         self.step.durable_first = true;
         self.step.effects.push(Effect::LoadContent { ticket, uri });
+    }
+
+    /// Reads what was in a session's directory at some time.
+    fn read_kept(
+        &mut self,
+        connection: ConnectionId,
+        id: RequestId,
+        (session, blob): (ChannelUri, String),
+        params: &ResourceReadParams,
+    ) {
+        let Some(desk) = self.desks.get(&session) else {
+            let error = RpcError::not_found(&params.uri);
+            return self.fail(connection, Some(id), error);
+        };
+        let directories = desk.directories.clone();
+        let need = Need::Resource {
+            channel: params.channel.as_str().into(),
+            encoding: params.encoding,
+        };
+        let ticket = self.wait(connection, id, need);
+        self.step.effects.push(Effect::ReadKept {
+            ticket,
+            session,
+            directories,
+            id: blob,
+            most_bytes: self.config.limits.resource_bytes,
+        });
     }
 
     /// Remembers a request whose answer needs something from outside.
@@ -455,14 +503,28 @@ impl Engine {
             Ok(agent) => agent,
             Err(error) => return self.fail(connection, Some(id), error),
         };
-        let schema = agent.config.as_ref();
-        let property = schema.and_then(|schema| schema.properties.get(&params.property));
-        if property.is_none() {
+        let schema = self.session_schema(agent);
+        let known = schema.is_some_and(|it| it.properties.contains_key(&params.property));
+        if !known {
             let error = RpcError::invalid_params(format!(
                 "`{}` has no session setting `{}`",
                 agent.info.provider, params.property
             ));
             return self.fail(connection, Some(id), error);
+        }
+        let is_here = |directory: &String| directory.starts_with("file:");
+        if let Some(directory) = params.working_directory.as_ref().filter(|it| is_here(it))
+            && params.property == BRANCH
+        {
+            let directory = directory.clone();
+            let query = params.query.unwrap_or_default();
+            let ticket = self.wait(connection, id, Need::ConfigValues);
+            self.step.effects.push(Effect::ListBranches {
+                ticket,
+                directory,
+                query,
+            });
+            return;
         }
         let query = ConfigQuery {
             provider: agent.info.provider.clone(),

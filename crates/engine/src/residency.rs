@@ -12,7 +12,7 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use crate::chats::{Chat, RunningTurn};
 use crate::labels::Locale;
 use crate::sessions::Session;
-use crate::{Effect, Engine, history};
+use crate::{Effect, Engine, changesets, history};
 
 /// A session on its way into memory, and what waits for it.
 #[derive(Debug, Default)]
@@ -34,7 +34,8 @@ impl fmt::Debug for Continuation {
 }
 
 impl Engine {
-    /// The session that a channel belongs to: itself, or the chat's.
+    /// The session that a channel belongs to: itself, or that of the chat or
+    /// the changeset.
     pub(crate) fn session_of(&self, channel: &ChannelUri) -> Option<ChannelUri> {
         if self.catalogue.contains(channel) {
             return Some(channel.clone());
@@ -50,7 +51,8 @@ impl Engine {
             .homes
             .get(chat)
             .cloned()
-            .or_else(|| chat.session_of_default_chat());
+            .or_else(|| chat.session_of_default_chat())
+            .or_else(|| Some(changesets::parse(chat)?.0));
         home.filter(|session| self.catalogue.contains(session))
     }
 
@@ -155,6 +157,7 @@ impl Engine {
                 state: session.state,
                 notes: session.notes,
                 sources: Vec::new(),
+                changes: session.summary.changes.clone(),
                 published: session.summary,
                 summary_due: None,
                 last_used: self.now,
@@ -162,6 +165,7 @@ impl Engine {
             },
         );
         self.touched.insert(uri.clone());
+        self.update_desk(&uri);
         for client_id in self.absent_active_clients(&uri) {
             self.remove_active_client(&uri, &client_id);
         }
@@ -179,7 +183,7 @@ impl Engine {
         }
         if never_ready {
             // The host ended while the agent was starting: start it again.
-            self.open_backend(&ChannelUri::default_chat_of(uri.as_str()));
+            self.begin_session(&uri);
         }
     }
 
@@ -245,11 +249,13 @@ impl Engine {
         session.summary_due.is_none()
             && session.state.lifecycle != SessionLifecycle::Creating
             && !self.subscriptions.has_channel(&session.uri)
+            && !self.has_changesets(&session.uri)
             && session.chat_uris().iter().all(quiet)
     }
 
     fn release_session(&mut self, uri: &ChannelUri) {
         if let Some(session) = self.sessions.remove(uri) {
+            self.close_desk(uri);
             self.leave_customizations(&session);
             for chat in session.chat_uris() {
                 self.close_backend(&chat);

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use ahp::reducers::{
-    ReduceOutcome, apply_action_to_chat, apply_action_to_resource_watch, apply_action_to_root,
-    apply_action_to_session, apply_action_to_terminal,
+    ReduceOutcome, apply_action_to_changeset, apply_action_to_chat, apply_action_to_resource_watch,
+    apply_action_to_root, apply_action_to_session, apply_action_to_terminal,
 };
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::gates::down;
@@ -144,7 +144,9 @@ impl Engine {
     /// Whether a channel ends with this life of the host: what happens on it
     /// can be replayed from memory, and is not stored.
     pub(crate) fn is_of_this_life(&self, channel: &ChannelUri) -> bool {
-        self.terminals.contains_key(channel) || self.watches.contains_key(channel)
+        self.terminals.contains_key(channel)
+            || self.watches.contains_key(channel)
+            || self.changesets.contains_key(channel)
     }
 
     fn reduce(&mut self, channel: &ChannelUri, action: &StateAction) -> (ReduceOutcome, Facts) {
@@ -169,6 +171,10 @@ impl Engine {
         }
         if let Some(terminal) = self.terminals.get_mut(channel) {
             let outcome = apply_action_to_terminal(&mut terminal.state, action);
+            return (outcome, Facts::default());
+        }
+        if let Some(changeset) = self.changesets.get_mut(channel) {
+            let outcome = apply_action_to_changeset(&mut changeset.state, action);
             return (outcome, Facts::default());
         }
         if let Some(watch) = self.watches.get_mut(channel) {

@@ -9,11 +9,11 @@ use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::errors::ahp_error_codes;
 use innkeeper_protocol::house::notifications::{SessionAddedParams, SessionRemovedParams};
 use innkeeper_protocol::house::state::{
-    ChatOrigin, ErrorInfo, ProjectInfo, SessionActiveClient, SessionConfigSchema,
+    ChangesSummary, ChatOrigin, ErrorInfo, ProjectInfo, SessionActiveClient, SessionConfigSchema,
     SessionConfigState, SessionLifecycle, SessionState, SessionStatus, SessionSummary,
 };
 use innkeeper_protocol::outgoing::Notification;
-use innkeeper_protocol::record::{SessionNotes, SessionRecord, StoreOp};
+use innkeeper_protocol::record::{Inheritance, SessionNotes, SessionRecord, StoreOp};
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, Timestamp};
@@ -38,6 +38,16 @@ struct Original {
     fork_of: Option<Value>,
 }
 
+impl Original {
+    fn inheritance(&self) -> Inheritance {
+        Inheritance {
+            session: self.session.clone(),
+            directories: self.directories.clone(),
+            turns: self.turns.iter().map(|turn| turn.id.to_string()).collect(),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) uri: ChannelUri,
@@ -47,6 +57,8 @@ pub(crate) struct Session {
     pub(crate) sources: Vec<Source>,
     /// The summary as clients of the root channel know it.
     pub(crate) published: SessionSummary,
+    /// How much has changed in its directory since it began.
+    pub(crate) changes: Option<ChangesSummary>,
     /// When a held back change of the summary is to be published.
     pub(crate) summary_due: Option<Timestamp>,
     pub(crate) last_used: Timestamp,
@@ -98,8 +110,11 @@ impl Engine {
         let chosen = params
             .config
             .or_else(|| original.map(|original| original.config.clone()));
-        let config = resolve_config(agent.config.as_ref(), chosen.unwrap_or_default())
-            .map_err(RpcError::invalid_params)?;
+        let config = resolve_config(
+            self.session_schema(agent).as_ref(),
+            chosen.unwrap_or_default(),
+        )
+        .map_err(RpcError::invalid_params)?;
         let provider = agent.info.provider.clone();
         let customizations = agent.info.customizations.clone();
         self.check_authenticated(&provider)?;
@@ -166,9 +181,14 @@ impl Engine {
             state,
             notes: SessionNotes {
                 title_is_open: original.is_none(),
+                language: Some(locale.tag().to_owned()),
+                inherits: original
+                    .filter(|_| self.config.workspace.changes)
+                    .map(Original::inheritance),
                 ..SessionNotes::default()
             },
             sources: Vec::new(),
+            changes: None,
             summary_due: None,
             last_used: self.now,
             dirty: true,
@@ -190,7 +210,7 @@ impl Engine {
             summary,
         }));
         self.count_sessions(&uri);
-        self.open_backend(&chat_uri);
+        self.begin_session(&uri);
         Ok(())
     }
 
@@ -326,6 +346,7 @@ impl Engine {
         if !self.catalogue.remove(uri) {
             return Err(RpcError::session_not_found(uri.as_str()));
         }
+        self.clear_desk(uri);
         if let Some(session) = self.sessions.remove(uri) {
             self.leave_customizations(&session);
         }
@@ -441,8 +462,8 @@ fn project_of(directory: &str) -> Option<ProjectInfo> {
     })
 }
 
-/// Reads `%20` and its like in the last segment of a URI.
-fn percent_decoded(segment: &str) -> String {
+/// Reads `%20` and its like in a segment of a URI.
+pub(crate) fn percent_decoded(segment: &str) -> String {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {

@@ -20,12 +20,16 @@ impl Engine {
             if !self.subscriptions.has_channel(&channel) {
                 self.release_watch(&channel);
                 self.leave_terminal(&channel);
+                self.close_changeset(&channel);
+                self.observe(&channel, false);
             }
         }
         let mut settled = Vec::new();
         // Bringing a session up to date touches it again; the second look
         // finds nothing more to do.
         while let Some(uri) = self.touched.pop_first() {
+            self.update_desk(&uri);
+            self.update_changesets(&uri);
             self.update_customizations(&uri);
             self.update_chat_catalogue(&uri);
             self.update_input_needed(&uri);

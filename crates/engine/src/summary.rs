@@ -6,7 +6,7 @@ use innkeeper_protocol::house::notifications::{
     PartialSessionSummary, SessionSummaryChangedParams,
 };
 use innkeeper_protocol::house::state::{
-    ChatSummary, SessionChatSummary, SessionState, SessionStatus, SessionSummary,
+    ChangesSummary, ChatSummary, SessionChatSummary, SessionState, SessionStatus, SessionSummary,
 };
 use innkeeper_protocol::outgoing::Notification;
 
@@ -19,7 +19,7 @@ const ACTIVITY_BITS: u32 = (1 << 5) - 1;
 impl Engine {
     /// The summary of a session that is just being created.
     pub(crate) fn first_summary(&self, uri: &ChannelUri, state: &SessionState) -> SessionSummary {
-        derive(uri, state, &self.now.to_string())
+        derive(uri, state, &self.now.to_string(), None)
     }
 
     /// Publishes the summary if it changed. Changes that matter at a glance go
@@ -29,7 +29,7 @@ impl Engine {
         let Some(session) = self.sessions.get_mut(uri) else {
             return;
         };
-        let summary = derive(uri, &session.state, &session.published.created_at);
+        let summary = session.summary();
         if summary == session.published {
             session.summary_due = None;
             return;
@@ -73,7 +73,7 @@ impl Engine {
             return;
         };
         session.summary_due = None;
-        let summary = derive(uri, &session.state, &session.published.created_at);
+        let summary = session.summary();
         let changes = difference(&session.published, &summary);
         session.published = summary;
         session.dirty = true;
@@ -89,8 +89,20 @@ impl Engine {
     }
 }
 
+impl Session {
+    fn summary(&self) -> SessionSummary {
+        let created_at = &self.published.created_at;
+        derive(&self.uri, &self.state, created_at, self.changes.as_ref())
+    }
+}
+
 /// What a session amounts to: its own facts, and its chats taken together.
-fn derive(uri: &ChannelUri, state: &SessionState, created_at: &str) -> SessionSummary {
+fn derive(
+    uri: &ChannelUri,
+    state: &SessionState,
+    created_at: &str,
+    changes: Option<&ChangesSummary>,
+) -> SessionSummary {
     let leading = leading_chat(state);
     let activity_bits =
         leading.map_or(SessionStatus::Idle.bits(), |chat| chat.status) & ACTIVITY_BITS;
@@ -111,7 +123,7 @@ fn derive(uri: &ChannelUri, state: &SessionState, created_at: &str) -> SessionSu
         resource: uri.to_string(),
         created_at: created_at.to_owned(),
         modified_at: newest.unwrap_or(created_at).to_owned(),
-        changes: None,
+        changes: changes.cloned(),
         meta: None,
         chats: Some(state.chats.iter().map(compact).collect()),
         default_chat: state.default_chat.clone(),

@@ -15,7 +15,7 @@ use innkeeper_protocol::house::state::{
 };
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
-use crate::chats::{BackendPhase, PartKind, RunningTurn};
+use crate::chats::{BackendPhase, Chat, PartKind, RunningTurn};
 use crate::labels::{Label, Locale};
 use crate::{Engine, history};
 
@@ -53,7 +53,22 @@ impl Engine {
         if is_first_of_session && let Some(title) = history::title_from(&started.message.text) {
             self.set_title(&session, title);
         }
-        if !self.run_own_command(uri) {
+        self.hold_back(uri, &started.turn_id);
+        self.set_going(uri);
+    }
+
+    /// A turn waits until the state before it is kept, where one is.
+    fn hold_back(&mut self, uri: &ChannelUri, turn: &str) {
+        let until = self.keep_state_before(uri, turn);
+        if let Some(turn) = self.chats.get_mut(uri).and_then(|chat| chat.turn.as_mut()) {
+            turn.held_until = until;
+        }
+    }
+
+    /// Has the running turn done by whoever does it, when its time has come.
+    pub(crate) fn set_going(&mut self, uri: &ChannelUri) {
+        let held = self.chats.get(uri).and_then(Chat::held_until).is_some();
+        if held || !self.run_own_command(uri) {
             self.pump(uri);
         }
     }
@@ -78,14 +93,16 @@ impl Engine {
         });
         let session = chat.session.clone();
         self.mark_unread(&session);
-        if !self.run_own_command(uri) {
-            self.pump(uri);
-        }
+        self.hold_back(uri, turn_id);
+        self.set_going(uri);
     }
 
     /// A client cancelled the turn: its state is final; the agent must stop.
     pub(crate) fn turn_cancelled(&mut self, uri: &ChannelUri, turn: &RunningTurn) {
         self.clear_activity(uri);
+        if !turn.recounted {
+            self.keep_state_after(uri, &turn.id);
+        }
         self.apply_deferred_selections(uri);
         self.end_commands_of(uri, &turn.id);
         let own = self.chats.get(uri).and_then(|chat| chat.backend.as_ref());
@@ -237,6 +254,7 @@ impl Engine {
         };
         self.emit(uri, action, None);
         self.clear_activity(uri);
+        self.keep_state_after(uri, &turn.id);
         self.apply_deferred_selections(uri);
     }
 
@@ -287,7 +305,7 @@ impl Engine {
         }
     }
 
-    fn set_title(&mut self, session: &ChannelUri, title: String) {
+    pub(crate) fn set_title(&mut self, session: &ChannelUri, title: String) {
         let open = self
             .sessions
             .get(session)

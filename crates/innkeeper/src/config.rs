@@ -149,6 +149,7 @@ pub struct WorkspaceTable {
     pub shell: PathBuf,
     pub shell_arguments: Vec<String>,
     pub shell_integration: bool,
+    pub changes: bool,
 }
 
 /// What a client is granted that asks for more.
@@ -168,6 +169,7 @@ impl Default for WorkspaceTable {
             shell: PathBuf::new(),
             shell_arguments: Vec::new(),
             shell_integration: true,
+            changes: true,
         }
     }
 }
@@ -184,6 +186,7 @@ impl WorkspaceTable {
             shell: Some(self.shell.clone()).filter(|shell| !shell.as_os_str().is_empty()),
             shell_arguments: self.shell_arguments.clone(),
             shell_integration: self.shell_integration,
+            changes: self.changes,
             environment: Vec::new(),
             customizations: CustomizationSettings::default(),
         }

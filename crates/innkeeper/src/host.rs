@@ -27,6 +27,9 @@ use crate::telemetry::{Telemetry, TelemetryOptions};
 /// How many messages of one client may wait for the engine.
 const MESSAGES_IN_FLIGHT: usize = 64;
 
+/// How long the end of the host waits for states that are being kept.
+const CHECKPOINTS_PATIENCE: Duration = Duration::from_secs(3);
+
 /// How many events of agents may wait for the engine.
 const REPORTS_IN_FLIGHT: usize = 1_024;
 
@@ -212,7 +215,11 @@ impl Host {
         let closed = closed.await.map_err(|_| HostError::EngineGone)?;
         self.inner.agents.shutdown().await;
         let machine = Arc::clone(&self.inner.machine);
-        let _ = tokio::task::spawn_blocking(move || machine.terminals.shutdown()).await;
+        let end = move || {
+            machine.terminals.shutdown();
+            machine.changes.finish(CHECKPOINTS_PATIENCE);
+        };
+        let _ = tokio::task::spawn_blocking(end).await;
         self.inner.telemetry.finish().await;
         self.inner.outbox.close_all();
         closed

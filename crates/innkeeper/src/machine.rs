@@ -1,5 +1,5 @@
-//! What touches the machine, wired to the engine: files, terminals, watches.
-//! What terminals and watches report waits in a bounded queue; while that is
+//! What touches the machine, wired to the engine: files, terminals, watches,
+//! changes. What terminals, watches and changes report waits in a bounded queue; while that is
 //! full, whoever reports waits too.
 
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use innkeeper_engine::{CustomizationPolicy, GrantPolicy, Input, WorkspaceConfig}
 use innkeeper_protocol::workspace::resource::Root;
 use innkeeper_protocol::workspace::terminal::TerminalId;
 use innkeeper_workspace::{
-    CustomizationOptions, Customizations, FileFinder, Resources, TerminalOptions, Terminals,
-    Watches, uri_of_path,
+    Changes, CustomizationOptions, Customizations, FileFinder, Resources, TerminalOptions,
+    Terminals, Watches, uri_of_path,
 };
 use tokio::sync::mpsc;
 
@@ -39,6 +39,8 @@ pub struct WorkspaceOptions {
     pub shell_arguments: Vec<String>,
     /// Whether shells are made to say where their commands begin and end.
     pub shell_integration: bool,
+    /// Whether the changes in the directories of sessions are told and kept.
+    pub changes: bool,
     /// For what runs in terminals, beside the host's own.
     pub environment: Vec<(String, String)>,
     pub customizations: CustomizationSettings,
@@ -83,6 +85,7 @@ impl Default for WorkspaceOptions {
             shell: None,
             shell_arguments: Vec::new(),
             shell_integration: true,
+            changes: true,
             environment: Vec::new(),
             customizations: CustomizationSettings::default(),
         }
@@ -99,6 +102,7 @@ impl WorkspaceOptions {
         WorkspaceConfig {
             roots: roots.collect(),
             grants: self.grants,
+            changes: self.changes,
             customizations: self.customizations.policy(),
         }
     }
@@ -119,6 +123,7 @@ pub(crate) struct Machine {
     pub(crate) resources: Resources,
     pub(crate) terminals: Terminals,
     pub(crate) watches: Watches,
+    pub(crate) changes: Changes,
     pub(crate) customizations: Customizations,
 }
 
@@ -129,9 +134,14 @@ impl Machine {
     ) -> (Arc<Self>, mpsc::Receiver<Input>) {
         let (reports, inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
         let of_terminals = reports.clone();
+        let of_changes = reports.clone();
         let of_customizations = reports.clone();
         let places = options.customizations.places.clone();
         let machine = Self {
+            changes: Changes::new(
+                data_dir.join("changes"),
+                Arc::new(move |report| of_changes.blocking_send(Input::Changes(report)).is_ok()),
+            ),
             finder: FileFinder::default(),
             resources: Resources::default(),
             terminals: Terminals::new(

@@ -218,6 +218,33 @@ impl Outbox {
                     }
                 }
                 Effect::Watch(command) => self.machine.watches.command(command),
+                Effect::Changes(command) => self.machine.changes.command(command),
+                Effect::ReadKept {
+                    ticket,
+                    session,
+                    directories,
+                    id,
+                    most_bytes,
+                } => {
+                    let changes = self.machine.changes.clone();
+                    let events = self.events.clone();
+                    self.runtime.spawn_blocking(move || {
+                        let outcome = changes.read(&directories, &session, &id, most_bytes);
+                        let _ = events.send(Event::Input(Input::ResourceDone { ticket, outcome }));
+                    });
+                }
+                Effect::ListBranches {
+                    ticket,
+                    directory,
+                    query,
+                } => {
+                    let changes = self.machine.changes.clone();
+                    let events = self.events.clone();
+                    self.runtime.spawn_blocking(move || {
+                        let items = changes.branches(&directory, &query);
+                        let _ = events.send(Event::Input(Input::ConfigCompleted { ticket, items }));
+                    });
+                }
                 Effect::Span(span) => self.telemetry.span(*span),
                 Effect::Customization(command) => self.machine.customizations.command(command),
                 Effect::CompleteConfig { ticket, query } => {

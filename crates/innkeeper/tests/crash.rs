@@ -10,15 +10,20 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 use common::binary::Binary;
-use common::{Folded as _, Guest, Watch, default_chat, message, script};
+use common::{Folded as _, Guest, Watch, default_chat, in_time, message, script};
 use innkeeper_protocol::house::actions::{
     ActionEnvelope, ChatDraftChangedAction, SessionTitleChangedAction, StateAction,
 };
 use innkeeper_protocol::house::commands::ReconnectResult;
-use innkeeper_protocol::house::state::{ChatState, ResponsePart, SessionState, TurnState};
-use serde_json::json;
+use innkeeper_protocol::house::state::{
+    ChangesetState, ChatState, ResponsePart, SessionState, TurnState,
+};
+use serde_json::{Value, json};
 
 const LIVES: u64 = 24;
 const NAME: &str = "survivor";
@@ -221,4 +226,174 @@ async fn live(life: u64, host: Binary, guest: &Guest, promises: &mut Promises) -
         promises.hear(&envelope);
     }
     (chat.state, chat.seq)
+}
+
+fn git(directory: &Path, args: &[&str]) -> String {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(directory)
+        .args(args)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {args:?}: {said}");
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .trim_end()
+        .to_owned()
+}
+
+const FILES: usize = 40;
+
+fn name(file: usize) -> String {
+    format!("file {file:02}")
+}
+
+/// A repository as people have them: with a stash, something staged, another
+/// branch, and files that are in nothing yet.
+fn repository(at: &Path) {
+    git(at, &["init", "--quiet", "--initial-branch=main"]);
+    for (name, value) in [
+        ("user.name", "Somebody"),
+        ("user.email", "somebody@example.org"),
+        ("commit.gpgSign", "false"),
+        ("core.excludesFile", "/dev/null"),
+    ] {
+        git(at, &["config", name, value]);
+    }
+    for file in 0..FILES {
+        std::fs::write(at.join(name(file)), "committed\n").unwrap();
+    }
+    std::fs::write(at.join("staged"), "committed\n").unwrap();
+    git(at, &["add", "--all"]);
+    git(at, &["commit", "--quiet", "--message", "First"]);
+    git(at, &["branch", "other"]);
+    std::fs::write(at.join(name(0)), "stashed\n").unwrap();
+    git(at, &["stash", "push", "--quiet"]);
+}
+
+/// What no operation ever touches.
+fn untouched(at: &Path) -> [String; 4] {
+    [
+        git(at, &["symbolic-ref", "HEAD"]),
+        git(at, &["rev-parse", "other"]),
+        git(at, &["stash", "list"]),
+        git(at, &["config", "--list", "--local"]),
+    ]
+}
+
+/// Files that differ from the last commit, as git has them.
+fn uncommitted(at: &Path) -> BTreeSet<String> {
+    let said = git(at, &["--no-optional-locks", "status", "--porcelain", "-z"]);
+    let lines = said.split('\0').filter_map(|line| line.get(3..));
+    lines.map(str::to_owned).collect()
+}
+
+fn shown(changeset: &ChangesetState) -> BTreeSet<String> {
+    let ids = changeset
+        .files
+        .iter()
+        .filter_map(|file| file.id.rsplit('/').next());
+    ids.map(|name| name.replace("%20", " ")).collect()
+}
+
+async fn uncommitted_of(guest: &Guest) -> (String, Watch<ChangesetState>) {
+    let mut session = guest.watch_session(SESSION).await;
+    let offered = |state: &SessionState| state.changesets.is_some();
+    session.until("a catalogue", offered).await;
+    let catalogue = session.state.changesets.unwrap();
+    let channel = catalogue[0].uri_template.clone();
+    let watch = guest.watch(&channel, None).await;
+    (channel, watch)
+}
+
+/// Killed while it keeps states, discards, commits and takes back: what is the
+/// user's is as it was, or as the operation says, and the next host tells it
+/// as it is.
+#[tokio::test]
+async fn files_and_git_are_whole_however_often_the_host_is_killed() {
+    let (data, directory) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let at = directory.path();
+    repository(at);
+    let first = git(at, &["rev-parse", "HEAD"]);
+    let expected = untouched(at);
+    let mut done = 0;
+    for life in 0..16 {
+        let host = Binary::start(data.path(), &[]);
+        let guest = Guest::arrive(&host.url, NAME).await;
+        guest.initialize(&[]).await;
+        if life == 0 {
+            let uri = format!("file://{}", at.display());
+            let params = json!({
+                "channel": SESSION, "provider": "script", "workingDirectories": [uri],
+            });
+            guest.request("createSession", params).await.unwrap();
+        }
+        let (channel, mut watch) = uncommitted_of(&guest).await;
+        // What the last host had started may still go on; it is noticed.
+        let right = async {
+            while json!(watch.state)["status"] != "ready" || shown(&watch.state) != uncommitted(at)
+            {
+                // Git may have come to its end without another word.
+                let _ = tokio::time::timeout(Duration::from_millis(200), watch.next()).await;
+            }
+        };
+        in_time("the view is right", right).await;
+        assert_eq!(untouched(at), expected, "life {life}");
+        git(at, &["fsck", "--strict", "--no-dangling"]);
+        for file in 0..FILES {
+            let text = std::fs::read_to_string(at.join(name(file))).unwrap();
+            let whole = text == "committed\n" || text.starts_with("life ");
+            assert!(whole && text.ends_with('\n'), "life {life}: {text:?}");
+        }
+        let log = git(at, &["log", "--format=%H"]);
+        assert_eq!(log.lines().last(), Some(first.as_str()), "life {life}");
+
+        // Now the next one.
+        let text = format!("life {life}\n");
+        let operation = ["discard", "commit", "undo", "turn"][life % 4];
+        if operation == "turn" {
+            let edits = (0..FILES).map(
+                |file| json!({"edit": {"path": name(file), "content": text, "confirm": "none"}}),
+            );
+            let steps = script(Value::Array(edits.collect()));
+            let (chat_uri, turn) = (default_chat(SESSION), format!("turn-{life}"));
+            let mut chat = guest.watch_chat(&chat_uri).await;
+            guest.say(&chat_uri, &turn, &steps).await;
+            for _ in 0..scramble(life as u64) % 80 {
+                chat.next().await;
+            }
+        } else {
+            if operation != "undo" {
+                for file in 0..FILES {
+                    std::fs::write(at.join(name(file)), &text).unwrap();
+                }
+                std::fs::write(at.join("staged"), &text).unwrap();
+                git(at, &["add", "staged"]);
+                let all = |state: &ChangesetState| state.files.len() > FILES;
+                watch.until("all of them", all).await;
+            }
+            let params = json!({
+                "channel": channel, "operationId": operation,
+                "_meta": {"message": format!("Life {life}")},
+            });
+            let more = scramble(life as u64) % 4;
+            let heard = async {
+                // That it runs, and a little more.
+                for _ in 0..=more {
+                    watch.next().await;
+                }
+            };
+            tokio::select! {
+                outcome = guest.request("invokeChangesetOperation", params) => {
+                    done += usize::from(outcome.is_ok());
+                }
+                () = heard => {}
+            }
+        }
+        host.kill();
+    }
+    println!("{done} operations were done when the host was killed");
 }

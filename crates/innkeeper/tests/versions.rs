@@ -13,6 +13,7 @@ mod common;
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use common::{Inn, InnOptions, in_time, script};
@@ -186,8 +187,19 @@ impl Old {
     }
 
     async fn create(&mut self) {
+        self.create_in(None).await;
+    }
+
+    async fn create_in(&mut self, directory: Option<&Path>) {
         let mut params = self.about(SESSION);
         params["provider"] = "script".into();
+        if let Some(directory) = directory {
+            let uri = format!("file://{}", directory.display());
+            match self.version < "0.7" {
+                true => params["workingDirectory"] = uri.into(),
+                false => params["workingDirectories"] = json!([uri]),
+            }
+        }
         self.request("createSession", params).await;
     }
 
@@ -282,6 +294,22 @@ impl Old {
             };
             let (mine, fresh) = (self.mirror.state(&channel), newcomer.mirror.state(&channel));
             assert_eq!(plain(mine), plain(fresh), "{} on {channel}", self.version);
+        }
+    }
+
+    /// What it holds of a channel, as soon as that is like this.
+    async fn until(&mut self, channel: &str, like: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let state = self.mirror.state(channel).unwrap_or_default();
+            if like(&state) {
+                return state;
+            }
+            assert!(
+                !self.closed,
+                "{} waits for {channel}: {state}",
+                self.version
+            );
+            self.hear().await;
         }
     }
 
@@ -574,6 +602,91 @@ impl Old {
         };
         assert_eq!(*code, 3, "{}", self.version);
     }
+}
+
+fn git(directory: &Path, args: &[&str]) {
+    let done = Command::new("git")
+        .arg("-C")
+        .arg(directory)
+        .args([
+            "-c",
+            "user.name=Somebody",
+            "-c",
+            "user.email=somebody@example.org",
+        ])
+        .args(args)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .status()
+        .unwrap();
+    assert!(done.success(), "git {args:?}");
+}
+
+/// Each version that has changesets finds one, is told of an edit, and has it
+/// taken back.
+#[tokio::test]
+async fn clients_of_every_version_see_changes_and_discard_them() {
+    for version in VERSIONS.into_iter().filter(|version| *version > "0.1") {
+        change(version).await;
+    }
+}
+
+async fn change(version: &'static str) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a.txt");
+    git(directory.path(), &["init", "--quiet"]);
+    std::fs::write(&file, "one\n").unwrap();
+    git(directory.path(), &["add", "--all"]);
+    git(
+        directory.path(),
+        &["commit", "--quiet", "--message", "First"],
+    );
+    let inn = Inn::open().await;
+    let mut client = Old::arrive(&inn, version, "c").await;
+    client.initialize().await;
+    client.create_in(Some(directory.path())).await;
+    client.subscribe().await;
+    let catalogue = |state: &Value| match version {
+        "0.2" => state["summary"]["changesets"].clone(),
+        _ => state["changesets"].clone(),
+    };
+    let offered = |state: &Value| catalogue(state).is_array();
+    let session = client.until(SESSION, offered).await;
+    let channel = catalogue(&session)[0]["uriTemplate"].clone();
+    let channel = channel.as_str().unwrap();
+    let snapshot = client.snapshot(channel).await;
+    client.load(&snapshot);
+    client
+        .until(channel, |state| state["status"] == "ready")
+        .await;
+
+    std::fs::write(&file, "one\ntwo\n").unwrap();
+    let one_file = |state: &Value| state["files"].as_array().is_some_and(|it| it.len() == 1);
+    let state = client.until(channel, one_file).await;
+    let changed = &state["files"][0];
+    assert_eq!(changed["edit"]["diff"], json!({"added": 1, "removed": 0}));
+    assert_eq!(state["operations"][0]["id"], "discard", "{version}");
+
+    let target = json!({"kind": "resource", "resource": changed["id"]});
+    let params = json!({"channel": channel, "operationId": "discard", "target": target});
+    let result = client.request("invokeChangesetOperation", params).await;
+    assert_eq!(result["message"], "1 file is as before.", "{version}");
+    client
+        .until(channel, |state| state["files"] == json!([]))
+        .await;
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "one\n");
+    let undo = |state: &Value| {
+        let mut offered = state["operations"].as_array().into_iter().flatten();
+        offered.any(|operation| operation["id"] == "undo")
+    };
+    let held = client.until(channel, undo).await;
+
+    let mut newcomer = Old::arrive(&inn, version, "newcomer").await;
+    newcomer.initialize().await;
+    let fresh = newcomer.snapshot(channel).await;
+    newcomer.load(&fresh);
+    assert_eq!(newcomer.mirror.state(channel), Some(held), "{version}");
+    inn.close().await;
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 mod action_types;
+mod changesets;
 pub mod client;
 mod comparison;
 mod coverage;
@@ -50,7 +51,8 @@ fn known<T: std::fmt::Debug>(it: T) -> Result<T, String> {
 }
 
 macro_rules! mirror {
-    ($name:ident, $ahp:ident, $types:ident, [$($kind:ident => $reduce:ident),*]) => {
+    ($name:ident, $ahp:ident, $types:ident, [$($kind:ident => $reduce:ident),*]
+     $(, ours: [$($own_kind:ident => $own_reduce:path),*])?) => {
         mod $name {
             use super::*;
             use $types::actions::StateAction;
@@ -80,6 +82,9 @@ macro_rules! mirror {
                         $(Some(SnapshotState::$kind(state)) => {
                             $ahp::reducers::$reduce(state, &action);
                         })*
+                        $($(Some(SnapshotState::$own_kind(state)) => {
+                            $own_reduce(state, &action);
+                        })*)?
                         _ => {}
                     }
                     Ok(())
@@ -112,11 +117,11 @@ mirror!(v0_1, ahp_0_1, ahp_types_0_1, [
 mirror!(v0_2, ahp_0_2, ahp_types_0_2, [
     Root => apply_action_to_root, Session => apply_action_to_session,
     Terminal => apply_action_to_terminal
-]);
+], ours: [Changeset => changesets::v0_2]);
 mirror!(v0_3, ahp_0_3, ahp_types_0_3, [
     Root => apply_action_to_root, Session => apply_action_to_session,
     Terminal => apply_action_to_terminal
-]);
+], ours: [Changeset => changesets::v0_3]);
 mirror!(v0_4, ahp_0_4, ahp_types_0_4, [
     Root => apply_action_to_root, Session => apply_action_to_session,
     Chat => apply_action_to_chat, Terminal => apply_action_to_terminal,

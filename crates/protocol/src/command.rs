@@ -14,8 +14,9 @@ use crate::house::actions::StateAction;
 use crate::house::commands::{
     AuthenticateParams, CompletionsParams, CreateChatParams, CreateSessionParams,
     DisposeChatParams, DisposeSessionParams, FetchTurnsParams, InitializeParams,
-    ListSessionsParams, ReconnectParams, ResolveSessionConfigParams, ResourceReadParams,
-    SessionConfigCompletionsParams, SubscribeParams,
+    InvokeChangesetOperationParams, ListSessionsParams, ReconnectParams,
+    ResolveSessionConfigParams, ResourceReadParams, SessionConfigCompletionsParams,
+    SubscribeParams,
 };
 use crate::house::state::{AgentSelection, ModelSelection};
 use crate::rpc::{BadFrame, Incoming, RequestId, RpcError};
@@ -63,6 +64,7 @@ pub enum Command {
     ResourceRead(ResourceReadParams),
     Workspace(Box<WorkspaceCommand>),
     Authenticate(AuthenticateParams),
+    InvokeChangesetOperation(InvokeChangesetOperationParams),
 }
 
 /// A new session, and what it is a copy of, if it is one. Versions before 0.4
@@ -175,6 +177,7 @@ impl Command {
             "completions" => Self::Complete(decode(method, params)?),
             "resourceRead" => Self::ResourceRead(decode(method, params)?),
             "authenticate" => Self::Authenticate(decode(method, params)?),
+            "invokeChangesetOperation" => Self::InvokeChangesetOperation(decode(method, params)?),
             _ => match WorkspaceCommand::decode(method, params) {
                 Some(command) => Self::Workspace(Box::new(command?)),
                 None => return Err(RpcError::method_not_found(method)),

@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 use crate::ChannelUri;
 use crate::house::actions::{ActionOrigin, StateAction};
 use crate::house::commands::{
-    CompletionsResult, CreateResourceWatchResult, Implementation, ResolveSessionConfigResult,
-    ResourceListParams, ResourceListResult, ResourceReadParams, ResourceReadResult,
-    ResourceResolveResult, SessionConfigCompletionsResult,
+    CompletionsResult, CreateResourceWatchResult, Implementation, InvokeChangesetOperationResult,
+    ResolveSessionConfigResult, ResourceListParams, ResourceListResult, ResourceReadParams,
+    ResourceReadResult, ResourceResolveResult, SessionConfigCompletionsResult,
 };
 use crate::house::notifications::{
     AuthRequiredParams, OtlpExportLogsParams, OtlpExportMetricsParams, OtlpExportTracesParams,
@@ -97,6 +97,7 @@ pub enum Reply {
     ResourceList(ResourceListResult),
     ResourceResolve(Box<ResourceResolveResult>),
     CreateResourceWatch(CreateResourceWatchResult),
+    InvokeChangesetOperation(InvokeChangesetOperationResult),
     /// History as versions up to 0.4 ask for it.
     Turns(TurnsReply),
 }

@@ -171,9 +171,30 @@ pub struct SessionNotes {
     /// Nobody chose the title yet: the first message, or the agent, may.
     #[serde(default)]
     pub title_is_open: bool,
+    /// The session's own working tree, where it has one: its directory there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<String>,
+    /// The language of whoever created it, in which its changesets are named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    /// Turns of another session whose checkpoints are still to be taken over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inherits: Option<Inheritance>,
+    /// The files that were looked at: by changeset and file, what was seen.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reviewed: BTreeMap<String, BTreeMap<String, String>>,
     /// What was switched on or off in this session alone, by customization.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub switches: BTreeMap<String, bool>,
+}
+
+/// What a copy of a session takes over from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Inheritance {
+    pub session: ChannelUri,
+    pub directories: Vec<String>,
+    pub turns: Vec<String>,
 }
 
 /// A chat as it is stored. Its finished turns are rows of their own.

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 
 use crate::ChannelUri;
 use crate::house::state::{
-    ChatState, ResourceWatchState, RootState, SessionState, SessionSummary, TerminalState, Turn,
+    ChangesetState, ChatState, ResourceWatchState, RootState, SessionState, SessionSummary,
+    TerminalState, Turn,
 };
 use crate::record::Selection;
 
@@ -94,6 +95,7 @@ pub enum SnapshotState {
     Chat(Box<ChatSnapshot>),
     Terminal(Box<TerminalState>),
     ResourceWatch(Box<ResourceWatchState>),
+    Changeset(Box<ChangesetState>),
 }
 
 /// A chat's state: `head` is all of it but the finished turns.

@@ -2,6 +2,7 @@
 //! engine says what is wanted and within which roots; whoever carries it out
 //! knows the machine, and decides nothing.
 
+pub mod changes;
 pub mod customization;
 pub mod resource;
 pub mod terminal;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use ahp::reducers::apply_action_to_chat;
+use ahp::reducers::{apply_action_to_changeset, apply_action_to_chat};
 use ahp::{Client, ClientConfig, SessionSubscription, SubscriptionEvent};
 use ahp_types::actions::StateAction;
-use ahp_types::state::{ChatState, SnapshotState};
+use ahp_types::state::{ChangesetFile, ChangesetStatus, ChatState, SnapshotState};
 use ahp_ws::WebSocketTransport;
 use anyhow::{Context as _, Result, anyhow, bail};
 use serde_json::{Value, json};
@@ -150,6 +150,38 @@ impl Guest {
             deltas: 0,
             subscription,
         })
+    }
+
+    /// What the changeset of a turn says about a file, as soon as it does.
+    pub(crate) async fn changed(
+        &self,
+        chat: &Chat,
+        turn: &str,
+        file: &str,
+    ) -> Result<ChangesetFile> {
+        let offered = chat.state.changesets.iter().flatten();
+        let mut offered = offered.into_iter();
+        let entry = offered.find(|entry| entry.change_kind == "turn");
+        let template = &entry
+            .context("the chat offers no changes of turns")?
+            .uri_template;
+        let channel = template.replace("{turnId}", turn);
+        let (answer, mut subscription) = self.client.subscribe(channel.clone()).await?;
+        let snapshot = answer.snapshot.context("a snapshot")?;
+        let SnapshotState::Changeset(mut state) = snapshot.state else {
+            bail!("{channel} is no changeset");
+        };
+        loop {
+            let told = state.files.iter().find(|told| told.id == file);
+            if let (Some(told), ChangesetStatus::Ready) = (told, &state.status) {
+                return Ok(told.clone());
+            }
+            let event = tokio::time::timeout(PATIENCE, subscription.recv()).await;
+            let event = event.with_context(|| format!("the turn changed {}", json!(state)))?;
+            if let SubscriptionEvent::Action(envelope) = event.context("the connection ended")? {
+                apply_action_to_changeset(&mut state, &envelope.action);
+            }
+        }
     }
 
     pub(crate) async fn act(&self, channel: &str, action: Value) -> Result<()> {

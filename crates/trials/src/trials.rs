@@ -222,7 +222,7 @@ impl<'a> Stage<'a> {
         Ok(format!("the turn then is {}", played.state()))
     }
 
-    /// The file on disk, and what the tool call shows of the change.
+    /// The file on disk, and what the tool call and the turn show of the change.
     async fn edit(&mut self) -> Result<String> {
         let mut chat = self.session("edit").await?;
         let file = self.file("notes.txt");
@@ -251,7 +251,14 @@ impl<'a> Stage<'a> {
             .iter()
             .any(|edit| edit["after"]["uri"] == uri.as_str());
         ensure!(ours, "the edit is of another file: {}", json!(shown));
-        Ok("on disk and in the call".to_owned())
+        let turn = played.turn["id"].as_str().unwrap_or_default();
+        let changed = self.guest.changed(&chat, turn, &uri).await?;
+        let lines = json!(changed.edit.diff);
+        ensure!(
+            lines == json!({"added": 1, "removed": 1}),
+            "the changeset of the turn counts {lines}"
+        );
+        Ok("on disk, in the call and in the turn's changeset".to_owned())
     }
 
     async fn cancel(&mut self) -> Result<String> {

@@ -1,6 +1,7 @@
 //! What touches the user's machine, behind effects and inputs of the engine as
 //! agents are.
 //!
+//! - [`Changes`]: what differs in the directories of sessions, and what was kept of it;
 //! - [`Customizations`]: agents, skills, rules and the like that people have;
 //! - [`FileFinder`]: the files of a directory that match what somebody types;
 //! - [`Resources`]: files and directories, within the roots that were granted;
@@ -9,12 +10,14 @@
 //!
 //! *Boundary*: nothing here decides; it does what the engine asks for.
 
+mod changes;
 mod customizations;
 mod finder;
 mod resources;
 mod terminals;
 mod watches;
 
+pub use changes::{Changes, ChangesSink};
 pub use customizations::{CustomizationOptions, CustomizationSink, Customizations};
 pub use finder::FileFinder;
 pub use resources::Resources;

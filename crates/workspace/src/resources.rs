@@ -5,7 +5,7 @@
 //! one for the other at the right moment leads outside (`place`). Content is
 //! replaced as a whole or not at all (`write`).
 
-mod kind;
+pub(crate) mod kind;
 pub(crate) mod place;
 mod transfer;
 mod write;

@@ -13,6 +13,7 @@ use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::state::{AgentInfo, ErrorInfo};
 use innkeeper_protocol::outgoing::{HostMessage, encode_each};
 use innkeeper_protocol::version::Version;
+use innkeeper_protocol::workspace::changes::ChangesCommand;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{Reader, Store};
 use serde_json::{Value, json};
@@ -36,6 +37,7 @@ pub(crate) struct Host {
     /// What each connection speaks, if it is not the newest version.
     versions: BTreeMap<u64, Version>,
     pub(crate) commands: Vec<AgentCommand>,
+    pub(crate) changes: Vec<ChangesCommand>,
     requests: i64,
 }
 
@@ -45,8 +47,19 @@ impl Host {
     }
 
     pub(crate) fn with(limits: Limits) -> Self {
+        Self::configured(config(limits))
+    }
+
+    /// A host that tells changes in the directories of sessions.
+    pub(crate) fn with_changes() -> Self {
+        let mut config = config(Limits::default());
+        config.workspace.changes = true;
+        Self::configured(config)
+    }
+
+    fn configured(config: EngineConfig) -> Self {
         let (store, boot) = Store::open_in_memory().unwrap();
-        let (engine, step) = Engine::new(Timestamp::from_millis(0), config(limits), agents(), boot);
+        let (engine, step) = Engine::new(Timestamp::from_millis(0), config, agents(), boot);
         let mut host = Self {
             engine,
             reader: store.reader().unwrap(),
@@ -57,6 +70,7 @@ impl Host {
             closed: Vec::new(),
             versions: BTreeMap::new(),
             commands: Vec::new(),
+            changes: Vec::new(),
             requests: 0,
         };
         host.carry_out(step);
@@ -138,8 +152,11 @@ impl Host {
                 | Effect::Terminal(_)
                 | Effect::TerminalTaken { .. }
                 | Effect::Watch(_)
+                | Effect::ListBranches { .. }
+                | Effect::ReadKept { .. }
                 | Effect::Customization(_)
                 | Effect::Span(_) => {}
+                Effect::Changes(command) => self.changes.push(command),
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
                     self.feed(Input::ConfigCompleted { ticket, items });

@@ -5,6 +5,7 @@ use innkeeper_protocol::ChannelUri;
 use serde_json::{Value, json};
 
 use crate::client::{Asked, ROOT};
+use crate::desks::{DIRECTORIES, any_changeset, is_changeset};
 use crate::dispatches::{dispatch_to_chat, dispatch_to_session};
 use crate::hear::State;
 use crate::looking_on;
@@ -45,8 +46,19 @@ pub(crate) fn begin(world: &mut World) {
 
 pub(crate) fn create(world: &mut World, client: usize, session: &str) {
     let asked = Asked::Create(session.to_owned());
-    let params = json!({"channel": session});
+    let mut params = json!({"channel": session});
+    choose_directory(world, &mut params);
     ask(world, client, "createSession", &params, asked);
+}
+
+/// Most sessions work somewhere, some of them apart.
+fn choose_directory(world: &mut World, params: &mut Value) {
+    if world.rng.chance(70) {
+        params["workingDirectories"] = json!([world.rng.pick(&DIRECTORIES)]);
+        if world.rng.chance(15) && params.get("config").is_none() {
+            params["config"] = json!({"isolation": "worktree"});
+        }
+    }
 }
 
 /// A chat with some history.
@@ -92,6 +104,8 @@ pub(crate) fn act(world: &mut World, client: usize) {
         (2, "dispatch elsewhere"),
         (4, "createChat"),
         (2, "disposeChat"),
+        (5, "invokeChangesetOperation"),
+        (4, "review"),
         (4, "fetchTurns"),
         (2, "completions"),
         (2, "sessionConfigCompletions"),
@@ -103,6 +117,8 @@ pub(crate) fn act(world: &mut World, client: usize) {
     ]);
     world.note(kind);
     match kind {
+        "invokeChangesetOperation" => invoke(world, client),
+        "review" => review(world, client),
         "subscribe" => subscribe(world, client),
         "unsubscribe" => unsubscribe(world, client),
         "createSession" => create_session(world, client),
@@ -279,7 +295,7 @@ pub(crate) fn any_chat(world: &mut World, client: usize) -> String {
         .flat_map(|(uri, mirror)| match &mirror.state {
             State::Chat(_) => vec![uri.clone(), uri.clone()],
             State::Session(state) => state.chats.iter().map(|c| c.resource.clone()).collect(),
-            State::Root(_) => Vec::new(),
+            State::Root(_) | State::Changeset(_) => Vec::new(),
         })
         .collect();
     match world.rng.pick(&known) {
@@ -289,11 +305,16 @@ pub(crate) fn any_chat(world: &mut World, client: usize) -> String {
 }
 
 fn subscribe(world: &mut World, client: usize) {
-    let channel = match world.rng.below(10) {
+    let channel = match world.rng.below(14) {
         0..=3 => any_session(world),
         4..=7 => ChannelUri::default_chat_of(&any_session(world)).to_string(),
         8 => any_listed_chat(world, client),
-        _ => "x:unknown".to_owned(),
+        9 => "x:unknown".to_owned(),
+        _ => {
+            let session = any_session(world);
+            let turns = world.clients[client].turns(ChannelUri::default_chat_of(&session).as_str());
+            any_changeset(&mut world.rng, &session, &turns)
+        }
     };
     let mut params = json!({"channel": channel});
     if world.rng.chance(50) {
@@ -322,6 +343,59 @@ fn any_listed_chat(world: &mut World, client: usize) -> String {
     chat.unwrap_or_else(|| "ahp-chat:/none".to_owned())
 }
 
+/// A changeset that the client follows, with the files and operations that it
+/// knows; or one that it does not.
+fn any_known_changeset(world: &mut World, client: usize) -> (String, Value) {
+    let mirrors = world.clients[client].mirrors.iter();
+    let known: Vec<(String, Value)> = mirrors
+        .filter_map(|(uri, mirror)| match &mirror.state {
+            State::Changeset(state) => Some((uri.clone(), json!(state))),
+            _ => None,
+        })
+        .collect();
+    match world.rng.pick(&known).cloned() {
+        Some(known) => known,
+        None => {
+            let session = any_session(world);
+            let channel = any_changeset(&mut world.rng, &session, &[]);
+            (channel, json!({}))
+        }
+    }
+}
+
+fn any_of(world: &mut World, list: &Value) -> String {
+    let list = list.as_array().cloned().unwrap_or_default();
+    let ids: Vec<&str> = list.iter().filter_map(|it| it["id"].as_str()).collect();
+    (*world.rng.pick(&ids).unwrap_or(&"nothing")).to_owned()
+}
+
+pub(crate) fn operation(world: &mut World, client: usize) -> Value {
+    let (channel, state) = any_known_changeset(world, client);
+    let mut params =
+        json!({"channel": channel, "operationId": any_of(world, &state["operations"])});
+    if world.rng.chance(30) {
+        let file = any_of(world, &state["files"]);
+        params["target"] = json!({"kind": "resource", "resource": file});
+    }
+    params
+}
+
+fn invoke(world: &mut World, client: usize) {
+    let params = operation(world, client);
+    let method = "invokeChangesetOperation";
+    ask(world, client, method, &params, Asked::Other);
+}
+
+pub(crate) fn review(world: &mut World, client: usize) {
+    let (channel, state) = any_known_changeset(world, client);
+    let file = any_of(world, &state["files"]);
+    let reviewed = world.rng.chance(70);
+    let action = json!({
+        "type": "changeset/filesReviewChanged", "files": [file], "reviewed": reviewed,
+    });
+    dispatch(world, client, &channel, &action);
+}
+
 fn unsubscribe(world: &mut World, client: usize) {
     let mirrors = &world.clients[client].mirrors;
     let is_further = |uri: &str| uri.contains("chat:/") && !uri.starts_with("ahp-chat://");
@@ -331,7 +405,7 @@ fn unsubscribe(world: &mut World, client: usize) {
     let further = mirrors.keys().any(|uri| is_further(uri));
     let candidates: Vec<String> = mirrors
         .keys()
-        .filter(|uri| *uri != ROOT && (plain(uri) || !further))
+        .filter(|uri| *uri != ROOT && (plain(uri) || is_changeset(uri) || !further))
         .cloned()
         .collect();
     let channel = match world.rng.pick(&candidates) {
@@ -375,6 +449,7 @@ fn create_session(world: &mut World, client: usize) {
         params["fork"] = json!({"session": session, "turnId": turn});
         world.note("fork of a session");
     }
+    choose_directory(world, &mut params);
     let asked = Asked::Create(channel);
     ask(world, client, "createSession", &params, asked);
 }

@@ -2,15 +2,17 @@
 //! and looks at everything (the auditor) is the measure: the others must hold
 //! what it is given, and it must be given what the store has committed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use innkeeper_protocol::house::state::{
-    ChatState, ResponsePart, SessionInputRequest, SessionState, SessionStatus, SessionSummary, Turn,
+    ChangesetStatus, ChatState, ResponsePart, SessionInputRequest, SessionState, SessionStatus,
+    SessionSummary, Turn,
 };
 use serde_json::json;
 
 use crate::acts::{ask, dispatch};
 use crate::client::{Asked, Mirror, ROOT};
+use crate::desks;
 use crate::hear::State;
 use crate::looking_on;
 use crate::world::{ACTORS, AUDITOR, World, waits_for_a_person};
@@ -54,7 +56,12 @@ fn look_at_everything(world: &mut World) -> BTreeMap<String, SessionSummary> {
         })
         .flatten()
         .collect();
-    for chat in chats {
+    let mirrors = world.clients.iter().flat_map(|it| it.mirrors.keys());
+    let onlookers = world.onlookers.iter();
+    let followed = mirrors.chain(onlookers.flat_map(|it| it.followed.keys()));
+    let changesets = followed.filter(|uri| desks::is_changeset(uri)).cloned();
+    let changesets: BTreeSet<String> = changesets.collect();
+    for chat in chats.into_iter().chain(changesets) {
         let asked = Asked::Subscribe(chat.clone());
         ask(
             world,
@@ -113,6 +120,10 @@ fn check_auditor(world: &World, listed: &BTreeMap<String, SessionSummary>) {
                 check_session(world, uri, session, row);
             }
             State::Chat(chat) => check_chat(uri, chat),
+            State::Changeset(changeset) => {
+                let status = &changeset.status;
+                assert_ne!(*status, ChangesetStatus::Computing, "{uri} is computed");
+            }
         }
     }
 }
@@ -219,7 +230,8 @@ fn check_ledger(world: &World) {
         let steering = steering.map(|message| message.id.clone());
         assert_eq!(steering, facts.steering, "steering of {uri}");
     }
-    let shown = auditor.mirrors.len();
+    let shown = auditor.mirrors.keys();
+    let shown = shown.filter(|uri| !desks::is_changeset(uri)).count();
     let known = 1 + world.ledger.sessions.len() + world.ledger.chats.len();
     assert_eq!(shown, known, "channels: {:?}", auditor.mirrors.keys());
 }

@@ -4,13 +4,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ahp::reducers::{apply_action_to_chat, apply_action_to_root, apply_action_to_session};
+use ahp::reducers::{
+    apply_action_to_changeset, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
+};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::actions::{ActionEnvelope, StateAction};
 use innkeeper_protocol::house::notifications::PartialSessionSummary;
 use innkeeper_protocol::house::state::SessionSummary;
 use serde_json::{Value, json};
 
+use crate::desks;
 use crate::hear::{Answer, Heard, Shot, State};
 
 pub(crate) const ROOT: &str = "ahp-root://";
@@ -201,6 +204,7 @@ impl Client {
             State::Root(state) => apply_action_to_root(state, &envelope.action),
             State::Session(state) => apply_action_to_session(state, &envelope.action),
             State::Chat(state) => apply_action_to_chat(state, &envelope.action),
+            State::Changeset(state) => apply_action_to_changeset(state, &envelope.action),
         };
         Ok(())
     }
@@ -292,6 +296,8 @@ impl Client {
         }
         self.mirrors
             .remove(ChannelUri::default_chat_of(session).as_str());
+        let changesets = desks::prefix(session);
+        self.mirrors.retain(|uri, _| !uri.starts_with(&changesets));
         if let Some(Mirror {
             state: State::Session(state),
             ..
@@ -338,6 +344,10 @@ fn update(row: &mut SessionSummary, changes: PartialSessionSummary) {
     set(&mut row.status, changes.status);
     set(&mut row.modified_at, changes.modified_at);
     set(&mut row.chats, changes.chats.map(Some));
+    set(&mut row.changes, changes.changes.map(Some));
+    set(&mut row.project, changes.project.map(Some));
+    let directories = changes.working_directories.map(Some);
+    set(&mut row.working_directories, directories);
     set(&mut row.default_chat, changes.default_chat.map(Some));
     let activity = changes
         .activity

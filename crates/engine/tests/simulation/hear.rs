@@ -11,7 +11,7 @@ use innkeeper_protocol::house::notifications::{
     SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
 use innkeeper_protocol::house::state::{
-    ChatState, RootState, SessionState, SessionSummary, Snapshot, SnapshotState,
+    ChangesetState, ChatState, RootState, SessionState, SessionSummary, Snapshot, SnapshotState,
 };
 use innkeeper_protocol::outgoing::{
     HostMessage, Notification, ReconnectReply, Rejection, Reply, SummaryItem, encode,
@@ -67,6 +67,7 @@ pub(crate) enum State {
     Root(Box<RootState>),
     Session(Box<SessionState>),
     Chat(Box<ChatState>),
+    Changeset(Box<ChangesetState>),
 }
 
 /// Takes a typed message apart.
@@ -116,6 +117,7 @@ fn answer(reply: &Reply) -> Answer {
         | Reply::ResourceList(_)
         | Reply::ResourceResolve(_)
         | Reply::CreateResourceWatch(_)
+        | Reply::InvokeChangesetOperation(_)
         | Reply::Turns(_) => Answer::Done,
         Reply::ResolveSessionConfig(resolved) => Answer::Resolved(resolved.clone()),
         Reply::Initialize(welcome) => Answer::Welcome {
@@ -169,6 +171,7 @@ fn shot(snapshot: &snapshot::Snapshot) -> Shot {
         snapshot::SnapshotState::Root(state) => State::Root(state),
         snapshot::SnapshotState::Session(state) => State::Session(state),
         snapshot::SnapshotState::Chat(chat) => State::Chat(Box::new(chat.decode().unwrap())),
+        snapshot::SnapshotState::Changeset(state) => State::Changeset(state),
         snapshot::SnapshotState::Terminal(_) | snapshot::SnapshotState::ResourceWatch(_) => {
             unreachable!("nobody opens terminals or watches here")
         }
@@ -248,6 +251,7 @@ fn read_shot(snapshot: Snapshot) -> Shot {
         SnapshotState::Root(state) => State::Root(state),
         SnapshotState::Session(state) => State::Session(state),
         SnapshotState::Chat(state) => State::Chat(state),
+        SnapshotState::Changeset(state) => State::Changeset(state),
         other => panic!("no channel of this host has this state: {other:?}"),
     };
     Shot {
@@ -301,6 +305,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Reply::ResourceList(_) => "directory",
             Reply::ResourceResolve(_) => "resolved file",
             Reply::CreateResourceWatch(_) => "watch",
+            Reply::InvokeChangesetOperation(_) => "operation",
             Reply::Turns(_) => "turns",
         },
     }

@@ -6,8 +6,9 @@ use innkeeper_protocol::record::{Context, Facts};
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
-use crate::acts::any_session;
+use crate::acts::{any_session, operation, review};
 use crate::at_the_desk;
+use crate::desks::{any_changeset, is_changeset};
 use crate::dispatches::{dispatch_to_chat, dispatch_to_session};
 use crate::onlooker::Asked;
 use crate::world::{ACTORS, World};
@@ -34,6 +35,8 @@ pub(crate) fn act(world: &mut World, index: usize) {
         (3, "list"),
         (6, "check"),
         (14, "desk"),
+        (5, "operate"),
+        (6, "review"),
     ]);
     match kind {
         "subscribe" => subscribe(world, index),
@@ -46,6 +49,20 @@ pub(crate) fn act(world: &mut World, index: usize) {
                 "say in a chat" => dispatch_to_chat(world, prompter),
                 _ => dispatch_to_session(world, prompter),
             }
+            world.speaker = None;
+        }
+        "operate" if !world.onlookers[index].is_draft() => {
+            let prompter = world.rng.below(ACTORS);
+            let mut params = operation(world, prompter);
+            let channel = params["channel"].take();
+            let channel = channel.as_str().unwrap_or_default();
+            let method = "invokeChangesetOperation";
+            ask(world, index, method, Some(channel), params, Asked::Other);
+        }
+        "review" => {
+            let prompter = world.rng.below(ACTORS);
+            world.speaker = Some(index);
+            review(world, prompter);
             world.speaker = None;
         }
         "select" if before_0_5 => select(world, index),
@@ -132,11 +149,15 @@ fn come_in(world: &mut World, index: usize) {
 
 fn subscribe(world: &mut World, index: usize) {
     let session = any_session(world);
-    let is_flat = world.onlookers[index].is_flat();
-    let channel = match world.rng.below(10) {
+    let (is_flat, is_draft) = {
+        let it = &world.onlookers[index];
+        (it.is_flat(), it.is_draft())
+    };
+    let channel = match world.rng.below(14) {
         0..=3 => session,
         4..=7 if !is_flat => ChannelUri::default_chat_of(&session).to_string(),
         8 | 9 => any_further_chat(world, index),
+        10..=13 if !is_draft => any_changeset(&mut world.rng, &session, &[]),
         _ => session,
     };
     if world.onlookers[index].followed.contains_key(&channel) {
@@ -155,6 +176,9 @@ pub(crate) fn follow(world: &mut World, index: usize, session: &str) {
     let mut channels = vec![session.to_owned()];
     if !world.onlookers[index].is_flat() {
         channels.push(ChannelUri::default_chat_of(session).to_string());
+    }
+    if !world.onlookers[index].is_draft() {
+        channels.push(any_changeset(&mut world.rng, session, &[]));
     }
     channels.retain(|channel| !world.onlookers[index].followed.contains_key(channel));
     for channel in channels {
@@ -196,7 +220,7 @@ fn unsubscribe(world: &mut World, index: usize) {
     let keeps_sessions = it.followed.keys().any(further);
     let may_go = it.followed.keys().filter(|uri| {
         let is_chat = uri.contains("chat:/");
-        **uri != it.root() && (is_chat || !keeps_sessions)
+        **uri != it.root() && (is_chat || is_changeset(uri) || !keeps_sessions)
     });
     let may_go: Vec<String> = may_go.cloned().collect();
     if let Some(channel) = world.rng.pick(&may_go).cloned() {

@@ -14,6 +14,7 @@ mod checks;
 mod client;
 mod customizations;
 mod desk;
+mod desks;
 mod dispatches;
 mod hear;
 mod ledger;
@@ -63,6 +64,9 @@ const EXPECTED: &[&str] = &[
     "createChat",
     "fork",
     "disposeChat",
+    "invokeChangesetOperation",
+    "changeset/filesReviewChanged",
+    "operation",
     "fetchTurns",
     "fetchTurns with a cursor",
     "listSessions",
@@ -266,7 +270,8 @@ pub(crate) fn one_step(world: &mut World) {
         (160, "deliver"),
         (90, "commit"),
         (50, "read"),
-        (50, "answer"),
+        (60, "answer"),
+        (4, "files change"),
         (20, "flow"),
         (20, "tick"),
         (4, "long time"),
@@ -314,6 +319,11 @@ pub(crate) fn one_step(world: &mut World) {
         }
         "answer" => {
             world.answer_one();
+        }
+        "files change" if !world.failing => {
+            let session = acts::any_session(world);
+            let report = desks::late_news(&mut world.rng, &session);
+            world.feed(report);
         }
         "tick" if !world.failing => {
             world.note("tick");

@@ -11,6 +11,8 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
+use crate::desks;
+
 /// The scheme of watches.
 const WATCH: &str = "ahp-resource-watch:";
 
@@ -225,6 +227,10 @@ impl Onlooker {
             .collect();
         gone.push(session.to_owned());
         gone.push(ChannelUri::default_chat_of(session).to_string());
+        let changesets = desks::prefix(session);
+        let of_session = self.followed.keys();
+        let of_session = of_session.filter(|uri| uri.starts_with(&changesets));
+        gone.extend(of_session.cloned());
         for channel in gone {
             self.leave(&channel);
         }

@@ -24,6 +24,7 @@ use crate::agent::{Backends, kind_of, profiles};
 use crate::client::Client;
 use crate::customizations;
 use crate::desk::Desk;
+use crate::desks;
 use crate::hear::{self, Heard};
 use crate::ledger::Ledger;
 use crate::onlooker::Onlooker;
@@ -120,7 +121,7 @@ impl World {
             chats: 4,
             queued_messages: 4,
             inline_bytes: 20,
-            subscriptions: 40,
+            subscriptions: 80,
             replay_actions: [30, 200, 100_000][rng.below(3)],
             replay_bytes: [1_500, 6_000, 1 << 20][rng.below(3)],
             idle_sessions: 1,
@@ -295,6 +296,19 @@ impl World {
                 } => self.desk.take(terminal, bytes).unwrap(),
                 Effect::Watch(command) => self.desk.tell_watch(command).unwrap(),
                 Effect::Span(_) => {}
+                Effect::ReadKept { ticket, .. } => {
+                    let uri = "innkeeper-blob:/".to_owned();
+                    let outcome = Err(ResourceError::NotFound { uri });
+                    self.answers.push(Input::ResourceDone { ticket, outcome });
+                }
+                Effect::ListBranches { ticket, .. } => {
+                    let items = Vec::new();
+                    self.answers.push(Input::ConfigCompleted { ticket, items });
+                }
+                Effect::Changes(command) => {
+                    let reports = desks::reports(&mut self.rng, command);
+                    self.answers.extend(reports);
+                }
                 Effect::Customization(command) => match command {
                     // Now, and now and then once more.
                     CustomizationCommand::Follow { lookout, .. } => {
@@ -328,7 +342,9 @@ impl World {
         let HostMessage::Action(action) = message else {
             return;
         };
-        let is_kept = !action.channel.as_str().starts_with("ahp-terminal:");
+        // What happens to a terminal or a changeset is of one life.
+        let channel = action.channel.as_str();
+        let is_kept = !channel.starts_with("ahp-terminal:") && !desks::is_changeset(channel);
         assert!(
             action.origin.is_none() || !is_kept || self.ledger.numbers.contains(&action.seq),
             "{} was told before it was durable",
@@ -776,6 +792,7 @@ fn begin(
                 host: life.is_multiple_of(2),
                 ..CustomizationPolicy::default()
             },
+            changes: true,
             ..WorkspaceConfig::default()
         },
     };

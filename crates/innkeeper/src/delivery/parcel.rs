@@ -155,6 +155,7 @@ fn weight_of_what_may_be_large(action: &StateAction) -> usize {
         StateAction::ChatToolCallComplete(action) => {
             weight_of_blocks(action.result.content.as_deref().unwrap_or_default())
         }
+        StateAction::ChangesetContentChanged(action) => 2 * FIXED_WEIGHT * action.files.len(),
         _ => 0,
     }
 }
@@ -198,7 +199,8 @@ fn weight_of_reply(reply: &Reply) -> usize {
             | Reply::Empty {}
             | Reply::ResolveSessionConfig(_)
             | Reply::ResourceResolve(_)
-            | Reply::CreateResourceWatch(_) => 0,
+            | Reply::CreateResourceWatch(_)
+            | Reply::InvokeChangesetOperation(_) => 0,
         }
 }
 
@@ -219,6 +221,7 @@ fn weight_of_state(state: &SnapshotState) -> usize {
             FIXED_WEIGHT + texts.sum::<usize>()
         }
         SnapshotState::ResourceWatch(_) => FIXED_WEIGHT,
+        SnapshotState::Changeset(changeset) => (1 + 2 * changeset.files.len()) * FIXED_WEIGHT,
         SnapshotState::Chat(chat) => {
             let turns = chat.turns.iter().map(|turn| turn.json.get().len());
             10 * FIXED_WEIGHT + turns.sum::<usize>()

@@ -19,7 +19,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ahp::reducers::{
-    apply_action_to_chat, apply_action_to_root, apply_action_to_session, apply_action_to_terminal,
+    apply_action_to_changeset, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
+    apply_action_to_terminal,
 };
 use ahp::{Client, ClientConfig, SubscriptionEvent};
 use ahp_ws::WebSocketTransport;
@@ -34,8 +35,9 @@ use innkeeper_protocol::house::actions::{
 };
 use innkeeper_protocol::house::commands::{InitializeResult, SubscribeView};
 use innkeeper_protocol::house::state::{
-    ChatState, Message, MessageKind, MessageOrigin, ResourceWatchState, ResponsePart, RootState,
-    SessionLifecycle, SessionState, Snapshot, SnapshotState, TerminalState, TurnState,
+    ChangesetState, ChatState, Message, MessageKind, MessageOrigin, ResourceWatchState,
+    ResponsePart, RootState, SessionLifecycle, SessionState, Snapshot, SnapshotState,
+    TerminalState, TurnState,
 };
 use innkeeper_store::StoreOptions;
 use serde_json::{Value, json};
@@ -352,6 +354,19 @@ impl Folded for TerminalState {
 
     fn apply(&mut self, action: &StateAction) {
         apply_action_to_terminal(self, action);
+    }
+}
+
+impl Folded for ChangesetState {
+    fn from_snapshot(state: SnapshotState) -> Self {
+        match state {
+            SnapshotState::Changeset(changeset) => *changeset,
+            other => panic!("not a changeset: {other:?}"),
+        }
+    }
+
+    fn apply(&mut self, action: &StateAction) {
+        apply_action_to_changeset(self, action);
     }
 }
 

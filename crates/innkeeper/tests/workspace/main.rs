@@ -6,6 +6,7 @@
     reason = "helpers of tests: what fails here fails the test"
 )]
 
+mod changes;
 #[path = "../common/mod.rs"]
 mod common;
 mod resources;

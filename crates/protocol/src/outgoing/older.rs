@@ -141,6 +141,7 @@ fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
         Reply::ResourceList(_) => "resourceList",
         Reply::ResourceResolve(_) => "resourceResolve",
         Reply::CreateResourceWatch(_) => "createResourceWatch",
+        Reply::InvokeChangesetOperation(_) => "invokeChangesetOperation",
         Reply::Turns(_) => "fetchTurns",
     };
     let mut result = object::of(value(reply)?);

@@ -27,8 +27,11 @@ fn number(version: Version) -> String {
 /// The channels that a client of a version can subscribe to.
 pub(crate) fn channels(version: Version) -> Vec<String> {
     let mut all = vec![ROOT, SESSION, SIDE, TERMINAL];
+    if version >= Version::V0_2 {
+        all.push(CHANGESET);
+    }
     if version >= Version::V0_4 {
-        all.extend([CHANGESET, ANNOTATIONS, WATCH]);
+        all.extend([ANNOTATIONS, WATCH]);
     }
     if version >= Version::V0_9 {
         all.extend([AUTOMATIONS, RUN]);

@@ -6,7 +6,7 @@ use cap_std::fs::{Metadata, MetadataExt as _};
 
 /// The content type by the name, or by the content where the name says
 /// nothing.
-pub(super) fn content_type(path: &Path, data: Option<&[u8]>) -> &'static str {
+pub(crate) fn content_type(path: &Path, data: Option<&[u8]>) -> &'static str {
     let extension = path.extension().and_then(|extension| extension.to_str());
     let known = extension.map(str::to_ascii_lowercase);
     let known = known.as_deref().and_then(by_extension);

@@ -1,0 +1,350 @@
+//! Changes in a session's directory: what is offered, what turns wait for, and
+//! what becomes of changesets.
+
+use std::time::Duration;
+
+use innkeeper_engine::Input;
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::agent::AgentCommand;
+use innkeeper_protocol::house::state::ChangesSummary;
+use innkeeper_protocol::workspace::changes::{
+    ChangesEvent, ChangesReport, ChangesTask, GitState, Moment, ViewId, ViewNews,
+};
+use serde_json::{Value, json};
+
+use crate::host::{Host, SESSION, chat};
+
+impl Host {
+    /// A session in a directory, client `a` watching everything of it.
+    fn in_a_directory() -> Self {
+        let mut host = Self::with_changes();
+        host.enter(1, "a", &[]);
+        let params = json!({"channel": SESSION, "workingDirectories": ["file:///w"]});
+        host.ok(1, "createSession", params);
+        host.opened();
+        for channel in [SESSION, &chat()] {
+            host.ok(1, "subscribe", json!({"channel": channel}));
+        }
+        host.desk(ChangesEvent::Found {
+            git: true,
+            undo: false,
+        });
+        host.heard.clear();
+        host
+    }
+
+    fn desk(&mut self, event: ChangesEvent) {
+        let session = ChannelUri::from(SESSION);
+        self.feed(Input::Changes(ChangesReport { session, event }));
+    }
+
+    fn tasks(&mut self) -> Vec<ChangesTask> {
+        let commands = self.changes.drain(..);
+        commands.map(|command| command.task).collect()
+    }
+
+    fn prompts(&self) -> usize {
+        let commands = self.commands.iter();
+        let prompts = commands.filter(|command| matches!(command, AgentCommand::Prompt(_)));
+        prompts.count()
+    }
+
+    fn channel(&mut self, kind: &str) -> String {
+        let session = self.state(SESSION);
+        let catalogue = session["changesets"].as_array().unwrap();
+        let entry = catalogue.iter().find(|entry| entry["changeKind"] == kind);
+        entry.unwrap()["uriTemplate"].as_str().unwrap().to_owned()
+    }
+}
+
+fn file(name: &str) -> Value {
+    let uri = format!("file:///w/{name}");
+    let side = json!({"uri": uri, "content": {"uri": uri}});
+    json!({"id": uri, "edit": {"after": side, "diff": {"added": 1, "removed": 0}}})
+}
+
+fn told(host: &mut Host, news: ViewNews) {
+    let view = ViewId(1);
+    host.desk(ChangesEvent::View { view, news });
+}
+
+#[test]
+fn a_turn_begins_when_the_state_before_it_is_kept() {
+    let mut host = Host::in_a_directory();
+    host.tasks();
+    host.start_turn(1, "t1");
+    let before = Moment::BeforeTurn("t1".to_owned());
+    assert_eq!(host.tasks(), [ChangesTask::Checkpoint(before.clone())]);
+    assert_eq!(host.prompts(), 0);
+    host.desk(ChangesEvent::Checkpointed {
+        at: before,
+        failure: None,
+    });
+    assert_eq!(host.prompts(), 1);
+    host.in_turn("t1", innkeeper_protocol::agent::TurnEvent::Completed);
+    let after = Moment::AfterTurn("t1".to_owned());
+    assert_eq!(host.tasks(), [ChangesTask::Checkpoint(after)]);
+}
+
+#[test]
+fn a_turn_waits_for_a_slow_checkpoint_only_so_long() {
+    let mut host = Host::in_a_directory();
+    host.start_turn(1, "t1");
+    host.wait(Duration::from_secs(4));
+    assert_eq!(host.prompts(), 0);
+    host.wait(Duration::from_secs(2));
+    assert_eq!(host.prompts(), 1);
+    host.desk(ChangesEvent::Checkpointed {
+        at: Moment::BeforeTurn("t1".to_owned()),
+        failure: None,
+    });
+    assert_eq!(host.prompts(), 1, "it is given to the agent once");
+}
+
+#[test]
+fn a_turn_does_not_wait_where_no_changes_can_be_told() {
+    let mut host = Host::in_a_directory();
+    host.start_turn(1, "t1");
+    let reason = "too large".to_owned();
+    host.desk(ChangesEvent::Unavailable { reason });
+    assert_eq!(host.prompts(), 1);
+    assert_eq!(host.state(SESSION)["changesets"], Value::Null);
+}
+
+#[test]
+fn sessions_and_chats_say_what_changesets_there_are() {
+    let mut host = Host::in_a_directory();
+    let kinds = |state: Value| -> Vec<String> {
+        let catalogue = state["changesets"].as_array().cloned().unwrap_or_default();
+        let kinds = catalogue.iter().map(|entry| entry["changeKind"].clone());
+        kinds
+            .map(|kind| kind.as_str().unwrap().to_owned())
+            .collect()
+    };
+    let of_chat = ["turn", "compare-turns"];
+    let all = ["uncommitted", "session", "turn", "compare-turns"];
+    assert_eq!(kinds(host.state(SESSION)), all);
+    assert_eq!(kinds(host.state(&chat())), of_chat);
+}
+
+#[test]
+fn a_changeset_is_computed_while_somebody_listens() {
+    let mut host = Host::in_a_directory();
+    let channel = host.channel("uncommitted");
+    host.tasks();
+    host.ok(1, "subscribe", json!({"channel": channel}));
+    assert!(matches!(host.tasks()[..], [ChangesTask::OpenView { .. }]));
+    assert_eq!(host.state(&channel)["status"], "computing");
+    let files = vec![serde_json::from_value(file("a")).unwrap()];
+    told(&mut host, ViewNews::Files(files));
+    let set = vec![serde_json::from_value(file("b")).unwrap()];
+    let removed = vec!["file:///w/a".to_owned()];
+    told(&mut host, ViewNews::Changed { set, removed });
+    let state = host.state(&channel);
+    assert_eq!(state["status"], "ready");
+    assert_eq!(state["files"], json!([file("b")]));
+    told(&mut host, ViewNews::Failed("no git".to_owned()));
+    assert_eq!(host.state(&channel)["error"]["message"], "no git");
+    told(&mut host, ViewNews::Files(Vec::new()));
+    let state = host.state(&channel);
+    assert_eq!(
+        (&state["status"], &state["files"]),
+        (&json!("ready"), &json!([]))
+    );
+    assert_eq!(
+        host.news(1),
+        [
+            "changeset/contentChanged",
+            "changeset/statusChanged",
+            "changeset/fileRemoved",
+            "changeset/fileSet",
+            "changeset/statusChanged",
+            "changeset/cleared",
+            "changeset/statusChanged",
+        ]
+    );
+    host.tasks();
+    host.say(
+        1,
+        &json!({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": channel}})
+            .to_string(),
+    );
+    assert!(matches!(host.tasks()[..], [ChangesTask::CloseView { .. }]));
+}
+
+#[test]
+fn what_git_says_is_told_beside_what_else_there_is() {
+    let mut host = Host::in_a_directory();
+    let git = GitState {
+        branch: Some("main".to_owned()),
+        upstream: None,
+        ahead: None,
+        behind: None,
+        uncommitted: 2,
+    };
+    host.desk(ChangesEvent::Git(git.clone()));
+    host.desk(ChangesEvent::Git(git));
+    assert_eq!(host.news(1), ["session/metaChanged"], "said once");
+    let expected = json!({
+        "branch": "main", "branchName": "main", "dirty": true, "uncommittedChanges": 2,
+    });
+    assert_eq!(host.state(SESSION)["_meta"]["git"], expected);
+}
+
+#[test]
+fn changesets_are_named_in_the_language_of_whoever_created_the_session() {
+    let mut host = Host::with_changes();
+    host.connect(1);
+    let params = json!({"clientId": "a", "protocolVersions": ["1.0.0"], "locale": "de-AT"});
+    host.ok(1, "initialize", params);
+    let params = json!({"channel": SESSION, "workingDirectories": ["file:///w"]});
+    host.ok(1, "createSession", params);
+    host.opened();
+    host.desk(ChangesEvent::Found {
+        git: true,
+        undo: true,
+    });
+    let state = host.state(SESSION);
+    assert_eq!(state["changesets"][1]["label"], "Änderungen der Sitzung");
+    let channel = host.channel("session");
+    let operations = host.state(&channel)["operations"].take();
+    let labels = [&operations[0]["label"], &operations[1]["label"]];
+    assert_eq!(labels, ["Verwerfen", "Rückgängig machen"]);
+}
+
+#[test]
+fn a_file_that_was_looked_at_stays_marked_until_it_changes() {
+    let mut host = Host::in_a_directory();
+    let state = host.state(SESSION);
+    let offered = &state["changesets"][0]["capabilities"];
+    assert_eq!(*offered, json!({"review": {}}));
+    let channel = host.channel("uncommitted");
+    host.ok(1, "subscribe", json!({"channel": channel}));
+    let known = |names: &[&str]| -> Vec<_> {
+        let files = names.iter().map(|name| file(name));
+        files
+            .map(|it| serde_json::from_value(it).unwrap())
+            .collect()
+    };
+    told(&mut host, ViewNews::Files(known(&["a", "b"])));
+    let review = |names: &[&str], reviewed: bool| {
+        let files: Vec<String> = names.iter().map(|it| format!("file:///w/{it}")).collect();
+        json!({"type": "changeset/filesReviewChanged", "files": files, "reviewed": reviewed})
+    };
+    host.dispatch(1, &channel, review(&["a", "b"], true));
+    assert_eq!(host.rejection(1), "");
+    host.dispatch(1, &channel, review(&["c"], true));
+    assert_ne!(host.rejection(1), "", "there is no such file");
+    // Everybody leaves, and comes back.
+    host.say(
+        1,
+        &json!({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": channel}})
+            .to_string(),
+    );
+    host.ok(1, "subscribe", json!({"channel": channel}));
+    let mut changed = file("b");
+    changed["edit"]["after"]["content"]["nonce"] = "2".into();
+    let mut files = known(&["a"]);
+    files.push(serde_json::from_value(changed).unwrap());
+    let view = ViewId(2);
+    let news = ViewNews::Files(files);
+    host.desk(ChangesEvent::View { view, news });
+    let marks = |host: &mut Host| {
+        let files = host.state(&channel)["files"].take();
+        [files[0]["reviewed"].clone(), files[1]["reviewed"].clone()]
+    };
+    assert_eq!(marks(&mut host), [json!(true), Value::Null]);
+    host.dispatch(1, &channel, review(&["a"], false));
+    assert_eq!(marks(&mut host), [json!(false), Value::Null]);
+    host.dispatch(1, &channel, json!({"type": "changeset/cleared"}));
+    assert_ne!(host.rejection(1), "", "that is the host's to say");
+}
+
+#[test]
+fn a_working_tree_stays_while_another_session_works_in_it() {
+    let isolated = || {
+        let mut host = Host::with_changes();
+        host.enter(1, "a", &[]);
+        let config = json!({"isolation": "worktree"});
+        let directories = ["file:///w"];
+        let params = json!({
+            "channel": SESSION, "workingDirectories": directories, "config": config,
+        });
+        host.ok(1, "createSession", params);
+        host.desk(ChangesEvent::Isolated(Ok("file:///trees/1".to_owned())));
+        host.opened();
+        host
+    };
+    let forgets = |host: &mut Host| {
+        host.tasks();
+        host.ok(1, "disposeSession", json!({"channel": SESSION}));
+        let tasks = host.tasks();
+        let forget = tasks.iter().find_map(|task| match task {
+            ChangesTask::Forget { own_worktree, .. } => Some(*own_worktree),
+            _ => None,
+        });
+        forget.unwrap()
+    };
+    assert!(forgets(&mut isolated()), "nobody else is there");
+    let mut host = isolated();
+    let directories = ["file:///trees/1/part"];
+    let other = "ahp-session:/other";
+    let params = json!({"channel": other, "workingDirectories": directories});
+    host.ok(1, "createSession", params);
+    assert!(!forgets(&mut host), "somebody works there");
+}
+
+#[test]
+fn a_copy_of_a_session_takes_over_the_checkpoints_of_its_turns() {
+    let mut host = Host::in_a_directory();
+    for turn in ["t1", "t2"] {
+        host.start_turn(1, turn);
+        let at = Moment::BeforeTurn(turn.to_owned());
+        let failure = None;
+        host.desk(ChangesEvent::Checkpointed { at, failure });
+        host.in_turn(turn, innkeeper_protocol::agent::TurnEvent::Completed);
+    }
+    host.tasks();
+    let copy = "ahp-session:/copy";
+    let fork = json!({"session": SESSION, "turnId": "t1"});
+    host.ok(1, "createSession", json!({"channel": copy, "fork": fork}));
+    let about = |event| {
+        let session = ChannelUri::from(copy);
+        Input::Changes(ChangesReport { session, event })
+    };
+    let found = || ChangesEvent::Found {
+        git: true,
+        undo: false,
+    };
+    host.feed(about(found()));
+    let inherit = ChangesTask::Inherit {
+        from: ChannelUri::from(SESSION),
+        directories: vec!["file:///w".to_owned()],
+        turns: vec!["t1".to_owned()],
+    };
+    assert!(host.tasks().contains(&inherit));
+    // Until it is done, it is asked for again; then no more.
+    host.feed(about(found()));
+    assert!(host.tasks().contains(&inherit));
+    host.feed(about(ChangesEvent::Inherited));
+    host.feed(about(found()));
+    assert!(!host.tasks().contains(&inherit));
+}
+
+#[test]
+fn a_summary_says_how_much_has_changed() {
+    let mut host = Host::in_a_directory();
+    host.ok(1, "subscribe", json!({"channel": "ahp-root://"}));
+    host.desk(ChangesEvent::Counted(ChangesSummary {
+        additions: Some(3),
+        deletions: Some(1),
+        files: Some(2),
+    }));
+    let expected = json!({"additions": 3, "deletions": 1, "files": 2});
+    let heard = host.heard[&1].iter();
+    let mut changes = heard.filter(|frame| frame["method"] == "root/sessionSummaryChanged");
+    let told = changes.next_back().unwrap();
+    assert_eq!(told["params"]["changes"]["changes"], expected);
+    let listed = host.ok(1, "listSessions", json!({}));
+    assert_eq!(listed["items"][0]["changes"], expected);
+}

@@ -1,0 +1,222 @@
+//! Changes in a session's working directory: what the engine wants to know of
+//! them, and what is reported. A *view* compares two states of the directory;
+//! a *checkpoint* is a state that was kept.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::ChannelUri;
+use crate::house::state::{ChangesSummary, ChangesetFile};
+
+/// The scheme of content as it was at some time: `innkeeper-blob:/SESSION/ID`.
+pub const BLOB_SCHEME: &str = "innkeeper-blob:";
+
+/// One view. The engine gives these out, each only once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ViewId(pub u64);
+
+/// One operation on files, likewise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OperationId(pub u64);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangesCommand {
+    pub session: ChannelUri,
+    pub task: ChangesTask,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChangesTask {
+    /// The session works in these directories, `file:` URIs. Answered with
+    /// [`ChangesEvent::Found`] or [`ChangesEvent::Unavailable`].
+    Open {
+        directories: Vec<String>,
+    },
+    /// Make the session a working tree of its own, of the repository that this
+    /// directory is in. Answered with [`ChangesEvent::Isolated`].
+    Isolate {
+        directory: String,
+        /// Where it begins; the present commit, if nothing is said.
+        branch: Option<String>,
+    },
+    /// The session leaves memory; what was kept stays.
+    Close,
+    /// The session is gone, and its checkpoints with it; its own working tree
+    /// too, unless something in it is not committed.
+    Forget {
+        directories: Vec<String>,
+        own_worktree: bool,
+    },
+    /// The session is a copy of another one: these turns and their checkpoints
+    /// are its own too. Answered with [`ChangesEvent::Inherited`].
+    Inherit {
+        from: ChannelUri,
+        /// Where that one works.
+        directories: Vec<String>,
+        turns: Vec<String>,
+    },
+    /// Somebody follows the session, or nobody any more.
+    Observe(bool),
+    /// Keep the present state. Answered with [`ChangesEvent::Checkpointed`].
+    Checkpoint(Moment),
+    OpenView {
+        view: ViewId,
+        compared: Compared,
+    },
+    CloseView {
+        view: ViewId,
+    },
+    Operate {
+        operation: OperationId,
+        what: Operation,
+    },
+}
+
+/// When a state was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Moment {
+    BeforeTurn(String),
+    AfterTurn(String),
+}
+
+/// What a view compares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Compared {
+    /// The last commit with the files as they are.
+    Uncommitted,
+    /// The beginning of the session with the files as they are.
+    Session,
+    /// The beginning of a turn with its end, or while it runs with the files
+    /// as they are.
+    Turn(String),
+    /// The end of one turn with the end of another.
+    Turns { original: String, modified: String },
+}
+
+/// What can be done about changes. Each is preceded by a checkpoint, to which
+/// `Undo` returns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operation {
+    /// Returns files (`file:` URIs, all if there are none) to what the view
+    /// compares them with.
+    Discard {
+        of: Compared,
+        files: Vec<String>,
+    },
+    /// Returns files to what they were at that moment.
+    Restore {
+        to: Moment,
+        files: Vec<String>,
+    },
+    Commit {
+        message: String,
+    },
+    /// Takes back the last of these.
+    Undo,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChangesReport {
+    pub session: ChannelUri,
+    pub event: ChangesEvent,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ChangesEvent {
+    /// Changes can be told. If any of the directories is in a git repository,
+    /// there are commits to compare with; elsewhere, checkpoints only.
+    Found {
+        git: bool,
+        undo: bool,
+    },
+    /// No changes can be told here, and why.
+    Unavailable {
+        reason: String,
+    },
+    /// Where the session works from now on, a `file:` URI; or why it cannot.
+    Isolated(Result<String, String>),
+    /// What git says about the directory now.
+    Git(GitState),
+    Checkpointed {
+        at: Moment,
+        failure: Option<String>,
+    },
+    /// What was asked for with [`ChangesTask::Inherit`] is done.
+    Inherited,
+    /// How much has changed since the session began.
+    Counted(ChangesSummary),
+    View {
+        view: ViewId,
+        news: ViewNews,
+    },
+    Operated {
+        operation: OperationId,
+        /// A sentence for the user, either way.
+        outcome: Result<String, String>,
+        /// Whether there is something to undo now.
+        undo: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ViewNews {
+    /// All files of the view.
+    Files(Vec<ChangesetFile>),
+    Changed {
+        set: Vec<ChangesetFile>,
+        /// By id.
+        removed: Vec<String>,
+    },
+    Failed(String),
+}
+
+/// The state of a repository, as far as a session's clients see it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GitState {
+    /// `None` if no branch is checked out.
+    pub branch: Option<String>,
+    pub upstream: Option<String>,
+    /// Commits that the upstream branch does not have.
+    pub ahead: Option<u64>,
+    /// Commits that only the upstream branch has.
+    pub behind: Option<u64>,
+    /// Files with uncommitted changes.
+    pub uncommitted: u64,
+}
+
+/// Where content of an earlier state of a session's directory is read.
+pub fn blob_uri(session: &ChannelUri, id: &str) -> String {
+    format!(
+        "{BLOB_SCHEME}/{}/{id}",
+        URL_SAFE_NO_PAD.encode(session.as_str())
+    )
+}
+
+/// The session and the id of such a URI.
+pub fn parse_blob_uri(uri: &str) -> Option<(ChannelUri, &str)> {
+    let rest = uri.strip_prefix(BLOB_SCHEME)?.strip_prefix('/')?;
+    let (session, id) = rest.split_once('/')?;
+    let session = URL_SAFE_NO_PAD.decode(session).ok()?;
+    let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let session = String::from_utf8(session).ok()?;
+    is_id.then(|| (ChannelUri::from(session), id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blob_uri_names_its_session_and_nothing_but_an_id() {
+        let session = ChannelUri::from("ahp-session:/1");
+        let uri = blob_uri(&session, "0a9f");
+        assert_eq!(parse_blob_uri(&uri), Some((session, "0a9f")));
+        for other in [
+            "innkeeper-blob:/x",
+            "innkeeper-blob:/YQ/--help",
+            "file:///x",
+        ] {
+            assert_eq!(parse_blob_uri(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Changes in the directories of sessions: what differs from the last commit,
+//! from the beginning of a session or of a turn, and what can be done about
+//! it.
+//!
+//! Inside a git repository, states are kept as commits below
+//! `refs/innkeeper/`; the user's branches, index, stash and hooks are left
+//! alone. A directory that is in no repository gets one of ours, in the host's
+//! own data directory. Each session has a worker, a thread that comes when
+//! there is work and goes when there is none (`worker`).
+
+mod blobs;
+mod checkpoint;
+mod entries;
+mod git;
+mod hub;
+mod lines;
+mod live;
+mod operations;
+mod place;
+mod status;
+mod trees;
+mod watcher;
+mod worker;
+mod worktree;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::house::commands::SessionConfigValueItem;
+use innkeeper_protocol::workspace::changes::{
+    ChangesCommand, ChangesEvent, ChangesReport, ChangesTask,
+};
+use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
+
+use crate::resources::place::path_of_uri;
+use blobs::Blobs;
+use checkpoint::{home_of, own_index};
+use git::Repository;
+use hub::Hub;
+use place::home_in;
+use worker::{Homes, Job, Worker};
+
+/// How many branches are proposed at once.
+const MOST_BRANCHES: usize = 100;
+
+/// Where reports go. Returns whether anybody is still there to hear.
+pub type ChangesSink = Arc<dyn Fn(ChangesReport) -> bool + Send + Sync>;
+
+/// The changes of all sessions of a host.
+#[derive(Clone)]
+pub struct Changes {
+    sink: ChangesSink,
+    /// The host's own directory for this.
+    root: PathBuf,
+    sessions: Arc<Mutex<HashMap<ChannelUri, Open>>>,
+    hub: Hub,
+}
+
+struct Open {
+    directories: Vec<PathBuf>,
+    /// To the session's worker, while it has one.
+    worker: Option<Sender<Job>>,
+}
+
+impl std::fmt::Debug for Changes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Changes").finish_non_exhaustive()
+    }
+}
+
+impl Changes {
+    pub fn new(root: PathBuf, sink: ChangesSink) -> Self {
+        Self {
+            sink,
+            root,
+            sessions: Arc::default(),
+            hub: Hub::default(),
+        }
+    }
+
+    /// Carries out a command. Returns at once.
+    pub fn command(&self, command: ChangesCommand) {
+        let ChangesCommand { session, task } = command;
+        let mut sessions = self.lock();
+        if let Some(directories) = directories_of(&task) {
+            let paths = directories.iter().map(|uri| path_of_uri(uri));
+            let paths: Vec<PathBuf> = paths.flatten().collect();
+            if paths.is_empty() {
+                let reason = "the directory is not on this machine".to_owned();
+                let event = match task {
+                    ChangesTask::Isolate { .. } => ChangesEvent::Isolated(Err(reason)),
+                    _ => ChangesEvent::Unavailable { reason },
+                };
+                let (sink, report) = (Arc::clone(&self.sink), ChangesReport { session, event });
+                // The sink may wait for whoever called this.
+                self.spawn("changes", move || {
+                    sink(report);
+                });
+                return;
+            }
+            let known = sessions.entry(session.clone());
+            let new = || Open {
+                directories: Vec::new(),
+                worker: None,
+            };
+            known.or_insert_with(new).directories = paths;
+        }
+        let Some(open) = sessions.get_mut(&session) else {
+            return;
+        };
+        let closes = matches!(task, ChangesTask::Close);
+        let job = Job::Task(task);
+        let unsent = match &open.worker {
+            Some(worker) => worker.send(job).err().map(|unsent| unsent.0),
+            None if closes => None,
+            None => Some(job),
+        };
+        if let Some(job) = unsent {
+            let worker = self.start(&session, open.directories.clone());
+            // It lives until it has nothing to do.
+            let _ = worker.send(job);
+            open.worker = Some(worker);
+        } else if open.worker.is_none() {
+            sessions.remove(&session);
+        }
+    }
+
+    /// Waits until everything that was asked for so far is done, or for as long
+    /// as there is patience.
+    pub fn finish(&self, patience: Duration) {
+        let (sender, done) = channel();
+        let open = self.lock();
+        let workers = open.values().filter_map(|open| open.worker.as_ref());
+        let workers = workers.filter(|worker| worker.send(Job::Finish(sender.clone())).is_ok());
+        let workers = workers.count();
+        drop(open);
+        let deadline = Instant::now() + patience;
+        for _ in 0..workers {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if done.recv_timeout(left).is_err() {
+                tracing::warn!("a checkpoint is not finished");
+                return;
+            }
+        }
+    }
+
+    /// Content that was kept in one of a session's directories.
+    pub fn read(
+        &self,
+        directories: &[String],
+        session: &ChannelUri,
+        id: &str,
+        most: usize,
+    ) -> Result<ResourceDone, ResourceError> {
+        let uri = || innkeeper_protocol::workspace::changes::blob_uri(session, id);
+        let failed = |error: git::GitError| ResourceError::Failed {
+            uri: uri(),
+            reason: error.to_string(),
+        };
+        for directory in directories {
+            let directory = path_of_uri(directory)?;
+            let data = match self.blob(&directory, session, id, most).map_err(failed)? {
+                Blob::Elsewhere => continue,
+                Blob::TooLarge => {
+                    return Err(ResourceError::Invalid(format!(
+                        "`{}` has more than {most} bytes, the most that goes over the wire at \
+                         once; raise limits.resource_bytes",
+                        uri()
+                    )));
+                }
+                Blob::Here(data) => data,
+            };
+            let content_type = crate::resources::kind::content_type(Path::new(""), Some(&data));
+            return Ok(ResourceDone::Content {
+                content_type: Some(content_type.to_owned()),
+                data: Bytes::from(data),
+            });
+        }
+        Err(ResourceError::NotFound { uri: uri() })
+    }
+
+    fn blob(
+        &self,
+        directory: &Path,
+        session: &ChannelUri,
+        id: &str,
+        most: usize,
+    ) -> git::GitResult<Blob> {
+        let home = home_in(&home_of(&self.root, session), directory);
+        let index = own_index(&home);
+        let repository = match Repository::find(directory, index.clone())? {
+            Some(repository) => repository,
+            None if !home.exists() => return Ok(Blob::Elsewhere),
+            None => Repository::shadow(directory, &home, index)?,
+        };
+        let mut blobs = Blobs::new(&repository)?;
+        let Some(size) = blobs.size(id)? else {
+            return Ok(Blob::Elsewhere);
+        };
+        if usize::try_from(size).map_or(true, |size| size > most) {
+            return Ok(Blob::TooLarge);
+        }
+        let data = blobs.read(id)?.unwrap_or_default();
+        Ok(Blob::Here(data))
+    }
+
+    /// The branches of the repository that a directory is in, as values of a
+    /// setting: the latest first.
+    pub fn branches(&self, directory: &str, query: &str) -> Vec<SessionConfigValueItem> {
+        let Ok(directory) = path_of_uri(directory) else {
+            return Vec::new();
+        };
+        let names = worktree::branches(&directory).unwrap_or_default();
+        let wanted = query.to_lowercase();
+        let names = names.into_iter();
+        let names = names.filter(|name| name.to_lowercase().contains(&wanted));
+        let items = names
+            .take(MOST_BRANCHES)
+            .map(|name| SessionConfigValueItem {
+                label: name.clone(),
+                value: name,
+                description: None,
+            });
+        items.collect()
+    }
+
+    fn start(&self, session: &ChannelUri, directories: Vec<PathBuf>) -> Sender<Job> {
+        let (sender, jobs) = channel();
+        let (sink, name) = (Arc::clone(&self.sink), session.clone());
+        let tell = move |event| {
+            let session = name.clone();
+            sink(ChangesReport { session, event })
+        };
+        let worker = Worker::new(
+            session.clone(),
+            directories,
+            Homes {
+                root: self.root.clone(),
+                own: home_of(&self.root, session),
+                worktree: home_of(&self.root.with_file_name("worktrees"), session),
+            },
+            self.hub.clone(),
+            (sender.clone(), jobs),
+            Box::new(tell),
+        );
+        let (this, session) = (self.clone(), session.clone());
+        self.spawn("changes", move || {
+            worker.run(|jobs| this.end(&session, jobs));
+        });
+        sender
+    }
+
+    /// A worker ends when nobody has given it something to do meanwhile.
+    fn end(&self, session: &ChannelUri, jobs: &Receiver<Job>) -> Option<Job> {
+        let mut sessions = self.lock();
+        let job = jobs.try_recv().ok();
+        if job.is_none()
+            && let Some(open) = sessions.get_mut(session)
+        {
+            open.worker = None;
+        }
+        job
+    }
+
+    fn spawn(&self, name: &str, run: impl FnOnce() + Send + 'static) {
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        if let Err(error) = thread.spawn(run) {
+            tracing::error!(%error, "a thread cannot be started");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ChannelUri, Open>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Content, as far as one repository knows it.
+enum Blob {
+    Here(Vec<u8>),
+    TooLarge,
+    Elsewhere,
+}
+
+/// The directories that a task says the session works in.
+fn directories_of(task: &ChangesTask) -> Option<&[String]> {
+    match task {
+        ChangesTask::Open { directories } | ChangesTask::Forget { directories, .. } => {
+            Some(directories)
+        }
+        ChangesTask::Isolate { directory, .. } => Some(std::slice::from_ref(directory)),
+        ChangesTask::Close
+        | ChangesTask::Inherit { .. }
+        | ChangesTask::Observe(_)
+        | ChangesTask::Checkpoint(_)
+        | ChangesTask::OpenView { .. }
+        | ChangesTask::CloseView { .. }
+        | ChangesTask::Operate { .. } => None,
+    }
+}

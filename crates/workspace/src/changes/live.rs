@@ -1,0 +1,398 @@
+//! A kept state compared with the files as they are, brought up to date path
+//! by path.
+//!
+//! Which files may differ is known from `git status` and, where the kept state
+//! is not the last commit, from comparing that with the last commit. Whether
+//! and how they differ is found out here, once for each change of a file.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use cap_std::fs::Dir;
+use cap_std::time::SystemTime;
+use innkeeper_protocol::house::state::ChangesetFile;
+
+use super::blobs::Blobs;
+use super::entries::{Change, Content, Names, Side};
+use super::git::{GitError, GitResult, Repository, run};
+use super::lines::{self, MOST_COUNTED};
+use super::status::{Blob, Status, is_within};
+use super::trees::{Look, compare};
+
+/// More changed files than this are not shown.
+const MOST_FILES: usize = 10_000;
+
+/// Renames are looked for among at most this many files that went, and that
+/// came.
+const MOST_GONE: usize = 100;
+const MOST_NEW: usize = 500;
+
+/// How alike two files must be to be one that was renamed.
+const ALIKE: f64 = 0.5;
+
+/// What a live view compares with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Base {
+    LastCommit,
+    Kept(String),
+}
+
+/// What there is to look at.
+pub(super) struct Sight<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) tree: &'a Dir,
+    pub(super) status: &'a Status,
+    pub(super) blobs: &'a mut Blobs,
+    pub(super) names: &'a Names,
+}
+
+#[derive(Debug)]
+pub(super) struct LiveView {
+    base: Base,
+    /// The last commit when `differing` was found out, which may be none.
+    head: Option<Option<String>>,
+    /// What the base has of the files that the last commit has otherwise.
+    differing: BTreeMap<PathBuf, Option<Blob>>,
+    changes: BTreeMap<PathBuf, Change>,
+    likeness: HashMap<(String, String), (f64, Option<(u32, u32)>)>,
+    shown: BTreeMap<String, ChangesetFile>,
+}
+
+/// What has become of a view.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Difference {
+    pub(super) set: Vec<ChangesetFile>,
+    pub(super) removed: Vec<String>,
+}
+
+impl Difference {
+    pub(super) fn add(&mut self, other: Self) {
+        self.set.extend(other.set);
+        self.removed.extend(other.removed);
+    }
+}
+
+impl LiveView {
+    pub(super) fn new(base: Base) -> Self {
+        Self {
+            base,
+            head: None,
+            differing: BTreeMap::new(),
+            changes: BTreeMap::new(),
+            likeness: HashMap::new(),
+            shown: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn files(&self) -> Vec<ChangesetFile> {
+        self.shown.values().cloned().collect()
+    }
+
+    /// Looks again: at these paths, or at everything.
+    pub(super) fn look(
+        &mut self,
+        sight: &mut Sight<'_>,
+        paths: Option<&BTreeSet<PathBuf>>,
+    ) -> GitResult<Difference> {
+        let moved = self.head.as_ref() != Some(&sight.status.head);
+        if let (Base::Kept(base), true) = (&self.base, moved) {
+            self.differing = differing(sight.repository, base, sight.status.head.as_deref())?;
+        }
+        self.head = Some(sight.status.head.clone());
+        let paths = paths.filter(|_| !moved);
+        let concerned = |path: &PathBuf| paths.is_none_or(|paths| is_within(path, paths));
+        let candidates = sight.status.entries.keys().chain(self.differing.keys());
+        let candidates: BTreeSet<PathBuf> =
+            candidates.filter(|path| concerned(path)).cloned().collect();
+        if candidates.len() + self.changes.len() > 2 * MOST_FILES {
+            return Err(too_many());
+        }
+        self.changes
+            .retain(|path, _| !concerned(path) || candidates.contains(path));
+        let doubtful = self.doubtful(sight, &candidates);
+        let same = unchanged(sight.repository, &doubtful)?;
+        for path in candidates {
+            match self
+                .change_at(sight, &path)?
+                .filter(|_| !same.contains(&path))
+            {
+                Some(change) => self.changes.insert(path, change),
+                None => self.changes.remove(&path),
+            };
+        }
+        let now = self.with_renames(sight)?;
+        if now.len() > MOST_FILES {
+            return Err(too_many());
+        }
+        Ok(self.show(now.iter().map(|change| change.told(sight.names))))
+    }
+
+    fn before(&self, status: &Status, path: &Path) -> Option<Blob> {
+        match self.differing.get(path) {
+            Some(blob) => blob.clone(),
+            None => status.entries.get(path)?.head.clone(),
+        }
+    }
+
+    /// The files of which git has not said that they differ from the base.
+    fn doubtful(
+        &self,
+        sight: &Sight<'_>,
+        candidates: &BTreeSet<PathBuf>,
+    ) -> Vec<(PathBuf, String)> {
+        let doubtful = candidates.iter().filter_map(|path| {
+            let entry = sight.status.entries.get(path);
+            let sure = entry.is_some_and(|entry| entry.differs);
+            let before = self.before(sight.status, path)?;
+            let there = sight.tree.symlink_metadata(path).ok()?.is_file();
+            let sure = sure && !self.differing.contains_key(path);
+            (there && !sure).then(|| (path.clone(), before.id))
+        });
+        doubtful.collect()
+    }
+
+    fn change_at(&self, sight: &mut Sight<'_>, path: &Path) -> GitResult<Option<Change>> {
+        let before = self.before(sight.status, path);
+        let after = Present::read(sight.tree, path);
+        let (old, size) = match &before {
+            None => (None, None),
+            Some(blob) => {
+                let size = sight.blobs.size(&blob.id)?;
+                let counted = size.is_some_and(|size| size <= MOST_COUNTED);
+                let data = match counted {
+                    true => sight.blobs.read(&blob.id)?,
+                    false => None,
+                };
+                (data, size)
+            }
+        };
+        let new = after.as_ref().and_then(|after| after.data.as_deref());
+        if before.is_none() && after.is_none() {
+            return Ok(None);
+        }
+        // A link that is as it was: git was not asked about those.
+        let is_link = after.as_ref().is_some_and(|after| after.is_link);
+        if is_link && old.is_some() && old.as_deref() == new {
+            return Ok(None);
+        }
+        let is_binary = |data: Option<&[u8]>| data.is_some_and(lines::is_binary);
+        let binary = is_binary(old.as_deref()) || is_binary(new);
+        let complete = before.is_none() == old.is_none() && after.is_none() == new.is_none();
+        let lines = (complete && !binary)
+            .then(|| lines::count(old.as_deref().unwrap_or_default(), new.unwrap_or_default()));
+        Ok(Some(Change {
+            before: before.map(|blob| Side {
+                path: path.to_owned(),
+                content: Content::Kept(blob),
+                size,
+            }),
+            after: after.map(|after| Side {
+                path: path.to_owned(),
+                content: Content::Present(after.stamp),
+                size: Some(after.size),
+            }),
+            lines,
+            binary,
+        }))
+    }
+
+    /// The changes, with those that are one half of a rename put together.
+    fn with_renames(&mut self, sight: &mut Sight<'_>) -> GitResult<Vec<Change>> {
+        let mut changes = self.changes.clone();
+        let gone = changes.iter().filter(|(_, change)| change.after.is_none());
+        let gone: Vec<PathBuf> = gone.map(|(path, _)| path.clone()).collect();
+        let new = changes.iter().filter(|(_, change)| change.before.is_none());
+        let new: Vec<PathBuf> = new.map(|(path, _)| path.clone()).collect();
+        let few = gone.len() <= MOST_GONE && new.len() <= MOST_NEW;
+        let mut pairs = Vec::new();
+        for gone in gone.iter().filter(|_| few) {
+            for new in &new {
+                let (Some(old), Some(young)) = (self.changes.get(gone), self.changes.get(new))
+                else {
+                    continue;
+                };
+                let sides = (old.before.clone(), young.after.clone());
+                if let (Some(old), Some(young)) = sides {
+                    let (likeness, lines) = self.likeness(sight, &old, &young)?;
+                    if likeness >= ALIKE {
+                        pairs.push((likeness, gone.clone(), new.clone(), lines));
+                    }
+                }
+            }
+        }
+        pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
+        for (_, gone, new, lines) in pairs {
+            // Each has one other half, the best one.
+            let unpaired = |path: &PathBuf| {
+                let change = changes.get(path);
+                change.is_some_and(|it| it.before.is_none() != it.after.is_none())
+            };
+            if unpaired(&gone)
+                && unpaired(&new)
+                && let Some(old) = changes.remove(&gone)
+                && let Some(young) = changes.get_mut(&new)
+            {
+                young.before = old.before;
+                young.lines = lines;
+            }
+        }
+        Ok(changes.into_values().collect())
+    }
+
+    fn likeness(
+        &mut self,
+        sight: &mut Sight<'_>,
+        old: &Side,
+        new: &Side,
+    ) -> GitResult<(f64, Option<(u32, u32)>)> {
+        let (Content::Kept(blob), Content::Present(stamp)) = (&old.content, &new.content) else {
+            return Ok((0.0, None));
+        };
+        let (Some(a), Some(b)) = (old.size, new.size) else {
+            return Ok((0.0, None));
+        };
+        let far_apart = a.min(b).saturating_mul(4) < a.max(b);
+        if far_apart || a.max(b) > MOST_COUNTED || a == 0 {
+            return Ok((0.0, None));
+        }
+        let key = (blob.id.clone(), format!("{stamp} {}", new.path.display()));
+        if let Some(known) = self.likeness.get(&key) {
+            return Ok(*known);
+        }
+        let before = sight.blobs.read(&blob.id)?.unwrap_or_default();
+        let after = Present::read(sight.tree, &new.path).and_then(|it| it.data);
+        let after = after.unwrap_or_default();
+        let binary = lines::is_binary(&before) || lines::is_binary(&after);
+        let likeness = match binary {
+            true => (f64::from(u8::from(before == after)), None),
+            false => {
+                let counted = Some(lines::count(&before, &after));
+                (lines::similarity(&before, &after), counted)
+            }
+        };
+        if self.likeness.len() > MOST_GONE * MOST_NEW {
+            self.likeness.clear();
+        }
+        self.likeness.insert(key, likeness);
+        Ok(likeness)
+    }
+
+    fn show(&mut self, now: impl Iterator<Item = ChangesetFile>) -> Difference {
+        let now: BTreeMap<String, ChangesetFile> =
+            now.map(|file| (file.id.clone(), file)).collect();
+        let news = now
+            .values()
+            .filter(|file| self.shown.get(&file.id) != Some(file));
+        let removed = self.shown.keys().filter(|id| !now.contains_key(*id));
+        let difference = Difference {
+            set: news.cloned().collect(),
+            removed: removed.cloned().collect(),
+        };
+        self.shown = now;
+        difference
+    }
+}
+
+fn too_many() -> GitError {
+    GitError::Other(format!(
+        "more than {MOST_FILES} files have changed, which is more than can be shown"
+    ))
+}
+
+/// A file as it is.
+struct Present {
+    size: u64,
+    stamp: String,
+    is_link: bool,
+    /// Unless it is large.
+    data: Option<Vec<u8>>,
+}
+
+impl Present {
+    fn read(tree: &Dir, path: &Path) -> Option<Self> {
+        let metadata = tree.symlink_metadata(path).ok()?;
+        let is_link = metadata.is_symlink();
+        if !metadata.is_file() && !is_link {
+            return None;
+        }
+        let modified = metadata.modified().ok().map(SystemTime::into_std);
+        let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let stamp = format!(
+            "{:x}-{:x}",
+            metadata.len(),
+            since.unwrap_or_default().as_nanos()
+        );
+        let data = match (is_link, metadata.len() <= MOST_COUNTED) {
+            (true, _) => {
+                let target = tree.read_link_contents(path).ok()?;
+                Some(target.as_os_str().as_bytes().to_vec())
+            }
+            (false, true) => {
+                let mut data = Vec::new();
+                let file = tree.open(path).ok()?;
+                file.take(MOST_COUNTED + 1).read_to_end(&mut data).ok()?;
+                Some(data)
+            }
+            (false, false) => None,
+        };
+        Some(Self {
+            size: metadata.len(),
+            stamp,
+            is_link,
+            data,
+        })
+    }
+}
+
+fn differing(
+    repository: &Repository,
+    base: &str,
+    head: Option<&str>,
+) -> GitResult<BTreeMap<PathBuf, Option<Blob>>> {
+    let empty;
+    let head = match head {
+        Some(head) => head,
+        None => {
+            empty = repository.empty_tree()?;
+            &empty
+        }
+    };
+    let changes = compare(repository, base, head, Look::Paths)?;
+    let differing = changes.into_iter().filter_map(|change| {
+        let path = change.path()?.clone();
+        Some((path, change.before.map(|(_, blob)| blob)))
+    });
+    Ok(differing.collect())
+}
+
+/// Those of the files whose content git would keep under this id.
+fn unchanged(repository: &Repository, files: &[(PathBuf, String)]) -> GitResult<BTreeSet<PathBuf>> {
+    // One path a line: what has a line break in its name is taken as changed.
+    let plain = |path: &Path| !path.as_os_str().as_bytes().contains(&b'\n');
+    let files = files.iter().filter(|(path, _)| plain(path));
+    let files: Vec<&(PathBuf, String)> = files.collect();
+    if files.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let mut input = Vec::new();
+    for (path, _) in &files {
+        input.extend_from_slice(path.as_os_str().as_bytes());
+        input.push(b'\n');
+    }
+    let mut git = repository.reading();
+    git.args(["hash-object", "--stdin-paths"]);
+    // One that has just gone or cannot be read ends it: the watcher will say
+    // so, and until then all of them are taken as changed.
+    let Ok(said) = run(git, Some(&input)) else {
+        return Ok(BTreeSet::new());
+    };
+    let ids = said.split(|byte| *byte == b'\n');
+    let same = files
+        .into_iter()
+        .zip(ids)
+        .filter(|((_, before), now)| before.as_bytes() == *now);
+    Ok(same.map(|((path, _), _)| path.clone()).collect())
+}

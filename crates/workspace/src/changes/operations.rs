@@ -1,0 +1,223 @@
+//! What can be done about changes. Whatever it is, the state before it is kept
+//! first, and can be returned to.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cap_std::fs::Dir;
+
+use super::checkpoint::{COMMITTING, Checkpoints, UNDO_COMMIT, UNDO_FILES, UNDO_PARENT};
+use super::git::{GitError, GitResult, Repository, nul_separated, run, text};
+use super::trees::{Look, TreeChange, compare};
+
+/// Which files something is done to: paths relative to the working tree, or
+/// all that differ.
+pub(super) type Which = Vec<PathBuf>;
+
+pub(super) struct Bench<'a> {
+    pub(super) repository: &'a Repository,
+    pub(super) tree: &'a Dir,
+    pub(super) checkpoints: &'a mut Checkpoints,
+}
+
+impl Bench<'_> {
+    /// Makes files what they are in a kept state. Returns how many that are.
+    pub(super) fn put_back(&mut self, to: &str, which: &Which) -> GitResult<usize> {
+        let now = self.keep_for_undo()?;
+        let mut changes = compare(self.repository, &now, to, Look::Paths)?;
+        if !which.is_empty() {
+            changes.retain(|change| change.path().is_some_and(|path| which.contains(path)));
+        }
+        let (written, removed): (Vec<TreeChange>, Vec<TreeChange>) = changes
+            .into_iter()
+            .partition(|change| change.after.is_some());
+        // First what goes: it may be a file where a directory has to be.
+        for change in &removed {
+            if let Some(path) = change.path() {
+                self.remove(path)?;
+            }
+        }
+        let written: Vec<&Path> = written
+            .iter()
+            .filter_map(|change| change.path().map(PathBuf::as_path))
+            .collect();
+        if !written.is_empty() {
+            let mut git = self.repository.private();
+            git.args(["restore", "--worktree", "--no-overlay", "--source", to]);
+            git.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
+            run(git, Some(&nul_separated(written.iter().copied())))?;
+        }
+        Ok(written.len() + removed.len())
+    }
+
+    /// What is staged of these files is no longer staged.
+    pub(super) fn unstage(&self, which: &Which) -> GitResult<()> {
+        let mut git = self.repository.reading();
+        git.args(["reset", "--quiet"]);
+        if which.is_empty() {
+            git.arg("--").arg(self.repository.pathspec());
+            return run(git, None).map(drop);
+        }
+        git.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
+        run(
+            git,
+            Some(&nul_separated(which.iter().map(PathBuf::as_path))),
+        )
+        .map(drop)
+    }
+
+    /// Commits all changes as the user would: with their name and hooks. What
+    /// is committed is staged in an index of our own, so that the user's is as
+    /// it was if anything stands in the way.
+    pub(super) fn commit(&mut self, message: &str) -> GitResult<String> {
+        let repository = self.repository;
+        let parent = repository.resolve("HEAD")?;
+        self.stage_all(parent.as_deref())?;
+        let intended = self.checkpoints.staged(repository, parent.as_deref())?;
+        self.checkpoints.name(repository, COMMITTING, &intended)?;
+        let mut commit = repository.as_the_user();
+        commit.env("GIT_INDEX_FILE", &repository.index);
+        commit.args(["commit", "--quiet", "--message", message]);
+        if let Err(error) = run(commit, None) {
+            self.checkpoints.unname(repository, COMMITTING)?;
+            return Err(error);
+        }
+        self.committed(parent.as_deref())?;
+        let mut git = repository.reading();
+        git.args(["log", "-1", "--format=%h %s"]);
+        Ok(text(&run(git, None)?))
+    }
+
+    /// The index of our own becomes the last commit with all changes of the
+    /// session's part of the repository.
+    fn stage_all(&mut self, parent: Option<&str>) -> GitResult<()> {
+        let repository = self.repository;
+        self.checkpoints.prepare_index(repository)?;
+        let mut read = repository.private();
+        match parent {
+            // What the index knows of unchanged files is kept.
+            Some(parent) => read.args(["read-tree", "-m", parent]),
+            None => read.args(["read-tree", "--empty"]),
+        };
+        run(read, None)?;
+        let mut add = repository.private();
+        add.args(["-c", "advice.addEmbeddedRepo=false", "add", "--all", "--"]);
+        add.arg(repository.pathspec());
+        run(add, None).map(drop)
+    }
+
+    /// After a commit: the user's index has what was committed, and the commit
+    /// can be taken back.
+    fn committed(&mut self, parent: Option<&str>) -> GitResult<()> {
+        let repository = self.repository;
+        self.unstage(&Which::new())?;
+        self.checkpoints.unname(repository, UNDO_FILES)?;
+        match (parent, repository.resolve("HEAD")?) {
+            (Some(parent), Some(commit)) => {
+                self.checkpoints.name(repository, UNDO_PARENT, parent)?;
+                self.checkpoints.name(repository, UNDO_COMMIT, &commit)?;
+            }
+            // The first commit of a repository stays.
+            _ => self.checkpoints.unname(repository, UNDO_COMMIT)?,
+        }
+        self.checkpoints.unname(repository, COMMITTING)
+    }
+
+    /// A commit that an earlier host was killed in is finished, if it was made.
+    /// Returns whether it may still be made: what was started goes on alone.
+    pub(super) fn resume_commit(&mut self) -> GitResult<bool> {
+        let repository = self.repository;
+        let of_intended = |what: &str| {
+            let intended = self.checkpoints.full_name(COMMITTING);
+            repository.resolve_any(&format!("{intended}{what}"))
+        };
+        if of_intended("")?.is_none() {
+            return Ok(false);
+        }
+        let parent = of_intended("^1")?;
+        if repository.resolve("HEAD")? == parent {
+            return Ok(true);
+        }
+        let same_parent = repository.resolve_any("HEAD^1")? == parent;
+        if same_parent && repository.resolve_any("HEAD^{tree}")? == of_intended("^{tree}")? {
+            self.committed(parent.as_deref())?;
+        } else {
+            // Somebody else has gone on from there.
+            self.checkpoints.unname(repository, COMMITTING)?;
+        }
+        Ok(false)
+    }
+
+    /// Takes back the last operation. Returns what to say about it.
+    pub(super) fn undo(&mut self) -> GitResult<String> {
+        let repository = self.repository;
+        if let Some(commit) = self.checkpoints.find(repository, UNDO_COMMIT)? {
+            let parent = self.checkpoints.find(repository, UNDO_PARENT)?;
+            let head = repository.resolve("HEAD")?;
+            let Some(parent) = parent.filter(|_| head.as_ref() == Some(&commit)) else {
+                return Err(GitError::Other(
+                    "there are newer commits; the commit cannot be taken back".to_owned(),
+                ));
+            };
+            let mut git = repository.as_the_user();
+            git.args(["reset", "--quiet", "--soft", &parent]);
+            run(git, None)?;
+            self.unstage(&Which::new())?;
+            self.checkpoints.unname(repository, UNDO_COMMIT)?;
+            return Ok("The commit was taken back; its changes are still there.".to_owned());
+        }
+        let Some(before) = self.checkpoints.find(repository, UNDO_FILES)? else {
+            return Err(GitError::Other("there is nothing to undo".to_owned()));
+        };
+        let files = self.put_back(&before, &Which::new())?;
+        Ok(format!("{} as before.", counted(files)))
+    }
+
+    /// There was an operation that was not about these files.
+    pub(super) fn forget_undo(&mut self) -> GitResult<()> {
+        if self.can_undo() {
+            self.checkpoints.unname(self.repository, UNDO_FILES)?;
+            self.checkpoints.unname(self.repository, UNDO_COMMIT)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn can_undo(&self) -> bool {
+        let find = |name| self.checkpoints.find(self.repository, name).ok().flatten();
+        match find(UNDO_COMMIT) {
+            // One that was taken back, or that others follow, is past.
+            Some(commit) => self.repository.resolve("HEAD").ok().flatten() == Some(commit),
+            None => find(UNDO_FILES).is_some(),
+        }
+    }
+
+    fn keep_for_undo(&mut self) -> GitResult<String> {
+        let now = self.checkpoints.take(self.repository)?;
+        self.checkpoints.name(self.repository, UNDO_FILES, &now)?;
+        self.checkpoints.unname(self.repository, UNDO_COMMIT)?;
+        Ok(now)
+    }
+
+    /// Removes a file, and the directories that are empty without it.
+    fn remove(&self, path: &Path) -> GitResult<()> {
+        match self.tree.remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        for above in path.ancestors().skip(1) {
+            let inside = above.starts_with(&self.repository.scope);
+            let is_root = above.as_os_str().is_empty() || above == self.repository.scope;
+            if is_root || !inside || self.tree.remove_dir(above).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn counted(files: usize) -> String {
+    match files {
+        1 => "1 file is".to_owned(),
+        files => format!("{files} files are"),
+    }
+}

@@ -1,0 +1,343 @@
+//! One directory of a session: the repository that it is in, what was kept of
+//! it, and what differs in it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::house::state::ChangesetFile;
+use innkeeper_protocol::workspace::changes::{Compared, GitState, Moment};
+
+use super::blobs::Blobs;
+use super::checkpoint::{
+    Checkpoints, check_size, component, home_of, name_of, own_index, replace_earlier_indices,
+};
+use super::entries::{Names, between};
+use super::git::{GitError, GitResult, Repository};
+use super::hub::Listening;
+use super::live::{Base, LiveView, Sight};
+use super::operations::{Bench, Which};
+use super::status::Status;
+use super::trees::{Counts, count};
+use super::watcher::Dirt;
+
+/// More paths than this are not looked at one by one.
+const MOST_PATHS: usize = 200;
+
+pub(super) struct Place {
+    pub(super) repository: Repository,
+    pub(super) watch: Watch,
+    /// What has changed since the last look.
+    pub(super) dirt: Dirt,
+    tree: Dir,
+    names: Names,
+    checkpoints: Checkpoints,
+    pub(super) blobs: Option<Blobs>,
+    status: Option<Status>,
+    told: Option<GitState>,
+    /// An earlier host was killed in the middle of a commit.
+    is_committing: bool,
+}
+
+pub(super) enum Watch {
+    Off,
+    On(#[expect(dead_code, reason = "held for as long as it listens")] Listening),
+    /// The system did not allow it: somebody has to look now and then.
+    Impossible,
+}
+
+/// What a view has of one place.
+pub(super) enum Part {
+    /// It compares two kept states.
+    Kept(Vec<ChangesetFile>),
+    Live(Box<LiveView>),
+    /// There is nothing here to compare with.
+    Absent,
+}
+
+impl Part {
+    pub(super) fn files(&self) -> Vec<ChangesetFile> {
+        match self {
+            Self::Kept(files) => files.clone(),
+            Self::Live(live) => live.files(),
+            Self::Absent => Vec::new(),
+        }
+    }
+}
+
+/// What was looked at.
+pub(super) enum Seen {
+    Nothing,
+    Paths(BTreeSet<PathBuf>),
+    Everything,
+}
+
+/// What a view compares, found.
+enum Sides {
+    Kept(String, String),
+    Live(Base),
+}
+
+/// Where the files are that the host keeps for a directory of a session.
+pub(super) fn home_in(home: &Path, directory: &Path) -> PathBuf {
+    home.join(component(&directory.to_string_lossy()))
+}
+
+impl Place {
+    /// `home` is where the host's own files for the session are.
+    pub(super) fn find(session: &ChannelUri, directory: &Path, home: &Path) -> GitResult<Self> {
+        let home = home_in(home, directory);
+        let index = own_index(&home);
+        let repository = match Repository::find(directory, index.clone())? {
+            Some(repository) => repository,
+            None => {
+                check_size(directory)?;
+                std::fs::create_dir_all(&home)?;
+                Repository::shadow(directory, &home, index)?
+            }
+        };
+        replace_earlier_indices(&home)?;
+        let mut place = Self {
+            tree: Dir::open_ambient_dir(&repository.work_tree, ambient_authority())?,
+            names: Names {
+                session: session.clone(),
+                directory: directory.to_owned(),
+                scope: repository.scope.clone(),
+            },
+            checkpoints: Checkpoints::new(session, directory),
+            watch: Watch::Off,
+            dirt: Dirt::default(),
+            repository,
+            blobs: None,
+            status: None,
+            told: None,
+            is_committing: false,
+        };
+        place.is_committing = place.bench().resume_commit()?;
+        Ok(place)
+    }
+
+    // Checkpoints
+
+    pub(super) fn keep(&mut self, at: &Moment) -> GitResult<()> {
+        let Self {
+            repository,
+            checkpoints,
+            ..
+        } = self;
+        checkpoints.base(repository)?;
+        let name = name_of(at);
+        match at {
+            // A turn that goes on began when it began.
+            Moment::BeforeTurn(_) if checkpoints.find(repository, &name)?.is_some() => Ok(()),
+            Moment::BeforeTurn(_) | Moment::AfterTurn(_) => {
+                let commit = checkpoints.take(repository)?;
+                checkpoints.name(repository, &name, &commit)
+            }
+        }
+    }
+
+    pub(super) fn forget(&self) -> GitResult<()> {
+        self.checkpoints.forget(&self.repository)
+    }
+
+    /// Takes over the checkpoints of turns from a directory of another session;
+    /// `root` is where those of all sessions are.
+    pub(super) fn inherit(
+        &self,
+        root: &Path,
+        (from, directory): (&ChannelUri, &Path),
+        turns: &[String],
+    ) -> GitResult<()> {
+        let theirs = Checkpoints::new(from, directory);
+        let home = home_in(&home_of(root, from), directory);
+        self.checkpoints
+            .inherit(&self.repository, &theirs, &home, turns)
+    }
+
+    /// How much differs from what the session found here.
+    pub(super) fn counts(&mut self) -> GitResult<Counts> {
+        let base = self.checkpoints.base(&self.repository)?;
+        let now = self.checkpoints.take(&self.repository)?;
+        match base == now {
+            true => Ok(Counts::default()),
+            false => count(&self.repository, &base, &now),
+        }
+    }
+
+    /// The state that was kept at a moment, if it was.
+    pub(super) fn kept(&self, moment: &Moment) -> GitResult<Option<String>> {
+        self.checkpoints.find(&self.repository, &name_of(moment))
+    }
+
+    /// What a view compares files with.
+    pub(super) fn base_of(&mut self, compared: &Compared) -> GitResult<Option<String>> {
+        Ok(match self.sides(compared)? {
+            None => None,
+            Some(Sides::Kept(before, _) | Sides::Live(Base::Kept(before))) => Some(before),
+            Some(Sides::Live(Base::LastCommit)) => Some(match self.repository.resolve("HEAD")? {
+                Some(head) => head,
+                None => self.repository.empty_tree()?,
+            }),
+        })
+    }
+
+    fn sides(&mut self, compared: &Compared) -> GitResult<Option<Sides>> {
+        Ok(match compared {
+            Compared::Uncommitted if self.repository.is_shadow => None,
+            Compared::Uncommitted => Some(Sides::Live(Base::LastCommit)),
+            Compared::Session => {
+                let base = self.checkpoints.base(&self.repository)?;
+                Some(Sides::Live(Base::Kept(base)))
+            }
+            Compared::Turn(turn) => {
+                let Some(before) = self.kept(&Moment::BeforeTurn(turn.clone()))? else {
+                    return Ok(None);
+                };
+                Some(match self.kept(&Moment::AfterTurn(turn.clone()))? {
+                    Some(after) => Sides::Kept(before, after),
+                    None => Sides::Live(Base::Kept(before)),
+                })
+            }
+            Compared::Turns { original, modified } => {
+                let original = self.kept(&Moment::AfterTurn(original.clone()))?;
+                let modified = self.kept(&Moment::AfterTurn(modified.clone()))?;
+                let both = original.zip(modified);
+                both.map(|(original, modified)| Sides::Kept(original, modified))
+            }
+        })
+    }
+
+    // Views
+
+    pub(super) fn part(&mut self, compared: &Compared) -> GitResult<Part> {
+        let base = match self.sides(compared)? {
+            None => return Ok(Part::Absent),
+            Some(Sides::Kept(before, after)) => {
+                let Self {
+                    repository, names, ..
+                } = &*self;
+                let (repository, names) = (repository.clone(), names.clone());
+                let files = between(&repository, self.blobs()?, &names, (&before, &after))?;
+                return Ok(Part::Kept(files));
+            }
+            Some(Sides::Live(base)) => base,
+        };
+        let mut live = LiveView::new(base);
+        self.look(&mut live, None)?;
+        Ok(Part::Live(Box::new(live)))
+    }
+
+    /// Brings a live view up to date: at these paths, or everywhere.
+    pub(super) fn look(
+        &mut self,
+        live: &mut LiveView,
+        paths: Option<&BTreeSet<PathBuf>>,
+    ) -> GitResult<super::live::Difference> {
+        self.read_status(true)?;
+        self.blobs()?;
+        let (Some(blobs), Some(status)) = (&mut self.blobs, &self.status) else {
+            return Err(nowhere());
+        };
+        let mut sight = Sight {
+            repository: &self.repository,
+            tree: &self.tree,
+            status,
+            blobs,
+            names: &self.names,
+        };
+        let seen = live.look(&mut sight, paths);
+        if seen.is_err() {
+            // Whatever it was, the next look begins with another process.
+            self.blobs = None;
+        }
+        seen
+    }
+
+    /// Looks again at what has changed.
+    pub(super) fn refresh(&mut self) -> GitResult<Seen> {
+        let dirt = std::mem::take(&mut self.dirt);
+        if dirt.is_empty() {
+            return Ok(Seen::Nothing);
+        }
+        if let (Some(status), false) = (&mut self.status, dirt.everything)
+            && dirt.paths.len() <= MOST_PATHS
+        {
+            match status.update(&self.repository, &dirt.paths) {
+                Ok(()) => return Ok(Seen::Paths(dirt.paths)),
+                Err(error) => tracing::debug!(%error, "looking at everything"),
+            }
+        }
+        if self.is_committing {
+            self.is_committing = self.bench().resume_commit()?;
+        }
+        self.read_status(false)?;
+        Ok(Seen::Everything)
+    }
+
+    /// Looks at everything; or, if `once` was enough, at nothing.
+    pub(super) fn read_status(&mut self, once: bool) -> GitResult<()> {
+        if self.status.is_none() || !once {
+            if self.repository.is_shadow {
+                self.checkpoints.base(&self.repository)?;
+            }
+            self.status = Some(Status::read(&self.repository)?);
+        }
+        Ok(())
+    }
+
+    /// What is not followed is not known.
+    pub(super) fn stop_watching(&mut self) {
+        self.watch = Watch::Off;
+        self.dirt = Dirt::default();
+        self.status = None;
+        self.blobs = None;
+    }
+
+    fn blobs(&mut self) -> GitResult<&mut Blobs> {
+        if self.blobs.is_none() {
+            self.blobs = Some(Blobs::new(&self.repository)?);
+        }
+        self.blobs.as_mut().ok_or_else(nowhere)
+    }
+
+    /// What git says, if that is new.
+    pub(super) fn git_news(&mut self) -> Option<GitState> {
+        let state = &self.status.as_ref()?.git;
+        if self.repository.is_shadow || self.told.as_ref() == Some(state) {
+            return None;
+        }
+        self.told = Some(state.clone());
+        Some(state.clone())
+    }
+
+    // Operations
+
+    /// Those of some files that are here, or all that are here if none is
+    /// named. `None` if files are named, and all of them are elsewhere.
+    pub(super) fn named(&self, files: &[String]) -> Option<Which> {
+        let here = files.iter().filter_map(|uri| self.names.path_of(uri));
+        let here: Which = here.collect();
+        (files.is_empty() || !here.is_empty()).then_some(here)
+    }
+
+    /// Whether there is anything to commit.
+    pub(super) fn has_uncommitted(&self) -> GitResult<bool> {
+        let uncommitted = || Status::read(&self.repository).map(|it| it.git.uncommitted > 0);
+        Ok(!self.repository.is_shadow && uncommitted()?)
+    }
+
+    pub(super) fn bench(&mut self) -> Bench<'_> {
+        Bench {
+            repository: &self.repository,
+            tree: &self.tree,
+            checkpoints: &mut self.checkpoints,
+        }
+    }
+}
+
+pub(super) fn nowhere() -> GitError {
+    GitError::Other("no changes can be told in this directory".to_owned())
+}

@@ -1,0 +1,8 @@
+//! Changes, with a real git in directories of their own.
+
+mod checkpoints;
+mod directories;
+mod operations;
+mod stage;
+mod views;
+mod worktrees;

@@ -1,0 +1,228 @@
+//! Discarding, restoring, committing, and taking that back.
+
+use innkeeper_protocol::workspace::changes::{Compared, Moment, Operation};
+
+use super::stage::Stage;
+use crate::uri_of_path;
+
+fn discard(stage: &Stage, files: &[&str]) -> Operation {
+    let uri = |path: &&str| uri_of_path(&stage.directory.join(path)).unwrap();
+    Operation::Discard {
+        of: Compared::Uncommitted,
+        files: files.iter().map(uri).collect(),
+    }
+}
+
+#[test]
+fn one_file_is_discarded_and_comes_back() {
+    let mut stage = Stage::in_git(&[("a", "1\n"), ("b", "1\n")]);
+    stage.write("a", "2\n");
+    stage.write("b", "2\n");
+    stage.git(&["add", "a"]);
+    let view = stage.view(Compared::Uncommitted);
+    let done = stage.operate(discard(&stage, &["a"]));
+    assert_eq!(done, Ok("1 file is as before.".to_owned()));
+    assert_eq!(stage.read("a").as_deref(), Some("1\n"));
+    stage.shows(view, &["M b +1 -1"]);
+    assert_eq!(stage.git(&["status", "--porcelain"]), "M b");
+    stage.operate(Operation::Undo).unwrap();
+    stage.shows(view, &["M a +1 -1", "M b +1 -1"]);
+    // And that can be taken back, too.
+    stage.operate(Operation::Undo).unwrap();
+    stage.shows(view, &["M b +1 -1"]);
+}
+
+#[test]
+fn everything_is_discarded_and_comes_back() {
+    let mut stage = Stage::in_git(&[("a", "1\n"), ("gone", "1\n"), (".gitignore", "*.log\n")]);
+    stage.write("a", "2\n");
+    stage.write("new/deep/file", "quite another\n");
+    stage.write("kept.log", "ignored\n");
+    stage.remove("gone");
+    let view = stage.view(Compared::Uncommitted);
+    stage.operate(discard(&stage, &[])).unwrap();
+    stage.shows(view, &[]);
+    assert_eq!(stage.git(&["status", "--porcelain"]), "");
+    assert!(!stage.directory.join("new").exists());
+    assert_eq!(stage.read("kept.log").as_deref(), Some("ignored\n"));
+    stage.operate(Operation::Undo).unwrap();
+    stage.shows(
+        view,
+        &["M a +1 -1", "D gone +0 -1", "A new/deep/file +1 -0"],
+    );
+}
+
+fn restores_to_a_turn(mut stage: Stage) {
+    stage.write("a", "1\n");
+    stage.begin("t1");
+    stage.write("a", "2\n");
+    stage.write("b", "1\n");
+    stage.end("t1");
+    stage.begin("t2");
+    stage.write("a", "3\n");
+    stage.remove("b");
+    stage.end("t2");
+    let restore = |to| Operation::Restore {
+        to,
+        files: Vec::new(),
+    };
+    let turn = || "t1".to_owned();
+    stage.operate(restore(Moment::AfterTurn(turn()))).unwrap();
+    assert_eq!(stage.read("a").as_deref(), Some("2\n"));
+    assert_eq!(stage.read("b").as_deref(), Some("1\n"));
+    stage.operate(restore(Moment::BeforeTurn(turn()))).unwrap();
+    assert_eq!(stage.read("a").as_deref(), Some("1\n"));
+    assert_eq!(stage.read("b"), None);
+    stage.operate(Operation::Undo).unwrap();
+    assert_eq!(stage.read("a").as_deref(), Some("2\n"));
+    let never = stage.operate(restore(Moment::AfterTurn("t9".to_owned())));
+    assert_eq!(
+        never,
+        Err("the files were not kept at that time".to_owned())
+    );
+}
+
+#[test]
+fn files_return_to_what_they_were_at_a_turn() {
+    restores_to_a_turn(Stage::in_git(&[("other", "1\n")]));
+}
+
+#[test]
+fn files_return_to_what_they_were_at_a_turn_outside_of_git() {
+    let mut stage = Stage::outside_git();
+    assert_eq!(stage.open(), Some(false));
+    restores_to_a_turn(stage);
+}
+
+#[test]
+fn a_restored_file_leaves_what_is_staged_alone() {
+    let mut stage = Stage::in_git(&[("a", "1\n"), ("staged", "1\n")]);
+    stage.write("staged", "2\n");
+    stage.git(&["add", "staged"]);
+    stage.begin("t1");
+    stage.write("a", "2\n");
+    stage.end("t1");
+    let to = Moment::BeforeTurn("t1".to_owned());
+    let files = vec![uri_of_path(&stage.directory.join("a")).unwrap()];
+    stage.operate(Operation::Restore { to, files }).unwrap();
+    assert_eq!(stage.read("a").as_deref(), Some("1\n"));
+    assert_eq!(stage.git(&["status", "--porcelain"]), "M  staged");
+}
+
+#[test]
+fn a_commit_has_all_changes_and_can_be_taken_back() {
+    let mut stage = Stage::in_git(&[("a", "1\n")]);
+    stage.write("a", "2\n");
+    stage.write("new", "1\n");
+    let view = stage.view(Compared::Uncommitted);
+    let message = "All of it".to_owned();
+    let said = stage.operate(Operation::Commit { message }).unwrap();
+    assert!(said.ends_with("All of it."), "{said}");
+    stage.shows(view, &[]);
+    assert_eq!(stage.git(&["log", "--format=%s"]), "All of it\nFirst");
+    stage.operate(Operation::Undo).unwrap();
+    stage.shows(view, &["M a +1 -1", "A new +1 -0"]);
+    assert_eq!(stage.git(&["log", "--format=%s"]), "First");
+}
+
+#[test]
+fn a_commit_that_a_hook_refuses_leaves_everything_as_it_was() {
+    let mut stage = Stage::in_git(&[("a", "1\n"), ("b", "1\n")]);
+    stage.write("a", "2\n");
+    stage.write("b", "2\n");
+    stage.git(&["add", "a"]);
+    let hook = stage.directory.join(".git/hooks/pre-commit");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    std::fs::write(&hook, "#!/bin/sh\necho 'not like this' >&2\nexit 1\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&hook, mode).unwrap();
+    let before = stage.git(&["status", "--porcelain"]);
+    let message = "All of it".to_owned();
+    let refused = stage.operate(Operation::Commit { message });
+    assert_eq!(refused, Err("not like this".to_owned()));
+    assert_eq!(stage.git(&["status", "--porcelain"]), before);
+}
+
+#[test]
+fn files_outside_of_the_session_are_out_of_reach() {
+    let mut stage = Stage::in_git(&[("a", "1\n")]);
+    let refused = stage.operate(Operation::Discard {
+        of: Compared::Session,
+        files: vec!["file:///etc/hostname".to_owned()],
+    });
+    let said = "`file:///etc/hostname` is outside of the session".to_owned();
+    assert_eq!(refused, Err(said));
+}
+
+#[test]
+fn a_commit_leaves_alone_what_is_staged_elsewhere() {
+    let mut stage = Stage::in_git(&[("x/a", "1\n"), ("b", "1\n")]);
+    stage.write("b", "staged\n");
+    stage.git(&["add", "b"]);
+    stage.write("x/a", "2\n");
+    let root = stage.directory.clone();
+    stage.directory = root.join("x");
+    stage.open();
+    let message = "Part".to_owned();
+    stage.operate(Operation::Commit { message }).unwrap();
+    let status = |stage: &Stage| stage.git(&["status", "--porcelain"]);
+    assert_eq!(status(&stage), "M  b");
+    stage.operate(Operation::Undo).unwrap();
+    assert_eq!(status(&stage), "M  b\n M x/a");
+}
+
+/// What a host leaves that is killed when the commit was made, and before: the
+/// next one finishes it, also if the commit is made only then.
+#[test]
+fn a_commit_in_which_the_host_was_killed_is_finished_by_the_next() {
+    for made_later in [false, true] {
+        let mut stage = Stage::in_git(&[("a", "1\n"), ("b", "1\n")]);
+        stage.write("a", "2\n");
+        stage.begin("t1");
+        let refs = stage.git(&["for-each-ref", "--format=%(refname)", "refs/innkeeper"]);
+        let prefix = refs
+            .lines()
+            .next()
+            .unwrap()
+            .trim_end_matches("/base")
+            .to_owned();
+        // As the host would: with an index of its own.
+        let index = stage.data.path().join("an index");
+        let index = index.to_str().unwrap();
+        let own = |stage: &Stage, args: &[&str]| {
+            let git_dir = stage.directory.join(".git");
+            let env = format!("GIT_INDEX_FILE={index}");
+            let mut all = vec![env.as_str(), "git"];
+            all.extend(args);
+            let done = std::process::Command::new("env")
+                .args(all)
+                .current_dir(&stage.directory)
+                .env("GIT_DIR", git_dir)
+                .output()
+                .unwrap();
+            assert!(done.status.success(), "{args:?}: {done:?}");
+            String::from_utf8(done.stdout).unwrap().trim().to_owned()
+        };
+        own(&stage, &["read-tree", "HEAD"]);
+        own(&stage, &["add", "--all"]);
+        let tree = own(&stage, &["write-tree"]);
+        let intended = own(&stage, &["commit-tree", "-m", "x", "-p", "HEAD", &tree]);
+        let marker = format!("{prefix}/committing");
+        stage.git(&["update-ref", &marker, &intended]);
+        if !made_later {
+            own(&stage, &["commit", "--quiet", "--message", "Work"]);
+        }
+        let mut stage = stage.restarted();
+        let view = stage.view(Compared::Uncommitted);
+        if made_later {
+            assert_eq!(stage.shown(view), ["M a +1 -1"]);
+            own(&stage, &["commit", "--quiet", "--message", "Work"]);
+        }
+        stage.shows(view, &[]);
+        assert_eq!(stage.git(&["for-each-ref", &marker]), "");
+        assert_eq!(stage.git(&["status", "--porcelain"]), "");
+        stage.operate(Operation::Undo).unwrap();
+        assert_eq!(stage.git(&["log", "--format=%s"]), "First");
+        assert_eq!(stage.git(&["status", "--porcelain"]), "M a");
+    }
+}

@@ -1,0 +1,111 @@
+//! Working trees of sessions' own: made when a session begins, and removed
+//! with it, unless there is work in them that is nowhere else.
+
+use std::path::{Path, PathBuf};
+
+use super::git::{GitError, GitResult, Repository, run, text};
+
+/// Makes a working tree of the repository that a directory is in, on a branch
+/// of its own that begins where `from` is. Returns the same directory in it.
+pub(super) fn create(
+    directory: &Path,
+    from: Option<&str>,
+    at: &Path,
+    name: &str,
+) -> GitResult<PathBuf> {
+    let Some(repository) = Repository::find(directory, PathBuf::new())? else {
+        return Err(GitError::Other(format!(
+            "`{}` is in no git repository, and only those have working trees",
+            directory.display()
+        )));
+    };
+    let within = at.join(&repository.scope);
+    // A host that ended before the session knew of it has made it already.
+    if at.join(".git").exists() {
+        return Ok(within);
+    }
+    let from = from.unwrap_or("HEAD");
+    let Some(commit) = repository.resolve(from)? else {
+        return Err(GitError::Other(format!(
+            "there is no branch or commit `{from}` in this repository"
+        )));
+    };
+    if let Some(parent) = at.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    let branch = free_branch(&repository, name)?;
+    let mut git = repository.reading();
+    git.args(["worktree", "add", "--quiet", "-b", &branch]);
+    git.arg(at).arg(commit);
+    run(git, None)?;
+    // The directory may be one that is not in that commit.
+    std::fs::create_dir_all(&within)?;
+    Ok(within)
+}
+
+fn free_branch(repository: &Repository, name: &str) -> GitResult<String> {
+    for number in 1..1_000 {
+        let branch = match number {
+            1 => format!("innkeeper/{name}"),
+            number => format!("innkeeper/{name}-{number}"),
+        };
+        if repository
+            .resolve(&format!("refs/heads/{branch}"))?
+            .is_none()
+        {
+            return Ok(branch);
+        }
+    }
+    Err(GitError::Other("there are too many branches".to_owned()))
+}
+
+/// Removes a working tree, and its branch if that has nothing of its own.
+/// Where there is anything uncommitted in it, nothing happens: `git` itself
+/// refuses.
+pub(super) fn remove(at: &Path) -> GitResult<()> {
+    let Some(repository) = Repository::find(at, PathBuf::new())? else {
+        return Ok(());
+    };
+    if repository.git_dir == repository.common_dir {
+        return Err(GitError::Other(
+            "this is a repository, and no working tree of one".to_owned(),
+        ));
+    }
+    let mut git = repository.reading();
+    git.args(["symbolic-ref", "--quiet", "--short", "HEAD"]);
+    let branch = run(git, None).map(|said| text(&said)).ok();
+    let home = Repository {
+        work_tree: repository.common_dir.clone(),
+        git_dir: repository.common_dir.clone(),
+        ..repository
+    };
+    let mut git = home.reading();
+    git.args(["worktree", "remove"]).arg(at);
+    run(git, None)?;
+    if let Some(branch) = branch.filter(|branch| branch.starts_with("innkeeper/")) {
+        // Only if another branch has all of it.
+        let full_name = format!("refs/heads/{branch}");
+        let mut git = home.reading();
+        git.args(["for-each-ref", "--format=%(refname:short)", "--contains"]);
+        git.args([full_name.as_str(), "refs/heads", "refs/remotes"]);
+        let holders = text(&run(git, None)?);
+        if holders.lines().any(|holder| holder != branch) {
+            let mut git = home.reading();
+            git.args(["branch", "--quiet", "--delete", "--force", &branch]);
+            run(git, None)?;
+        }
+    }
+    Ok(())
+}
+
+/// The names of the branches, the latest first.
+pub(super) fn branches(directory: &Path) -> GitResult<Vec<String>> {
+    let Some(repository) = Repository::find(directory, PathBuf::new())? else {
+        return Ok(Vec::new());
+    };
+    let mut git = repository.reading();
+    git.args(["for-each-ref", "--sort=-committerdate"]);
+    git.args(["--format=%(refname:short)", "refs/heads"]);
+    let names = text(&run(git, None)?);
+    Ok(names.lines().map(str::to_owned).collect())
+}
