@@ -14,11 +14,13 @@ mod common;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
-use common::{Inn, in_time, script};
+use common::{Inn, InnOptions, in_time, script};
 use futures_util::{SinkExt as _, StreamExt as _};
+use innkeeper::WorkspaceOptions;
 use innkeeper_judges::client::{Frames, OfficialClient, connect};
-use innkeeper_judges::{Mirror, VERSIONS, comparable, mirror};
+use innkeeper_judges::{Conformity, Mirror, VERSIONS, comparable, mirror};
 use innkeeper_protocol::ChannelUri;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -39,13 +41,18 @@ struct Old {
 }
 
 /// Carries frames over a real socket.
-async fn over_a_socket(url: &str) -> Frames {
+async fn over_a_socket(url: &str, version: &str) -> Frames {
     let (socket, _) = tokio_tungstenite::connect_async(url).await.unwrap();
     let (mut sink, mut stream) = socket.split();
     let (outgoing, mut to_send) = mpsc::unbounded_channel::<String>();
     let (received, incoming) = mpsc::unbounded_channel();
+    let conformity = (version == "0.2").then(|| Arc::new(Mutex::new(Conformity::default())));
+    let said = conformity.clone();
     tokio::spawn(async move {
         while let Some(text) = to_send.recv().await {
+            if let Some(conformity) = &said {
+                conformity.lock().unwrap().said(&text);
+            }
             if sink.send(Message::text(text)).await.is_err() {
                 return;
             }
@@ -54,9 +61,13 @@ async fn over_a_socket(url: &str) -> Frames {
     });
     tokio::spawn(async move {
         while let Some(Ok(frame)) = stream.next().await {
-            if let Message::Text(text) = frame
-                && received.send(text.to_string()).is_err()
-            {
+            let Message::Text(text) = frame else {
+                continue;
+            };
+            if let Some(conformity) = &conformity {
+                conformity.lock().unwrap().heard(&text).unwrap();
+            }
+            if received.send(text.to_string()).is_err() {
                 return;
             }
         }
@@ -66,7 +77,7 @@ async fn over_a_socket(url: &str) -> Frames {
 
 impl Old {
     async fn arrive(inn: &Inn, version: &'static str, id: &str) -> Self {
-        let frames = over_a_socket(&inn.url).await;
+        let frames = over_a_socket(&inn.url, version).await;
         Self {
             version,
             id: id.to_owned(),
@@ -471,6 +482,126 @@ async fn a_model_selected_during_a_turn_counts_from_the_next_one() {
     assert!(!said(0).contains("script-large"), "{}", said(0));
     assert!(said(1).contains("script-large"), "{}", said(1));
     inn.close().await;
+}
+
+const TERMINAL: &str = "ahp-terminal:/t";
+
+/// A shell to type into, and a directory whose changes are told.
+#[tokio::test]
+async fn clients_of_every_version_use_terminals_and_watches() {
+    for version in VERSIONS {
+        let directory = tempfile::tempdir().unwrap();
+        let options = InnOptions {
+            workspace: WorkspaceOptions {
+                shell: Some("/bin/bash".into()),
+                shell_arguments: vec!["--noprofile".to_owned(), "--norc".to_owned()],
+                environment: vec![("HISTFILE".to_owned(), String::new())],
+                ..WorkspaceOptions::default()
+            },
+            ..InnOptions::default()
+        };
+        let inn = Inn::open_with(options).await;
+        let mut client = Old::arrive(&inn, version, "c").await;
+        client.initialize().await;
+        let uri = format!("file://{}", directory.path().display());
+        let mut params = client.about(SESSION);
+        match version < "0.7" {
+            true => params["workingDirectory"] = uri.clone().into(),
+            false => params["workingDirectories"] = json!([uri]),
+        }
+        client.request("createSession", params).await;
+        client.subscribe().await;
+        if !client.is_draft() {
+            client.is_told_of_changes(directory.path()).await;
+        }
+        client.talks_to_a_shell().await;
+        inn.close().await;
+    }
+}
+
+impl Old {
+    /// Waits until something was heard on a channel.
+    async fn hears_on(&mut self, channel: &str, matches: impl Fn(&Value) -> bool) {
+        let mut at = 0;
+        loop {
+            while at < self.heard.len() {
+                let (from, envelope) = &self.heard[at];
+                if from == channel && matches(&envelope["action"]) {
+                    return;
+                }
+                at += 1;
+            }
+            assert!(!self.closed, "{} waits on {channel}", self.version);
+            self.hear().await;
+        }
+    }
+
+    async fn is_told_of_changes(&mut self, directory: &Path) {
+        let uri = format!("file://{}", directory.display());
+        let params = json!({"channel": "ahp-root://", "uri": uri, "recursive": true});
+        let created = self.request("createResourceWatch", params).await;
+        let channel = created["channel"].as_str().unwrap().to_owned();
+        let snapshot = self.snapshot(&channel).await;
+        match self.version < "0.4" {
+            true => assert_eq!(snapshot, Value::Null, "{} has none", self.version),
+            false => assert_eq!(snapshot["state"]["root"], uri, "{}", self.version),
+        }
+        std::fs::write(directory.join("new"), "1").unwrap();
+        let told = |action: &Value| {
+            let items = action["changes"]["items"].as_array().into_iter().flatten();
+            let mut uris = items.filter_map(|item| item["uri"].as_str());
+            uris.any(|uri| uri.ends_with("/new"))
+        };
+        self.hears_on(&channel, told).await;
+    }
+
+    async fn type_into_terminal(&mut self, text: &str) {
+        let mut action = json!({"type": "terminal/input", "data": text});
+        if self.is_draft() {
+            action["terminal"] = TERMINAL.into();
+        }
+        let sent = self.client.dispatch(TERMINAL, action);
+        in_time("input to leave", sent).await.unwrap();
+    }
+
+    async fn talks_to_a_shell(&mut self) {
+        let mut params = json!({"claim": {"kind": "client", "clientId": self.id}});
+        let subject = if self.is_draft() {
+            "terminal"
+        } else {
+            "channel"
+        };
+        params[subject] = TERMINAL.into();
+        self.request("createTerminal", params).await;
+        let snapshot = self.snapshot(TERMINAL).await;
+        self.load(&snapshot);
+        self.type_into_terminal("echo the-answer-is-$((40+2))\n")
+            .await;
+        while !self.mirror.state(TERMINAL).unwrap()["content"]
+            .to_string()
+            .contains("the-answer-is-42")
+        {
+            assert!(!self.closed, "{} waits for the shell", self.version);
+            self.hear().await;
+        }
+        self.type_into_terminal("exit 3\n").await;
+        let exited = |action: &Value| action["type"] == "terminal/exited";
+        self.hears_on(TERMINAL, exited).await;
+        let held = self.mirror.state(TERMINAL).unwrap();
+        let snapshot = self.snapshot(TERMINAL).await;
+        self.load(&snapshot);
+        assert_eq!(
+            held,
+            self.mirror.state(TERMINAL).unwrap(),
+            "{}",
+            self.version
+        );
+        let code = match self.version < "0.9" {
+            true => &held["exitCode"],
+            false => &held["lifecycle"]["exitCode"],
+        };
+        assert_eq!(*code, 3, "{}", self.version);
+    }
 }
 
 fn git(directory: &Path, args: &[&str]) {
