@@ -104,6 +104,8 @@ describe("terminals", () => {
     await newSession(page);
     await openTerminal(page);
     await page.keyboard.press("Control+KeyK");
+    // What a plain shell has taken as part of its line goes.
+    await page.keyboard.press("Control+KeyU");
     await page.keyboard.press("F6");
     await page.locator("[data-composer]:focus").waitFor();
     expect(await page.getByRole("dialog").count()).toBe(0);

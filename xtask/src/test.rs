@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result<()> {
         ("Rust doc tests", of(tools::run(&mut doc_tests()))),
         ("Rust tests", of(tools::run(&mut rust_tests()))),
         ("web unit tests", of_web(unit_tests())),
-        ("web browser tests", of_web(in_browser("test:browser"))),
+        ("web browser tests", of_web(browser_tests())),
     ];
     println!("\nSummary:");
     for (name, outcome) in &suites {
@@ -41,23 +41,36 @@ pub(crate) fn run() -> Result<()> {
 
 /// They compare their reducers with the protocol's own, in an example program.
 fn unit_tests() -> Result<Option<String>> {
-    let mut build = tools::cargo();
-    build.args(["build", "--package", "innkeeper", "--example", "reduce"]);
-    tools::run(&mut build)?;
+    tools::run(&mut what_tests_build())?;
     web::npm_run("test")
 }
 
+/// The host and everything else that the Rust tests have built already. Asked
+/// for by itself, a package would be compiled once more: with it alone, many
+/// of its dependencies have other features.
+fn what_tests_build() -> Command {
+    let mut cargo = tools::cargo();
+    cargo.args(["test", "--workspace", "--no-run"]);
+    cargo
+}
+
 /// Runs a script that needs the host and a browser.
-fn in_browser(script: &str) -> Result<Option<String>> {
+fn in_browser(script: &str, mut build: Command) -> Result<Option<String>> {
     if let Some(reason) = web::build_if_stale()?.or_else(web::without_browser) {
         return Ok(Some(reason));
     }
-    tools::run(tools::cargo().args(["build", "--package", "innkeeper"]))?;
+    tools::run(&mut build)?;
     web::npm_run(script)
 }
 
+fn browser_tests() -> Result<Option<String>> {
+    in_browser("test:browser", what_tests_build())
+}
+
 pub(crate) fn screenshots() -> Result<()> {
-    match in_browser("screenshots")? {
+    let mut build = tools::cargo();
+    build.args(["build", "--package", "innkeeper"]);
+    match in_browser("screenshots", build)? {
         Some(reason) => bail!("no screenshots: {reason}"),
         None => Ok(()),
     }

@@ -6,6 +6,7 @@
 //! - `turn`, `calls`, `permission`, `questions`, `content`, `output`: what an
 //!   agent says, as events;
 //! - `settings`: modes, options and models;
+//! - `past`: conversations that an agent had without the host;
 //! - `services`, `files`, `terminals`: what the host does for an agent;
 //! - `mcp`: the MCP servers that an agent is given;
 //! - `rpc`: JSON-RPC over lines.
@@ -24,6 +25,7 @@ mod files;
 mod heard;
 mod mcp;
 mod output;
+mod past;
 mod permission;
 mod questions;
 mod rpc;
@@ -38,12 +40,13 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use innkeeper_protocol::agent::{AgentProfile, OpenBackend};
+use innkeeper_protocol::agent::{AgentProfile, ConfigQuery, OpenBackend};
+use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::mcp::McpServer;
 use tokio::sync::watch;
 
 use crate::knowledge::Knowledge;
-use crate::process::{Patience, Program, StderrLog};
+use crate::process::{self, Patience, Program, StderrLog};
 use crate::{Agent, CommandStream, EventSink};
 use session::{Access, Session, Wanted};
 
@@ -131,8 +134,10 @@ impl Agent for AcpAgent {
                 mcp_servers: Vec::new(),
                 resume: None,
                 fork_of: None,
+                continues: None,
             };
             let mut services = services::Services::new(&[]);
+            let _alone = knowledge.alone_at_first(access.patience.opening).await;
             match Session::open(&access, &wanted, &mut services).await {
                 Ok(session) => {
                     learn(&knowledge, &session);
@@ -156,6 +161,27 @@ impl Agent for AcpAgent {
         self.knowledge.is_complete()
     }
 
+    fn complete_config(
+        &self,
+        query: ConfigQuery,
+    ) -> BoxFuture<'static, Vec<SessionConfigValueItem>> {
+        let access = self.access.clone();
+        async move {
+            if query.property != past::CONTINUE {
+                return Vec::new();
+            }
+            let directory = process::paths(query.directory.as_slice())
+                .into_iter()
+                .next();
+            let listed = Session::list(&access, directory, &query.query).await;
+            listed.unwrap_or_else(|error| {
+                tracing::warn!(agent = access.name, %error, "its conversations are not listed");
+                Vec::new()
+            })
+        }
+        .boxed()
+    }
+
     fn run(
         &self,
         open: OpenBackend,
@@ -175,5 +201,11 @@ fn learn(knowledge: &Knowledge, session: &Session) {
         format!("{name} {}", info.version)
     });
     let models = session.settings.models(knowledge.provider());
-    knowledge.learn(version, models, session.settings.schema());
+    let mut schema = session.settings.schema();
+    if past::is_open_book(session.can()) {
+        schema
+            .properties
+            .insert(past::CONTINUE.to_owned(), past::setting());
+    }
+    knowledge.learn(version, models, schema);
 }

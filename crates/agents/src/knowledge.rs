@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use innkeeper_protocol::agent::AgentProfile;
 use innkeeper_protocol::house::state::{
@@ -23,6 +24,7 @@ pub(crate) struct Knowledge {
     file: Option<PathBuf>,
     learned: Mutex<Learned>,
     changes: watch::Sender<u64>,
+    first_start: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -56,7 +58,22 @@ impl Knowledge {
             file,
             learned: Mutex::new(learned.unwrap_or_default()),
             changes: watch::Sender::new(0),
+            first_start: tokio::sync::Mutex::new(()),
         }
+    }
+
+    /// As long as the agent never ran, waits until nobody else starts it: some
+    /// prepare their home the first time, and do not expect company. One that
+    /// hangs is not waited for longer than its start may take.
+    pub(crate) async fn alone_at_first(
+        &self,
+        patience: Duration,
+    ) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        if self.is_complete() {
+            return None;
+        }
+        let alone = tokio::time::timeout(patience, self.first_start.lock()).await;
+        alone.ok().filter(|_| !self.is_complete())
     }
 
     pub(crate) fn provider(&self) -> &str {
@@ -178,5 +195,19 @@ mod tests {
         // A good start is the end of the trouble.
         again.learn(Some("X 1".to_owned()), Vec::new(), config);
         assert_eq!(begin().trouble(), None);
+    }
+
+    #[tokio::test]
+    async fn the_first_start_has_no_company() {
+        let name = || "x".to_owned();
+        let knowledge = Knowledge::new(name(), name(), name(), None);
+        let first = knowledge.alone_at_first(Duration::MAX).await;
+        assert!(first.is_some());
+        let mut second = Box::pin(knowledge.alone_at_first(Duration::MAX));
+        assert!(futures_util::poll!(&mut second).is_pending());
+        knowledge.learn(None, Vec::new(), session_config::schema(HashMap::new()));
+        drop(first);
+        assert!(second.await.is_none(), "it is known now");
+        assert!(knowledge.alone_at_first(Duration::MAX).await.is_none());
     }
 }

@@ -75,8 +75,8 @@ pub trait Agent: Send + Sync + 'static {
         std::future::ready(Vec::new()).boxed()
     }
 
-    /// The whole life of one backend. The future first says `Opened` or
-    /// `OpenFailed`, then serves `commands` until `Close` or their end.
+    /// The whole life of one backend. The future first says `Opened` (after
+    /// `Past`, where there is one) or `OpenFailed`, then serves `commands` until `Close` or their end.
     /// Whatever belongs to the backend is gone when the future is: it may be
     /// dropped at any point of waiting.
     fn run(

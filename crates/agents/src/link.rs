@@ -94,6 +94,7 @@ fn is_last_word(event: &AgentEvent) -> bool {
     match event {
         AgentEvent::OpenFailed(_) | AgentEvent::Exited { .. } => true,
         AgentEvent::Opened { .. }
+        | AgentEvent::Past(_)
         | AgentEvent::Turn { .. }
         | AgentEvent::Title(_)
         | AgentEvent::Tools(_)

@@ -105,6 +105,7 @@ impl Agent for PiAgent {
         let access = self.access.clone();
         let knowledge = Arc::clone(&self.knowledge);
         async move {
+            let _alone = knowledge.alone_at_first(access.patience.opening).await;
             match Session::open(&access, Some(&std::env::temp_dir()), None).await {
                 Ok(session) => {
                     let models = session.model_infos(knowledge.provider());

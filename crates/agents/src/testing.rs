@@ -186,6 +186,10 @@ fn is_end(event: &AgentEvent) -> bool {
 pub(crate) fn line(event: &AgentEvent) -> String {
     let event = match event {
         AgentEvent::Opened { .. } => return "opened".to_owned(),
+        AgentEvent::Past(turns) => {
+            let asked: Vec<&str> = turns.iter().map(|turn| &*turn.asked).collect();
+            return format!("past: {}", asked.join(", "));
+        }
         AgentEvent::OpenFailed(error) => return format!("open failed: {}", error.message),
         AgentEvent::Title(title) => return format!("title: {title}"),
         AgentEvent::Exited { reason } => return format!("exited: {reason}"),

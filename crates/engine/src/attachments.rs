@@ -74,17 +74,25 @@ impl Engine {
         })
     }
 
-    /// Whether all is here that the message of a chat's turn refers to. What is
-    /// not is asked for, once; [`Engine::attached_content_loaded`] goes on.
+    /// Whether all is here that the agent is about to be given: what the message
+    /// of a chat's turn refers to, or what the steering message does once it has
+    /// that. What is not is asked for, once; [`Engine::attached_content_loaded`]
+    /// goes on.
     pub(crate) fn has_attached_content(&mut self, uri: &ChannelUri) -> bool {
         let chat = self.chats.get(uri);
-        let Some((turn, active)) = chat.and_then(|chat| {
+        let Some((turn, message)) = chat.and_then(|chat| {
+            let turn = chat.turn.as_ref()?;
             let active = chat.head.active_turn.as_ref();
-            chat.turn.as_ref().zip(active)
+            let steering = chat.head.steering_message.as_ref();
+            let message = match turn.prompted {
+                false => active.map(|active| &active.message),
+                true => steering.map(|steering| &steering.message),
+            };
+            Some((turn, message?))
         }) else {
             return true;
         };
-        let kept = kept_by_host(&active.message).map(|it| it.uri.clone());
+        let kept = kept_by_host(message).map(|it| it.uri.clone());
         let missing: Vec<String> = kept
             .filter(|uri| !turn.attached.contains_key(uri))
             .collect();
@@ -125,7 +133,10 @@ impl Engine {
         if let Some(running) = running.filter(|running| *running.id == *turn) {
             let content = content.as_ref().ok().cloned().flatten();
             running.attached.insert(uri, content);
-            self.pump(&chat);
+            match running.prompted {
+                false => self.pump(&chat),
+                true => self.steer(&chat),
+            }
         }
         true
     }

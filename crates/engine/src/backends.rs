@@ -40,6 +40,7 @@ impl Engine {
                 self.turn_event(&delegate.unwrap_or(uri), &turn, event);
             }
             AgentEvent::Opened { resume } => self.backend_opened(&uri, resume),
+            AgentEvent::Past(turns) => self.recount(&uri, turns),
             AgentEvent::OpenFailed(error) => self.backend_lost(&uri, error),
             AgentEvent::Exited { reason } => {
                 let turn = self.chats.get(&uri).and_then(|chat| chat.turn.as_ref());

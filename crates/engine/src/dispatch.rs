@@ -10,8 +10,8 @@ use innkeeper_protocol::house::actions::{
     RootConfigChangedAction, SessionActiveClientSetAction, SessionConfigChangedAction, StateAction,
 };
 use innkeeper_protocol::house::state::{
-    ChatInteractivity, ChildCustomization, Customization, Message, MessageKind, PendingMessageKind,
-    ResponsePart, SessionLifecycle, TurnState,
+    ChatInteractivity, ChildCustomization, Customization, Message, MessageKind, ResponsePart,
+    SessionLifecycle, TurnState,
 };
 use innkeeper_protocol::outgoing::{HostMessage, Rejection};
 use innkeeper_protocol::record::StoreOp;
@@ -64,10 +64,11 @@ impl Engine {
             Some(piece) if self.refuse_active_client(connection, &channel, piece, &origin) => {
                 return;
             }
-            Some(piece) => match self.completed(channel, &client_id, piece) {
+            Some(piece) => match self.completed(channel.clone(), &client_id, piece) {
                 Some(whole) => whole,
-                // There is no such channel.
-                None => return,
+                // It is not what it should be, and refused as such; or there is
+                // no such channel.
+                None => (channel, action),
             },
         };
         if self.terminals.contains_key(&channel) {
@@ -424,10 +425,7 @@ impl Engine {
                 action.message = self.as_kept(channel, action.message);
                 StateAction::ChatTurnStarted(action)
             }
-            // A steering message goes to the agent as it is.
-            StateAction::ChatPendingMessageSet(mut action)
-                if action.kind == PendingMessageKind::Queued =>
-            {
+            StateAction::ChatPendingMessageSet(mut action) => {
                 action.message = self.as_kept(channel, action.message);
                 StateAction::ChatPendingMessageSet(action)
             }

@@ -61,6 +61,7 @@ mod isolation;
 mod labels;
 mod older;
 mod parts;
+mod past;
 mod pending;
 mod questions;
 mod reconnect;

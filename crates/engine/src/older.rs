@@ -14,10 +14,11 @@ use innkeeper_protocol::outgoing::{Reply, TurnsReply};
 use innkeeper_protocol::record::{Context, Selection};
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::snapshot::{Beside, Snapshot, SnapshotState};
+use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::version::Version;
 
 use crate::chats::Chat;
-use crate::{ConnectionId, Engine};
+use crate::{ConnectionId, Engine, changesets};
 
 /// A model or an agent that was selected while a turn ran: up to 0.4 that is
 /// a change of the session, and waits for the end of the turn.
@@ -44,6 +45,15 @@ impl Engine {
         let is_session =
             *channel != ChannelUri::root() && self.session_of(channel).as_ref() == Some(channel);
         (joins && is_session).then(|| ChannelUri::default_chat_of(channel.as_str()))
+    }
+
+    /// Draft 1 has no watches, changesets and telemetry, and no way to be subscribed to
+    /// something that it is given no snapshot of.
+    pub(crate) fn has_no_word_for(&self, connection: ConnectionId, channel: &ChannelUri) -> bool {
+        let newer = self.watches.contains_key(channel)
+            || is_telemetry_channel(channel.as_str())
+            || changesets::parse(channel).is_some();
+        newer && self.version_of(connection) == Version::V0_1
     }
 
     /// Adds to a snapshot what older versions show with it.

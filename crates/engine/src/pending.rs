@@ -18,6 +18,7 @@ use innkeeper_protocol::house::actions::{
 use innkeeper_protocol::house::state::{Message, PendingMessage, PendingMessageKind};
 
 use crate::Engine;
+use crate::attachments::with_data;
 use crate::chats::Chat;
 use crate::dispatch::Verdict::{self, Apply, Ignore, Reject};
 use crate::dispatch::reject;
@@ -113,26 +114,37 @@ impl Engine {
     /// Gives the agent the steering message of the turn that it works on, or
     /// takes it back.
     pub(crate) fn steer(&mut self, uri: &ChannelUri) {
-        let Some(chat) = self.chats.get(uri) else {
+        let has_turn = |chat: &Chat| chat.turn.as_ref().is_some_and(|turn| turn.prompted);
+        let backend = self.backend_at_work(uri);
+        let Some(backend) = backend.filter(|_| self.chats.get(uri).is_some_and(has_turn)) else {
             return;
         };
-        let message = chat.head.steering_message.clone().map(Box::new);
-        let turn = chat.turn.as_ref().filter(|turn| turn.prompted);
-        let Some((turn, backend)) = turn.zip(self.backend_at_work(uri)) else {
+        if !self.has_attached_content(uri) {
             return;
-        };
-        if message.is_some() || turn.steered {
-            let id = turn.id.clone();
-            let command = AgentCommand::Steer {
-                backend,
-                turn: id,
-                message,
-            };
-            self.tell_agent(command);
-            if let Some(turn) = self.chats.get_mut(uri).and_then(|chat| chat.turn.as_mut()) {
-                turn.steered = true;
-            }
         }
+        let Some(chat) = self.chats.get_mut(uri) else {
+            return;
+        };
+        let Some(turn) = &mut chat.turn else {
+            return;
+        };
+        let steering = chat.head.steering_message.as_ref();
+        if steering.is_none() && !turn.steered {
+            return;
+        }
+        turn.steered = true;
+        let message = steering.map(|PendingMessage { id, message }| {
+            let message = with_data(message.clone(), &turn.attached);
+            let id = id.clone();
+            Box::new(PendingMessage { id, message })
+        });
+        turn.attached.clear();
+        let turn = turn.id.clone();
+        self.tell_agent(AgentCommand::Steer {
+            backend,
+            turn,
+            message,
+        });
     }
 
     /// The agent took up the steering message.

@@ -254,6 +254,9 @@ impl Engine {
         params: SubscribeParams,
     ) -> Result<Reply, RpcError> {
         let channel = ChannelUri::from(params.channel);
+        if self.has_no_word_for(connection, &channel) {
+            return Err(RpcError::session_not_found(channel.as_str()));
+        }
         self.open_changeset(&channel);
         let window = params.view.and_then(|view| view.turns);
         // At least the last turn is needed: it may be resumed.

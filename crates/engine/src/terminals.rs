@@ -304,7 +304,7 @@ impl Engine {
         if terminal.run.is_some() {
             self.run_failed(uri, &reason);
         }
-        self.forget_terminal(uri);
+        self.dispose(uri);
         self.list_terminals();
         if let Some((connection, id)) = opening {
             let error = RpcError::invalid_params(format!("no terminal can be opened: {reason}"));
@@ -468,8 +468,15 @@ impl Engine {
         if let Some(terminal) = self.terminals.remove(uri) {
             self.terminal_ids.remove(&terminal.id);
             if !terminal.has_exited() {
-                let terminal = terminal.id;
-                self.tell_terminal(TerminalCommand::Close { terminal });
+                let id = terminal.id;
+                self.tell_terminal(TerminalCommand::Close { terminal: id });
+            }
+            if let Some((connection, id)) = terminal.opening {
+                let error = RpcError::new(
+                    ahp_error_codes::NOT_FOUND,
+                    format!("`{uri}` was disposed of before it was open"),
+                );
+                self.fail(connection, Some(id), error);
             }
         }
     }
@@ -493,8 +500,10 @@ impl Engine {
             TerminalClaim::Client(_) => false,
         };
         let held = self.terminals.iter().filter(|(_, t)| held(&t.state.claim));
-        let held: Vec<ChannelUri> = held.map(|(uri, _)| uri.clone()).collect();
-        for uri in &held {
+        let mut held: Vec<(TerminalId, ChannelUri)> =
+            held.map(|(uri, t)| (t.id, uri.clone())).collect();
+        held.sort();
+        for (_, uri) in &held {
             self.dispose(uri);
         }
         self.list_terminals();
@@ -511,7 +520,8 @@ impl Engine {
 
     pub(crate) fn close_all_terminals(&mut self) {
         let running = self.terminals.values().filter(|t| !t.has_exited());
-        let running: Vec<TerminalId> = running.map(|terminal| terminal.id).collect();
+        let mut running: Vec<TerminalId> = running.map(|terminal| terminal.id).collect();
+        running.sort();
         for terminal in running {
             self.tell_terminal(TerminalCommand::Close { terminal });
         }

@@ -303,7 +303,7 @@ impl Engine {
         }
     }
 
-    fn set_title(&mut self, session: &ChannelUri, title: String) {
+    pub(crate) fn set_title(&mut self, session: &ChannelUri, title: String) {
         let open = self
             .sessions
             .get(session)

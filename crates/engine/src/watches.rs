@@ -139,9 +139,12 @@ impl Engine {
     pub(crate) fn release_watch(&mut self, uri: &ChannelUri) {
         if let Some(watch) = self.watches.remove(uri) {
             self.watch_ids.remove(&watch.id);
-            let watch = watch.id;
-            let close = WatchCommand::Close { watch };
+            let close = WatchCommand::Close { watch: watch.id };
             self.step.effects.push(Effect::Watch(close));
+            if let Some((connection, id)) = watch.opening {
+                let error = RpcError::internal("watching did not begin in time; try again");
+                self.fail(connection, Some(id), error);
+            }
         }
     }
 

@@ -527,6 +527,37 @@ async fn change(version: &'static str) {
     inn.close().await;
 }
 
+/// Where the session has the model, a change waits for the end of the turn.
+#[tokio::test]
+async fn a_model_selected_during_a_turn_counts_from_the_next_one() {
+    let inn = Inn::open().await;
+    let mut client = Old::arrive(&inn, "0.2", "c").await;
+    client.initialize().await;
+    client.create().await;
+    client.subscribe().await;
+    let ask = json!([{"ask": {"id": "r", "message": "wait"}}, {"echo": "model"}]);
+    client.start_turn("t1", &script(ask)).await;
+    client.expect("inputRequested", |_| true).await;
+    let model = json!({"model": {"id": "script-large"}});
+    client.dispatch("modelChanged", model).await;
+    let done = json!({"requestId": "r", "response": "cancel"});
+    client.dispatch("inputCompleted", done).await;
+    client.turn_is_complete("t1").await;
+    client.expect("modelChanged", |_| true).await;
+    let order: Vec<&Value> = client.heard.iter().map(|(_, it)| &it["action"]).collect();
+    let place = |kind: &str| order.iter().position(|action| action["type"] == kind);
+    assert!(place("session/turnComplete") < place("session/modelChanged"));
+    client
+        .start_turn("t2", &script(json!([{"echo": "model"}])))
+        .await;
+    client.turn_is_complete("t2").await;
+    let state = client.mirror.state(SESSION).unwrap();
+    let said = |turn: usize| state["turns"][turn]["responseParts"].to_string();
+    assert!(!said(0).contains("script-large"), "{}", said(0));
+    assert!(said(1).contains("script-large"), "{}", said(1));
+    inn.close().await;
+}
+
 #[tokio::test]
 async fn patch_releases_are_taken_for_what_they_are() {
     let inn = Inn::open().await;

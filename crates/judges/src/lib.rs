@@ -13,10 +13,12 @@ mod changesets;
 pub mod client;
 mod comparison;
 mod coverage;
+mod schemas;
 
 pub use action_types::{ACTION_TYPES, CLIENTS_SAY};
 pub use comparison::{comparable, difference};
 pub use coverage::Coverage;
+pub use schemas::{Conformity, Schemas};
 
 /// The numbers of all versions, oldest first. Draft 1 is `"0.1"`.
 pub const VERSIONS: [&str; 10] = [

@@ -239,6 +239,9 @@ pub enum AgentEvent {
     /// The conversation is open. `resume` is kept for the next time. It may be
     /// said again when the conversation is to be found elsewhere from now on.
     Opened { resume: Option<Value> },
+    /// What was said before the host had this conversation, of one that the
+    /// agent had without it. Said before `Opened`, and only of a new chat.
+    Past(Vec<PastTurn>),
     /// It could not be opened; nothing follows.
     OpenFailed(ErrorInfo),
     /// Something happened in a turn.
@@ -258,6 +261,15 @@ pub enum AgentEvent {
     },
     /// The backend is gone, unasked; nothing follows.
     Exited { reason: String },
+}
+
+/// A turn that is over already.
+#[derive(Debug, Clone)]
+pub struct PastTurn {
+    /// What the user said.
+    pub asked: String,
+    /// What happened then, without an end.
+    pub events: Vec<TurnEvent>,
 }
 
 /// A command of the agent's own, such as `/compact`.

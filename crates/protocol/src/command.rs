@@ -254,11 +254,14 @@ impl Introduction {
         if method == "reconnect" {
             return Some(Self::Return { client_id });
         }
-        let offered: Vec<String> = match &params["protocolVersion"] {
-            Value::Number(draft) => vec![version::draft(draft.as_i64()?)],
-            _ => serde_json::from_value(params["protocolVersions"].clone()).ok()?,
+        let version = match (&params["protocolVersions"], &params["protocolVersion"]) {
+            // Who counts drafts speaks one, even if it is none that we speak.
+            (Value::Null, Value::Number(_)) => Some(Version::V0_1),
+            (offered, _) => {
+                let offered: Vec<String> = serde_json::from_value(offered.clone()).ok()?;
+                version::negotiate(&offered).map(|(version, _)| version)
+            }
         };
-        let version = version::negotiate(&offered).map(|(version, _)| version);
         Some(Self::New { client_id, version })
     }
 }
@@ -343,8 +346,10 @@ fn with_what_the_host_decides(action: &Value) -> Value {
         Some("chat/turnCancelled") => ("duration", Value::from(0)),
         _ => return action,
     };
-    if let Some(object) = action.as_object_mut() {
-        object.entry(field).or_insert(value);
+    if let Some(object) = action.as_object_mut()
+        && object.get(field).is_none_or(Value::is_null)
+    {
+        object.insert(field.to_owned(), value);
     }
     action
 }
@@ -368,6 +373,24 @@ mod tests {
             let text = format!(r#"{{"id":1,"method":"subscribe","params":{params}}}"#);
             assert_eq!(call(&text).unwrap_err().code, -32602, "{text}");
         }
+    }
+
+    #[test]
+    fn who_counts_drafts_speaks_a_draft() {
+        let version_of = |params: &str| {
+            let text = format!(r#"{{"id":1,"method":"initialize","params":{params}}}"#);
+            match Introduction::read(&text) {
+                Some(Introduction::New { version, .. }) => version,
+                other => panic!("{other:?}"),
+            }
+        };
+        let draft = Some(Version::V0_1);
+        assert_eq!(version_of(r#"{"clientId":"c","protocolVersion":1}"#), draft);
+        assert_eq!(version_of(r#"{"clientId":"c","protocolVersion":7}"#), draft);
+        let both = r#"{"clientId":"c","protocolVersion":1,"protocolVersions":["0.2.0"]}"#;
+        assert_eq!(version_of(both), Some(Version::V0_2));
+        let unspoken = r#"{"clientId":"c","protocolVersions":["7.0.0"]}"#;
+        assert_eq!(version_of(unspoken), None);
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub mod down;
 pub mod following;
 pub(crate) mod nodes;
 pub(crate) mod object;
+pub(crate) mod text;
 pub mod up;
 
 mod v0_2_to_v0_1;
@@ -35,6 +36,7 @@ mod v0_9_to_v0_8;
 mod v1_0_to_v0_9;
 
 pub(crate) use nodes::Node;
+pub(crate) use text::Text;
 
 /// A JSON object.
 pub type Object = Map<String, Value>;
@@ -108,6 +110,9 @@ pub struct Picture {
     pub selection: Object,
     /// `IsRead` and `IsArchived` of a chat, which 0.4 to 0.9 do not have.
     pub(crate) chat_flags: u64,
+    /// The version cannot be shown this state: whoever subscribes to the
+    /// channel is told what happens on it, and given no snapshot.
+    pub unseen: bool,
 }
 
 impl Picture {
@@ -141,6 +146,10 @@ pub(crate) trait Gate: Sync {
     fn lower_action(&self, act: Act, _known: &Knowledge, out: &mut Vec<Act>) {
         out.push(act);
     }
+
+    /// The same for streamed text, which is most of what is said. A gate that
+    /// changes anything about it says so in both places.
+    fn lower_text(&self, _text: &mut Text<'_>) {}
 
     /// Raises a whole action, before its objects are raised.
     fn raise_action(&self, _act: &mut Act) {}

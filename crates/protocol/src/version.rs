@@ -82,9 +82,13 @@ impl fmt::Display for Version {
     }
 }
 
-/// What a draft is called where versions have names.
+/// What a draft is called where versions have names. There was only one; the
+/// name of any other is no version.
 pub fn draft(number: i64) -> String {
-    format!("0.{number}.0")
+    match number {
+        1 => Version::V0_1.to_string(),
+        other => format!("draft {other}"),
+    }
 }
 
 /// The highest offered version that the host speaks, with the exact string
@@ -152,5 +156,7 @@ mod tests {
         check(&[], None);
         check(&["2.0.0", "0.0.9"], None);
         check(&["01.0.0", "1.0", "1.0.0-beta", "", "1.0.0.0"], None);
+        check(&[&draft(1)], Some("0.1.0"));
+        check(&[&draft(0), &draft(2), &draft(-1)], None);
     }
 }

@@ -17,12 +17,16 @@ use crate::trials::Trial;
 /// Node for the agents that are written for it, whatever this machine has.
 const NODE: &str = "node@24";
 
+const PI: &str = "@earendil-works/pi-coding-agent@0.87.1";
+
 pub(crate) struct Agent {
     /// The name by which the host finds it.
     pub(crate) provider: &'static str,
-    package: &'static str,
-    /// The program that the host looks for.
+    packages: &'static [&'static str],
+    /// The program that the host looks for, or is told to start.
     program: &'static str,
+    /// The host knows it by itself and finds it.
+    is_known: bool,
     /// Variables; `MODEL` in a value stands for the model's address.
     env: &'static [(&'static str, &'static str)],
     /// Files in its home directory, likewise.
@@ -33,11 +37,12 @@ pub(crate) struct Agent {
     limits: &'static [(Trial, &'static str)],
 }
 
-pub(crate) const AGENTS: [Agent; 4] = [
+pub(crate) const AGENTS: [Agent; 8] = [
     Agent {
         provider: "goose",
-        package: "@aaif/goose",
+        packages: &["@aaif/goose"],
         program: "goose",
+        is_known: true,
         env: &[
             ("GOOSE_PROVIDER", "openai"),
             ("GOOSE_MODEL", model::NAME),
@@ -53,13 +58,16 @@ pub(crate) const AGENTS: [Agent; 4] = [
     },
     Agent {
         provider: "claude",
-        package: "@agentclientprotocol/claude-agent-acp@0.99.0",
+        packages: &["@agentclientprotocol/claude-agent-acp@0.99.0"],
         program: "claude-agent-acp",
+        is_known: true,
         env: &[
             ("ANTHROPIC_BASE_URL", "MODEL"),
             ("ANTHROPIC_API_KEY", "none"),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
             ("DISABLE_AUTOUPDATER", "1"),
+            // The model is offered every tool, not a search for them.
+            ("ENABLE_TOOL_SEARCH", "false"),
         ],
         files: Vec::new,
         config: &[],
@@ -67,8 +75,9 @@ pub(crate) const AGENTS: [Agent; 4] = [
     },
     Agent {
         provider: "codex",
-        package: "@agentclientprotocol/codex-acp@2.6.0",
+        packages: &["@agentclientprotocol/codex-acp@2.6.0"],
         program: "codex-acp",
+        is_known: true,
         env: &[],
         files: codex_files,
         config: &[("mode", "read-only")],
@@ -76,8 +85,9 @@ pub(crate) const AGENTS: [Agent; 4] = [
     },
     Agent {
         provider: "pi",
-        package: "@earendil-works/pi-coding-agent@0.87.1",
+        packages: &[PI],
         program: "pi",
+        is_known: true,
         env: &[("PI_OFFLINE", "1")],
         files: pi_files,
         config: &[],
@@ -86,6 +96,62 @@ pub(crate) const AGENTS: [Agent; 4] = [
             (Trial::Denial, "pi runs its tools without asking anybody"),
             (Trial::ClientTool, "pi knows no MCP servers"),
         ],
+    },
+    Agent {
+        provider: "pi-acp",
+        packages: &["pi-acp@0.0.34", PI],
+        program: "pi-acp",
+        is_known: false,
+        env: &[("PI_OFFLINE", "1")],
+        files: pi_files,
+        config: &[],
+        limits: &[
+            (Trial::Approval, "pi runs its tools without asking anybody"),
+            (Trial::Denial, "pi runs its tools without asking anybody"),
+            (Trial::ClientTool, "pi knows no MCP servers"),
+        ],
+    },
+    Agent {
+        provider: "opencode",
+        packages: &["opencode-ai@1.18.33"],
+        program: "opencode",
+        is_known: true,
+        env: &[
+            ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+            ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+        ],
+        files: opencode_files,
+        config: &[],
+        limits: &[],
+    },
+    Agent {
+        provider: "qwen",
+        packages: &["@qwen-code/qwen-code@0.24.4"],
+        program: "qwen",
+        is_known: true,
+        env: &[
+            ("OPENAI_BASE_URL", "MODEL/v1"),
+            ("OPENAI_API_KEY", "none"),
+            ("OPENAI_MODEL", model::NAME),
+        ],
+        files: qwen_files,
+        config: &[],
+        limits: &[],
+    },
+    Agent {
+        provider: "gemini",
+        packages: &["@google/gemini-cli@0.61.0"],
+        program: "gemini",
+        is_known: true,
+        env: &[
+            ("GEMINI_API_KEY", "none"),
+            ("GOOGLE_GEMINI_BASE_URL", "MODEL"),
+            ("GEMINI_MODEL", model::NAME),
+            ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+        ],
+        files: gemini_files,
+        config: &[],
+        limits: &[],
     },
 ];
 
@@ -112,6 +178,47 @@ fn pi_files() -> Vec<(&'static str, String)> {
     ]
 }
 
+fn opencode_files() -> Vec<(&'static str, String)> {
+    let name = model::NAME;
+    let config = json!({
+        "model": format!("scripted/{name}"),
+        "small_model": format!("scripted/{name}"),
+        "permission": {"bash": "ask", "edit": "ask"},
+        "autoupdate": false,
+        "share": "disabled",
+        "provider": {"scripted": {
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "Scripted",
+            "options": {"baseURL": "MODEL/v1", "apiKey": "none"},
+            "models": {name: {"name": "Scripted", "tool_call": true,
+                              "limit": {"context": 100_000, "output": 10_000}}},
+        }},
+    });
+    vec![(".config/opencode/opencode.json", config.to_string())]
+}
+
+fn qwen_files() -> Vec<(&'static str, String)> {
+    let settings = json!({
+        "security": {"auth": {"selectedType": "openai"}},
+        "privacy": {"usageStatisticsEnabled": false},
+        "telemetry": {"enabled": false},
+        "general": {"enableAutoUpdate": false},
+        // The model is offered every tool, not a search for them.
+        "tools": {"toolSearch": {"enabled": false}},
+    });
+    vec![(".qwen/settings.json", settings.to_string())]
+}
+
+fn gemini_files() -> Vec<(&'static str, String)> {
+    let settings = json!({
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "privacy": {"usageStatisticsEnabled": false},
+        "telemetry": {"enabled": false},
+        "general": {"enableAutoUpdate": false},
+    });
+    vec![(".gemini/settings.json", settings.to_string())]
+}
+
 impl Agent {
     /// Prepares a home for it, and gives the host's configuration of it.
     pub(crate) fn settle(&self, home: &Path, model: &str) -> Result<String> {
@@ -127,7 +234,12 @@ impl Agent {
         for (name, value) in self.env {
             env.push_str(&format!(", {name} = {}", quoted(&filled(value))));
         }
-        Ok(format!("[agents.{}]\nenv = {{ {env} }}\n", self.provider))
+        let command = match self.is_known {
+            true => String::new(),
+            false => format!("command = {}\n", quoted(self.program)),
+        };
+        let provider = self.provider;
+        Ok(format!("[agents.{provider}]\n{command}env = {{ {env} }}\n"))
     }
 
     pub(crate) fn is_in(&self, programs: &Path) -> bool {
@@ -152,7 +264,7 @@ fn quoted(text: &str) -> String {
 
 /// Installs the agents, and what they need.
 pub(crate) fn install(into: &Path, agents: &[&Agent]) -> Result<()> {
-    let packages = agents.iter().map(|agent| agent.package);
+    let packages = agents.iter().flat_map(|agent| agent.packages).copied();
     let packages: Vec<&str> = packages.chain([NODE]).collect();
     println!("Installing {}", packages.join(", "));
     let status = Command::new("npm")

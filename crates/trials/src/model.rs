@@ -4,9 +4,10 @@
 //!
 //! - `script`: the language of the scripts, and what the model does next;
 //! - `tools`: how a wish becomes a call of a tool that the agent offers;
-//! - `chat`, `responses`, `messages`: the ways in which agents talk to models.
+//! - `chat`, `responses`, `messages`, `generate`: the ways in which agents talk to models.
 
 mod chat;
+mod generate;
 mod messages;
 mod responses;
 mod script;
@@ -66,7 +67,13 @@ impl Event {
     }
 }
 
-const DIALECTS: [&Dialect; 3] = [&chat::DIALECT, &responses::DIALECT, &messages::DIALECT];
+const DIALECTS: [&Dialect; 5] = [
+    &chat::DIALECT,
+    &responses::DIALECT,
+    &messages::DIALECT,
+    &generate::STREAMED,
+    &generate::WHOLE,
+];
 
 /// A model that answers as long as the program runs.
 pub(crate) async fn serve() -> Result<SocketAddr> {
@@ -96,22 +103,28 @@ async fn answer(method: Method, uri: Uri, body: Bytes) -> Response {
     if path.ends_with("/count_tokens") {
         return json_response(json!({"input_tokens": 1}));
     }
+    if path.ends_with(":countTokens") {
+        return json_response(json!({"totalTokens": 1}));
+    }
     let dialect = DIALECTS
         .into_iter()
         .find(|dialect| path.ends_with(dialect.path));
     let body = serde_json::from_slice::<Value>(&body);
     match (dialect, body) {
-        (Some(dialect), Ok(body)) => reply(dialect, &body),
+        (Some(dialect), Ok(body)) => {
+            let streams = body["stream"] == true || path.ends_with(generate::STREAMED.path);
+            reply(dialect, &body, streams)
+        }
         (None, _) => (StatusCode::NOT_FOUND, format!("no model at {path}")).into_response(),
         (_, Err(error)) => (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     }
 }
 
-fn reply(dialect: &Dialect, body: &Value) -> Response {
+fn reply(dialect: &Dialect, body: &Value, streams: bool) -> Response {
     let conversation = (dialect.conversation)(body);
     let tools = (dialect.tools)(body);
     let reply = script::reply(&conversation, &tools);
-    if body["stream"] != true {
+    if !streams {
         return json_response((dialect.whole)(&reply));
     }
     let events = (dialect.stream)(&reply).into_iter().map(|event| {

@@ -264,9 +264,11 @@ impl<'a> Stage<'a> {
     async fn cancel(&mut self) -> Result<String> {
         let mut chat = self.session("cancel").await?;
         let file = self.file("process");
+        let script = self.file("long.sh");
+        let lines = format!("echo $$ > \"{}\"\nexec sleep 600\n", file.display());
+        fs::write(&script, lines)?;
         // A child of the shell: ending the shell alone would leave it.
-        let file_name = file.display();
-        let command = format!("sh -c 'echo $$ > \"{file_name}\"; exec sleep 600'; true");
+        let command = format!("sh \"{}\"; true", script.display());
         let turn = "long";
         let steps = json!([{"run": command}, {"say": "ok"}]);
         self.guest.play(&chat.uri, turn, steps).await?;

@@ -22,5 +22,5 @@ pub use customizations::{CustomizationOptions, CustomizationSink, Customizations
 pub use finder::FileFinder;
 pub use resources::Resources;
 pub use resources::place::uri_of_path;
-pub use terminals::{TerminalOptions, TerminalSink, Terminals};
+pub use terminals::{TerminalOptions, TerminalSink, Terminals, shell_of_user};
 pub use watches::{WatchSink, Watches};

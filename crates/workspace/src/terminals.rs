@@ -32,7 +32,7 @@ use portable_pty::{MasterPty, PtySize, native_pty_system};
 use crate::resources::place::{path_of_uri, uri_of_path};
 use parser::{Heard, Parser};
 use process::ProcessSession;
-pub use shell::TerminalOptions;
+pub use shell::{TerminalOptions, shell_of_user};
 
 /// How much is read at once.
 const CHUNK: usize = 32 * 1024;

@@ -1,5 +1,5 @@
 // What the views read. Everything here is immutable; a new `AppState` is
-// published at most once a frame.
+// published at most once a frame, and at once for what the user does.
 
 import type {
   ChatState,

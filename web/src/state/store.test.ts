@@ -140,6 +140,12 @@ describe("publishing", () => {
     expect(listener).toHaveBeenCalledTimes(1);
   });
 
+  test("what the user does shows at once", () => {
+    const { store } = storeWithChat();
+    store.dispatch(CHAT, started("t"));
+    expect(store.getState().messages.map(({ text }) => text)).toEqual(["hi"]);
+  });
+
   test("a rejection is shown with its reason, and the action undone", () => {
     const { store, say } = storeWithChat();
     store.dispatch(CHAT, started("t"));

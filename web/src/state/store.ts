@@ -1,5 +1,6 @@
 // The one place that holds what the client knows. Events of the host and own
-// actions go in; an immutable `AppState` comes out, at most once a frame.
+// actions go in; an immutable `AppState` comes out: at most once a frame for
+// what the host says, at once for what the user does.
 //
 // Invariants: nothing but `handleServerEvent` and the methods below changes
 // anything; what was published is never changed afterwards; an own action is
@@ -179,7 +180,11 @@ export class AppStore {
     this.send = send;
   }
 
-  /** Says something on a channel: it shows at once and is reconciled later. */
+  /**
+   * Says something on a channel: it shows at once and is reconciled later. Not
+   * with the next frame: until then a control would show what it showed before,
+   * and a second click would build on that.
+   */
   dispatch(channel: URI, action: StateAction): void {
     const own: OwnAction = { channel, clientSeq: this.nextClientSeq++, action };
     const open = this.channels.get(channel);
@@ -187,6 +192,7 @@ export class AppStore {
     this.catalogue.foresee(channel, action);
     this.send(own);
     this.changed();
+    this.flush();
   }
 
   /** Takes back everything that waits in the current chat, and returns it. */

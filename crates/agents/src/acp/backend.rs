@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{AGENT_METHOD_NAMES, ContentBlock};
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentEvent, ClientTool, Decision, OpenBackend, Prompt, TurnEvent,
+    AgentCommand, AgentEvent, ClientTool, Decision, OpenBackend, PastTurn, Prompt, TurnEvent,
 };
 use innkeeper_protocol::house::common::{JsonObject, StringOrMarkdown};
 use innkeeper_protocol::house::state::{ErrorInfo, PendingMessage};
@@ -24,7 +24,7 @@ use super::services::Services;
 use super::session::{Access, OpenError, Session, Wanted};
 use super::settings::Change;
 use super::turn::Turn;
-use super::{content, learn, permission};
+use super::{content, learn, past, permission};
 use crate::client_tools::{ClientCall, ToolServer};
 use crate::knowledge::Knowledge;
 use crate::process;
@@ -64,11 +64,16 @@ pub(super) async fn run(
         mcp_servers: servers.map(mcp::given).collect(),
         resume: resumed_session(open.resume.as_ref()),
         fork_of: resumed_session(open.fork_of.as_ref()),
+        continues: past::wanted(&open),
     };
     let tool_server = serve_tools(&access, &mut wanted, &open.client_tools);
     let mut early = Vec::new();
+    let opening = async {
+        let _alone = knowledge.alone_at_first(access.patience.opening).await;
+        Session::open(&access, &wanted, &mut services).await
+    };
     let opened = tokio::select! {
-        opened = Session::open(&access, &wanted, &mut services) => opened,
+        opened = opening => opened,
         () = commands.until_closed(&mut early) => return,
     };
     let session = match opened {
@@ -80,6 +85,8 @@ pub(super) async fn run(
                 .await;
         }
     };
+    // From now on it is found as every other one is.
+    wanted.continues = None;
     let mut backend = Backend {
         transcript: Transcript::new(&open.transcript),
         config: open.config,
@@ -227,11 +234,30 @@ impl Backend {
                 self.access.name
             ));
         }
+        let past = std::mem::take(&mut self.session.past);
+        if self.transcript.is_empty() && !past.is_empty() {
+            self.recount(&past).await;
+        }
         let resume = Some(json!({SESSION: self.session.id}));
         self.events.emit(AgentEvent::Opened { resume }).await;
         for update in std::mem::take(&mut self.session.said) {
             self.update(&update).await;
         }
+    }
+
+    /// The engine learns what was said before it had the conversation.
+    async fn recount(&mut self, past: &[Value]) {
+        let told = past::recounted(past).into_iter().enumerate();
+        let turns = told.map(|(at, told)| {
+            let id = Arc::from(format!("past-{at}"));
+            self.transcript.add(&id, told.asked.clone(), told.answered);
+            PastTurn {
+                asked: told.asked,
+                events: told.events,
+            }
+        });
+        let turns = turns.collect();
+        self.events.emit(AgentEvent::Past(turns)).await;
     }
 
     /// What is true of any new session is true of the agent; a session that

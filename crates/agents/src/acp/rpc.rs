@@ -14,6 +14,11 @@ use crate::process::{JsonLines, Line, LineWriter};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct RequestNo(u64);
 
+impl RequestNo {
+    /// That of no request: they are counted from one.
+    pub(super) const NONE: Self = Self(0);
+}
+
 #[derive(Debug)]
 pub(super) enum Incoming {
     Request {

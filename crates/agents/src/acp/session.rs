@@ -1,7 +1,7 @@
 //! A session with an agent from its start: the process, who the agent is and
 //! what it can do, and the conversation in it, new or taken up again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,16 +11,18 @@ use agent_client_protocol_schema::v1::{
     ClientSessionCapabilities, CompactionCapabilities, ElicitationCapabilities,
     ElicitationFormCapabilities, ElicitationUrlCapabilities, Error, ErrorCode,
     FileSystemCapabilities, Implementation, InitializeRequest, InitializeResponse,
-    McpServer as GivenServer, NoticeCapabilities, SessionConfigOptionsCapabilities,
+    ListSessionsResponse, McpServer as GivenServer, NoticeCapabilities,
+    SessionConfigOptionsCapabilities,
 };
+use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::mcp::McpServer;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::output;
 use super::rpc::{Incoming, Peer, sentence};
 use super::services::Services;
 use super::settings::Settings;
+use super::{output, past};
 use crate::process::{ChildProcess, Patience, Program, StartError, StderrLog};
 
 /// How to reach an agent.
@@ -80,6 +82,8 @@ pub(super) struct Wanted {
     pub(super) resume: Option<String>,
     /// Its name for the session that this one is to begin as a copy of.
     pub(super) fork_of: Option<String>,
+    /// Its name for a session that it had without the host, to go on with.
+    pub(super) continues: Option<String>,
 }
 
 impl Wanted {
@@ -99,6 +103,8 @@ pub(super) struct Session {
     pub(super) settings: Settings,
     /// What the agent said while the session was being opened.
     pub(super) said: Vec<Value>,
+    /// What was said in it, if the agent had it without the host.
+    pub(super) past: Vec<Value>,
     /// Why an earlier conversation was not taken up, if it should have been.
     pub(super) forgotten: Option<String>,
     /// The agent remembers what was said before.
@@ -112,27 +118,14 @@ impl Session {
         services: &mut Services,
     ) -> Result<Self, OpenError> {
         let directory = wanted.directory();
-        let started = ChildProcess::start(&access.program, Some(&directory), &access.stderr)?;
-        let (process, lines) = started;
-        let mut opening = Opening {
-            access,
-            services,
-            process,
-            peer: Peer::new(lines),
-            said: Vec::new(),
-        };
+        let mut opening = Opening::start(access, &directory, services)?;
         let about = opening.introduce().await?;
-        if let Some(method) = &access.auth_method {
-            let params = json!({"methodId": method});
-            opening
-                .call(AGENT_METHOD_NAMES.authenticate, &params)
-                .await?;
-        }
         let (id, opened, forgotten, remembers) = opening.converse(wanted, &about).await?;
         let Opening {
             process,
             peer,
             said,
+            history,
             ..
         } = opening;
         Ok(Self {
@@ -142,9 +135,43 @@ impl Session {
             settings: Settings::of(&opened),
             about,
             said,
+            past: history
+                .filter(|_| wanted.continues.is_some())
+                .unwrap_or_default(),
             forgotten,
             remembers,
         })
+    }
+
+    /// The conversations that the agent has in a directory, or in all of them.
+    pub(super) async fn list(
+        access: &Access,
+        directory: Option<PathBuf>,
+        query: &str,
+    ) -> Result<Vec<SessionConfigValueItem>, OpenError> {
+        let mut services = Services::new(&[]);
+        let home = directory.clone().unwrap_or_else(std::env::temp_dir);
+        let mut opening = Opening::start(access, &home, &mut services)?;
+        let about = opening.introduce().await?;
+        let mut items = Vec::new();
+        if past::is_open_book(&about.agent_capabilities) {
+            let mut cursor: Option<String> = None;
+            for _ in 0..past::PAGES {
+                let params = past::question(directory.as_ref(), cursor.as_deref());
+                let page = opening
+                    .call(AGENT_METHOD_NAMES.session_list, &params)
+                    .await?;
+                let page: ListSessionsResponse = serde_json::from_value(page)
+                    .map_err(|error| opening.strange(error.to_string()))?;
+                items.extend(past::offered(&page, query));
+                cursor = page.next_cursor;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+        }
+        opening.process.end(access.patience.ending).await;
+        Ok(past::newest(items))
     }
 
     /// Whether the agent can take up a conversation that it had before.
@@ -174,6 +201,8 @@ struct Opening<'a> {
     process: ChildProcess,
     peer: Peer,
     said: Vec<Value>,
+    /// What the agent tells of the conversation, if anybody wants to know.
+    history: Option<Vec<Value>>,
 }
 
 enum CallError {
@@ -181,12 +210,36 @@ enum CallError {
     Refused(Error),
 }
 
-impl Opening<'_> {
+impl<'a> Opening<'a> {
+    fn start(
+        access: &'a Access,
+        directory: &Path,
+        services: &'a mut Services,
+    ) -> Result<Self, OpenError> {
+        let started = ChildProcess::start(&access.program, Some(directory), &access.stderr)?;
+        let (process, lines) = started;
+        Ok(Self {
+            access,
+            services,
+            process,
+            peer: Peer::new(lines),
+            said: Vec::new(),
+            history: None,
+        })
+    }
+
+    /// Gets to know the agent, and signs in if a way of that was chosen.
     async fn introduce(&mut self) -> Result<InitializeResponse, OpenError> {
         let answer = self
             .call(AGENT_METHOD_NAMES.initialize, &introduction())
             .await?;
-        serde_json::from_value(answer).map_err(|error| self.strange(error.to_string()))
+        let about = serde_json::from_value(answer);
+        let about = about.map_err(|error| self.strange(error.to_string()))?;
+        if let Some(method) = &self.access.auth_method {
+            let params = json!({"methodId": method});
+            self.call(AGENT_METHOD_NAMES.authenticate, &params).await?;
+        }
+        Ok(about)
     }
 
     /// The conversation: taken up again if possible, else a new one.
@@ -195,6 +248,14 @@ impl Opening<'_> {
         wanted: &Wanted,
         about: &InitializeResponse,
     ) -> Result<(String, Value, Option<String>, bool), OpenError> {
+        if let Some(id) = &wanted.continues {
+            let mut params = beginning(wanted, &about.agent_capabilities);
+            params["sessionId"] = json!(id);
+            self.history = Some(Vec::new());
+            // Whoever wants that conversation does not want another one.
+            let opened = self.call(AGENT_METHOD_NAMES.session_load, &params).await?;
+            return Ok((id.clone(), opened, None, true));
+        }
         let mut forgotten = None;
         if let Some(id) = &wanted.resume {
             match self.take_up(id, wanted, about).await? {
@@ -309,10 +370,14 @@ impl Opening<'_> {
                     }
                 }
                 Incoming::Notification { method, mut params } => {
-                    // The history of a conversation is known; what matters are
-                    // things that hold from now on.
-                    if method == "session/update" && !is_history(&params["update"]) {
-                        self.said.push(params["update"].take());
+                    // The history of a conversation is known, as a rule; what
+                    // matters are things that hold from now on.
+                    let update = params["update"].take();
+                    match &mut self.history {
+                        _ if method != "session/update" => {}
+                        Some(history) if is_history(&update) => history.push(update),
+                        None if is_history(&update) => {}
+                        _ => self.said.push(update),
                     }
                 }
             }

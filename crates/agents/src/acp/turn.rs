@@ -42,6 +42,8 @@ pub(super) struct Turn {
     speaking: Option<String>,
     plan: Option<Vec<ToolResultContent>>,
     usage: UsageInfo,
+    /// What the agent's requests to its model took, where it tells of each.
+    requests: Option<Usage>,
     /// What the agent said that nobody here understands.
     unknown: Vec<Value>,
 }
@@ -64,6 +66,7 @@ impl Turn {
                 cache_read_tokens: None,
                 meta: None,
             },
+            requests: None,
             unknown: Vec::new(),
         }
     }
@@ -80,7 +83,11 @@ impl Turn {
         terminals: ShownTerminals<'_>,
     ) -> Vec<TurnEvent> {
         match kind {
-            "agent_message_chunk" => self.message(update),
+            "agent_message_chunk" => {
+                let mut events = self.message(update);
+                events.extend(self.request_spent(update));
+                events
+            }
             "agent_thought_chunk" => {
                 let thought = text_of(&update["content"]);
                 thought.map(TurnEvent::Reasoning).into_iter().collect()
@@ -220,11 +227,24 @@ impl Turn {
                 confirm: false,
             });
         }
-        if let Some(usage) = read::<Usage>(&answer["usage"]) {
+        if let Some(usage) = read(&answer["usage"]).or_else(|| counted(answer)) {
             events.push(self.spent(&usage));
         }
         events.extend(self.about_the_unknown());
         events
+    }
+
+    /// Some agents say beside a message what a request has taken, and nothing
+    /// with their answer.
+    fn request_spent(&mut self, update: &Value) -> Option<TurnEvent> {
+        let usage = read::<Usage>(&update["_meta"]["usage"])?;
+        let all = match self.requests.take() {
+            Some(before) => sum(&before, &usage),
+            None => usage,
+        };
+        let event = self.spent(&all);
+        self.requests = Some(all);
+        Some(event)
     }
 
     fn spent(&mut self, usage: &Usage) -> TurnEvent {
@@ -245,6 +265,29 @@ impl Turn {
         self.usage.meta.get_or_insert_default().extend(meta);
         TurnEvent::Usage(self.usage.clone())
     }
+}
+
+/// Some agents count with their answer, in words of their own.
+fn counted(answer: &Value) -> Option<Usage> {
+    let tokens = &answer["_meta"]["quota"]["token_count"];
+    let input = tokens["input_tokens"].as_u64()?;
+    let output = tokens["output_tokens"].as_u64()?;
+    Some(Usage::new(input.saturating_add(output), input, output))
+}
+
+fn sum(one: &Usage, other: &Usage) -> Usage {
+    let both = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (one, other) => one.or(other),
+    };
+    Usage::new(
+        one.total_tokens.saturating_add(other.total_tokens),
+        one.input_tokens.saturating_add(other.input_tokens),
+        one.output_tokens.saturating_add(other.output_tokens),
+    )
+    .thought_tokens(both(one.thought_tokens, other.thought_tokens))
+    .cached_read_tokens(both(one.cached_read_tokens, other.cached_read_tokens))
+    .cached_write_tokens(both(one.cached_write_tokens, other.cached_write_tokens))
 }
 
 /// A sentence about an end that the user may not expect.

@@ -132,6 +132,7 @@ impl TestAgent {
                 self.session = params["sessionId"].as_str().unwrap_or_default().to_owned();
                 merged(json!({}), &self.behaviour["load"])
             }
+            "session/list" => merged(json!({"sessions": []}), &self.behaviour["list"]),
             "session/prompt" => match self.play(params) {
                 Ending::Result(result) => result,
                 Ending::Error(error) => {

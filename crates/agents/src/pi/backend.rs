@@ -41,8 +41,12 @@ pub(super) async fn run(
         .as_ref()
         .and_then(|resume| resume[FILE].as_str());
     let mut early = Vec::new();
+    let opening = async {
+        let _alone = knowledge.alone_at_first(access.patience.opening).await;
+        Session::open(&access, directory.as_deref(), resume).await
+    };
     let opened = tokio::select! {
-        opened = Session::open(&access, directory.as_deref(), resume) => opened,
+        opened = opening => opened,
         () = commands.until_closed(&mut early) => return,
     };
     let session = match opened {

@@ -164,3 +164,69 @@ async fn a_turn_that_was_interrupted_is_taken_up() {
     );
     assert!(!heard[1].contains("the question"), "{heard:?}");
 }
+
+/// An agent with a conversation of its own.
+fn with_a_past() -> AcpAgent {
+    let chunk = |kind: &str, text: &str| json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}});
+    let can = json!({"loadSession": true, "sessionCapabilities": {"list": {}}});
+    let about = |id: &str, title: &str| json!({"sessionId": id, "cwd": "/w", "title": title});
+    AcpAgent::new(options(&json!({
+        "initialize": {"agentCapabilities": can},
+        "list": {"sessions": [about("s-1", "About beer"), about("s-2", "About wine")]},
+        "updates": {"session/load": [
+            chunk("user_message_chunk", "What is beer?"),
+            chunk("agent_message_chunk", "A drink."),
+        ]},
+    })))
+}
+
+fn asked_to_continue(id: &str) -> OpenBackend {
+    let mut open = asked_to_open();
+    open.chat = ChannelUri::default_chat_of(open.session.as_str());
+    open.config.insert("continue".to_owned(), json!(id));
+    open
+}
+
+#[tokio::test]
+async fn the_conversations_of_an_agent_are_offered_to_go_on_with() {
+    let agent = with_a_past();
+    agent.get_to_know().await.unwrap();
+    let setting = agent.profile().config.unwrap().properties["continue"].clone();
+    assert_eq!(setting.enum_dynamic, Some(true));
+    let query = ConfigQuery {
+        provider: "test".to_owned(),
+        directory: None,
+        config: Default::default(),
+        property: "continue".to_owned(),
+        query: "beer".to_owned(),
+    };
+    let items = agent.complete_config(query).await;
+    let items: Vec<_> = items.iter().map(|it| (&*it.value, &*it.label)).collect();
+    assert_eq!(items, [("s-1", "About beer")]);
+}
+
+#[tokio::test]
+async fn a_session_goes_on_with_a_conversation_that_the_agent_had_alone() {
+    let mut conversation = Conversation::with(with_a_past(), 1024);
+    conversation.command(AgentCommand::Open(Box::new(asked_to_continue("s-1"))));
+    assert_eq!(line(&conversation.next().await), "past: What is beer?");
+    assert_eq!(line(&conversation.next().await), "opened");
+    let heard = conversation.play(json!([{"echo": "requests"}])).await;
+    let requests: Value = serde_json::from_str(heard[0].strip_prefix("text: ").unwrap()).unwrap();
+    assert_eq!(requests[1]["method"], "session/load");
+    assert_eq!(requests[1]["params"]["sessionId"], "s-1");
+    assert_eq!(requests[2]["params"]["sessionId"], "s-1");
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_not_there_is_not_replaced_by_another_one() {
+    let agent = AcpAgent::new(options(&json!({
+        "initialize": {"agentCapabilities": {"loadSession": true}},
+        "errors": {"session/load": {"code": -32002, "message": "no such session"}},
+    })));
+    let mut conversation = Conversation::with(agent, 1024);
+    conversation.command(AgentCommand::Open(Box::new(asked_to_continue("s-9"))));
+    let answer = line(&conversation.next().await);
+    assert!(answer.starts_with("open failed"), "{answer}");
+    assert!(answer.contains("no such session"), "{answer}");
+}

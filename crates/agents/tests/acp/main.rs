@@ -23,9 +23,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_agents::{AcpAgent, AcpOptions, Agent, Agents, Patience, Program, ScriptAgent};
+use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentEvent, CommandOutcome, CommandRun, Decision, OpenBackend, ToolVerdict,
-    TurnEvent,
+    AgentCommand, AgentEvent, CommandOutcome, CommandRun, ConfigQuery, Decision, OpenBackend,
+    ToolVerdict, TurnEvent,
 };
 use innkeeper_protocol::house::state::{
     ConfirmationOption, ToolCallCancellationReason, ToolResultContent,

@@ -190,6 +190,41 @@ async fn a_plan_is_one_part_that_is_updated_in_place() {
     .await;
 }
 
+fn usage(line: &str) -> Value {
+    serde_json::from_str(line.strip_prefix("usage: ").unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn usage_that_is_told_of_each_request_is_added_up() {
+    let request = json!({"sessionUpdate": "agent_message_chunk",
+        "content": {"type": "text", "text": ""},
+        "_meta": {"usage": {"totalTokens": 9, "inputTokens": 4, "outputTokens": 5}}});
+    let steps = json!([{"update": request}, {"update": request}]);
+    let heard = turn(steps).await;
+    let told = heard.iter().filter(|line| line.starts_with("usage"));
+    let told: Vec<Value> = told.map(|line| usage(line)).collect();
+    let tokens = |spent: &Value| {
+        (
+            spent["inputTokens"].as_u64(),
+            spent["outputTokens"].as_u64(),
+        )
+    };
+    let tokens: Vec<_> = told.iter().map(tokens).collect();
+    assert_eq!(tokens, [(Some(4), Some(5)), (Some(8), Some(10))]);
+}
+
+#[tokio::test]
+async fn usage_in_the_words_of_an_agent_is_understood() {
+    let quota = json!({"token_count": {"input_tokens": 4, "output_tokens": 5}});
+    let stop = json!({"stopReason": "end_turn", "_meta": {"quota": quota}});
+    let heard = turn(json!([{"stop": stop}])).await;
+    let spent = usage(&heard[0]);
+    assert_eq!(
+        (&spent["inputTokens"], &spent["outputTokens"]),
+        (&json!(4), &json!(5))
+    );
+}
+
 #[tokio::test]
 async fn usage_comes_with_the_answer_and_in_between() {
     let steps = json!([
@@ -199,9 +234,6 @@ async fn usage_comes_with_the_answer_and_in_between() {
             "totalTokens": 9, "inputTokens": 4, "outputTokens": 5, "cachedReadTokens": 1}}},
     ]);
     let heard = turn(steps).await;
-    let usage = |line: &String| -> Value {
-        serde_json::from_str(line.strip_prefix("usage: ").unwrap()).unwrap()
-    };
     let meta = json!({"contextUsed": 5, "contextWindow": 100,
                       "cost": {"amount": 0.5, "currency": "EUR"}});
     assert_eq!(usage(&heard[0])["_meta"], meta);

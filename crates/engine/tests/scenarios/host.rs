@@ -215,13 +215,18 @@ impl Host {
         client: &str,
         channels: &[&str],
     ) -> Value {
-        self.connect(connection);
-        self.versions.insert(connection, version);
+        self.connect_as(version, connection);
         let params = json!({
             "clientId": client, "protocolVersions": [version.to_string()],
             "initialSubscriptions": channels,
         });
         self.ok(connection, "initialize", params)
+    }
+
+    /// A connection over which a version is spoken before anybody is let in.
+    pub(crate) fn connect_as(&mut self, version: Version, connection: u64) {
+        self.connect(connection);
+        self.versions.insert(connection, version);
     }
 
     pub(crate) fn connect(&mut self, connection: u64) {

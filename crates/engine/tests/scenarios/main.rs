@@ -8,6 +8,7 @@ mod handshake;
 mod host;
 mod messages;
 mod older;
+mod older_manners;
 mod sessions;
 mod turns;
 mod views;

@@ -86,6 +86,28 @@ fn a_queued_message_keeps_its_attachments_over_a_restart() {
 }
 
 #[test]
+fn a_steering_message_reaches_the_agent_with_its_large_attachment() {
+    let mut host = host();
+    let attachments = json!([
+        {"type": "embeddedResource", "label": "large", "data": "AAECAwQFBgcICQ==",
+         "contentType": "image/png"},
+    ]);
+    host.start_turn(1, "t");
+    let message = json!({"text": "Left", "origin": {"kind": "user"}, "attachments": attachments});
+    let steering = json!({"type": "chat/pendingMessageSet", "kind": "steering", "id": "s",
+                          "message": message});
+    host.dispatch(1, &chat(), steering);
+    let Some(AgentCommand::Steer { message, .. }) = host.commands.last() else {
+        panic!("the agent is steered: {:?}", host.commands.last());
+    };
+    let given = &message.as_ref().unwrap().message.attachments;
+    assert_eq!(serde_json::to_value(given).unwrap(), attachments);
+    let state = host.state(&chat());
+    let kept = &state["steeringMessage"]["message"]["attachments"][0];
+    assert_eq!(kept["type"], "resource");
+}
+
+#[test]
 fn a_chat_that_is_attached_is_fixed_at_its_latest_turn() {
     let mut host = host();
     host.whole_turns(2);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use innkeeper_engine::{Input, Limits};
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::agent::{AgentCommand, AgentEvent, TurnEvent};
+use innkeeper_protocol::agent::{AgentCommand, AgentEvent, PastTurn, TurnEvent};
 use serde_json::json;
 
 use crate::host::{Host, ROOT, SESSION, chat};
@@ -58,6 +58,44 @@ fn the_first_message_names_a_session_until_somebody_does() {
         json!({"type": "session/titleChanged", "title": " "}),
     );
     assert!(host.rejection(1).contains("must not be empty"));
+}
+
+#[test]
+fn what_an_agent_tells_of_the_past_becomes_turns_and_nobody_is_prompted() {
+    let mut host = Host::new();
+    host.enter(1, "a", &[ROOT]);
+    host.ok(1, "createSession", json!({"channel": SESSION}));
+    let said = |asked: &str, answered: &str| PastTurn {
+        asked: asked.to_owned(),
+        events: vec![TurnEvent::Text(answered.to_owned())],
+    };
+    let past = vec![said("What is beer?", "A drink."), said("And wine?", "Too.")];
+    host.report(AgentEvent::Past(past));
+    host.opened();
+    let state = host.state(&chat());
+    let turns = state["turns"].as_array().unwrap();
+    let words: Vec<_> = turns
+        .iter()
+        .map(|turn| {
+            let answer = &turn["responseParts"][0]["content"];
+            (
+                turn["message"]["text"].as_str(),
+                answer.as_str(),
+                &turn["state"],
+            )
+        })
+        .collect();
+    let complete = &json!("complete");
+    assert_eq!(
+        words,
+        [
+            (Some("What is beer?"), Some("A drink."), complete),
+            (Some("And wine?"), Some("Too."), complete),
+        ]
+    );
+    assert_eq!(host.state(SESSION)["title"], "What is beer?");
+    let prompted = |command: &&AgentCommand| matches!(command, AgentCommand::Prompt(_));
+    assert_eq!(host.commands.iter().find(prompted).map(|_| ()), None);
 }
 
 #[test]

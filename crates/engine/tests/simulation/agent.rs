@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, AgentProfile, AgentReport, Approval, ApprovalRequest, BackendId,
-    Delegation, ToolReady, ToolStart, TurnEvent,
+    CommandRun, Decision, Delegation, ToolReady, ToolStart, TurnEvent,
 };
 use innkeeper_protocol::house::common::StringOrMarkdown;
 use innkeeper_protocol::house::state::{
@@ -14,6 +14,7 @@ use innkeeper_protocol::house::state::{
     ToolCallClientContributor, ToolCallContributor, ToolCallResult, ToolResultContent,
     ToolResultTextContent, UsageInfo,
 };
+use innkeeper_protocol::workspace::terminal::Program;
 use serde_json::json;
 
 use crate::rng::Rng;
@@ -34,6 +35,8 @@ struct Backend {
     delegated: Vec<Arc<str>>,
     /// The last steering message that it was given.
     steering: Option<String>,
+    /// The last command that it had run.
+    run: Option<String>,
     /// It has said something that no backend should.
     unruly: bool,
 }
@@ -177,6 +180,9 @@ fn within_turn(
         (2, "withdrawn"),
         (4, "steered"),
         (3, "delegated"),
+        (5, "runCommand"),
+        (1, "readCommand"),
+        (2, "stopCommand"),
         (9, "completed"),
         (2, "cancelled"),
         (4, "failed"),
@@ -230,6 +236,25 @@ fn within_turn(
                 message: "help".to_owned(),
             }))
         }
+        "runCommand" => {
+            let run = format!("run-{said}");
+            backend.run = Some(run.clone());
+            TurnEvent::RunCommand(Box::new(CommandRun {
+                run,
+                call: rng.chance(70).then(|| any_call(rng)),
+                program: Program::Command(format!("make {said}")),
+                title: rng.chance(50).then(|| "Make".to_owned()),
+                directory: None,
+                environment: None,
+                output_bytes: None,
+            }))
+        }
+        "readCommand" => TurnEvent::ReadCommand {
+            run: backend.run.clone().unwrap_or_default(),
+        },
+        "stopCommand" => TurnEvent::StopCommand {
+            run: backend.run.clone().unwrap_or_default(),
+        },
         "completed" => TurnEvent::Completed,
         "cancelled" => TurnEvent::Cancelled,
         _ => TurnEvent::Failed {
@@ -390,4 +415,31 @@ fn settings() -> SessionConfigSchema {
         },
     }))
     .unwrap()
+}
+
+/// A name for what an agent is told, to count how often each kind occurs.
+pub(crate) fn kind_of(command: &AgentCommand) -> &'static str {
+    match command {
+        AgentCommand::Open(_) => "told to open",
+        AgentCommand::Prompt(prompt) if prompt.resumed.is_some() => "told to resume",
+        AgentCommand::Prompt(_) => "told to run",
+        AgentCommand::Cancel { .. } => "told to cancel",
+        AgentCommand::Configure { .. } => "told to configure",
+        AgentCommand::Truncate { .. } => "told to truncate",
+        AgentCommand::Steer { message: None, .. } => "told to forget steering",
+        AgentCommand::Steer { .. } => "told to steer",
+        AgentCommand::Decide { decision, .. } => match **decision {
+            Decision::Tool { .. } => "told about a call",
+            Decision::ToolResult { .. } => "told about a result",
+            Decision::ClientTool { .. } => "told what a client did",
+            Decision::CommandStarted { .. } => "told where a command runs",
+            Decision::CommandOutput { .. } => "told what a command said",
+            Decision::Command { .. } => "told what a command did",
+            Decision::Answer { .. } => "told the answer",
+        },
+        AgentCommand::OfferTools { .. } => "told of tools",
+        AgentCommand::Authenticate { .. } => "told a token",
+        AgentCommand::Forget { .. } => "told to forget",
+        AgentCommand::Close { .. } => "told to close",
+    }
 }

@@ -45,7 +45,12 @@ pub(crate) fn dispatch_to_chat(world: &mut World, client: usize) {
                 _ => format!("turn-{number}"),
             };
             let origin = if world.rng.chance(3) { "agent" } else { "user" };
-            let message = choosy_message(world, &format!("Please do {number}"), origin);
+            // Some are commands for a terminal.
+            let text = match world.rng.chance(6) {
+                true => format!("!make {number}"),
+                false => format!("Please do {number}"),
+            };
+            let message = choosy_message(world, &text, origin);
             let mut action = json!({
                 "type": "chat/turnStarted", "turnId": id, "message": message,
             });

@@ -7,7 +7,8 @@ use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
 use crate::acts::{any_session, operation, review};
-use crate::desks::{any_changeset, is_changeset};
+use crate::at_the_desk;
+use crate::changes::{any_changeset, is_changeset};
 use crate::dispatches::{dispatch_to_chat, dispatch_to_session};
 use crate::onlooker::Asked;
 use crate::world::{ACTORS, World};
@@ -35,6 +36,7 @@ pub(crate) fn act(world: &mut World, index: usize) {
         (6, "check"),
         (5, "operate"),
         (6, "review"),
+        (14, "desk"),
     ]);
     match kind {
         "subscribe" => subscribe(world, index),
@@ -91,6 +93,7 @@ pub(crate) fn act(world: &mut World, index: usize) {
             );
         }
         "fetch" => fetch(world, index),
+        "desk" => at_the_desk::act(world, index),
         "list" if before_0_5 => ask(world, index, "listSessions", None, json!({}), Asked::List),
         "check" => {
             let followed = world.onlookers[index].followed.keys();
@@ -106,7 +109,7 @@ pub(crate) fn act(world: &mut World, index: usize) {
     }
 }
 
-fn ask(
+pub(crate) fn ask(
     world: &mut World,
     index: usize,
     method: &str,
@@ -263,7 +266,7 @@ pub(crate) fn say(world: &mut World, index: usize, channel: &str, action: &Value
 
 fn say_as_it_is(world: &mut World, index: usize, channel: &str, mut action: Value) {
     let it = &mut world.onlookers[index];
-    if it.is_draft() && channel != it.root() {
+    if it.is_draft() && channel != it.root() && action.get("terminal").is_none() {
         action["session"] = channel.into();
     }
     let text = it.dispatch(channel, action);

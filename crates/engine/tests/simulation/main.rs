@@ -9,10 +9,13 @@
 
 mod acts;
 mod agent;
+mod at_the_desk;
+mod changes;
 mod checks;
 mod client;
 mod customizations;
-mod desks;
+
+mod desk;
 mod dispatches;
 mod hear;
 mod ledger;
@@ -134,6 +137,16 @@ const EXPECTED: &[&str] = &[
     "withdrawn",
     "steered",
     "delegated",
+    "runCommand",
+    "readCommand",
+    "stopCommand",
+    "terminal opened",
+    "terminal not opened",
+    "terminal data",
+    "terminal exited",
+    "told where a command runs",
+    "told what a command said",
+    "told what a command did",
     "told to steer",
     "told to forget steering",
     "told about a call",
@@ -254,6 +267,7 @@ pub(crate) fn one_step(world: &mut World) {
     let kind = world.rng.weighted(&[
         (330, "client"),
         (250, "agent"),
+        (40, "desk"),
         (160, "deliver"),
         (90, "commit"),
         (50, "read"),
@@ -282,6 +296,12 @@ pub(crate) fn one_step(world: &mut World) {
                 world.report(report);
             }
         }
+        "desk" if !world.failing => {
+            if let Some((kind, report)) = world.desk.speak(&mut world.rng) {
+                world.note(kind);
+                world.feed(report);
+            }
+        }
         "deliver" => {
             let wires: Vec<u64> = world.wires.keys().copied().collect();
             if let Some(&wire) = world.rng.pick(&wires) {
@@ -303,7 +323,7 @@ pub(crate) fn one_step(world: &mut World) {
         }
         "files change" if !world.failing => {
             let session = acts::any_session(world);
-            let report = desks::late_news(&mut world.rng, &session);
+            let report = changes::late_news(&mut world.rng, &session);
             world.feed(report);
         }
         "tick" if !world.failing => {

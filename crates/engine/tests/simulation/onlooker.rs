@@ -6,12 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use innkeeper_judges::{Coverage, Mirror, comparable, difference, mirror};
+use innkeeper_judges::{Conformity, Coverage, Mirror, comparable, difference, mirror};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
-use crate::desks;
+use crate::changes;
+/// The scheme of watches.
+const WATCH: &str = "ahp-resource-watch:";
 
 /// What an answer is to.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +25,7 @@ pub(crate) enum Asked {
     /// A second subscription to what is followed already.
     Check(String),
     List,
+    Watch,
     Other,
 }
 
@@ -35,6 +38,8 @@ pub(crate) struct Onlooker {
     pub(crate) wire: Option<u64>,
     pub(crate) ready: bool,
     mirror: Box<dyn Mirror>,
+    /// Whether what it is sent fits the schemas of 0.2.0.
+    conformity: Option<Conformity>,
     /// The channels that it follows, with the numbers of their snapshots.
     pub(crate) followed: BTreeMap<String, i64>,
     /// Channels that are gone or were left; something may still come.
@@ -43,6 +48,8 @@ pub(crate) struct Onlooker {
     /// Title and status of each session, up to 0.4: later versions list them
     /// in pages.
     catalogue: Option<BTreeMap<String, (Value, Value)>>,
+    /// Watches that it created and does not follow yet.
+    pub(crate) watches: Vec<String>,
     pub(crate) seen: i64,
     /// The highest number heard over this connection.
     heard: i64,
@@ -64,11 +71,13 @@ impl Onlooker {
             wire: None,
             ready: false,
             mirror: mirror(&number).unwrap(),
+            conformity: (version == Version::V0_2).then(Conformity::default),
             number,
             followed: BTreeMap::new(),
             left: BTreeSet::new(),
             asked: BTreeMap::new(),
             catalogue: None,
+            watches: Vec::new(),
             seen: 0,
             heard: 0,
             told: Coverage::default(),
@@ -104,6 +113,7 @@ impl Onlooker {
         self.left.clear();
         self.heard = 0;
         self.catalogue = None;
+        self.watches.clear();
     }
 
     /// The text of a request. `channel` is named as this version does.
@@ -124,8 +134,13 @@ impl Onlooker {
             };
             params[name] = channel.into();
         }
-        json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params})
-            .to_string()
+        let text =
+            json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params})
+                .to_string();
+        if let Some(conformity) = &mut self.conformity {
+            conformity.said(&text);
+        }
+        text
     }
 
     pub(crate) fn dispatch(&mut self, channel: &str, action: Value) -> String {
@@ -148,6 +163,9 @@ impl Onlooker {
     }
 
     pub(crate) fn hear(&mut self, text: &str) -> Result<(), String> {
+        if let Some(conformity) = &mut self.conformity {
+            conformity.heard(text)?;
+        }
         let mut frame: Value = serde_json::from_str(text).map_err(|it| it.to_string())?;
         let params = frame["params"].take();
         match frame["method"].as_str() {
@@ -208,7 +226,7 @@ impl Onlooker {
             .collect();
         gone.push(session.to_owned());
         gone.push(ChannelUri::default_chat_of(session).to_string());
-        let changesets = desks::prefix(session);
+        let changesets = changes::prefix(session);
         let of_session = self.followed.keys();
         let of_session = of_session.filter(|uri| uri.starts_with(&changesets));
         gone.extend(of_session.cloned());
@@ -263,10 +281,14 @@ impl Onlooker {
             Some(_) => self.mirror.apply(&channel, action.clone())?,
             None if self.left.contains(&channel) => {}
             None if selects && self.version == Version::V0_4 => {}
+            // Whoever types is told that it was taken, and nobody else is.
+            None if kind == "terminal/input" && envelope["origin"]["clientId"] == self.id => {}
             None => return Err(format!("{channel} was not subscribed to: {envelope}")),
         }
-        if kind == "session/chatRemoved" {
-            self.leave(action["chat"].as_str().unwrap_or_default());
+        match kind {
+            "session/chatRemoved" => self.leave(action["chat"].as_str().unwrap_or_default()),
+            "root/terminalsChanged" => self.leave_disposed_terminals(),
+            _ => {}
         }
         Ok(())
     }
@@ -287,6 +309,21 @@ impl Onlooker {
                 }
                 // It may have gone while the question was under way.
                 Asked::Check(channel) if !self.followed.contains_key(&channel) => Ok(()),
+                // It may have been gone since the client came back.
+                Asked::Check(channel) if self.knows_no_state_of(&channel) => {
+                    self.leave(&channel);
+                    Ok(())
+                }
+                // One that is off the list goes without a word.
+                Asked::Check(channel) if is_of_tool_call(&channel) => {
+                    match self.listed_terminals().contains(&channel) {
+                        true => Err(format!("{channel} is gone: {frame}")),
+                        false => {
+                            self.leave(&channel);
+                            Ok(())
+                        }
+                    }
+                }
                 Asked::Check(channel) => Err(format!("{channel} is gone: {frame}")),
                 _ => Ok(()),
             };
@@ -302,7 +339,10 @@ impl Onlooker {
             Asked::Reconnect => {
                 self.ready = true;
                 if result["type"] == "snapshot" {
-                    self.followed.clear();
+                    let is_flat = self.is_flat();
+                    // What has no snapshot is gone, unless it never has one.
+                    self.followed
+                        .retain(|channel, _| is_flat && channel.starts_with(WATCH));
                     return self.load_all(&result["snapshots"]);
                 }
                 let missing = result["missing"].take();
@@ -320,9 +360,22 @@ impl Onlooker {
                 }
                 Ok(())
             }
-            Asked::Subscribe(_) => self.load(&result["snapshot"]),
+            Asked::Subscribe(channel) => match result.get("snapshot") {
+                None if self.knows_no_state_of(&channel) => {
+                    self.left.remove(&channel);
+                    self.followed.insert(channel, self.heard);
+                    Ok(())
+                }
+                _ => self.load(&result["snapshot"]),
+            },
             Asked::Check(channel) => {
                 let snapshot = result["snapshot"].take();
+                if self.knows_no_state_of(&channel) {
+                    return match snapshot.is_null() {
+                        true => Ok(()),
+                        false => Err(format!("a state that it does not know: {snapshot}")),
+                    };
+                }
                 if self.followed.contains_key(&channel) {
                     // It may have subscribed with a window meanwhile.
                     if self.cursor(&channel).is_none() {
@@ -337,6 +390,11 @@ impl Onlooker {
                 Ok(())
             }
             Asked::List => self.hear_list(&result["items"]),
+            Asked::Watch => {
+                let watch = result["channel"].as_str().ok_or("no channel")?;
+                self.watches.push(watch.to_owned());
+                Ok(())
+            }
             Asked::Other => Ok(()),
         }
     }
@@ -356,6 +414,33 @@ impl Onlooker {
                 self.catalogue = Some(rows);
                 Ok(())
             }
+        }
+    }
+
+    /// Up to 0.3 there is no state of a watch.
+    fn knows_no_state_of(&self, channel: &str) -> bool {
+        self.is_flat() && channel.starts_with(WATCH)
+    }
+
+    /// The terminals that there are, as far as it knows.
+    pub(crate) fn listed_terminals(&self) -> Vec<String> {
+        let listed = self.state(self.root())["terminals"].take();
+        let listed = listed.as_array().into_iter().flatten();
+        let named = listed.filter_map(|it| it["resource"].as_str().map(str::to_owned));
+        named.collect()
+    }
+
+    /// Those of tool calls leave the list when their command has ended, and
+    /// can be seen nevertheless.
+    fn leave_disposed_terminals(&mut self) {
+        let listed = self.listed_terminals();
+        let followed = self.followed.keys();
+        let disposed = followed.filter(|uri| {
+            uri.starts_with("ahp-terminal:") && !is_of_tool_call(uri) && !listed.contains(uri)
+        });
+        let disposed: Vec<String> = disposed.cloned().collect();
+        for uri in disposed {
+            self.leave(&uri);
         }
     }
 
@@ -400,10 +485,37 @@ impl Onlooker {
             state
         };
         let expected = plain(self.mirror.read(fresh.clone())?);
-        let got = plain(self.state(channel));
+        let mut got = plain(self.state(channel));
+        if channel.starts_with("ahp-terminal:") {
+            cut_like(&mut got["content"], &expected["content"]);
+        }
         match expected == got {
             true => Ok(()),
             false => Err(difference(channel, &expected, &got)),
+        }
+    }
+}
+
+/// The host names the terminals of tool calls, clients name the others.
+fn is_of_tool_call(terminal: &str) -> bool {
+    terminal.starts_with("ahp-terminal:/life")
+}
+
+/// The host keeps the end of what a terminal showed: cuts what a client has of
+/// it at the same place.
+fn cut_like(held: &mut Value, kept: &Value) {
+    let (Some(held), Some(kept)) = (held.as_array_mut(), kept.as_array()) else {
+        return;
+    };
+    held.drain(..held.len().saturating_sub(kept.len()));
+    let (Some(first), Some(kept)) = (held.first_mut(), kept.first()) else {
+        return;
+    };
+    for key in ["value", "output"] {
+        if let (Some(text), Some(end)) = (first[key].as_str(), kept[key].as_str())
+            && text.ends_with(end)
+        {
+            first[key] = end.into();
         }
     }
 }

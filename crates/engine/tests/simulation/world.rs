@@ -20,10 +20,11 @@ use innkeeper_protocol::workspace::resource::ResourceError;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{Reader, Store};
 
-use crate::agent::{Backends, profiles};
+use crate::agent::{Backends, kind_of, profiles};
+use crate::changes;
 use crate::client::Client;
 use crate::customizations;
-use crate::desks;
+use crate::desk::Desk;
 use crate::hear::{self, Heard};
 use crate::ledger::Ledger;
 use crate::onlooker::Onlooker;
@@ -59,6 +60,7 @@ pub(crate) struct World {
     /// Which of them says what a client would say, now.
     pub(crate) speaker: Option<usize>,
     pub(crate) agents: Backends,
+    pub(crate) desk: Desk,
     pub(crate) agent_count: usize,
     pub(crate) ledger: Ledger,
     /// Every number that anybody was told, and what it stood for.
@@ -130,7 +132,7 @@ impl World {
             // Now and then fewer than there are chats that want one.
             backends: [2, 64][rng.below(2)],
             terminals: 4,
-            scrollback_bytes: 1 << 12,
+            scrollback_bytes: [150, 1 << 12][rng.below(2)],
             watches: 4,
             page_turns: 1 + rng.below(3),
             page_sessions: 2 + rng.below(20),
@@ -160,6 +162,7 @@ impl World {
             onlookers: Vec::new(),
             speaker: None,
             agents: Backends::default(),
+            desk: Desk::default(),
             agent_count: 2,
             ledger: Ledger::default(),
             told: HashMap::new(),
@@ -296,14 +299,16 @@ impl World {
                     let items = Vec::new();
                     self.answers.push(Input::ConfigCompleted { ticket, items });
                 }
-                Effect::Terminal(_)
-                | Effect::TerminalTaken { .. }
-                | Effect::Watch(_)
-                | Effect::Span(_) => {}
                 Effect::Changes(command) => {
-                    let reports = desks::reports(&mut self.rng, command);
+                    let reports = changes::reports(&mut self.rng, command);
                     self.answers.extend(reports);
                 }
+                Effect::Terminal(command) => self.desk.tell_terminal(command).unwrap(),
+                Effect::TerminalTaken {
+                    terminal, bytes, ..
+                } => self.desk.take(terminal, bytes).unwrap(),
+                Effect::Watch(command) => self.desk.tell_watch(command).unwrap(),
+                Effect::Span(_) => {}
                 Effect::Customization(command) => match command {
                     // Now, and now and then once more.
                     CustomizationCommand::Follow { lookout, .. } => {
@@ -337,8 +342,9 @@ impl World {
         let HostMessage::Action(action) = message else {
             return;
         };
-        // What happens to a changeset is of one life.
-        let is_kept = !desks::is_changeset(action.channel.as_str());
+        // What happens to terminals and changesets is of one life.
+        let channel = action.channel.as_str();
+        let is_kept = !channel.starts_with("ahp-terminal:") && !changes::is_changeset(channel);
         assert!(
             action.origin.is_none() || !is_kept || self.ledger.numbers.contains(&action.seq),
             "{} was told before it was durable",
@@ -444,11 +450,17 @@ impl World {
         self.feed(Input::Agent(report));
     }
 
-    /// Agents do all that they were told to.
+    /// Agents do all that they were told to, and what runs in terminals ends.
     pub(crate) fn finish_work(&mut self) {
         self.drain();
-        while let Some(report) = self.agents.finish() {
-            self.report(report);
+        loop {
+            if let Some(report) = self.agents.finish() {
+                self.report(report);
+            } else if let Some(report) = self.desk.finish(&mut self.rng) {
+                self.feed(report);
+            } else {
+                break;
+            }
             self.drain();
         }
     }
@@ -667,6 +679,7 @@ impl World {
             onlooker.disconnected();
         }
         self.agents = Backends::default();
+        self.desk = Desk::default();
         self.life += 1;
         self.latest = self.latest.max(self.now);
         let Some(store) = self.store.take() else {
@@ -724,6 +737,10 @@ impl World {
             while self.answer_one() {
                 busy = true;
             }
+            while let Some(answer) = self.desk.answer(&mut self.rng) {
+                self.feed(answer);
+                busy = true;
+            }
             let wires: Vec<u64> = self.wires.keys().copied().collect();
             for wire in wires {
                 while self.deliver(wire) {
@@ -735,6 +752,7 @@ impl World {
             }
         }
         assert!(self.outbox.is_empty(), "something never left the outbox");
+        assert!(self.desk.all_is_taken(), "a terminal stands still");
     }
 }
 
@@ -779,31 +797,4 @@ fn begin(
         },
     };
     Engine::new(Timestamp::from_millis(now), config, profiles(agents), boot)
-}
-
-fn kind_of(command: &innkeeper_protocol::agent::AgentCommand) -> &'static str {
-    use innkeeper_protocol::agent::{AgentCommand, Decision};
-    match command {
-        AgentCommand::Open(_) => "told to open",
-        AgentCommand::Prompt(prompt) if prompt.resumed.is_some() => "told to resume",
-        AgentCommand::Prompt(_) => "told to run",
-        AgentCommand::Cancel { .. } => "told to cancel",
-        AgentCommand::Configure { .. } => "told to configure",
-        AgentCommand::Truncate { .. } => "told to truncate",
-        AgentCommand::Steer { message: None, .. } => "told to forget steering",
-        AgentCommand::Steer { .. } => "told to steer",
-        AgentCommand::Decide { decision, .. } => match **decision {
-            Decision::Tool { .. } => "told about a call",
-            Decision::ToolResult { .. } => "told about a result",
-            Decision::ClientTool { .. } => "told what a client did",
-            Decision::CommandStarted { .. } => "told where a command runs",
-            Decision::CommandOutput { .. } => "told what a command said",
-            Decision::Command { .. } => "told what a command did",
-            Decision::Answer { .. } => "told the answer",
-        },
-        AgentCommand::OfferTools { .. } => "told of tools",
-        AgentCommand::Authenticate { .. } => "told a token",
-        AgentCommand::Forget { .. } => "told to forget",
-        AgentCommand::Close { .. } => "told to close",
-    }
 }

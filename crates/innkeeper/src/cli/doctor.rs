@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use Finding::{Fine, Problem, Warning};
@@ -45,7 +45,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Outcome {
     findings.push(check_token(&data_dir.join("token")));
     findings.push(check_port(&config, &data_dir));
     findings.push(check_git());
-    findings.push(check_shell());
+    findings.push(check_shell(&config));
     findings.extend(check_agents(&config, &data_dir));
     let lines = findings.iter().map(|finding| match finding {
         Fine(what) => format!("ok        {what}\n"),
@@ -224,9 +224,9 @@ fn check_git() -> Finding {
     }
 }
 
-fn check_shell() -> Finding {
-    let configured = std::env::var_os("SHELL").map(PathBuf::from);
-    let shell = configured.unwrap_or_else(|| PathBuf::from("/bin/sh"));
+fn check_shell(config: &Config) -> Finding {
+    let configured = config.workspace.options().shell;
+    let shell = configured.unwrap_or_else(innkeeper_workspace::shell_of_user);
     let executable = |path: &Path| {
         let metadata = fs::metadata(path);
         metadata.is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
@@ -235,7 +235,7 @@ fn check_shell() -> Finding {
     match executable(&shell) {
         true => Fine(format!("shell: {name}")),
         false => Warning(format!(
-            "shell: {name} cannot be run; set SHELL to a shell that is installed"
+            "shell: {name} cannot be run; set workspace.shell or SHELL to a shell that is installed"
         )),
     }
 }

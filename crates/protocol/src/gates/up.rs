@@ -14,6 +14,7 @@ pub fn action(version: Version, channel: &str, action: Value) -> (Act, Option<Pi
         channel: channel.to_owned(),
         action: object::of(action),
     };
+    forget_nulls(Node::Action, &mut act.action);
     let mut piece = None;
     for gate in between(version).rev() {
         gate.raise_action(&mut act);
@@ -25,6 +26,17 @@ pub fn action(version: Version, channel: &str, action: Value) -> (Act, Option<Pi
         }
     }
     (act, piece)
+}
+
+/// Optional fields may be `null`, which is as good as absent: gates need not
+/// know. What is inside settings and the like is left alone.
+fn forget_nulls(node: Node, it: &mut Object) {
+    let mut forget = |_, it: &mut Object| {
+        it.retain(|_, value| !value.is_null());
+        true
+    };
+    walk(node, it, &mut forget);
+    forget(node, it);
 }
 
 /// A part of something that the house changes as a whole: the other parts stay
@@ -59,6 +71,8 @@ impl Piece {
         object::default(&mut draft, "text", "");
         object::default(&mut draft, "origin", serde_json::json!({"kind": "user"}));
         let (key, value) = match self {
+            // A session cannot be left without a model, only without an agent.
+            Self::Model(Value::Null) => return None,
             Self::Model(model) => ("model", model),
             Self::Agent(agent) => ("agent", agent),
             Self::ActiveClient(_) | Self::ClientTools(_) => return None,
@@ -108,6 +122,7 @@ pub fn picture(version: Version, mut picture: Picture) -> Picture {
 
 /// The parameters of a request.
 pub fn params(version: Version, method: &str, params: &mut Object) {
+    forget_nulls(Node::Call, params);
     for gate in between(version).rev() {
         gate.raise_params(method, params);
         walk(Node::Call, params, &mut |node, it| gate.raise(node, it));

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, has, rename};
-use super::{Act, Gate, Knowledge, Node, Object, Picture};
+use super::{Act, Gate, Knowledge, Node, Object, Picture, Text};
 use crate::version::{self, Version};
 
 pub(super) struct Changes;
@@ -98,6 +98,10 @@ impl Gate for Changes {
         act.action
             .insert(subject.into(), act.channel.clone().into());
         out.push(act);
+    }
+
+    fn lower_text(&self, text: &mut Text<'_>) {
+        text.names_channel = true;
     }
 
     fn raise_action(&self, act: &mut Act) {

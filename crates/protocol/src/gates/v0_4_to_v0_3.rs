@@ -1,10 +1,11 @@
 //! 0.4 → 0.3: there were no chats. A session and its default chat are one
-//! channel; every other chat is a session of its own. No annotations either.
+//! channel; every other chat is a session of its own. No annotations either,
+//! and no snapshot of a watch.
 
 use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, has};
-use super::{Act, Gate, Knowledge, Node, Object, Picture};
+use super::{Act, Gate, Knowledge, Node, Object, Picture, Text};
 use crate::ChannelUri;
 use crate::version::Version;
 
@@ -66,6 +67,11 @@ impl Gate for Changes {
         }
     }
 
+    fn lower_text(&self, text: &mut Text<'_>) {
+        text.is_in_chat = false;
+        text.channel = text.session.unwrap_or(text.channel);
+    }
+
     fn raise_action(&self, act: &mut Act) {
         let verb = act.verb().to_owned();
         if act.family() == "session" && IN_CHATS.contains(&verb.as_str()) {
@@ -95,6 +101,8 @@ impl Gate for Changes {
                 }
             }
             Some(Node::ChatState) => show_as_session(picture),
+            // There was such a state, and snapshots could not hold it.
+            Some(Node::WatchState) => picture.unseen = true,
             _ => {}
         }
     }

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::{
     Envelope, HostMessage, Notification, ReconnectReply, Rejection, Reply, encode as newest,
+    notification,
 };
-use crate::gates::{Act, Object, Picture, down, object};
+use crate::gates::{Act, Object, Picture, Text, down, object};
 use crate::house::actions::StateAction;
 use crate::record::{Context, Facts, Sequenced};
 use crate::snapshot::{Snapshot, SnapshotState};
@@ -17,6 +18,11 @@ pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Res
     match message {
         HostMessage::Failure { .. } | HostMessage::Question { .. } => Ok(vec![newest(message)]),
         HostMessage::Action(action) => {
+            if let Some(text) = Text::lowered(action, version) {
+                let mut frame = Vec::with_capacity(256);
+                notification(&mut frame, "action", text.envelope())?;
+                return Ok(String::from_utf8(frame).into_iter().collect());
+            }
             let envelopes = envelopes(action, version)?;
             let frames = envelopes.into_iter().map(|it| frame("action", it));
             Ok(frames.collect())
@@ -144,9 +150,12 @@ fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
             result.insert("snapshots".into(), snapshots(&reply.snapshots, version)?);
         }
         Reply::Subscribe(reply) => {
-            if let Some(snapshot) = &reply.snapshot {
-                result.insert("snapshot".into(), lowered(snapshot, version)?);
-            }
+            let snapshot = reply.snapshot.as_ref();
+            let snapshot = snapshot.map(|it| lowered(it, version)).transpose()?;
+            match snapshot.flatten() {
+                Some(snapshot) => result.insert("snapshot".into(), snapshot),
+                None => result.remove("snapshot"),
+            };
         }
         Reply::Reconnect(ReconnectReply::Snapshot { snapshots: all }) => {
             result.insert("snapshots".into(), snapshots(all, version)?);
@@ -166,10 +175,12 @@ fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
 }
 
 fn snapshots(all: &[Snapshot], version: Version) -> serde_json::Result<Value> {
-    all.iter().map(|it| lowered(it, version)).collect()
+    let all = all.iter().map(|it| lowered(it, version));
+    all.filter_map(Result::transpose).collect()
 }
 
-fn lowered(snapshot: &Snapshot, version: Version) -> serde_json::Result<Value> {
+/// A snapshot, unless the version has none of such a channel.
+fn lowered(snapshot: &Snapshot, version: Version) -> serde_json::Result<Option<Value>> {
     let mut picture = Picture::new(snapshot.resource.as_str(), value(&snapshot.state)?);
     if let Some(beside) = &snapshot.beside {
         let object = |it: Value| it.as_object().cloned();
@@ -187,9 +198,67 @@ fn lowered(snapshot: &Snapshot, version: Version) -> serde_json::Result<Value> {
         picture.selection = object::of(value(&beside.selection)?);
     }
     let picture = down::picture(version, picture);
-    Ok(json!({
-        "resource": picture.resource,
-        "state": picture.state,
-        "fromSeq": snapshot.from_seq,
-    }))
+    let seen = (!picture.unseen).then(|| {
+        json!({
+            "resource": picture.resource,
+            "state": picture.state,
+            "fromSeq": snapshot.from_seq,
+        })
+    });
+    Ok(seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::house::actions::{ChatDeltaAction, ChatReasoningAction};
+
+    /// Streamed text has a shorter way, which leads to the same place.
+    #[test]
+    fn streamed_text_is_told_like_any_other_action() {
+        let (turn_id, part_id, content) = ("t".to_owned(), "p".to_owned(), "\"hi\" ä".to_owned());
+        let delta = StateAction::ChatDelta(ChatDeltaAction {
+            turn_id: turn_id.clone(),
+            part_id: part_id.clone(),
+            content: content.clone(),
+            meta: None,
+        });
+        let reasoning = StateAction::ChatReasoning(ChatReasoningAction {
+            turn_id,
+            part_id,
+            content,
+            meta: None,
+        });
+        for version in Version::ALL.into_iter().filter(|it| *it < Version::NEWEST) {
+            for (action, is_default_chat) in [
+                (&delta, true),
+                (&delta, false),
+                (&reasoning, true),
+                (&reasoning, false),
+            ] {
+                let sequenced = Sequenced {
+                    seq: 7,
+                    channel: "x:chat".into(),
+                    action: action.clone(),
+                    origin: None,
+                    facts: Facts {
+                        session: Some("x:session".into()),
+                        is_default_chat,
+                        context: None,
+                    },
+                };
+                let expected: Vec<Value> = envelopes(&sequenced, version).unwrap();
+                assert!(Text::lowered(&sequenced, version).is_some());
+                let message = HostMessage::Action(Arc::new(sequenced));
+                let frames = encode(&message, version).unwrap();
+                let told: Vec<Value> = frames
+                    .iter()
+                    .map(|it| serde_json::from_str::<Value>(it).unwrap()["params"].take())
+                    .collect();
+                assert_eq!(told, expected, "{version}");
+            }
+        }
+    }
 }

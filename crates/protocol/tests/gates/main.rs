@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod anything;
+mod cases_at_random;
 mod docs;
 mod house;
 mod reducer_cases;

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 const VERSION: Version = Version::V0_2;
 
-enum Outcome {
+pub(crate) enum Outcome {
     Passed,
     Failed(String),
     /// The case is about something that the house cannot say.
@@ -123,7 +123,7 @@ struct House {
     chat: ChatState,
 }
 
-fn in_house(initial: Value, actions: &[Value]) -> Result<Value, Outcome> {
+pub(crate) fn in_house(initial: Value, actions: &[Value]) -> Result<Value, Outcome> {
     let asks = |it: &&Value| it["type"] == "session/inputRequested";
     let has_question = !initial["inputRequests"].is_null() || actions.iter().any(|it| asks(&it));
     if has_question && initial["activeTurn"].is_null() {
@@ -228,7 +228,7 @@ impl House {
 
 /// Without what the old reducer takes from its own clock, and with what is
 /// absent left out.
-fn comparable(mut value: Value) -> Value {
+pub(crate) fn comparable(mut value: Value) -> Value {
     fn strip(value: &mut Value) {
         match value {
             Value::Object(object) => {

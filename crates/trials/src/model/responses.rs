@@ -31,24 +31,29 @@ fn conversation(body: &Value) -> Conversation {
 }
 
 fn tools(body: &Value) -> Vec<Offered> {
-    offered(&body["tools"], "")
-}
-
-fn offered(tools: &Value, origin: &str) -> Vec<Offered> {
-    let mut offered_tools = Vec::new();
-    for tool in tools.as_array().into_iter().flatten() {
-        let name = format!("{origin}{}", tool["name"].as_str().unwrap_or_default());
+    let mut offered = Vec::new();
+    for tool in body["tools"].as_array().into_iter().flatten() {
         match tool["type"].as_str() {
-            Some("function") => {
-                offered_tools.push(Offered::function(name, &tool["parameters"]));
-            }
-            Some("custom") => offered_tools.push(Offered::freeform(name)),
             // Tools of one origin, in a drawer of their own.
-            Some("namespace") => offered_tools.extend(offered(&tool["tools"], &name)),
-            _ => {}
+            Some("namespace") => {
+                let namespace = tool["name"].as_str().unwrap_or_default();
+                let within = tool["tools"].as_array().into_iter().flatten();
+                let within = within.filter_map(one).map(|tool| tool.within(namespace));
+                offered.extend(within);
+            }
+            _ => offered.extend(one(tool)),
         }
     }
-    offered_tools
+    offered
+}
+
+fn one(tool: &Value) -> Option<Offered> {
+    let name = tool["name"].as_str().unwrap_or_default();
+    match tool["type"].as_str() {
+        Some("function") => Some(Offered::function(name, &tool["parameters"])),
+        Some("custom") => Some(Offered::freeform(name)),
+        _ => None,
+    }
 }
 
 fn response(status: &str, output: &[Value]) -> Value {
@@ -73,7 +78,7 @@ fn spoken(text: &str) -> Value {
 
 fn called(call: &Call) -> Value {
     let (id, call_id) = (super::unique("item"), super::unique("call"));
-    match &call.input {
+    let mut item = match &call.input {
         Value::String(text) => json!({
             "id": id, "type": "custom_tool_call", "call_id": call_id, "name": call.name,
             "input": text, "status": "completed",
@@ -82,7 +87,11 @@ fn called(call: &Call) -> Value {
             "id": id, "type": "function_call", "call_id": call_id, "name": call.name,
             "arguments": input.to_string(), "status": "completed",
         }),
+    };
+    if let Some(namespace) = &call.namespace {
+        item["namespace"] = json!(namespace);
     }
+    item
 }
 
 fn items(reply: &Reply) -> Vec<Value> {

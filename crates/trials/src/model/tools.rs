@@ -8,6 +8,8 @@ use serde_json::{Map, Value, json};
 #[derive(Debug)]
 pub(super) struct Offered {
     pub(super) name: String,
+    /// The drawer that it lies in, where tools lie in drawers.
+    namespace: Option<String>,
     schema: Value,
     /// Its input is a text rather than an object.
     freeform: bool,
@@ -17,6 +19,7 @@ impl Offered {
     pub(super) fn function(name: impl Into<String>, schema: &Value) -> Self {
         Self {
             name: name.into(),
+            namespace: None,
             schema: schema.clone(),
             freeform: false,
         }
@@ -25,22 +28,31 @@ impl Offered {
     pub(super) fn freeform(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
+            namespace: None,
             schema: Value::Null,
             freeform: true,
+        }
+    }
+
+    pub(super) fn within(self, namespace: &str) -> Self {
+        Self {
+            namespace: Some(namespace.to_owned()),
+            ..self
         }
     }
 
     /// Agents put the name of a tool's origin before its own.
     fn is_called(&self, name: &str) -> bool {
         let own = self.name.to_ascii_lowercase();
-        let last = own.rsplit("__").next().unwrap_or(&own);
-        own == name || last == name
+        let origin = own.strip_suffix(name);
+        origin.is_some_and(|origin| origin.is_empty() || origin.ends_with('_'))
     }
 }
 
 #[derive(Debug, PartialEq)]
 pub(super) struct Call {
     pub(super) name: String,
+    pub(super) namespace: Option<String>,
     pub(super) input: Value,
 }
 
@@ -113,9 +125,10 @@ pub(super) fn call(wish: &Wish<'_>, tools: &[Offered]) -> Option<Call> {
             None => patch(path, old, new, tools),
         },
         Wish::Use { tool, input } => {
-            let tool = tools.iter().find(|offered| offered.is_called(tool))?;
+            let tool = named(tools, tool)?;
             Some(Call {
                 name: tool.name.clone(),
+                namespace: tool.namespace.clone(),
                 input: input.clone(),
             })
         }
@@ -125,8 +138,22 @@ pub(super) fn call(wish: &Wish<'_>, tools: &[Offered]) -> Option<Call> {
 type Argument<'a> = (&'a [&'a str], Value);
 
 const PATHS: &[&str] = &["path", "file_path", "filePath", "absolute_path"];
-const OLD: &[&str] = &["old_string", "oldText", "old_str", "before", "old_text"];
-const NEW: &[&str] = &["new_string", "newText", "new_str", "after", "new_text"];
+const OLD: &[&str] = &[
+    "old_string",
+    "oldString",
+    "oldText",
+    "old_str",
+    "before",
+    "old_text",
+];
+const NEW: &[&str] = &[
+    "new_string",
+    "newString",
+    "newText",
+    "new_str",
+    "after",
+    "new_text",
+];
 
 fn run(command: &str, tools: &[Offered]) -> Option<Call> {
     let tool = first(tools, SHELLS)?;
@@ -160,6 +187,7 @@ fn patch(path: &str, old: &str, new: &str, tools: &[Offered]) -> Option<Call> {
     match first(tools, &["apply_patch"]) {
         Some(tool) => Some(Call {
             name: tool.name.clone(),
+            namespace: tool.namespace.clone(),
             input: match tool.freeform {
                 true => json!(patch),
                 false => json!({"input": patch}),
@@ -174,9 +202,15 @@ fn patch(path: &str, old: &str, new: &str, tools: &[Offered]) -> Option<Call> {
 }
 
 fn first<'a>(tools: &'a [Offered], names: &[&str]) -> Option<&'a Offered> {
-    names
+    names.iter().find_map(|name| named(tools, name))
+}
+
+/// The tool of that name; without one, that of some origin.
+fn named<'a>(tools: &'a [Offered], name: &str) -> Option<&'a Offered> {
+    let of_agent = tools
         .iter()
-        .find_map(|name| tools.iter().find(|tool| tool.is_called(name)))
+        .find(|tool| tool.name.eq_ignore_ascii_case(name));
+    of_agent.or_else(|| tools.iter().find(|tool| tool.is_called(name)))
 }
 
 /// A call with those arguments that the tool has, and something for whatever
@@ -198,6 +232,7 @@ fn function(tool: &Offered, arguments: &[Argument<'_>]) -> Call {
     }
     Call {
         name: tool.name.clone(),
+        namespace: tool.namespace.clone(),
         input: Value::Object(input),
     }
 }

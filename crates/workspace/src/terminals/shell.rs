@@ -35,13 +35,16 @@ const ZSHENV: &str = include_str!("shells/zshenv.zsh");
 const ZSHRC: &str = include_str!("shells/zshrc.zsh");
 const FISH: &str = include_str!("shells/innkeeper.fish");
 
+/// What `SHELL` names; where that is not set (a service, a container) or cannot
+/// be run, what the account has; without that, `/bin/sh`.
+#[must_use]
+pub fn shell_of_user() -> PathBuf {
+    CommandBuilder::new_default_prog().get_shell().into()
+}
+
 impl TerminalOptions {
     fn shell(&self) -> PathBuf {
-        let of_user = || std::env::var_os("SHELL").filter(|shell| !shell.is_empty());
-        match &self.shell {
-            Some(shell) => shell.clone(),
-            None => of_user().map_or_else(|| PathBuf::from("/bin/sh"), PathBuf::from),
-        }
+        self.shell.clone().unwrap_or_else(shell_of_user)
     }
 
     /// The command that runs in a terminal, and what to call the terminal.

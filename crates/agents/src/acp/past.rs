@@ -1,0 +1,176 @@
+//! Conversations that an agent had without the host: which there are, and what
+//! was said in them, so that a session can go on with one.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::{AgentCapabilities, ListSessionsResponse, SessionInfo};
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::agent::{OpenBackend, TurnEvent};
+use innkeeper_protocol::house::commands::SessionConfigValueItem;
+use innkeeper_protocol::house::state::SessionConfigPropertySchema;
+use serde_json::{Value, json};
+
+use super::rpc::RequestNo;
+use super::turn::Turn;
+use crate::session_config::property;
+
+/// The setting that names the conversation to go on with.
+pub(super) const CONTINUE: &str = "continue";
+
+/// How many conversations are offered, and on how many pages they are looked
+/// for.
+const MOST: usize = 50;
+pub(super) const PAGES: usize = 10;
+
+/// Whether an agent can say which conversations it has, and what was said in
+/// them.
+pub(super) fn is_open_book(can: &AgentCapabilities) -> bool {
+    can.load_session && can.session_capabilities.list.is_some()
+}
+
+pub(super) fn setting() -> SessionConfigPropertySchema {
+    SessionConfigPropertySchema {
+        description: Some("A conversation that the agent had before, to go on with.".to_owned()),
+        enum_dynamic: Some(true),
+        session_mutable: None,
+        ..property("string", "Continue")
+    }
+}
+
+/// The conversation that a new session is to go on with. It is that of the
+/// session's first chat, as long as the host has none of its own for it.
+pub(super) fn wanted(open: &OpenBackend) -> Option<String> {
+    let is_first = open.chat == ChannelUri::default_chat_of(open.session.as_str());
+    let is_new = open.resume.is_none() && open.fork_of.is_none();
+    let id = open.config.get(CONTINUE)?.as_str()?;
+    (is_first && is_new && !id.is_empty()).then(|| id.to_owned())
+}
+
+/// Those conversations of a page that match, as values of the setting.
+pub(super) fn offered(page: &ListSessionsResponse, query: &str) -> Vec<SessionConfigValueItem> {
+    let query = query.to_lowercase();
+    let matches = |session: &&SessionInfo| {
+        let title = session.title.as_deref().unwrap_or_default();
+        let words = format!("{title} {}", session.session_id.0).to_lowercase();
+        words.contains(&query)
+    };
+    let items = page.sessions.iter().filter(matches).map(|session| {
+        let id = session.session_id.0.to_string();
+        let title = session.title.clone().filter(|title| !title.is_empty());
+        SessionConfigValueItem {
+            label: title.unwrap_or_else(|| id.clone()),
+            description: session.updated_at.clone(),
+            value: id,
+        }
+    });
+    items.collect()
+}
+
+/// The newest of them.
+pub(super) fn newest(mut items: Vec<SessionConfigValueItem>) -> Vec<SessionConfigValueItem> {
+    items.sort_by(|one, other| other.description.cmp(&one.description));
+    items.truncate(MOST);
+    items
+}
+
+/// What to ask for a page of the conversations in a directory.
+pub(super) fn question(directory: Option<&PathBuf>, cursor: Option<&str>) -> Value {
+    let mut params = json!({});
+    if let Some(directory) = directory {
+        params["cwd"] = json!(directory);
+    }
+    if let Some(cursor) = cursor {
+        params["cursor"] = json!(cursor);
+    }
+    params
+}
+
+/// A turn that an agent tells of.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) asked: String,
+    pub(super) answered: String,
+    pub(super) events: Vec<TurnEvent>,
+}
+
+/// What an agent tells of a conversation, turn by turn. A turn begins with
+/// what the user said.
+pub(super) fn recounted(updates: &[Value]) -> Vec<Told> {
+    let mut told = Vec::new();
+    let mut running: Option<Turn> = None;
+    let mut events = Vec::new();
+    let nowhere = |_: &str| None;
+    let mut end = |turn: Option<Turn>, events: &mut Vec<TurnEvent>| {
+        if let Some(mut turn) = turn {
+            events.extend(turn.closing(&Value::Null, &nowhere));
+            told.push(Told {
+                asked: turn.asked,
+                answered: turn.answered,
+                events: std::mem::take(events),
+            });
+        }
+    };
+    for update in updates {
+        let kind = update["sessionUpdate"].as_str().unwrap_or_default();
+        let said = match kind {
+            "user_message_chunk" => update["content"]["text"].as_str().unwrap_or_default(),
+            _ => "",
+        };
+        if kind == "user_message_chunk" && !events.is_empty() {
+            end(running.take(), &mut events);
+        }
+        let new = || Turn::new(Arc::from(""), RequestNo::NONE, String::new());
+        let turn = running.get_or_insert_with(new);
+        turn.asked.push_str(said);
+        events.extend(turn.update(kind, update, &nowhere));
+    }
+    end(running, &mut events);
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(kind: &str, text: &str) -> Value {
+        json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
+    }
+
+    #[test]
+    fn a_turn_begins_with_what_the_user_said() {
+        let tool = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "Look",
+                          "status": "completed"});
+        let told = recounted(&[
+            chunk("user_message_chunk", "Good "),
+            chunk("user_message_chunk", "morning"),
+            chunk("agent_message_chunk", "Hello"),
+            chunk("user_message_chunk", "Look"),
+            tool,
+            chunk("agent_message_chunk", "I did"),
+        ]);
+        let words: Vec<_> = told.iter().map(|it| (&*it.asked, &*it.answered)).collect();
+        assert_eq!(words, [("Good morning", "Hello"), ("Look", "I did")]);
+        let finished = |event: &&TurnEvent| matches!(event, TurnEvent::ToolFinished { .. });
+        assert_eq!(told[1].events.iter().filter(finished).count(), 1);
+    }
+
+    #[test]
+    fn conversations_are_found_by_their_title_the_newest_first() {
+        let page = |ids: [&str; 3]| {
+            let session = |(at, id): (usize, &str)| {
+                json!({"sessionId": id, "cwd": "/w", "title": format!("About {id}"),
+                       "updatedAt": format!("2026-01-0{}", at + 1)})
+            };
+            let sessions: Vec<Value> = ids.into_iter().enumerate().map(session).collect();
+            serde_json::from_value(json!({"sessions": sessions})).unwrap()
+        };
+        let page: ListSessionsResponse = page(["Beer", "wine", "root beer"]);
+        let names = |query: &str| -> Vec<String> {
+            let items = newest(offered(&page, query)).into_iter();
+            items.map(|item| item.value).collect()
+        };
+        assert_eq!(names("beer"), ["root beer", "Beer"]);
+        assert_eq!(names(""), ["root beer", "wine", "Beer"]);
+    }
+}

@@ -1,0 +1,103 @@
+//! Turns that were over before the host had the conversation: a session that
+//! goes on with one that its agent had alone. They happen once more, all at
+//! once, for the record: nobody is asked to do anything.
+
+use std::sync::Arc;
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::agent::{PastTurn, TurnEvent};
+use innkeeper_protocol::house::actions::{ChatTurnStartedAction, StateAction};
+use innkeeper_protocol::house::state::{Message, MessageKind, MessageOrigin};
+
+use crate::Engine;
+use crate::chats::RunningTurn;
+use crate::history;
+use crate::labels::Locale;
+use crate::turns::Ending;
+
+impl Engine {
+    pub(crate) fn recount(&mut self, uri: &ChannelUri, turns: Vec<PastTurn>) {
+        let chat = self.chats.get(uri);
+        let Some(chat) = chat.filter(|chat| chat.turns.is_empty() && chat.turn.is_none()) else {
+            return;
+        };
+        let session = chat.session.clone();
+        if chat.is_default
+            && let Some(title) = turns
+                .first()
+                .and_then(|turn| history::title_from(&turn.asked))
+        {
+            self.set_title(&session, title);
+        }
+        for past in turns {
+            self.recount_turn(uri, past);
+        }
+    }
+
+    fn recount_turn(&mut self, uri: &ChannelUri, past: PastTurn) {
+        let turn_id = format!("{}-{}", self.config.nonce, self.server_seq());
+        let message = Message {
+            text: past.asked,
+            origin: MessageOrigin {
+                kind: MessageKind::User,
+            },
+            attachments: None,
+            model: None,
+            agent: None,
+            meta: None,
+        };
+        let started = ChatTurnStartedAction {
+            turn_id: turn_id.clone(),
+            started_at: self.now.to_string(),
+            message,
+            queued_message_id: None,
+            meta: None,
+        };
+        self.emit(uri, StateAction::ChatTurnStarted(started), None);
+        let began = self.now;
+        let Some(chat) = self.chats.get_mut(uri) else {
+            return;
+        };
+        chat.turn = Some(RunningTurn {
+            prompted: true,
+            ..RunningTurn::new(&turn_id, began, Locale::default())
+        });
+        let turn: Arc<str> = Arc::from(turn_id);
+        let happened = past.events.into_iter().filter(is_record);
+        for event in happened {
+            self.turn_event(uri, &turn, event);
+        }
+        self.end_turn(uri, Ending::Complete);
+    }
+}
+
+/// Whether an event only says what was, and has nothing done by anybody.
+fn is_record(event: &TurnEvent) -> bool {
+    match event {
+        TurnEvent::Text(_)
+        | TurnEvent::Reasoning(_)
+        | TurnEvent::Break
+        | TurnEvent::Content { .. }
+        | TurnEvent::Usage(_)
+        | TurnEvent::Notice(_)
+        | TurnEvent::Unknown { .. }
+        | TurnEvent::ToolStarted(_)
+        | TurnEvent::ToolInput { .. }
+        | TurnEvent::ToolReady(_)
+        | TurnEvent::ToolContent { .. }
+        | TurnEvent::FileEdited(_)
+        | TurnEvent::ToolFinished { .. } => true,
+        TurnEvent::Activity(_)
+        | TurnEvent::RunCommand(_)
+        | TurnEvent::ReadCommand { .. }
+        | TurnEvent::StopCommand { .. }
+        | TurnEvent::Ask(_)
+        | TurnEvent::AskWithdrawn { .. }
+        | TurnEvent::Steered { .. }
+        | TurnEvent::Delegated(_)
+        | TurnEvent::StopReason(_)
+        | TurnEvent::Completed
+        | TurnEvent::Cancelled
+        | TurnEvent::Failed { .. } => false,
+    }
+}
