@@ -18,7 +18,7 @@ use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::version::Version;
 
 use crate::chats::Chat;
-use crate::{ConnectionId, Engine};
+use crate::{ConnectionId, Engine, changesets};
 
 /// A model or an agent that was selected while a turn ran: up to 0.4 that is
 /// a change of the session, and waits for the end of the turn.
@@ -47,10 +47,12 @@ impl Engine {
         (joins && is_session).then(|| ChannelUri::default_chat_of(channel.as_str()))
     }
 
-    /// Draft 1 has no watches and no telemetry, and no way to be subscribed to
+    /// Draft 1 has no watches, changesets and telemetry, and no way to be subscribed to
     /// something that it is given no snapshot of.
     pub(crate) fn has_no_word_for(&self, connection: ConnectionId, channel: &ChannelUri) -> bool {
-        let newer = self.watches.contains_key(channel) || is_telemetry_channel(channel.as_str());
+        let newer = self.watches.contains_key(channel)
+            || is_telemetry_channel(channel.as_str())
+            || changesets::parse(channel).is_some();
         newer && self.version_of(connection) == Version::V0_1
     }
 

@@ -4,8 +4,8 @@
 use innkeeper_protocol::ChannelUri;
 use serde_json::{Value, json};
 
+use crate::changes::{DIRECTORIES, any_changeset, is_changeset};
 use crate::client::{Asked, ROOT};
-use crate::desks::{DIRECTORIES, any_changeset, is_changeset};
 use crate::dispatches::{dispatch_to_chat, dispatch_to_session};
 use crate::hear::State;
 use crate::looking_on;

@@ -11,8 +11,8 @@ use innkeeper_protocol::house::state::{
 use serde_json::json;
 
 use crate::acts::{ask, dispatch};
+use crate::changes;
 use crate::client::{Asked, Mirror, ROOT};
-use crate::desks;
 use crate::hear::State;
 use crate::looking_on;
 use crate::world::{ACTORS, AUDITOR, World, waits_for_a_person};
@@ -59,7 +59,7 @@ fn look_at_everything(world: &mut World) -> BTreeMap<String, SessionSummary> {
     let mirrors = world.clients.iter().flat_map(|it| it.mirrors.keys());
     let onlookers = world.onlookers.iter();
     let followed = mirrors.chain(onlookers.flat_map(|it| it.followed.keys()));
-    let changesets = followed.filter(|uri| desks::is_changeset(uri)).cloned();
+    let changesets = followed.filter(|uri| changes::is_changeset(uri)).cloned();
     let changesets: BTreeSet<String> = changesets.collect();
     for chat in chats.into_iter().chain(changesets) {
         let asked = Asked::Subscribe(chat.clone());
@@ -231,7 +231,7 @@ fn check_ledger(world: &World) {
         assert_eq!(steering, facts.steering, "steering of {uri}");
     }
     let shown = auditor.mirrors.keys();
-    let shown = shown.filter(|uri| !desks::is_changeset(uri)).count();
+    let shown = shown.filter(|uri| !changes::is_changeset(uri)).count();
     let known = 1 + world.ledger.sessions.len() + world.ledger.chats.len();
     assert_eq!(shown, known, "channels: {:?}", auditor.mirrors.keys());
 }

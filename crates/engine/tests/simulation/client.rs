@@ -13,7 +13,7 @@ use innkeeper_protocol::house::notifications::PartialSessionSummary;
 use innkeeper_protocol::house::state::SessionSummary;
 use serde_json::{Value, json};
 
-use crate::desks;
+use crate::changes;
 use crate::hear::{Answer, Heard, Shot, State};
 
 pub(crate) const ROOT: &str = "ahp-root://";
@@ -296,7 +296,7 @@ impl Client {
         }
         self.mirrors
             .remove(ChannelUri::default_chat_of(session).as_str());
-        let changesets = desks::prefix(session);
+        let changesets = changes::prefix(session);
         self.mirrors.retain(|uri, _| !uri.starts_with(&changesets));
         if let Some(Mirror {
             state: State::Session(state),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::acts::{any_session, operation, review};
 use crate::at_the_desk;
-use crate::desks::{any_changeset, is_changeset};
+use crate::changes::{any_changeset, is_changeset};
 use crate::dispatches::{dispatch_to_chat, dispatch_to_session};
 use crate::onlooker::Asked;
 use crate::world::{ACTORS, World};
@@ -34,9 +34,9 @@ pub(crate) fn act(world: &mut World, index: usize) {
         (5, "fetch"),
         (3, "list"),
         (6, "check"),
-        (14, "desk"),
         (5, "operate"),
         (6, "review"),
+        (14, "desk"),
     ]);
     match kind {
         "subscribe" => subscribe(world, index),

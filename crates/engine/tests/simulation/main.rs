@@ -10,11 +10,12 @@
 mod acts;
 mod agent;
 mod at_the_desk;
+mod changes;
 mod checks;
 mod client;
 mod customizations;
+
 mod desk;
-mod desks;
 mod dispatches;
 mod hear;
 mod ledger;
@@ -322,7 +323,7 @@ pub(crate) fn one_step(world: &mut World) {
         }
         "files change" if !world.failing => {
             let session = acts::any_session(world);
-            let report = desks::late_news(&mut world.rng, &session);
+            let report = changes::late_news(&mut world.rng, &session);
             world.feed(report);
         }
         "tick" if !world.failing => {

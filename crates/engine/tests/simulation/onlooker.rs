@@ -11,8 +11,7 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
-use crate::desks;
-
+use crate::changes;
 /// The scheme of watches.
 const WATCH: &str = "ahp-resource-watch:";
 
@@ -227,7 +226,7 @@ impl Onlooker {
             .collect();
         gone.push(session.to_owned());
         gone.push(ChannelUri::default_chat_of(session).to_string());
-        let changesets = desks::prefix(session);
+        let changesets = changes::prefix(session);
         let of_session = self.followed.keys();
         let of_session = of_session.filter(|uri| uri.starts_with(&changesets));
         gone.extend(of_session.cloned());

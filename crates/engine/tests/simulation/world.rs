@@ -21,10 +21,10 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{Reader, Store};
 
 use crate::agent::{Backends, kind_of, profiles};
+use crate::changes;
 use crate::client::Client;
 use crate::customizations;
 use crate::desk::Desk;
-use crate::desks;
 use crate::hear::{self, Heard};
 use crate::ledger::Ledger;
 use crate::onlooker::Onlooker;
@@ -290,12 +290,6 @@ impl World {
                     let outcome = Err(ResourceError::OutOfScope { uri, write });
                     self.answers.push(Input::ResourceDone { ticket, outcome });
                 }
-                Effect::Terminal(command) => self.desk.tell_terminal(command).unwrap(),
-                Effect::TerminalTaken {
-                    terminal, bytes, ..
-                } => self.desk.take(terminal, bytes).unwrap(),
-                Effect::Watch(command) => self.desk.tell_watch(command).unwrap(),
-                Effect::Span(_) => {}
                 Effect::ReadKept { ticket, .. } => {
                     let uri = "innkeeper-blob:/".to_owned();
                     let outcome = Err(ResourceError::NotFound { uri });
@@ -306,9 +300,15 @@ impl World {
                     self.answers.push(Input::ConfigCompleted { ticket, items });
                 }
                 Effect::Changes(command) => {
-                    let reports = desks::reports(&mut self.rng, command);
+                    let reports = changes::reports(&mut self.rng, command);
                     self.answers.extend(reports);
                 }
+                Effect::Terminal(command) => self.desk.tell_terminal(command).unwrap(),
+                Effect::TerminalTaken {
+                    terminal, bytes, ..
+                } => self.desk.take(terminal, bytes).unwrap(),
+                Effect::Watch(command) => self.desk.tell_watch(command).unwrap(),
+                Effect::Span(_) => {}
                 Effect::Customization(command) => match command {
                     // Now, and now and then once more.
                     CustomizationCommand::Follow { lookout, .. } => {
@@ -342,9 +342,9 @@ impl World {
         let HostMessage::Action(action) = message else {
             return;
         };
-        // What happens to a terminal or a changeset is of one life.
+        // What happens to terminals and changesets is of one life.
         let channel = action.channel.as_str();
-        let is_kept = !channel.starts_with("ahp-terminal:") && !desks::is_changeset(channel);
+        let is_kept = !channel.starts_with("ahp-terminal:") && !changes::is_changeset(channel);
         assert!(
             action.origin.is_none() || !is_kept || self.ledger.numbers.contains(&action.seq),
             "{} was told before it was durable",

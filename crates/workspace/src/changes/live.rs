@@ -57,9 +57,14 @@ pub(super) struct LiveView {
     /// What the base has of the files that the last commit has otherwise.
     differing: BTreeMap<PathBuf, Option<Blob>>,
     changes: BTreeMap<PathBuf, Change>,
-    likeness: HashMap<(String, String), (f64, Option<(u32, u32)>)>,
+    /// By the kept content, and the file with what tells its content.
+    likeness: HashMap<(String, String), Likeness>,
     shown: BTreeMap<String, ChangesetFile>,
 }
+
+/// How alike two files are, and the lines that were added and removed between
+/// them.
+type Likeness = (f64, Option<(u32, u32)>);
 
 /// What has become of a view.
 #[derive(Debug, Default, PartialEq)]
@@ -242,12 +247,7 @@ impl LiveView {
         Ok(changes.into_values().collect())
     }
 
-    fn likeness(
-        &mut self,
-        sight: &mut Sight<'_>,
-        old: &Side,
-        new: &Side,
-    ) -> GitResult<(f64, Option<(u32, u32)>)> {
+    fn likeness(&mut self, sight: &mut Sight<'_>, old: &Side, new: &Side) -> GitResult<Likeness> {
         let (Content::Kept(blob), Content::Present(stamp)) = (&old.content, &new.content) else {
             return Ok((0.0, None));
         };
