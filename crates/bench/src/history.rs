@@ -1,7 +1,5 @@
 //! What a delta costs in a chat with a short history and in one with a long
-//! one, counted in instructions: callgrind counts the same every time.
-
-use std::process::Command;
+//! one, counted in instructions.
 
 use anyhow::{Context as _, Result, bail};
 use innkeeper_engine::{ConnectionId, Effect, Engine, EngineConfig, Input, Limits, Step};
@@ -13,6 +11,8 @@ use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::record::Boot;
 use serde_json::{Value, json};
+
+use crate::callgrind::instructions;
 
 const DELTAS: u64 = 2_000;
 
@@ -36,27 +36,7 @@ fn per_delta(turns: u64) -> Result<f64> {
 }
 
 fn count(turns: u64, deltas: u64) -> Result<u64> {
-    let scratch = tempfile::tempdir()?;
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--quiet"])
-        .arg(format!(
-            "--callgrind-out-file={}",
-            scratch.path().join("out").display()
-        ))
-        .arg(std::env::current_exe()?)
-        .args(["feed-deltas", &turns.to_string(), &deltas.to_string()])
-        .output()
-        .context("valgrind is needed to count instructions; install it or leave this out")?;
-    if !output.status.success() {
-        bail!("valgrind: {}", String::from_utf8_lossy(&output.stderr));
-    }
-    let profile = std::fs::read_to_string(scratch.path().join("out"))?;
-    let total = profile
-        .lines()
-        .find_map(|line| line.strip_prefix("totals: "));
-    total
-        .and_then(|total| total.trim().parse().ok())
-        .context("a total")
+    instructions(&["feed-deltas", &turns.to_string(), &deltas.to_string()])
 }
 
 /// The part that is counted: an engine with a history, and deltas.

@@ -3,14 +3,16 @@
 //! is what counts.
 //!
 //! `cargo xtask bench` runs all of them; a name (`fanout`, `slow`, `latency`, `agents`,
-//! `start`, `history`, `changes`) runs one; `load URL SUBSCRIBERS DELTAS` puts a host that runs
-//! already under load, for a profiler. The other subcommands are parts that run
-//! as processes of their own.
+//! `start`, `history`, `gates`, `changes`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
+//! host that runs already under load, for a profiler. The other subcommands are
+//! parts that run as processes of their own.
 
 mod agents;
 mod bare;
+mod callgrind;
 mod changes;
 mod fanout;
+mod gates;
 mod history;
 mod latency;
 mod process;
@@ -28,6 +30,7 @@ fn main() -> Result<()> {
         ["bare-server", ready_file] => runtime()?.block_on(bare::serve(ready_file)),
         ["raw-server", ready_file] => runtime()?.block_on(raw::serve(ready_file)),
         ["chunk-agent"] => agents::agent(),
+        ["encode", version, kind, times] => gates::encode(version, kind, times.parse()?),
         ["feed-deltas", turns, deltas] => history::feed(turns.parse()?, deltas.parse()?),
         [] => {
             runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;
@@ -37,6 +40,7 @@ fn main() -> Result<()> {
             runtime()?.block_on(agents::run())?;
             runtime()?.block_on(start::run())?;
             history::run()?;
+            gates::run()?;
             changes::run()
         }
         ["fanout"] => {
@@ -59,10 +63,11 @@ fn main() -> Result<()> {
         ["agents"] => runtime()?.block_on(agents::run()),
         ["start"] => runtime()?.block_on(start::run()),
         ["history"] => history::run(),
+        ["gates"] => gates::run(),
         ["changes"] => changes::run(),
         _ => bail!(
             "usage: innkeeper-bench [fanout [N] | versions N | slow | latency | agents | start | \
-             history | changes]"
+             history | gates | changes]"
         ),
     }
 }

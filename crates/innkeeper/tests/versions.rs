@@ -503,13 +503,7 @@ async fn clients_of_every_version_use_terminals_and_watches() {
         let inn = Inn::open_with(options).await;
         let mut client = Old::arrive(&inn, version, "c").await;
         client.initialize().await;
-        let uri = format!("file://{}", directory.path().display());
-        let mut params = client.about(SESSION);
-        match version < "0.7" {
-            true => params["workingDirectory"] = uri.clone().into(),
-            false => params["workingDirectories"] = json!([uri]),
-        }
-        client.request("createSession", params).await;
+        client.create_in(Some(directory.path())).await;
         client.subscribe().await;
         if !client.is_draft() {
             client.is_told_of_changes(directory.path()).await;
@@ -577,30 +571,18 @@ impl Old {
         self.load(&snapshot);
         self.type_into_terminal("echo the-answer-is-$((40+2))\n")
             .await;
-        while !self.mirror.state(TERMINAL).unwrap()["content"]
-            .to_string()
-            .contains("the-answer-is-42")
-        {
-            assert!(!self.closed, "{} waits for the shell", self.version);
-            self.hear().await;
-        }
+        let answered = |it: &Value| it["content"].to_string().contains("the-answer-is-42");
+        self.until(TERMINAL, answered).await;
         self.type_into_terminal("exit 3\n").await;
-        let exited = |action: &Value| action["type"] == "terminal/exited";
-        self.hears_on(TERMINAL, exited).await;
-        let held = self.mirror.state(TERMINAL).unwrap();
+        let version = self.version;
+        let exit_code = |it: &Value| match version < "0.9" {
+            true => it["exitCode"].clone(),
+            false => it["lifecycle"]["exitCode"].clone(),
+        };
+        let held = self.until(TERMINAL, |it| exit_code(it) == 3).await;
         let snapshot = self.snapshot(TERMINAL).await;
         self.load(&snapshot);
-        assert_eq!(
-            held,
-            self.mirror.state(TERMINAL).unwrap(),
-            "{}",
-            self.version
-        );
-        let code = match self.version < "0.9" {
-            true => &held["exitCode"],
-            false => &held["lifecycle"]["exitCode"],
-        };
-        assert_eq!(*code, 3, "{}", self.version);
+        assert_eq!(held, self.mirror.state(TERMINAL).unwrap(), "{version}");
     }
 }
 
