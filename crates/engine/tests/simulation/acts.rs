@@ -51,11 +51,14 @@ pub(crate) fn create(world: &mut World, client: usize, session: &str) {
     ask(world, client, "createSession", &params, asked);
 }
 
-/// Most sessions work somewhere, some of them apart.
+/// Most sessions work somewhere, some of them apart: but not where clients of
+/// older versions look on. Up to 0.6 there is no word for a directory that is
+/// replaced, so who looks on while a session is being made is not told.
 fn choose_directory(world: &mut World, params: &mut Value) {
     if world.rng.chance(70) {
         params["workingDirectories"] = json!([world.rng.pick(&DIRECTORIES)]);
-        if world.rng.chance(15) && params.get("config").is_none() {
+        let alone = world.onlookers.is_empty();
+        if alone && world.rng.chance(15) && params.get("config").is_none() {
             params["config"] = json!({"isolation": "worktree"});
         }
     }
