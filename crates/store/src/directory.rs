@@ -7,7 +7,7 @@
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -20,6 +20,10 @@ pub const LOCK_FILE: &str = "innkeeper.lock";
 /// recovers or truncates its write-ahead log.
 const BUSY: Duration = Duration::from_secs(5);
 
+/// A host that was killed while it started a program leaves its lock with that
+/// program, until the program has really begun.
+const LAST_OF_THE_DEAD: Duration = Duration::from_secs(5);
+
 /// Creates the directory if it is missing, and takes its lock.
 pub(crate) fn claim(dir: &Path) -> Result<File, StoreError> {
     let failed = |source| StoreError::Directory {
@@ -28,18 +32,28 @@ pub(crate) fn claim(dir: &Path) -> Result<File, StoreError> {
     };
     create_private(dir).map_err(failed)?;
     let mut file = private_file().open(dir.join(LOCK_FILE)).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(StoreError::InUse {
-                dir: dir.to_owned(),
-                pid: read_pid(&mut file),
-            });
+    let deadline = Instant::now() + LAST_OF_THE_DEAD;
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+            Err(TryLockError::WouldBlock) => {
+                let pid = read_pid(&mut file).map_err(failed)?;
+                if pid.is_some_and(lives) || Instant::now() >= deadline {
+                    let dir = dir.to_owned();
+                    return Err(StoreError::InUse { dir, pid });
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
         }
-        Err(TryLockError::Error(source)) => return Err(failed(source)),
     }
     write_pid(&mut file).map_err(failed)?;
     Ok(file)
+}
+
+/// Whether there is a process of that number, where the system tells.
+fn lives(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
 }
 
 /// The connection that writes.
@@ -101,10 +115,11 @@ fn private_file() -> OpenOptions {
     options
 }
 
-fn read_pid(file: &mut File) -> Option<u32> {
+fn read_pid(file: &mut File) -> io::Result<Option<u32>> {
     let mut text = String::new();
-    file.read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+    file.rewind()?;
+    file.read_to_string(&mut text)?;
+    Ok(text.trim().parse().ok())
 }
 
 fn write_pid(file: &mut File) -> io::Result<()> {
