@@ -101,6 +101,9 @@ impl Engine {
         action: &StateAction,
     ) -> Verdict {
         let exited = terminal.has_exited();
+        if terminal.is_past() {
+            return reject("this command has ended; what it said is part of the conversation now");
+        }
         // Another client that holds it and is here.
         let held = match &terminal.state.claim {
             TerminalClaim::Client(claim) if claim.client_id != client => {

@@ -62,6 +62,11 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
+    /// What is left of a command that has ended: part of a conversation.
+    pub(crate) fn is_past(&self) -> bool {
+        !self.listed && self.has_exited()
+    }
+
     pub(crate) fn has_exited(&self) -> bool {
         matches!(self.state.lifecycle, TerminalLifecycleState::Exited(_))
     }
@@ -398,7 +403,7 @@ impl Engine {
     /// leaves memory.
     pub(crate) fn leave_terminal(&mut self, uri: &ChannelUri) {
         let terminal = self.terminals.get(uri);
-        let over = terminal.is_some_and(|terminal| !terminal.listed && terminal.has_exited());
+        let over = terminal.is_some_and(Terminal::is_past);
         if over && !self.subscriptions.has_channel(uri) {
             self.terminals.remove(uri);
         }
