@@ -8,7 +8,7 @@
 //! anew from the root that holds it. The look-up is a hint and nothing more;
 //! whatever it says, the walk is confined.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -38,6 +38,28 @@ impl Place {
     /// used only where a path that others may swap does no harm.
     pub(crate) fn real_path(&self) -> io::Result<PathBuf> {
         Ok(self.base.join(self.dir.canonicalize(&self.path)?))
+    }
+
+    /// The same for something that need not be there: without links on the way
+    /// to it, as far as there is one. What it is itself is not looked at.
+    pub(crate) fn real_destination(&self) -> io::Result<PathBuf> {
+        let mut missing: Vec<&OsStr> = self.path.file_name().into_iter().collect();
+        let mut way = self.path.parent();
+        loop {
+            let there = way.filter(|way| !way.as_os_str().is_empty());
+            match self.dir.canonicalize(there.unwrap_or(Path::new("."))) {
+                Ok(real) => {
+                    let mut destination = self.base.join(real);
+                    destination.extend(missing.iter().rev());
+                    return Ok(destination);
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound && there.is_some() => {
+                    missing.extend(way.and_then(Path::file_name));
+                    way = way.and_then(Path::parent);
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// The URI of a path that is relative to the same directory.

@@ -229,10 +229,14 @@ fn files_and_directories_are_copied_and_moved() {
         false,
     )))
     .unwrap();
-    let into_itself = yard.perform(ResourceTask::Copy(
-        yard.transfer("root/d", "root/d/x", false),
-    ));
-    assert!(matches!(into_itself, Err(ResourceError::Invalid(_))));
+    symlink("d", yard.path("root/link")).unwrap();
+    for within in ["root/d/x", "root/link/x", "root/link/new/x"] {
+        for task in [ResourceTask::Copy, ResourceTask::Move] {
+            let into_itself = yard.perform(task(yard.transfer("root/d", within, false)));
+            let refused = matches!(into_itself, Err(ResourceError::Invalid(_)));
+            assert!(refused, "{within}: {into_itself:?}");
+        }
+    }
 }
 
 #[test]

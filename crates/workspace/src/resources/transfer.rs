@@ -46,7 +46,7 @@ pub(super) fn copy(scope: &Scope, task: &TransferTask) -> Result<ResourceDone, R
             let to_name = Path::new(&to_name);
             if metadata.is_dir() {
                 let source = from.dir.open_dir(&from.path)?;
-                copy_directory(&source, &to_dir, to_name)?;
+                copy_directory(&source, &to_dir, to_name, 0)?;
             } else {
                 copy_file(
                     &from.dir,
@@ -84,12 +84,7 @@ pub(super) fn rename(scope: &Scope, task: &TransferTask) -> Result<ResourceDone,
             match rename_entry(&from_dir, from_name, &to_dir, to_name, overwrite) {
                 Err(Trouble::Io(error)) if error.kind() == io::ErrorKind::CrossesDevices => {
                     // To another file system: a copy, and then the original goes.
-                    if is_directory {
-                        let source = from_dir.open_dir(from_name)?;
-                        copy_directory(&source, &to_dir, to_name)?;
-                    } else {
-                        copy_entry(&from_dir, from_name, &to_dir, to_name)?;
-                    }
+                    copy_entry(&from_dir, from_name, &to_dir, to_name, 0)?;
                     remove(&from_dir, from_name, true)?;
                 }
                 outcome => outcome?,
@@ -102,8 +97,7 @@ pub(super) fn rename(scope: &Scope, task: &TransferTask) -> Result<ResourceDone,
 /// A directory cannot go into itself.
 fn check_apart(from: &Place, to: &Place, task: &TransferTask) -> Result<(), Trouble> {
     let from = from.real_path()?;
-    let within = to.uri_of(&to.path);
-    let destination = super::place::path_of_uri(&within)?;
+    let destination = to.real_destination()?;
     if destination == from {
         let message = "`source` and `destination` are the same".to_owned();
         return Err(ResourceError::Invalid(message).into());
@@ -156,7 +150,15 @@ fn copy_file(
     })
 }
 
-fn copy_directory(source: &Dir, to_dir: &Dir, to: &Path) -> Result<(), Trouble> {
+/// Directories that are nested more deeply are not copied: nobody means that,
+/// and one that was put into itself meanwhile has no end.
+const DEEPEST: usize = 200;
+
+fn copy_directory(source: &Dir, to_dir: &Dir, to: &Path, depth: usize) -> Result<(), Trouble> {
+    if depth > DEEPEST {
+        let message = format!("directories are nested too deeply to be copied (over {DEEPEST})");
+        return Err(ResourceError::Invalid(message).into());
+    }
     match to_dir.create_dir(to) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
         _ => {}
@@ -164,16 +166,23 @@ fn copy_directory(source: &Dir, to_dir: &Dir, to: &Path) -> Result<(), Trouble> 
     let target = to_dir.open_dir(to)?;
     for entry in source.entries()? {
         let name = entry?.file_name();
-        copy_entry(source, Path::new(&name), &target, Path::new(&name))?;
+        let name = Path::new(&name);
+        copy_entry(source, name, &target, name, depth)?;
     }
     Ok(())
 }
 
 /// Copies whatever an entry of a directory is; a link stays a link.
-fn copy_entry(from_dir: &Dir, from: &Path, to_dir: &Dir, to: &Path) -> Result<(), Trouble> {
+fn copy_entry(
+    from_dir: &Dir,
+    from: &Path,
+    to_dir: &Dir,
+    to: &Path,
+    depth: usize,
+) -> Result<(), Trouble> {
     let kind = from_dir.symlink_metadata(from)?;
     if kind.is_dir() {
-        return copy_directory(&from_dir.open_dir(from)?, to_dir, to);
+        return copy_directory(&from_dir.open_dir(from)?, to_dir, to, depth + 1);
     }
     if kind.is_symlink() {
         let leads_to = from_dir.read_link_contents(from)?;
