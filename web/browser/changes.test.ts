@@ -30,7 +30,7 @@ async function sessionIn(page: Page, directory: string): Promise<void> {
   await page.locator("[data-composer]").waitFor();
 }
 
-const change = scenario({ edit: { path: "menu.txt", content: "soup\ncake\n", confirm: "not-needed" } });
+const change = scenario({ edit: { path: "menu.txt", content: "soup\ncake\n" } });
 
 async function decide(page: Page, operation: string): Promise<void> {
   await page.locator(".changes").getByRole("button", { name: operation }).first().click();
@@ -43,7 +43,7 @@ describe("changes in a repository", () => {
     await sessionIn(page, repository(colorScheme));
     await play(page, change);
     await page.getByRole("button", { name: "Changes" }).click();
-    await page.locator(".diff-added", { hasText: "cake" }).waitFor();
+    await page.locator(".changes .diff-added", { hasText: "cake" }).waitFor();
     expect(await axeFindings(page)).toEqual([]);
   });
 
@@ -56,8 +56,8 @@ describe("changes in a repository", () => {
     await page.locator(".git-branch", { hasText: /^main$/ }).waitFor();
     await play(page, change);
     await page.locator(".git-branch", { hasText: "main*" }).waitFor();
-    await page.locator(".diff-removed", { hasText: "bread" }).waitFor();
-    await page.locator(".diff-added", { hasText: "cake" }).waitFor();
+    await page.locator(".changes .diff-removed", { hasText: "bread" }).waitFor();
+    await page.locator(".changes .diff-added", { hasText: "cake" }).waitFor();
     writeFileSync(join(directory, "wine.txt"), "red\n");
     await page.locator(".file-tree").getByText("wine.txt").waitFor();
   });
@@ -68,13 +68,14 @@ describe("changes in a repository", () => {
     await sessionIn(page, directory);
     await play(page, change);
     await page.getByRole("button", { name: "Changes" }).click();
-    await page.locator(".diff-added", { hasText: "cake" }).waitFor();
+    await page.locator(".changes .diff-added", { hasText: "cake" }).waitFor();
     await decide(page, "Discard");
     await page.getByText("Nothing has changed").waitFor();
-    expect(readFileSync(join(directory, "menu.txt"), "utf8")).toBe("soup\nbread\n");
+    const menu = () => readFileSync(join(directory, "menu.txt"), "utf8");
+    expect(menu()).toBe("soup\nbread\n");
     await decide(page, "Undo");
-    await page.locator(".diff-added", { hasText: "cake" }).waitFor();
-    expect(readFileSync(join(directory, "menu.txt"), "utf8")).toBe("soup\ncake\n");
+    await page.locator(".changes .diff-added", { hasText: "cake" }).waitFor();
+    expect(menu()).toBe("soup\ncake\n");
   });
 
   test("changes are committed after a question", async () => {
@@ -83,7 +84,7 @@ describe("changes in a repository", () => {
     await sessionIn(page, directory);
     await play(page, change);
     await page.getByRole("button", { name: "Changes" }).click();
-    await page.locator(".diff-added", { hasText: "cake" }).waitFor();
+    await page.locator(".changes .diff-added", { hasText: "cake" }).waitFor();
     await decide(page, "Commit");
     await page.getByText("Nothing has changed").waitFor();
     const log = execFileSync("git", ["show", "--format=", "HEAD"], { cwd: directory, encoding: "utf8" });
@@ -95,7 +96,7 @@ describe("changes in a repository", () => {
     const page = await open("#/new");
     await sessionIn(page, directory);
     await play(page, change);
-    await play(page, scenario({ edit: { path: "second.txt", content: "x\n", confirm: "not-needed" } }));
+    await play(page, scenario({ edit: { path: "second.txt", content: "x\n" } }));
     await page.getByRole("button", { name: "Changes" }).click();
     await page.locator(".file-tree").getByText("menu.txt").waitFor();
     await page.getByRole("button", { name: /^Which changes/ }).click();
