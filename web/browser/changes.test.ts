@@ -1,34 +1,15 @@
 // What a session changes, with a real git behind the real host.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { axeFindings, house, play, scenario } from "./harness";
+import { axeFindings, house, play, repositoryIn, scenario, sessionIn } from "./harness";
 
 const inn = house();
 const { open } = inn;
-
-/** A repository with one commit. */
-function repository(name: string): string {
-  const directory = join(inn.host.directory, name);
-  mkdirSync(directory);
-  const git = (...words: string[]) => execFileSync("git", ["-c", "user.name=Guest", "-c", "user.email=guest@example.org", ...words], { cwd: directory });
-  git("init", "--quiet", "--initial-branch=main");
-  git("config", "user.name", "Guest");
-  git("config", "user.email", "guest@example.org");
-  writeFileSync(join(directory, "menu.txt"), "soup\nbread\n");
-  git("add", ".");
-  git("commit", "--quiet", "--message=The menu");
-  return directory;
-}
-
-async function sessionIn(page: Page, directory: string): Promise<void> {
-  await page.getByLabel("Directory", { exact: true }).fill(directory);
-  await page.getByRole("button", { name: "Start session" }).click();
-  await page.locator("[data-composer]").waitFor();
-}
+const repository = (name: string) => repositoryIn(join(inn.host.directory, name));
 
 const change = scenario({ edit: { path: "menu.txt", content: "soup\ncake\n" } });
 

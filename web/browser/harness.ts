@@ -1,8 +1,8 @@
 // A host of its own, with the script agent, and a browser to look at it.
 
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -137,6 +137,26 @@ export async function newSession(page: Page): Promise<void> {
   await page.goto(`${page.url().split("#")[0]}#/new`);
   await page.getByRole("button", { name: "Start session" }).click();
   await page.locator("[data-composer]").click();
+}
+
+/** Starts a session in a directory, from the page for that. */
+export async function sessionIn(page: Page, directory: string): Promise<void> {
+  await page.getByLabel("Directory", { exact: true }).fill(directory);
+  await page.getByRole("button", { name: "Start session" }).click();
+  await page.locator("[data-composer]").waitFor();
+}
+
+/** Makes a directory a repository with one commit. */
+export function repositoryIn(directory: string): string {
+  mkdirSync(directory);
+  const git = (...words: string[]) => execFileSync("git", words, { cwd: directory });
+  git("init", "--quiet", "--initial-branch=main");
+  git("config", "user.name", "Guest");
+  git("config", "user.email", "guest@example.org");
+  writeFileSync(join(directory, "menu.txt"), "soup\nbread\n");
+  git("add", ".");
+  git("commit", "--quiet", "--message=The menu");
+  return directory;
 }
 
 export async function send(page: Page, text: string): Promise<void> {

@@ -1,11 +1,13 @@
 // Pictures of the main views, for the documentation: `npm run screenshots`.
 
 import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "vitest";
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { house, newSession, play, send } from "./harness";
+import { house, newSession, play, repositoryIn, scenario, send, sessionIn } from "./harness";
 
-const { open } = house();
+const inn = house();
+const { open } = inn;
 const directory = new URL("../../docs/images/", import.meta.url).pathname;
 const desktop = { viewport: { width: 1180, height: 760 } };
 const phone = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true };
@@ -30,14 +32,27 @@ async function furnish(page: Page): Promise<string> {
   return page.url();
 }
 
+/** A session that has changed files, beside what it has changed. */
+async function change(page: Page): Promise<string> {
+  await page.goto(`${page.url().split("#")[0]}#/new`);
+  await sessionIn(page, repositoryIn(join(inn.host.directory, "kitchen")));
+  const write = (path: string, content: string) => ({ edit: { path, content } });
+  await play(page, scenario({ title: "A better menu" }, { say: "Cake instead of bread, and a list of wines." }, write("menu.txt", "soup\ncake\n"), write("cellar/wines.md", "# Wines\n\n- red\n- white\n")));
+  await page.getByRole("button", { name: "Changes" }).click();
+  await page.locator(".changes .diff-added").first().waitFor();
+  return page.url();
+}
+
 test("pictures", async () => {
   mkdirSync(directory, { recursive: true });
   const first = await open("#/", desktop);
+  const changes = await change(first);
   const url = await furnish(first);
   const views: [string, string, BrowserContextOptions][] = [
     ["conversation-light", url, { ...desktop, colorScheme: "light" }],
     ["conversation-dark", url, { ...desktop, colorScheme: "dark" }],
     ["conversation-phone", url, { ...phone, colorScheme: "light" }],
+    ["changes-light", changes, { ...desktop, colorScheme: "light" }],
     ["inbox-light", "#/inbox", { ...desktop, colorScheme: "light" }],
     ["inbox-phone", "#/inbox", { ...phone, colorScheme: "dark" }],
     ["sessions-phone", "#/", { ...phone, colorScheme: "light" }],
@@ -48,6 +63,7 @@ test("pictures", async () => {
     const page = await open(new URL(where, "http://x/").hash, options);
     await page.locator(".approval, .inbox li, .session-row, main h1").first().waitFor();
     if (where === url) await page.locator(".approval").waitFor();
+    if (where === changes) await page.locator(".changes .diff-added").first().waitFor();
     await page.waitForLoadState("networkidle");
     await shoot(page, name);
   }

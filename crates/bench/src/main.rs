@@ -3,7 +3,7 @@
 //! is what counts.
 //!
 //! `cargo xtask bench` runs all of them; a name (`fanout`, `slow`, `latency`, `agents`,
-//! `start`, `history`, `gates`, `changes`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
+//! `start`, `history`, `gates`, `files`, `changes`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
 //! host that runs already under load, for a profiler. The other subcommands are
 //! parts that run as processes of their own.
 
@@ -12,6 +12,7 @@ mod bare;
 mod callgrind;
 mod changes;
 mod fanout;
+mod files;
 mod gates;
 mod history;
 mod latency;
@@ -41,6 +42,7 @@ fn main() -> Result<()> {
             runtime()?.block_on(start::run())?;
             history::run()?;
             gates::run()?;
+            files::run()?;
             changes::run()
         }
         ["fanout"] => {
@@ -64,10 +66,11 @@ fn main() -> Result<()> {
         ["start"] => runtime()?.block_on(start::run()),
         ["history"] => history::run(),
         ["gates"] => gates::run(),
+        ["files"] => files::run(),
         ["changes"] => changes::run(),
         _ => bail!(
             "usage: innkeeper-bench [fanout [N] | versions N | slow | latency | agents | start | \
-             history | gates | changes]"
+             history | gates | files | changes]"
         ),
     }
 }
