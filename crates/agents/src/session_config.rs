@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use innkeeper_protocol::agent::setting;
 use innkeeper_protocol::house::state::{SessionConfigPropertySchema, SessionConfigSchema};
 use serde_json::json;
 
@@ -56,23 +57,10 @@ pub(crate) fn enumeration(title: &str, choices: Vec<Choice>) -> SessionConfigPro
     }
 }
 
+/// A setting that can be changed while the session lives.
 pub(crate) fn property(kind: &str, title: &str) -> SessionConfigPropertySchema {
     SessionConfigPropertySchema {
-        r#type: kind.to_owned(),
-        title: title.to_owned(),
-        description: None,
-        default: None,
-        r#enum: None,
-        enum_labels: None,
-        enum_descriptions: None,
-        read_only: None,
-        items: None,
-        min_items: None,
-        max_items: None,
-        properties: None,
-        required: None,
-        additional_properties: None,
-        enum_dynamic: None,
         session_mutable: Some(true),
+        ..setting(kind, title)
     }
 }

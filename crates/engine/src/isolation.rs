@@ -3,7 +3,7 @@
 //! the agent finds itself in the working tree and need not know.
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::agent::AgentProfile;
+use innkeeper_protocol::agent::{AgentProfile, setting};
 use innkeeper_protocol::house::actions::{SessionWorkingDirectoryReplacedAction, StateAction};
 use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::state::{
@@ -119,22 +119,8 @@ impl Engine {
 
 fn own_settings() -> [(String, SessionConfigPropertySchema); 2] {
     let property = |title: &str, description: &str| SessionConfigPropertySchema {
-        r#type: "string".to_owned(),
-        title: title.to_owned(),
         description: Some(description.to_owned()),
-        default: None,
-        r#enum: None,
-        enum_labels: None,
-        enum_descriptions: None,
-        read_only: None,
-        items: None,
-        min_items: None,
-        max_items: None,
-        properties: None,
-        required: None,
-        additional_properties: None,
-        enum_dynamic: None,
-        session_mutable: None,
+        ..setting("string", title)
     };
     let choices = |values: [&str; 2]| values.map(Value::from).to_vec();
     let isolation = SessionConfigPropertySchema {

@@ -11,10 +11,10 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use common::binary::Binary;
+use common::git::git;
 use common::{Folded as _, Guest, Watch, default_chat, in_time, message, script};
 use innkeeper_protocol::house::actions::{
     ActionEnvelope, ChatDraftChangedAction, SessionTitleChangedAction, StateAction,
@@ -226,23 +226,6 @@ async fn live(life: u64, host: Binary, guest: &Guest, promises: &mut Promises) -
         promises.hear(&envelope);
     }
     (chat.state, chat.seq)
-}
-
-fn git(directory: &Path, args: &[&str]) -> String {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(directory)
-        .args(args)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {args:?}: {said}");
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim_end()
-        .to_owned()
 }
 
 const FILES: usize = 40;

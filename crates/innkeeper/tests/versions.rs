@@ -13,9 +13,9 @@ mod common;
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 
+use common::git::git;
 use common::{Inn, InnOptions, in_time, script};
 use futures_util::{SinkExt as _, StreamExt as _};
 use innkeeper::WorkspaceOptions;
@@ -584,24 +584,6 @@ impl Old {
         self.load(&snapshot);
         assert_eq!(held, self.mirror.state(TERMINAL).unwrap(), "{version}");
     }
-}
-
-fn git(directory: &Path, args: &[&str]) {
-    let done = Command::new("git")
-        .arg("-C")
-        .arg(directory)
-        .args([
-            "-c",
-            "user.name=Somebody",
-            "-c",
-            "user.email=somebody@example.org",
-        ])
-        .args(args)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .status()
-        .unwrap();
-    assert!(done.success(), "git {args:?}");
 }
 
 /// Each version that has changesets finds one, is told of an edit, and has it

@@ -13,9 +13,9 @@ use crate::ChannelUri;
 use crate::house::common::{JsonObject, StringOrMarkdown};
 use crate::house::state::{
     AgentInfo, ChatInputAnswer, ChatInputRequest, ChatInputResponseKind, ConfirmationOption,
-    ErrorInfo, FileEditCollection, Message, PendingMessage, ResponsePart, SessionConfigSchema,
-    ToolCallCancellationReason, ToolCallContributor, ToolCallResult, ToolDefinition,
-    ToolResultContent, UsageInfo,
+    ErrorInfo, FileEditCollection, Message, PendingMessage, ResponsePart,
+    SessionConfigPropertySchema, SessionConfigSchema, ToolCallCancellationReason,
+    ToolCallContributor, ToolCallResult, ToolDefinition, ToolResultContent, UsageInfo,
 };
 use crate::snapshot::StoredTurn;
 use crate::workspace::customization::EnabledCustomizations;
@@ -33,6 +33,28 @@ pub struct AgentProfile {
     pub info: AgentInfo,
     /// The configuration that its sessions have, if any.
     pub config: Option<SessionConfigSchema>,
+}
+
+/// A setting of sessions of which nothing but its kind and its title is said.
+pub fn setting(kind: &str, title: &str) -> SessionConfigPropertySchema {
+    SessionConfigPropertySchema {
+        r#type: kind.to_owned(),
+        title: title.to_owned(),
+        description: None,
+        default: None,
+        r#enum: None,
+        enum_labels: None,
+        enum_descriptions: None,
+        read_only: None,
+        items: None,
+        min_items: None,
+        max_items: None,
+        properties: None,
+        required: None,
+        additional_properties: None,
+        enum_dynamic: None,
+        session_mutable: None,
+    }
 }
 
 /// What values may one setting of a session with this agent have?

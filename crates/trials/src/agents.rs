@@ -37,6 +37,12 @@ pub(crate) struct Agent {
     limits: &'static [(Trial, &'static str)],
 }
 
+const PI_LIMITS: &[(Trial, &str)] = &[
+    (Trial::Approval, "pi runs its tools without asking anybody"),
+    (Trial::Denial, "pi runs its tools without asking anybody"),
+    (Trial::ClientTool, "pi knows no MCP servers"),
+];
+
 pub(crate) const AGENTS: [Agent; 8] = [
     Agent {
         provider: "goose",
@@ -91,11 +97,7 @@ pub(crate) const AGENTS: [Agent; 8] = [
         env: &[("PI_OFFLINE", "1")],
         files: pi_files,
         config: &[],
-        limits: &[
-            (Trial::Approval, "pi runs its tools without asking anybody"),
-            (Trial::Denial, "pi runs its tools without asking anybody"),
-            (Trial::ClientTool, "pi knows no MCP servers"),
-        ],
+        limits: PI_LIMITS,
     },
     Agent {
         provider: "pi-acp",
@@ -105,11 +107,7 @@ pub(crate) const AGENTS: [Agent; 8] = [
         env: &[("PI_OFFLINE", "1")],
         files: pi_files,
         config: &[],
-        limits: &[
-            (Trial::Approval, "pi runs its tools without asking anybody"),
-            (Trial::Denial, "pi runs its tools without asking anybody"),
-            (Trial::ClientTool, "pi knows no MCP servers"),
-        ],
+        limits: PI_LIMITS,
     },
     Agent {
         provider: "opencode",

@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{AgentCapabilities, ListSessionsResponse, SessionInfo};
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::agent::{OpenBackend, TurnEvent};
+use innkeeper_protocol::agent::{self, OpenBackend, TurnEvent};
 use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::house::state::SessionConfigPropertySchema;
 use serde_json::{Value, json};
 
 use super::rpc::RequestNo;
 use super::turn::Turn;
-use crate::session_config::property;
 
 /// The setting that names the conversation to go on with.
 pub(super) const CONTINUE: &str = "continue";
@@ -33,8 +32,7 @@ pub(super) fn setting() -> SessionConfigPropertySchema {
     SessionConfigPropertySchema {
         description: Some("A conversation that the agent had before, to go on with.".to_owned()),
         enum_dynamic: Some(true),
-        session_mutable: None,
-        ..property("string", "Continue")
+        ..agent::setting("string", "Continue")
     }
 }
 

@@ -44,6 +44,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub mod binary;
+pub mod git;
 
 pub const ROOT: &str = "ahp-root://";
 pub const TOKEN: &str = "test-token";

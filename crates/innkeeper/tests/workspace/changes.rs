@@ -2,29 +2,15 @@
 //! real git in repositories of the test's own.
 
 use std::path::Path;
-use std::process::Command;
 
 use innkeeper_protocol::house::state::ChangesetState;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::common::git::git;
 use crate::common::{Inn, InnOptions, Watch};
 use crate::stage::{Stage, until};
 use crate::{session_in, uri};
-
-fn git(directory: &Path, args: &[&str]) -> String {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(directory)
-        .args(args)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {args:?}: {said}");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
 
 /// A repository with one commit, and a session in it.
 async fn repository() -> (Stage, TempDir) {
