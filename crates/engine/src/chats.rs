@@ -114,6 +114,18 @@ impl RunningTurn {
     }
 }
 
+/// A message that is nothing but its text.
+pub(crate) fn plain_message(kind: MessageKind, text: String) -> Message {
+    Message {
+        text,
+        origin: MessageOrigin { kind },
+        attachments: None,
+        model: None,
+        agent: None,
+        meta: None,
+    }
+}
+
 /// The part that streamed text goes to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OpenPart {
@@ -264,14 +276,9 @@ impl Chat {
             agent: agent.clone(),
         };
         self.head.draft = Some(Message {
-            text: String::new(),
-            origin: MessageOrigin {
-                kind: MessageKind::User,
-            },
-            attachments: None,
             model,
             agent,
-            meta: None,
+            ..plain_message(MessageKind::User, String::new())
         });
     }
 

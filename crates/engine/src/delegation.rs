@@ -8,12 +8,12 @@ use innkeeper_protocol::house::actions::{
     ChatTurnStartedAction, SessionChatAddedAction, StateAction,
 };
 use innkeeper_protocol::house::state::{
-    ChatInteractivity, ChatOrigin, Message, MessageKind, MessageOrigin, ToolCallState,
-    ToolResultContent, ToolResultSubagentContent,
+    ChatInteractivity, ChatOrigin, MessageKind, ToolCallState, ToolResultContent,
+    ToolResultSubagentContent,
 };
 
 use crate::Engine;
-use crate::chats::{Chat, RunningTurn};
+use crate::chats::{Chat, RunningTurn, plain_message};
 use crate::turns::Ending;
 
 impl Engine {
@@ -56,16 +56,7 @@ impl Engine {
         let started = ChatTurnStartedAction {
             turn_id: delegation.turn.to_string(),
             started_at: self.now.to_string(),
-            message: Message {
-                text: delegation.message.clone(),
-                origin: MessageOrigin {
-                    kind: MessageKind::Tool,
-                },
-                attachments: None,
-                model: None,
-                agent: None,
-                meta: None,
-            },
+            message: plain_message(MessageKind::Tool, delegation.message.clone()),
             queued_message_id: None,
             meta: None,
         };

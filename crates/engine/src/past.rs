@@ -7,10 +7,10 @@ use std::sync::Arc;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{PastTurn, TurnEvent};
 use innkeeper_protocol::house::actions::{ChatTurnStartedAction, StateAction};
-use innkeeper_protocol::house::state::{Message, MessageKind, MessageOrigin};
+use innkeeper_protocol::house::state::MessageKind;
 
 use crate::Engine;
-use crate::chats::RunningTurn;
+use crate::chats::{RunningTurn, plain_message};
 use crate::history;
 use crate::labels::Locale;
 use crate::turns::Ending;
@@ -36,20 +36,10 @@ impl Engine {
 
     fn recount_turn(&mut self, uri: &ChannelUri, past: PastTurn) {
         let turn_id = format!("{}-{}", self.config.nonce, self.server_seq());
-        let message = Message {
-            text: past.asked,
-            origin: MessageOrigin {
-                kind: MessageKind::User,
-            },
-            attachments: None,
-            model: None,
-            agent: None,
-            meta: None,
-        };
         let started = ChatTurnStartedAction {
             turn_id: turn_id.clone(),
             started_at: self.now.to_string(),
-            message,
+            message: plain_message(MessageKind::User, past.asked),
             queued_message_id: None,
             meta: None,
         };
