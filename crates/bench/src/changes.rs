@@ -13,7 +13,7 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::workspace::changes::{
     ChangesCommand, ChangesEvent, ChangesReport, ChangesTask, Compared, Moment, ViewId, ViewNews,
 };
-use innkeeper_workspace::{Changes, uri_of_path};
+use innkeeper_workspace::{Changes, Hub, uri_of_path};
 
 const DIRECTORIES: usize = 500;
 const FILES_IN_EACH: usize = 100;
@@ -107,7 +107,7 @@ impl Desk {
         let sender = Mutex::new(sender);
         let sink = move |report| sender.lock().is_ok_and(|it| it.send(report).is_ok());
         let mut desk = Self {
-            changes: Changes::new(data.to_owned(), Arc::new(sink)),
+            changes: Changes::new(data.to_owned(), Hub::default(), Arc::new(sink)),
             session: ChannelUri::from(format!("ahp-session:/{round}")),
             reports,
             edits: 0,

@@ -1,13 +1,20 @@
-//! Finding files by a few letters in a tree of 100,000: the first time, which
-//! walks it, and with the next letter; beside `find` on the same tree.
+//! A tree of 100,000 files, beside `find` on the same tree: finding files in it
+//! by a few letters, the first time, which walks it, and with the next letter;
+//! and watching all of it, until the watch is there and until a change is told.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
-use innkeeper_workspace::{FileFinder, uri_of_path};
+use anyhow::{Context as _, Result, bail, ensure};
+use innkeeper_protocol::workspace::resource::{Root, Scope};
+use innkeeper_protocol::workspace::watch::{
+    OpenWatch, WatchCommand, WatchEvent, WatchId, WatchReport,
+};
+use innkeeper_workspace::{FileFinder, Hub, Watches, uri_of_path};
 
 const DIRECTORIES: usize = 1_000;
 const FILES_IN_EACH: usize = 100;
@@ -32,20 +39,66 @@ pub(crate) fn run() -> Result<()> {
     let finder = FileFinder::default();
     look(&finder)?;
     let next = median(|| look(&finder))?;
-    let ratio = |time: Duration| time.as_secs_f64() / floor.as_secs_f64();
+    let (opened, told) = watch(tree.path())?;
     println!(
-        "files: {} files, `find` takes {floor:.1?}",
+        "\nA tree of {} files (median of {ROUNDS})\n",
         DIRECTORIES * FILES_IN_EACH
     );
-    println!(
-        "  first completion  {first:.1?}, {:.2} of `find`",
-        ratio(first)
-    );
-    println!(
-        "  the next letter   {next:.1?}, {:.2} of `find`",
-        ratio(next)
-    );
+    println!("| what | ms | beside `find` |\n| --- | ---: | ---: |");
+    for (what, time) in [
+        ("`find`", floor),
+        ("the first completion of a path", first),
+        ("with the next letter", next),
+        ("until a watch of all of it is there", opened),
+        ("from a change to its report", told),
+    ] {
+        let (time, floor) = (time.as_secs_f64(), floor.as_secs_f64());
+        println!("| {what} | {:.1} | {:.2} |", time * 1e3, time / floor);
+    }
     Ok(())
+}
+
+/// How long it takes until the tree is watched, and until a change is told.
+fn watch(tree: &Path) -> Result<(Duration, Duration)> {
+    let (sender, reports) = channel();
+    let sender = Mutex::new(sender);
+    let sink = move |report: WatchReport| {
+        let sender = sender.lock().unwrap_or_else(PoisonError::into_inner);
+        sender.send(report.event).is_ok()
+    };
+    let watches = Watches::new(Hub::default(), Arc::new(sink));
+    let uri = uri_of_path(tree).context("a path")?;
+    let open = OpenWatch {
+        uri: uri.clone(),
+        recursive: true,
+        includes: Vec::new(),
+        excludes: Vec::new(),
+        scope: Scope {
+            roots: vec![Root {
+                uri,
+                writable: false,
+            }],
+            most_bytes: 0,
+        },
+    };
+    let watch = WatchId(1);
+    let opened = median(|| {
+        watches.command(WatchCommand::Close { watch });
+        let open = Box::new(open.clone());
+        watches.command(WatchCommand::Open { watch, open });
+        match reports.recv()? {
+            WatchEvent::Opened => Ok(()),
+            other => bail!("instead of a watch: {other:?}"),
+        }
+    })?;
+    let told = median(|| {
+        fs::write(tree.join("d500/f50.rs"), "changed")?;
+        match reports.recv()? {
+            WatchEvent::Changed(_) => Ok(()),
+            other => bail!("instead of a change: {other:?}"),
+        }
+    })?;
+    Ok((opened, told))
 }
 
 fn plant(root: &Path) -> Result<()> {

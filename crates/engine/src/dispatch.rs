@@ -34,7 +34,10 @@ use crate::{ConnectionId, Effect, Engine, config};
 pub(crate) enum Verdict {
     Apply(StateAction),
     Reject(String),
-    /// Nothing would change, and some clients loop when that is echoed.
+    /// Nothing would change, and some clients loop when that is echoed: the
+    /// only actions that are met with silence are those about active clients.
+    /// All others are confirmed or refused, since a client goes on showing
+    /// what it said until it is told what became of it.
     Ignore,
 }
 
@@ -319,7 +322,9 @@ impl Engine {
             StateAction::ChatTurnCancelled(cancelled) => self.judge_cancel(chat, cancelled),
             StateAction::ChatTurnResume(resume) => self.judge_resume(chat, resume),
             StateAction::ChatTruncated(cut) => match cut.turn_id.as_deref() {
-                Some(turn) if chat.position_of(turn).is_none() => Ignore,
+                Some(turn) if chat.position_of(turn).is_none() => {
+                    reject(format!("the chat has no turn `{turn}`"))
+                }
                 _ => Apply(action.clone()),
             },
             StateAction::ChatToolCallConfirmed(action) => self.judge_tool_confirmed(chat, action),

@@ -20,7 +20,7 @@ use innkeeper_protocol::house::state::{Message, PendingMessage, PendingMessageKi
 use crate::Engine;
 use crate::attachments::with_data;
 use crate::chats::Chat;
-use crate::dispatch::Verdict::{self, Apply, Ignore, Reject};
+use crate::dispatch::Verdict::{self, Apply, Reject};
 use crate::dispatch::reject;
 use crate::labels::Locale;
 
@@ -103,12 +103,9 @@ impl Engine {
                 order.push(id.clone());
             }
         }
-        match order.iter().eq(before) {
-            true => Ignore,
-            false => Apply(StateAction::ChatQueuedMessagesReordered(
-                ChatQueuedMessagesReorderedAction { order },
-            )),
-        }
+        Apply(StateAction::ChatQueuedMessagesReordered(
+            ChatQueuedMessagesReorderedAction { order },
+        ))
     }
 
     /// Gives the agent the steering message of the turn that it works on, or

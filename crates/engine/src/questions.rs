@@ -80,13 +80,6 @@ impl Engine {
                 action.question_id
             ));
         };
-        let before = request
-            .answers
-            .as_ref()
-            .and_then(|answers| answers.get(&action.question_id));
-        if before == action.answer.as_ref() {
-            return Verdict::Ignore;
-        }
         match &action.answer {
             None | Some(ChatInputAnswer::Skipped(_)) => {}
             // What is being typed may still be too short or too large.

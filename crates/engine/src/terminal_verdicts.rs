@@ -10,7 +10,7 @@ use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{Facts, Sequenced};
 use innkeeper_protocol::workspace::terminal::{Size, TerminalCommand, TerminalId};
 
-use crate::dispatch::Verdict::{self, Apply, Ignore};
+use crate::dispatch::Verdict::{self, Apply};
 use crate::dispatch::{not_accepted, reject};
 use crate::terminals::Terminal;
 use crate::{ConnectionId, Effect, Engine};
@@ -46,7 +46,7 @@ impl Engine {
                 self.terminal_changed(&channel, id, &action);
             }
             Verdict::Reject(reason) => self.reject(connection, channel, action, origin, reason),
-            Ignore => {}
+            Verdict::Ignore => {}
         }
     }
 
@@ -131,15 +131,11 @@ impl Engine {
             StateAction::TerminalResized(size) => {
                 let possible = 1..=i64::from(u16::MAX);
                 let fits = possible.contains(&size.cols) && possible.contains(&size.rows);
-                let state = &terminal.state;
                 match held {
                     _ if !fits => reject("`cols` and `rows` must be from 1 to 65535"),
                     Some(holder) => reject(format!(
                         "`{holder}` holds this terminal, and with it its size"
                     )),
-                    None if (state.cols, state.rows) == (Some(size.cols), Some(size.rows)) => {
-                        Ignore
-                    }
                     None => Apply(action.clone()),
                 }
             }
@@ -147,7 +143,6 @@ impl Engine {
                 Some(holder) => reject(format!(
                     "`{holder}` holds this terminal; only they can give it away"
                 )),
-                None if *claim == terminal.state.claim => Ignore,
                 None => match self.check_claim(Some(client), claim) {
                     Ok(()) => Apply(action.clone()),
                     Err(reason) => Verdict::Reject(reason),

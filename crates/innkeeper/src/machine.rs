@@ -10,7 +10,7 @@ use innkeeper_engine::{CustomizationPolicy, GrantPolicy, Input, WorkspaceConfig}
 use innkeeper_protocol::workspace::resource::Root;
 use innkeeper_protocol::workspace::terminal::TerminalId;
 use innkeeper_workspace::{
-    Changes, CustomizationOptions, Customizations, FileFinder, Resources, TerminalOptions,
+    Changes, CustomizationOptions, Customizations, FileFinder, Hub, Resources, TerminalOptions,
     Terminals, Watches, uri_of_path,
 };
 use tokio::sync::mpsc;
@@ -136,10 +136,12 @@ impl Machine {
         let of_terminals = reports.clone();
         let of_changes = reports.clone();
         let of_customizations = reports.clone();
+        let files = Hub::default();
         let places = options.customizations.places.clone();
         let machine = Self {
             changes: Changes::new(
                 data_dir.join("changes"),
+                files.clone(),
                 Arc::new(move |report| of_changes.blocking_send(Input::Changes(report)).is_ok()),
             ),
             finder: FileFinder::default(),
@@ -155,9 +157,10 @@ impl Machine {
                     of_customizations.blocking_send(input).is_ok()
                 }),
             ),
-            watches: Watches::new(Arc::new(move |report| {
-                reports.blocking_send(Input::Watch(report)).is_ok()
-            })),
+            watches: Watches::new(
+                files,
+                Arc::new(move |report| reports.blocking_send(Input::Watch(report)).is_ok()),
+            ),
         };
         (Arc::new(machine), inbox)
     }

@@ -12,7 +12,6 @@ mod blobs;
 mod checkpoint;
 mod entries;
 mod git;
-mod hub;
 mod lines;
 mod live;
 mod operations;
@@ -40,11 +39,11 @@ use innkeeper_protocol::workspace::changes::{
 };
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
 
+use crate::hub::Hub;
 use crate::resources::place::path_of_uri;
 use blobs::Blobs;
 use checkpoint::{home_of, own_index};
 use git::Repository;
-use hub::Hub;
 use place::home_in;
 use worker::{Homes, Job, Worker};
 
@@ -77,12 +76,12 @@ impl std::fmt::Debug for Changes {
 }
 
 impl Changes {
-    pub fn new(root: PathBuf, sink: ChangesSink) -> Self {
+    pub fn new(root: PathBuf, hub: Hub, sink: ChangesSink) -> Self {
         Self {
             sink,
             root,
             sessions: Arc::default(),
-            hub: Hub::default(),
+            hub,
         }
     }
 

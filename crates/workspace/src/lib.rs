@@ -4,6 +4,7 @@
 //! - [`Changes`]: what differs in the directories of sessions, and what was kept of it;
 //! - [`Customizations`]: agents, skills, rules and the like that people have;
 //! - [`FileFinder`]: the files of a directory that match what somebody types;
+//! - [`Hub`]: the one watcher of files that the others listen to;
 //! - [`Resources`]: files and directories, within the roots that were granted;
 //! - [`Terminals`]: a pty each, with a shell or a command in it;
 //! - [`Watches`]: what changes below a directory, in batches.
@@ -13,6 +14,7 @@
 mod changes;
 mod customizations;
 mod finder;
+mod hub;
 mod resources;
 mod terminals;
 mod watches;
@@ -20,6 +22,7 @@ mod watches;
 pub use changes::{Changes, ChangesSink};
 pub use customizations::{CustomizationOptions, CustomizationSink, Customizations};
 pub use finder::FileFinder;
+pub use hub::Hub;
 pub use resources::Resources;
 pub use resources::place::uri_of_path;
 pub use terminals::{TerminalOptions, TerminalSink, Terminals, shell_of_user};

@@ -1,6 +1,6 @@
 //! Watches: what changes below a directory, in batches.
 //!
-//! Each watch has a watcher of the system and a thread that collects what it
+//! Each watch listens to the host's watcher, with a thread that collects what it
 //! says: a burst becomes one batch, and a file that changed twice in it is in
 //! it once (`batch`). What the system lost, because its queue was full, is
 //! reported as such; it is never passed over in silence.
@@ -21,8 +21,9 @@ use innkeeper_protocol::workspace::resource::ResourceError;
 use innkeeper_protocol::workspace::watch::{
     OpenWatch, WatchCommand, WatchEvent, WatchId, WatchReport,
 };
-use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::Event;
 
+use crate::hub::{Hub, Listening, Root};
 use crate::resources::at_place;
 use crate::resources::place::path_of_uri;
 use batch::Batch;
@@ -42,17 +43,15 @@ type Events = Receiver<notify::Result<Event>>;
 /// All watches of a host.
 #[derive(Clone)]
 pub struct Watches {
+    hub: Hub,
     sink: WatchSink,
-    /// Dropping the watcher ends the watch.
     open: Arc<Mutex<HashMap<WatchId, Open>>>,
 }
 
 enum Open {
     /// On its way; it may be closed before it is there.
     Opening,
-    Running(
-        #[expect(dead_code, reason = "held for as long as the watch lives")] RecommendedWatcher,
-    ),
+    Running(#[expect(dead_code, reason = "held for as long as the watch lives")] Listening),
 }
 
 impl std::fmt::Debug for Watches {
@@ -72,8 +71,9 @@ struct Watched {
 }
 
 impl Watches {
-    pub fn new(sink: WatchSink) -> Self {
+    pub fn new(hub: Hub, sink: WatchSink) -> Self {
         Self {
+            hub,
             sink,
             open: Arc::default(),
         }
@@ -105,17 +105,19 @@ impl Watches {
     }
 
     fn run(&self, watch: WatchId, open: &OpenWatch) {
-        match begin(open) {
+        match self.begin(open) {
             Err(error) => {
                 self.lock().remove(&watch);
                 self.report(watch, WatchEvent::OpenFailed(error));
             }
-            Ok((watched, watcher, events)) => {
+            Ok((watched, listening, events)) => {
                 let mut open = self.lock();
                 if !open.contains_key(&watch) {
+                    // What it listens with is dropped when the lock is not held.
+                    drop(open);
                     return;
                 }
-                open.insert(watch, Open::Running(watcher));
+                open.insert(watch, Open::Running(listening));
                 drop(open);
                 self.report(watch, WatchEvent::Opened);
                 self.follow(watch, &watched, &events);
@@ -147,6 +149,44 @@ impl Watches {
         }
     }
 
+    fn begin(&self, open: &OpenWatch) -> Result<(Watched, Listening, Events), ResourceError> {
+        let real = at_place(
+            &open.scope,
+            &open.uri,
+            false,
+            |place| Ok(place.real_path()?),
+        )?;
+        let watched = Watched {
+            named: path_of_uri(&open.uri)?,
+            recursive: open.recursive,
+            filter: Filter::new(&open.includes, &open.excludes)?,
+            real,
+        };
+        let root = match watched.real.is_dir() {
+            true => Root {
+                path: watched.real.clone(),
+                recursive: open.recursive,
+            },
+            // Many programs replace a file when they save it: only its
+            // directory sees that.
+            false => Root {
+                path: watched.real.parent().unwrap_or(Path::new("/")).to_owned(),
+                recursive: false,
+            },
+        };
+        let (sender, events): (Sender<notify::Result<Event>>, _) = channel();
+        let hear = move |event| {
+            // Nobody listens any more: the watch is just being closed.
+            let _ = sender.send(event);
+        };
+        let listening = self.hub.listen(vec![root], hear);
+        let failed = |error: notify::Error| ResourceError::Failed {
+            uri: open.uri.clone(),
+            reason: format!("it cannot be watched: {error}"),
+        };
+        Ok((watched, listening.map_err(failed)?, events))
+    }
+
     fn report(&self, watch: WatchId, event: WatchEvent) -> bool {
         (self.sink)(WatchReport { watch, event })
     }
@@ -154,39 +194,4 @@ impl Watches {
     fn lock(&self) -> MutexGuard<'_, HashMap<WatchId, Open>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn begin(open: &OpenWatch) -> Result<(Watched, RecommendedWatcher, Events), ResourceError> {
-    let real = at_place(
-        &open.scope,
-        &open.uri,
-        false,
-        |place| Ok(place.real_path()?),
-    )?;
-    let failed = |error: notify::Error| ResourceError::Failed {
-        uri: open.uri.clone(),
-        reason: format!("it cannot be watched: {error}"),
-    };
-    let watched = Watched {
-        named: path_of_uri(&open.uri)?,
-        recursive: open.recursive,
-        filter: Filter::new(&open.includes, &open.excludes)?,
-        real,
-    };
-    let (sender, events): (Sender<notify::Result<Event>>, _) = channel();
-    // Links are not followed: what they lead to may not be granted.
-    let config = Config::default().with_follow_symlinks(false);
-    let mut watcher = RecommendedWatcher::new(sender, config).map_err(failed)?;
-    let (path, mode) = match (watched.real.is_dir(), open.recursive) {
-        (true, true) => (&*watched.real, RecursiveMode::Recursive),
-        (true, false) => (&*watched.real, RecursiveMode::NonRecursive),
-        // Many programs replace a file when they save it: only its directory
-        // sees that.
-        (false, _) => {
-            let parent = watched.real.parent().unwrap_or(Path::new("/"));
-            (parent, RecursiveMode::NonRecursive)
-        }
-    };
-    watcher.watch(path, mode).map_err(failed)?;
-    Ok((watched, watcher, events))
 }

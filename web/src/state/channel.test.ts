@@ -40,6 +40,12 @@ describe("write-ahead", () => {
     expect(rejected.view.state).toEqual(emptyChat());
   });
 
+  test("an echo settles what was said before it, a rejection only what it names", () => {
+    const both = withOwnAction(withOwnAction(open(), { clientSeq: 1, action: queued("a") }), { clientSeq: 2, action: queued("b") });
+    expect(receive(both, echo(queued("b"), 1, 2), "me").pending).toEqual([]);
+    expect(receive(both, echo(queued("b"), 1, 2, "no"), "me").pending).toMatchObject([{ clientSeq: 1 }]);
+  });
+
   test("an action that was seen is not applied twice", () => {
     const once = receive(open(), echo(queued("a"), 5, 9), "me");
     expect(receive(once, echo(queued("b"), 5, 10), "me").confirmed).toBe(once.confirmed);

@@ -35,12 +35,18 @@ export function withOwnAction(channel: Channel, own: PendingAction): Channel {
   return { ...channel, pending, view: foresee(channel.view, own.action) };
 }
 
-/** What the host sent: an echo, somebody else's action, or a rejection. */
+/**
+ * What the host sent: an echo, somebody else's action, or a rejection. Echoes
+ * come in the order in which the host was told: one of them settles all own
+ * actions before it, also those to which the host said nothing. A rejection may
+ * overtake echoes.
+ */
 export function receive(channel: Channel, envelope: ActionEnvelope, clientId: string): Channel {
   const { origin, serverSeq, action, rejectionReason } = envelope;
   const own = origin?.clientId === clientId ? origin.clientSeq : undefined;
-  const pending =
-    own === undefined ? channel.pending : channel.pending.filter((waiting) => waiting.clientSeq !== own);
+  const isSettled = ({ clientSeq }: PendingAction) =>
+    own !== undefined && (rejectionReason === undefined ? clientSeq <= own : clientSeq === own);
+  const pending = own === undefined ? channel.pending : channel.pending.filter((waiting) => !isSettled(waiting));
   const isNews = rejectionReason === undefined && serverSeq > channel.seq;
   if (!isNews && pending === channel.pending) return channel;
   const confirmed = isNews ? bounded(reduce(channel.confirmed, action)) : channel.confirmed;

@@ -73,8 +73,25 @@ pub(crate) enum Node {
     Call,
 }
 
+/// Actions whose fields are something else than in all others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Special {
+    InputNeededSet,
+    ChatUpdated,
+}
+
+impl Special {
+    fn of(action: &Object) -> Option<Self> {
+        match object::text(action, "type") {
+            Some("session/inputNeededSet") => Some(Self::InputNeededSet),
+            Some("session/chatUpdated") => Some(Self::ChatUpdated),
+            _ => None,
+        }
+    }
+}
+
 /// What kind of object stands in a field, directly or in a list.
-fn edge(node: Node, parent: &Object, key: &str) -> Option<Node> {
+fn edge(node: Node, special: Option<Special>, key: &str) -> Option<Node> {
     use Node as N;
     Some(match (node, key) {
         (N::RootState | N::Action, "agents") => N::Agent,
@@ -139,13 +156,13 @@ fn edge(node: Node, parent: &Object, key: &str) -> Option<Node> {
         (N::Action, "file") => N::ChangesetFile,
         (N::Action, "annotation") => N::Annotation,
         (N::Action, "summary") => N::ChatSummary,
-        (N::Action, "request") => match object::has(parent, "type", "session/inputNeededSet") {
-            true => N::InputNeeded,
-            false => N::InputRequest,
+        (N::Action, "request") => match special {
+            Some(Special::InputNeededSet) => N::InputNeeded,
+            _ => N::InputRequest,
         },
-        (N::Action, "changes") => match object::has(parent, "type", "session/chatUpdated") {
-            true => N::ChatChanges,
-            false => N::AutomationDefinition,
+        (N::Action, "changes") => match special {
+            Some(Special::ChatUpdated) => N::ChatChanges,
+            _ => N::AutomationDefinition,
         },
         _ => return None,
     })
@@ -170,27 +187,36 @@ pub(crate) fn walk(
             visit(Node::ConfigProperty, property);
         }
     }
-    let typed: Vec<(String, Node)> = parent
-        .iter()
-        .filter(|(_, value)| value.is_object() || value.is_array())
-        .filter_map(|(key, _)| Some((key.clone(), edge(node, parent, key)?)))
-        .collect();
-    for (key, child) in typed {
+    let special = match node {
+        Node::Action => Special::of(parent),
+        _ => None,
+    };
+    let mut refused: Vec<String> = Vec::new();
+    for (key, value) in parent.iter_mut() {
+        if !value.is_object() && !value.is_array() {
+            continue;
+        }
+        let Some(child) = edge(node, special, key) else {
+            continue;
+        };
         let mut enter = |object: &mut Object| {
             walk(child, object, visit);
             visit(child, object)
         };
-        let keep = match parent.get_mut(&key) {
-            Some(Value::Object(object)) => enter(object),
-            Some(Value::Array(list)) => {
+        let keep = match value {
+            Value::Object(object) => enter(object),
+            Value::Array(list) => {
                 list.retain_mut(|item| item.as_object_mut().is_none_or(&mut enter));
                 true
             }
             _ => true,
         };
         if !keep {
-            parent.remove(&key);
+            refused.push(key.clone());
         }
+    }
+    for key in refused {
+        parent.remove(&key);
     }
 }
 

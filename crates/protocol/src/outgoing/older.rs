@@ -9,7 +9,7 @@ use super::{
     notification,
 };
 use crate::gates::{Act, Object, Picture, Text, down, object};
-use crate::house::actions::StateAction;
+use crate::house::actions::{ActionOrigin, StateAction};
 use crate::record::{Context, Facts, Sequenced};
 use crate::snapshot::{Snapshot, SnapshotState};
 use crate::version::Version;
@@ -19,18 +19,14 @@ pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Res
         HostMessage::Failure { .. } | HostMessage::Question { .. } => Ok(vec![newest(message)]),
         HostMessage::Action(action) => {
             if let Some(text) = Text::lowered(action, version) {
-                let mut frame = Vec::with_capacity(256);
-                notification(&mut frame, "action", text.envelope())?;
-                return Ok(String::from_utf8(frame).into_iter().collect());
+                return Ok(vec![frame("action", text.envelope())?]);
             }
             let envelopes = envelopes(action, version)?;
-            let frames = envelopes.into_iter().map(|it| frame("action", it));
-            Ok(frames.collect())
+            envelopes.iter().map(|it| frame("action", it)).collect()
         }
         HostMessage::Rejection(rejection) => {
             let envelopes = rejected(rejection, version)?;
-            let frames = envelopes.into_iter().map(|it| frame("action", it));
-            Ok(frames.collect())
+            envelopes.iter().map(|it| frame("action", it)).collect()
         }
         HostMessage::Notification(news) => {
             let (method, params) = match &**news {
@@ -45,8 +41,8 @@ pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Res
                 Notification::OtlpMetrics(params) => ("otlp/exportMetrics", value(params)?),
             };
             let lowered = down::notification(version, method, params);
-            let frames = lowered.map(|(method, params)| frame(&method, params.into()));
-            Ok(frames.into_iter().collect())
+            let frames = lowered.iter().map(|(method, params)| frame(method, params));
+            frames.collect()
         }
         HostMessage::Reply { id, reply } => {
             let result = result(reply, version)?;
@@ -56,8 +52,10 @@ pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Res
     }
 }
 
-fn frame(method: &str, params: Value) -> String {
-    json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
+fn frame(method: &str, params: impl Serialize) -> serde_json::Result<String> {
+    let mut text = Vec::with_capacity(256);
+    notification(&mut text, method, params)?;
+    String::from_utf8(text).map_err(serde::ser::Error::custom)
 }
 
 /// By way of text: turns that are kept as text cannot become a value directly.
@@ -65,33 +63,50 @@ fn value(it: &impl Serialize) -> serde_json::Result<Value> {
     serde_json::from_str(&serde_json::to_string(it)?)
 }
 
-fn envelopes(action: &Sequenced, version: Version) -> serde_json::Result<Vec<Value>> {
-    let lowered = value(&action.action)?;
-    let acts = down::action(version, action.channel.as_str(), lowered, &action.facts);
+/// An action as an older version reads it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Lowered<'a> {
+    action: Object,
+    server_seq: u64,
+    /// In draft 1 the action says itself what it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<&'a ActionOrigin>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rejection_reason: Option<&'a str>,
+}
+
+impl Lowered<'_> {
+    fn new(act: Act, server_seq: u64, version: Version) -> Self {
+        Self {
+            action: act.action,
+            server_seq,
+            channel: (version > Version::V0_1).then_some(act.channel),
+            origin: None,
+            rejection_reason: None,
+        }
+    }
+}
+
+fn envelopes(action: &Sequenced, version: Version) -> serde_json::Result<Vec<Lowered<'_>>> {
+    let house = serde_json::to_value(&action.action)?;
+    let acts = down::action(version, action.channel.as_str(), house, &action.facts);
     let steps = acts.len() as u64;
     let envelopes = acts.into_iter().enumerate().map(|(step, act)| {
         // The last has the action's own number; there is room before it.
         let seq = action.seq.saturating_sub(steps - 1 - step as u64);
-        let mut envelope = envelope(act, seq, version);
-        if let Some(origin) = &action.origin {
-            envelope.insert("origin".into(), json!(origin));
+        Lowered {
+            origin: action.origin.as_ref(),
+            ..Lowered::new(act, seq, version)
         }
-        envelope.into()
     });
     Ok(envelopes.collect())
 }
 
-fn envelope(act: Act, seq: u64, version: Version) -> Object {
-    let mut envelope = object::of(json!({"action": act.action, "serverSeq": seq}));
-    // In draft 1 the action says itself what it is about.
-    if version > Version::V0_1 {
-        envelope.insert("channel".into(), act.channel.into());
-    }
-    envelope
-}
-
 /// The action goes back in the words in which it came, as far as possible.
-fn rejected(rejection: &Rejection, version: Version) -> serde_json::Result<Vec<Value>> {
+fn rejected(rejection: &Rejection, version: Version) -> serde_json::Result<Vec<Lowered<'_>>> {
     let session = rejection.channel.session_of_default_chat();
     let facts = Facts {
         is_default_chat: session.is_some(),
@@ -99,12 +114,12 @@ fn rejected(rejection: &Rejection, version: Version) -> serde_json::Result<Vec<V
         context: Some(Box::new(context_of_rejected(&rejection.action)?)),
     };
     let channel = rejection.channel.as_str();
-    let acts = down::action(version, channel, value(&rejection.action)?, &facts);
-    let envelopes = acts.into_iter().map(|act| {
-        let mut envelope = envelope(act, rejection.server_seq, version);
-        envelope.insert("origin".into(), json!(rejection.origin));
-        envelope.insert("rejectionReason".into(), rejection.reason.clone().into());
-        envelope.into()
+    let house = serde_json::to_value(&rejection.action)?;
+    let acts = down::action(version, channel, house, &facts);
+    let envelopes = acts.into_iter().map(|act| Lowered {
+        origin: Some(&rejection.origin),
+        rejection_reason: Some(&rejection.reason),
+        ..Lowered::new(act, rejection.server_seq, version)
     });
     Ok(envelopes.collect())
 }
@@ -163,10 +178,12 @@ fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
         Reply::Reconnect(ReconnectReply::Replay { actions, seen, .. }) => {
             let mut all = Vec::new();
             for Envelope(action) in actions {
-                all.extend(envelopes(action, version)?);
+                let lowered = envelopes(action, version)?;
+                let unseen = lowered.iter().filter(|it| it.server_seq > *seen);
+                all.extend(unseen.map(serde_json::to_value));
             }
-            all.retain(|envelope| envelope["serverSeq"].as_u64() > Some(*seen));
-            result.insert("actions".into(), all.into());
+            let all: serde_json::Result<Value> = all.into_iter().collect();
+            result.insert("actions".into(), all?);
         }
         _ => {}
     }
@@ -249,7 +266,8 @@ mod tests {
                         context: None,
                     },
                 };
-                let expected: Vec<Value> = envelopes(&sequenced, version).unwrap();
+                let expected = envelopes(&sequenced, version).unwrap();
+                let expected: Vec<Value> = expected.iter().map(|it| json!(it)).collect();
                 assert!(Text::lowered(&sequenced, version).is_some());
                 let message = HostMessage::Action(Arc::new(sequenced));
                 let frames = encode(&message, version).unwrap();

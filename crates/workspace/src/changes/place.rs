@@ -16,12 +16,12 @@ use super::checkpoint::{
 };
 use super::entries::{Names, between};
 use super::git::{GitError, GitResult, Repository};
-use super::hub::Listening;
 use super::live::{Base, LiveView, Sight};
 use super::operations::{Bench, Which};
 use super::status::Status;
 use super::trees::{Counts, count};
 use super::watcher::Dirt;
+use crate::hub::Listening;
 
 /// More paths than this are not looked at one by one.
 const MOST_PATHS: usize = 200;

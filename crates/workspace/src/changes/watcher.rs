@@ -8,7 +8,7 @@ use notify::Event;
 use notify::event::EventKind;
 
 use super::git::Repository;
-use super::hub::Root;
+use crate::hub::Root;
 
 /// What has changed since the last look.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -14,13 +14,13 @@ use innkeeper_protocol::workspace::changes::{
 
 use super::checkpoint::component;
 use super::git::{GitError, GitResult};
-use super::hub::Hub;
 use super::live::Difference;
 use super::operations::{Which, counted};
 use super::place::{Part, Place, Seen, Watch, nowhere};
 use super::trees::Counts;
 use super::watcher::roots;
 use super::worktree;
+use crate::hub::Hub;
 use crate::resources::place::{path_of_uri, uri_of_path};
 
 /// Changes are collected until nothing has happened for this long,

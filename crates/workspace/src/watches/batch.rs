@@ -54,7 +54,9 @@ impl Batch {
         let Ok(relative) = path.strip_prefix(&watched.real) else {
             return;
         };
-        if !watched.filter.lets_through(relative) {
+        // A move to a place below is told with both paths.
+        let is_below = relative.components().nth(1).is_some();
+        if (is_below && !watched.recursive) || !watched.filter.lets_through(relative) {
             return;
         }
         if self.changes.len() >= MOST_CHANGES {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use innkeeper_protocol::house::state::ResourceChangeType;
-use innkeeper_protocol::workspace::resource::{Root, Scope};
+use innkeeper_protocol::workspace::resource::{Root as Granted, Scope};
 use tempfile::TempDir;
 
 use super::*;
@@ -15,7 +15,7 @@ const ID: WatchId = WatchId(3);
 
 struct Lookout {
     watches: Watches,
-    events: Receiver<WatchEvent>,
+    reports: Receiver<WatchReport>,
     directory: TempDir,
 }
 
@@ -23,36 +23,45 @@ impl Lookout {
     fn open(path: &str, recursive: bool, prepare: impl Fn(&Path)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         prepare(directory.path());
-        let (sender, events) = channel();
+        let (sender, reports) = channel();
         let sender = Mutex::new(sender);
-        let watches = Watches::new(Arc::new(move |report: WatchReport| {
-            sender.lock().unwrap().send(report.event).is_ok()
-        }));
+        let sink = move |report| sender.lock().unwrap().send(report).is_ok();
+        let lookout = Self {
+            watches: Watches::new(Hub::default(), Arc::new(sink)),
+            reports,
+            directory,
+        };
+        lookout.watch(ID, path, recursive);
+        lookout
+    }
+
+    fn watch(&self, watch: WatchId, path: &str, recursive: bool) {
         let uri = |path: &Path| uri_of_path(path).unwrap();
         let open = OpenWatch {
-            uri: uri(&directory.path().join(path)),
+            uri: uri(&self.path(path)),
             recursive,
             includes: Vec::new(),
             excludes: vec!["**/skipped".to_owned()],
             scope: Scope {
-                roots: vec![Root {
-                    uri: uri(directory.path()),
+                roots: vec![Granted {
+                    uri: uri(self.directory.path()),
                     writable: false,
                 }],
                 most_bytes: 0,
             },
         };
         let open = Box::new(open);
-        watches.command(WatchCommand::Open { watch: ID, open });
-        Self {
-            watches,
-            events,
-            directory,
-        }
+        self.watches.command(WatchCommand::Open { watch, open });
+    }
+
+    fn next_report(&self) -> WatchReport {
+        self.reports
+            .recv_timeout(STUCK)
+            .expect("the watch is stuck")
     }
 
     fn next(&self) -> WatchEvent {
-        self.events.recv_timeout(STUCK).expect("the watch is stuck")
+        self.next_report().event
     }
 
     /// Waits until these paths were told of, each with its last change.
@@ -133,4 +142,32 @@ fn what_is_out_of_reach_is_not_watched() {
         panic!("not found");
     };
     assert_eq!(lookout.watches.running(), 0);
+}
+
+#[test]
+fn a_watch_of_one_directory_is_not_told_of_those_below() {
+    let lookout = Lookout::open("", false, |directory| {
+        fs::create_dir(directory.join("below")).unwrap();
+        fs::write(directory.join("file"), "").unwrap();
+    });
+    assert_eq!(lookout.next(), WatchEvent::Opened);
+    // Another one sees all of it, by the same watcher.
+    let other = WatchId(4);
+    lookout.watch(other, "", true);
+    assert_eq!(lookout.next(), WatchEvent::Opened);
+    fs::rename(lookout.path("file"), lookout.path("below/file")).unwrap();
+    fs::write(lookout.path("last"), "").unwrap();
+    let mut told: Vec<(WatchId, String)> = Vec::new();
+    let has = |told: &[(WatchId, String)], watch, name: &str| {
+        let mut of_watch = told.iter().filter(|(of, _)| *of == watch);
+        of_watch.any(|(_, uri)| uri.ends_with(name))
+    };
+    while !has(&told, ID, "/last") || !has(&told, other, "/last") {
+        let WatchReport { watch, event } = lookout.next_report();
+        if let WatchEvent::Changed(changes) = event {
+            told.extend(changes.into_iter().map(|change| (watch, change.uri)));
+        }
+    }
+    assert!(has(&told, other, "/below/file"), "{told:?}");
+    assert!(!has(&told, ID, "/below/file"), "{told:?}");
 }

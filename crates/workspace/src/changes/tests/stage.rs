@@ -16,7 +16,7 @@ use innkeeper_protocol::workspace::changes::{
 use innkeeper_protocol::workspace::resource::ResourceDone;
 use tempfile::TempDir;
 
-use crate::{Changes, uri_of_path};
+use crate::{Changes, Hub, uri_of_path};
 
 /// How long something may take on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -76,7 +76,7 @@ impl Stage {
         let sink = Arc::new(move |report| sender.lock().unwrap().send(report).is_ok());
         Self {
             home,
-            changes: Changes::new(data.path().join("changes"), sink),
+            changes: Changes::new(data.path().join("changes"), Hub::default(), sink),
             data,
             directory,
             others: Vec::new(),
@@ -104,7 +104,7 @@ impl Stage {
         let (sender, reports) = channel();
         let sender = std::sync::Mutex::new(sender);
         let sink = Arc::new(move |report| sender.lock().unwrap().send(report).is_ok());
-        stage.changes = Changes::new(stage.data.path().join("changes"), sink);
+        stage.changes = Changes::new(stage.data.path().join("changes"), Hub::default(), sink);
         stage.reports = reports;
         stage.open();
         stage

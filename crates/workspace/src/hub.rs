@@ -1,5 +1,5 @@
-//! One watcher of the system for all sessions: the system gives each user few
-//! of them, and sessions are many. Whoever listens is told of events below its
+//! One watcher of the system for the whole host: the system gives each user few
+//! of them, and sessions and watches are many. Whoever listens is told of events below its
 //! roots; a root that several listen to is watched once.
 //!
 //! *Invariant*: what is watched is exactly the roots that no other root covers.
@@ -13,9 +13,9 @@ use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 /// A directory, and whether all below it is meant too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Root {
-    pub(super) path: PathBuf,
-    pub(super) recursive: bool,
+pub(crate) struct Root {
+    pub(crate) path: PathBuf,
+    pub(crate) recursive: bool,
 }
 
 impl Root {
@@ -34,11 +34,18 @@ struct Listener {
     hear: Hear,
 }
 
+/// What happens to files, for whoever asks.
 #[derive(Clone, Default)]
-pub(super) struct Hub {
+pub struct Hub {
     /// Locked by the watcher's thread too, so never while that is waited for.
     listeners: Arc<Mutex<BTreeMap<u64, Listener>>>,
     watching: Arc<Mutex<Watching>>,
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub").finish_non_exhaustive()
+    }
 }
 
 #[derive(Default)]
@@ -51,7 +58,7 @@ struct Watching {
 }
 
 /// Somebody listens for as long as this lives.
-pub(super) struct Listening {
+pub(crate) struct Listening {
     id: u64,
     hub: Hub,
 }
@@ -59,14 +66,15 @@ pub(super) struct Listening {
 impl Hub {
     /// Tells `hear` what happens below these roots. The first must be there;
     /// of the others, those that cannot be watched are left out.
-    pub(super) fn listen(
+    pub(crate) fn listen(
         &self,
         roots: Vec<Root>,
         hear: impl Fn(notify::Result<Event>) + Send + 'static,
     ) -> notify::Result<Listening> {
         let mut watching = lock(&self.watching);
         if watching.watcher.is_none() {
-            // Links are not followed, as git does not follow them.
+            // Links are not followed, as git does not follow them: what they lead
+            // to may not be granted.
             let config = Config::default().with_follow_symlinks(false);
             let listeners = Arc::clone(&self.listeners);
             let tell = move |event| pass_on(&listeners, event);
