@@ -112,3 +112,36 @@ fn after_a_crash_a_running_turn_has_ended_and_can_be_resumed() {
     assert_eq!(turn["responseParts"][0]["content"], "half a sen");
     assert_eq!(turn["responseParts"][1]["resumable"], true);
 }
+
+/// A client shows what it said until it hears what became of it.
+#[test]
+fn an_action_that_changes_nothing_is_answered_too() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    let queued = |id: &str| {
+        let message = json!({"text": id, "origin": {"kind": "user"}});
+        json!({"type": "chat/pendingMessageSet", "kind": "queued", "id": id, "message": message})
+    };
+    host.dispatch(1, &chat(), queued("a"));
+    host.dispatch(1, &chat(), queued("b"));
+    for action in [
+        queued("b"),
+        json!({"type": "chat/queuedMessagesReordered", "order": ["a", "b"]}),
+        json!({"type": "chat/draftChanged"}),
+        json!({"type": "chat/isArchivedChanged", "isArchived": false}),
+    ] {
+        let before = host.state(&chat());
+        host.news(1);
+        host.dispatch(1, &chat(), action.clone());
+        let kind = action["type"].as_str().unwrap().to_owned();
+        assert_eq!(host.news(1), [kind]);
+        let after = host.state(&chat());
+        assert_eq!(after["queuedMessages"], before["queuedMessages"]);
+    }
+    host.dispatch(
+        1,
+        &chat(),
+        json!({"type": "chat/truncated", "turnId": "none"}),
+    );
+    assert_eq!(host.rejection(1), "the chat has no turn `none`");
+}
