@@ -12,7 +12,7 @@ use innkeeper_protocol::house::commands::{
 use innkeeper_protocol::house::state::{
     Customization, CustomizationErrorState, CustomizationLoadState, PluginCustomization,
 };
-use innkeeper_protocol::outgoing::ClientQuestion;
+use innkeeper_protocol::resource_call::ResourceCall;
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::workspace::customization::{
     ClientPlugin, CustomizationCommand, CustomizationPlace, FoundCustomization, GivenFiles,
@@ -122,19 +122,19 @@ impl Engine {
             };
             let channel = ChannelUri::root().to_string();
             let ask = match visit.is_directory {
-                true => ClientQuestion::List(Box::new(ResourceListParams {
+                true => ResourceCall::List(Box::new(ResourceListParams {
                     channel,
                     meta: None,
-                    uri: uri.clone(),
+                    uri,
                 })),
-                false => ClientQuestion::Read(Box::new(ResourceReadParams {
+                false => ResourceCall::Read(Box::new(ResourceReadParams {
                     channel,
                     meta: None,
-                    uri: uri.clone(),
+                    uri,
                     encoding: Some(ContentEncoding::Utf8),
                 })),
             };
-            self.ask_client(from, Asker::Plugin(visit), uri, ask);
+            self.ask_client(from, Asker::Plugin(visit), ask);
         }
     }
 

@@ -79,6 +79,8 @@ pub struct Limits {
     pub summary_delay: Duration,
     /// How long an active client that lost its connection keeps its role.
     pub client_grace: Duration,
+    /// How long a client may take to answer for what it has.
+    pub client_answer: Duration,
     /// The largest content that is read or written at once.
     pub resource_bytes: usize,
     /// Terminals of the host, running or not.
@@ -110,6 +112,7 @@ impl Default for Limits {
             idle_session: Duration::from_secs(300),
             summary_delay: Duration::from_millis(250),
             client_grace: Duration::from_secs(30),
+            client_answer: Duration::from_secs(30),
             resource_bytes: 8 * 1024 * 1024,
             terminals: 100,
             scrollback_bytes: 1024 * 1024,

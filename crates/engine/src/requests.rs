@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::ConfigQuery;
-use innkeeper_protocol::command::{ClientMessage, Command};
+use innkeeper_protocol::command::{ClientMessage, Command, WorkspaceCommand};
 use innkeeper_protocol::house::commands::{
     ContentEncoding, ListSessionsParams, ResolveSessionConfigParams, ResolveSessionConfigResult,
     ResourceReadParams, ResourceReadResult, SessionConfigCompletionsParams,
@@ -17,6 +17,7 @@ use innkeeper_protocol::house::errors::json_rpc_error_codes::{INVALID_REQUEST, P
 use innkeeper_protocol::house::state::SessionConfigSchema;
 use innkeeper_protocol::outgoing::{HostMessage, Reply, SubscribeReply};
 use innkeeper_protocol::record::ContentRecord;
+use innkeeper_protocol::resource_call::ResourceCall;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
 use innkeeper_protocol::telemetry::is_telemetry_channel;
@@ -26,7 +27,6 @@ use innkeeper_protocol::workspace::changes::parse_blob_uri;
 use innkeeper_protocol::workspace::resource::ResourceTask;
 
 use crate::attachments::chats_referred_to;
-use crate::client_resources::CLIENT_SCHEME;
 use crate::completions::{self, TypedAt};
 use crate::isolation::BRANCH;
 use crate::terminals::TERMINAL_SCHEME;
@@ -144,11 +144,12 @@ impl Engine {
             Command::Complete(params) => &params.channel,
             Command::Workspace(command) => {
                 let channel = ChannelUri::from(command.channel());
-                return self.sessions_to_load([&channel]);
-            }
-            Command::ResourceRead(params) => {
-                let channel = ChannelUri::from(params.channel.as_str());
-                let kept = parse_blob_uri(&params.uri).map(|(session, _)| session);
+                let kept = match &**command {
+                    WorkspaceCommand::Resource(ResourceCall::Read(params)) => {
+                        parse_blob_uri(&params.uri).map(|(session, _)| session)
+                    }
+                    _ => None,
+                };
                 return self.sessions_to_load([&channel].into_iter().chain(&kept));
             }
             Command::CreateSession(new) => {
@@ -178,12 +179,6 @@ impl Engine {
             Command::Reconnect(params) => {
                 if let Some(id) = id {
                     self.reconnect(connection, id, params);
-                }
-                return;
-            }
-            Command::ResourceRead(params) => {
-                if let Some(id) = id {
-                    self.resource_read(connection, id, params);
                 }
                 return;
             }
@@ -386,15 +381,12 @@ impl Engine {
         Ok(Reply::ResolveSessionConfig(Box::new(result)))
     }
 
-    fn resource_read(
+    pub(crate) fn resource_read(
         &mut self,
         connection: ConnectionId,
         id: RequestId,
         params: ResourceReadParams,
     ) {
-        if params.uri.starts_with(CLIENT_SCHEME) {
-            return self.read_from_client(connection, id, params);
-        }
         if let Some((session, blob)) = parse_blob_uri(&params.uri) {
             return self.read_kept(connection, id, (session, blob.to_owned()), &params);
         }

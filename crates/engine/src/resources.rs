@@ -16,11 +16,13 @@ use innkeeper_protocol::house::commands::{
 use innkeeper_protocol::house::errors::{PermissionDeniedErrorData, ahp_error_codes};
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::record::ContentRecord;
+use innkeeper_protocol::resource_call::ResourceCall;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::workspace::resource::{
     ResourceDone, ResourceError, ResourceTask, Root, Scope, TransferTask, WriteTask,
 };
 
+use crate::client_resources::is_of_client;
 use crate::requests::{Need, encoded};
 use crate::{ConnectionId, Effect, Engine, Ticket};
 
@@ -51,41 +53,52 @@ impl Engine {
         let Some(id) = id else {
             return;
         };
-        let channel = ChannelUri::from(command.channel());
-        let task = match command {
-            WorkspaceCommand::Request(params) => {
-                let granted = self.grant(connection, &params).map(|()| Reply::Empty {});
-                return self.answer(connection, Some(id), granted);
+        match command {
+            WorkspaceCommand::Resource(call) if is_of_client(&call) => {
+                self.pass_on(connection, id, call);
             }
-            WorkspaceCommand::Watch(params) => return self.create_watch(connection, id, params),
+            WorkspaceCommand::Resource(call) => self.resource(connection, id, call),
+            WorkspaceCommand::Watch(params) => self.create_watch(connection, id, params),
             WorkspaceCommand::CreateTerminal(params) => {
-                return self.create_terminal(connection, id, params);
+                self.create_terminal(connection, id, params);
             }
             WorkspaceCommand::DisposeTerminal(params) => {
                 let disposed = self.dispose_terminal(&params.channel.into());
-                return self.answer(connection, Some(id), disposed.map(|()| Reply::Done));
+                self.answer(connection, Some(id), disposed.map(|()| Reply::Done));
             }
-            WorkspaceCommand::Write(params) => write_task(params),
-            WorkspaceCommand::List(params) => Ok(ResourceTask::List { uri: params.uri }),
-            WorkspaceCommand::Copy(params) => Ok(ResourceTask::Copy(TransferTask {
+        }
+    }
+
+    /// Something about files of this machine, or about what the host keeps.
+    fn resource(&mut self, connection: ConnectionId, id: RequestId, call: ResourceCall) {
+        let channel = ChannelUri::from(call.channel());
+        let task = match call {
+            ResourceCall::Read(params) => return self.resource_read(connection, id, *params),
+            ResourceCall::Request(params) => {
+                let granted = self.grant(connection, &params).map(|()| Reply::Empty {});
+                return self.answer(connection, Some(id), granted);
+            }
+            ResourceCall::Write(params) => write_task(*params),
+            ResourceCall::List(params) => Ok(ResourceTask::List { uri: params.uri }),
+            ResourceCall::Copy(params) => Ok(ResourceTask::Copy(TransferTask {
                 source: params.source,
                 destination: params.destination,
                 fail_if_exists: params.fail_if_exists.unwrap_or(false),
             })),
-            WorkspaceCommand::Move(params) => Ok(ResourceTask::Move(TransferTask {
+            ResourceCall::Move(params) => Ok(ResourceTask::Move(TransferTask {
                 source: params.source,
                 destination: params.destination,
                 fail_if_exists: params.fail_if_exists.unwrap_or(false),
             })),
-            WorkspaceCommand::Delete(params) => Ok(ResourceTask::Delete {
+            ResourceCall::Delete(params) => Ok(ResourceTask::Delete {
                 uri: params.uri,
                 recursive: params.recursive.unwrap_or(false),
             }),
-            WorkspaceCommand::Resolve(params) => Ok(ResourceTask::Resolve {
+            ResourceCall::Resolve(params) => Ok(ResourceTask::Resolve {
                 uri: params.uri,
                 follow_symlinks: params.follow_symlinks.unwrap_or(true),
             }),
-            WorkspaceCommand::Mkdir(params) => Ok(ResourceTask::Mkdir { uri: params.uri }),
+            ResourceCall::Mkdir(params) => Ok(ResourceTask::Mkdir { uri: params.uri }),
         };
         match task {
             Ok(task) => self.perform(connection, id, channel, task, None),

@@ -13,6 +13,7 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::{Value, json};
 use std::time::Duration;
 
+use crate::client_resources::CLIENT_SCHEME;
 use crate::resources::rpc_error;
 use crate::{ConnectionId, Effect, Engine};
 
@@ -36,6 +37,10 @@ impl Engine {
         id: RequestId,
         params: CreateResourceWatchParams,
     ) {
+        if params.uri.starts_with(CLIENT_SCHEME) {
+            let error = "this host watches what is on its own machine, not what clients have";
+            return self.fail(connection, Some(id), RpcError::invalid_params(error));
+        }
         let limit = self.config.limits.watches;
         if self.watches.len() >= limit {
             let error = RpcError::internal(format!(

@@ -359,6 +359,8 @@ pub struct LimitsTable {
     pub summary_delay_ms: u64,
     #[serde(deserialize_with = "within::<_, 0, DAY>")]
     pub client_grace_seconds: u64,
+    #[serde(deserialize_with = "within::<_, 1, DAY>")]
+    pub client_answer_seconds: u64,
     #[serde(deserialize_with = "within::<_, 1024, { 1024 * MIB }>")]
     pub resource_bytes: u64,
     #[serde(deserialize_with = "within::<_, 0, 10_000>")]
@@ -390,6 +392,7 @@ impl Default for LimitsTable {
             idle_session,
             summary_delay,
             client_grace,
+            client_answer,
             resource_bytes,
             terminals,
             scrollback_bytes,
@@ -411,6 +414,7 @@ impl Default for LimitsTable {
             idle_session_seconds: idle_session.as_secs(),
             summary_delay_ms: millis(summary_delay),
             client_grace_seconds: client_grace.as_secs(),
+            client_answer_seconds: client_answer.as_secs(),
             resource_bytes: resource_bytes as u64,
             terminals: terminals as u64,
             scrollback_bytes: scrollback_bytes as u64,
@@ -441,6 +445,7 @@ impl LimitsTable {
             idle_session: Duration::from_secs(self.idle_session_seconds),
             summary_delay: Duration::from_millis(self.summary_delay_ms),
             client_grace: Duration::from_secs(self.client_grace_seconds),
+            client_answer: Duration::from_secs(self.client_answer_seconds),
             resource_bytes: size(self.resource_bytes),
             terminals: size(self.terminals),
             scrollback_bytes: size(self.scrollback_bytes),

@@ -16,12 +16,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use common::git::git;
-use common::{Inn, InnOptions, in_time, script};
+use common::{Inn, InnOptions, ROOT, in_time, script};
 use futures_util::{SinkExt as _, StreamExt as _};
 use innkeeper::WorkspaceOptions;
 use innkeeper_judges::client::{Frames, OfficialClient, connect};
 use innkeeper_judges::{Conformity, Mirror, VERSIONS, comparable, mirror};
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
@@ -650,6 +651,77 @@ async fn change(version: &'static str) {
     let fresh = newcomer.snapshot(channel).await;
     newcomer.load(&fresh);
     assert_eq!(newcomer.mirror.state(channel), Some(held), "{version}");
+    inn.close().await;
+}
+
+#[tokio::test]
+async fn clients_of_every_version_are_asked_for_what_they_have() {
+    for version in Version::ALL {
+        is_asked(version).await;
+    }
+}
+
+/// A client of that version has something, and another one wants to do all
+/// that can be done with it.
+async fn is_asked(version: Version) {
+    let inn = Inn::open().await;
+    let is_draft = version == Version::V0_1;
+    let number = version.to_string();
+    let (judged_as, _) = number.rsplit_once('.').unwrap();
+    let mut owner = over_a_socket(&inn.url, judged_as).await;
+    let offer = match is_draft {
+        true => json!({"clientId": "owner", "protocolVersion": 1}),
+        false => json!({"channel": ROOT, "clientId": "owner", "protocolVersions": [number]}),
+    };
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": offer});
+    owner.outgoing.send(hello.to_string()).unwrap();
+    let welcome = in_time("a welcome", owner.incoming.recv()).await.unwrap();
+    assert!(welcome.contains("result"), "{version}: {welcome}");
+
+    let guest = inn.guest("a").await;
+    let (here, there) = ("virtual://owner/a", "virtual://owner/b");
+    let content = json!({"data": "mine", "encoding": "utf-8"});
+    let entries = json!({"entries": [{"name": "a", "type": "file"}]});
+    let resolved = json!({"uri": here, "type": "file", "size": 4, "etag": "1"});
+    let write = json!({"uri": here, "data": "new", "encoding": "utf-8", "createOnly": true});
+    let append = json!({"uri": here, "data": "", "encoding": "utf-8", "mode": "append"});
+    let guarded = json!({"uri": here, "data": "", "encoding": "utf-8", "ifMatch": "1"});
+    let transfer = json!({"source": here, "destination": there, "failIfExists": true});
+    // The last says whether a client of draft 1 knows it.
+    let calls = [
+        ("resourceRead", json!({"uri": here}), content, true),
+        ("resourceList", json!({"uri": here}), entries, true),
+        ("resourceResolve", json!({"uri": here}), resolved, false),
+        ("resourceWrite", write, json!({}), true),
+        ("resourceWrite", append, json!({}), false),
+        ("resourceWrite", guarded, json!({}), false),
+        ("resourceMkdir", json!({"uri": there}), json!({}), false),
+        ("resourceCopy", transfer.clone(), json!({}), true),
+        ("resourceMove", transfer, json!({}), true),
+        ("resourceDelete", json!({"uri": there}), json!({}), true),
+        ("resourceRequest", json!({"uri": here}), json!({}), false),
+    ];
+    for (method, params, answer, in_draft) in calls {
+        if is_draft && !in_draft {
+            let (_, why) = guest.request(method, params).await.unwrap_err();
+            assert!(why.contains("cannot be asked this"), "{method}: {why}");
+            continue;
+        }
+        let answers = async {
+            let question = in_time("a question", owner.incoming.recv()).await.unwrap();
+            let question: Value = serde_json::from_str(&question).unwrap();
+            let mut asked = params.clone();
+            if !is_draft {
+                asked["channel"] = ROOT.into();
+            }
+            assert_eq!(question["method"], method, "{version}");
+            assert_eq!(question["params"], asked, "{version}");
+            let said = json!({"jsonrpc": "2.0", "id": question["id"], "result": answer});
+            owner.outgoing.send(said.to_string()).unwrap();
+        };
+        let (heard, ()) = tokio::join!(guest.request(method, params.clone()), answers);
+        assert_eq!(heard.unwrap(), answer, "{version}: {method}");
+    }
     inn.close().await;
 }
 

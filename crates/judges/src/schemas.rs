@@ -136,7 +136,10 @@ impl Conformity {
                 }
             }
             // The host's own requests are those of clients.
-            Some(_) if frame.get("id").is_some() => Ok(()),
+            Some(method) if frame.get("id").is_some() => {
+                let name = format!("{}Params", capitalized(method));
+                schemas.commands.check(&name, &frame["params"])
+            }
             Some(method) => schemas.check_news(method, &frame["params"]),
             None => {
                 let asked = self.asked.remove(&frame["id"].to_string());

@@ -15,8 +15,7 @@ use crate::house::commands::{
     AuthenticateParams, CompletionsParams, CreateChatParams, CreateSessionParams,
     DisposeChatParams, DisposeSessionParams, FetchTurnsParams, InitializeParams,
     InvokeChangesetOperationParams, ListSessionsParams, ReconnectParams,
-    ResolveSessionConfigParams, ResourceReadParams, SessionConfigCompletionsParams,
-    SubscribeParams,
+    ResolveSessionConfigParams, SessionConfigCompletionsParams, SubscribeParams,
 };
 use crate::house::state::{AgentSelection, ModelSelection};
 use crate::rpc::{BadFrame, Incoming, RequestId, RpcError};
@@ -61,7 +60,6 @@ pub enum Command {
     ResolveSessionConfig(ResolveSessionConfigParams),
     CompleteSessionConfig(SessionConfigCompletionsParams),
     Complete(CompletionsParams),
-    ResourceRead(ResourceReadParams),
     Workspace(Box<WorkspaceCommand>),
     Authenticate(AuthenticateParams),
     InvokeChangesetOperation(InvokeChangesetOperationParams),
@@ -175,7 +173,6 @@ impl Command {
             "resolveSessionConfig" => Self::ResolveSessionConfig(decode(method, params)?),
             "sessionConfigCompletions" => Self::CompleteSessionConfig(decode(method, params)?),
             "completions" => Self::Complete(decode(method, params)?),
-            "resourceRead" => Self::ResourceRead(decode(method, params)?),
             "authenticate" => Self::Authenticate(decode(method, params)?),
             "invokeChangesetOperation" => Self::InvokeChangesetOperation(decode(method, params)?),
             _ => match WorkspaceCommand::decode(method, params) {
@@ -292,7 +289,10 @@ const CONNECTION_METHODS: &[&str] = &[
     "authenticate",
 ];
 
-fn decode<T: DeserializeOwned>(method: &str, params: Option<&RawValue>) -> Result<T, RpcError> {
+pub(crate) fn decode<T: DeserializeOwned>(
+    method: &str,
+    params: Option<&RawValue>,
+) -> Result<T, RpcError> {
     let explain = |error| RpcError::invalid_params(format!("`{method}`: {error}"));
     let text = params.map_or("{}", RawValue::get);
     if !CONNECTION_METHODS.contains(&method) {

@@ -163,6 +163,11 @@ pub(crate) trait Gate: Sync {
 
     fn lower_result(&self, _method: &str, _result: &mut Object) {}
 
+    /// Lowers what the host asks of a client. `false`: it cannot be asked.
+    fn lower_question(&self, _method: &str, _params: &mut Object) -> bool {
+        true
+    }
+
     /// Lowers a notification of the host. `false`: there is none like it.
     fn lower_notification(&self, _method: &mut String, _params: &mut Object) -> bool {
         true

@@ -6,6 +6,7 @@
 //!
 //! - [`rpc`]: JSON-RPC framing, and nothing about what is framed;
 //! - [`command`]: what a client may ask, decoded once, at the edge;
+//!   [`resource_call`]: the part of it that the host may ask of a client too;
 //! - [`outgoing`]: what the host says, encoded once for each version in use;
 //! - [`channel`]: channel URIs; [`time`]: points in time; [`version`]: negotiation;
 //! - [`gates`]: the steps between neighbouring protocol versions;
@@ -23,6 +24,7 @@ pub mod gates;
 pub mod mcp;
 pub mod outgoing;
 pub mod record;
+pub mod resource_call;
 pub mod rpc;
 pub mod snapshot;
 pub mod telemetry;

@@ -10,8 +10,8 @@ use crate::ChannelUri;
 use crate::house::actions::{ActionOrigin, StateAction};
 use crate::house::commands::{
     CompletionsResult, CreateResourceWatchResult, Implementation, InvokeChangesetOperationResult,
-    ResolveSessionConfigResult, ResourceListParams, ResourceListResult, ResourceReadParams,
-    ResourceReadResult, ResourceResolveResult, SessionConfigCompletionsResult,
+    ResolveSessionConfigResult, ResourceListResult, ResourceReadResult, ResourceResolveResult,
+    SessionConfigCompletionsResult,
 };
 use crate::house::notifications::{
     AuthRequiredParams, OtlpExportLogsParams, OtlpExportMetricsParams, OtlpExportTracesParams,
@@ -19,6 +19,7 @@ use crate::house::notifications::{
 };
 use crate::house::state::{SessionSummary, TelemetryCapabilities};
 use crate::record::Sequenced;
+use crate::resource_call::ResourceCall;
 use crate::rpc::{RequestId, RpcError};
 use crate::snapshot::{Snapshot, StoredTurn};
 use crate::version::Version;
@@ -42,16 +43,8 @@ pub enum HostMessage {
     /// The host asks a client for something that the client has.
     Question {
         id: RequestId,
-        ask: ClientQuestion,
+        ask: ResourceCall,
     },
-}
-
-/// What the host asks of a client about the client's own resources.
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
-pub enum ClientQuestion {
-    Read(Box<ResourceReadParams>),
-    List(Box<ResourceListParams>),
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -210,11 +203,11 @@ struct FailureFrame<'a> {
 }
 
 #[derive(Serialize)]
-struct QuestionFrame<'a> {
+struct QuestionFrame<'a, P> {
     jsonrpc: &'static str,
     id: &'a RequestId,
     method: &'a str,
-    params: &'a ClientQuestion,
+    params: P,
 }
 
 #[derive(Serialize)]
@@ -297,10 +290,7 @@ fn encode_newest(text: &mut Vec<u8>, message: &HostMessage) -> serde_json::Resul
             let frame = QuestionFrame {
                 jsonrpc: "2.0",
                 id,
-                method: match ask {
-                    ClientQuestion::Read(_) => "resourceRead",
-                    ClientQuestion::List(_) => "resourceList",
-                },
+                method: ask.method(),
                 params: ask,
             };
             serde_json::to_writer(text, &frame)

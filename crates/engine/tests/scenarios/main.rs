@@ -4,6 +4,7 @@
 
 mod agents;
 mod changes;
+mod client_resources;
 mod handshake;
 mod host;
 mod messages;

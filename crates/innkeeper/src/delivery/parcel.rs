@@ -113,9 +113,8 @@ pub(super) fn weight_of(message: &HostMessage) -> usize {
     match message {
         HostMessage::Action(action) => weight_of_action(action),
         HostMessage::Reply { reply, .. } => weight_of_reply(reply),
-        HostMessage::Failure { .. } | HostMessage::Rejection(_) | HostMessage::Question { .. } => {
-            2 * FIXED_WEIGHT
-        }
+        HostMessage::Failure { .. } | HostMessage::Rejection(_) => 2 * FIXED_WEIGHT,
+        HostMessage::Question { ask, .. } => 2 * FIXED_WEIGHT + ask.content_bytes(),
         HostMessage::Notification(news) => 2 * FIXED_WEIGHT + weight_of_telemetry(news),
     }
 }

@@ -5,23 +5,14 @@ use serde_json::value::RawValue;
 
 use super::decode;
 use crate::house::commands::{
-    CreateResourceWatchParams, CreateTerminalParams, DisposeTerminalParams, ResourceCopyParams,
-    ResourceDeleteParams, ResourceListParams, ResourceMkdirParams, ResourceMoveParams,
-    ResourceRequestParams, ResourceResolveParams, ResourceWriteParams,
+    CreateResourceWatchParams, CreateTerminalParams, DisposeTerminalParams,
 };
+use crate::resource_call::ResourceCall;
 use crate::rpc::RpcError;
 
 #[derive(Debug)]
 pub enum WorkspaceCommand {
-    Write(ResourceWriteParams),
-    List(ResourceListParams),
-    Copy(ResourceCopyParams),
-    Move(ResourceMoveParams),
-    Delete(ResourceDeleteParams),
-    Resolve(ResourceResolveParams),
-    Mkdir(ResourceMkdirParams),
-    /// Asks to be allowed something.
-    Request(ResourceRequestParams),
+    Resource(ResourceCall),
     Watch(CreateResourceWatchParams),
     CreateTerminal(CreateTerminalParams),
     DisposeTerminal(DisposeTerminalParams),
@@ -34,32 +25,17 @@ impl WorkspaceCommand {
         params: Option<&RawValue>,
     ) -> Option<Result<Self, RpcError>> {
         Some(match method {
-            "resourceWrite" => decode(method, params).map(Self::Write),
-            "resourceList" => decode(method, params).map(Self::List),
-            "resourceCopy" => decode(method, params).map(Self::Copy),
-            "resourceMove" => decode(method, params).map(Self::Move),
-            "resourceDelete" => decode(method, params).map(Self::Delete),
-            "resourceResolve" => decode(method, params).map(Self::Resolve),
-            "resourceMkdir" => decode(method, params).map(Self::Mkdir),
-            "resourceRequest" => decode(method, params).map(Self::Request),
             "createResourceWatch" => decode(method, params).map(Self::Watch),
             "createTerminal" => decode(method, params).map(Self::CreateTerminal),
             "disposeTerminal" => decode(method, params).map(Self::DisposeTerminal),
-            _ => return None,
+            _ => ResourceCall::decode(method, params)?.map(Self::Resource),
         })
     }
 
     /// The channel that it is about: a session's directories may be meant.
     pub fn channel(&self) -> &str {
         match self {
-            Self::Write(params) => &params.channel,
-            Self::List(params) => &params.channel,
-            Self::Copy(params) => &params.channel,
-            Self::Move(params) => &params.channel,
-            Self::Delete(params) => &params.channel,
-            Self::Resolve(params) => &params.channel,
-            Self::Mkdir(params) => &params.channel,
-            Self::Request(params) => &params.channel,
+            Self::Resource(call) => call.channel(),
             Self::Watch(params) => &params.channel,
             Self::CreateTerminal(params) => &params.channel,
             Self::DisposeTerminal(params) => &params.channel,

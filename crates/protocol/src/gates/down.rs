@@ -182,3 +182,10 @@ pub fn notification(version: Version, method: &str, params: Value) -> Option<(St
     }
     Some((method, params))
 }
+
+/// What the host asks of a client; `None` if the version cannot be asked it.
+pub fn question(version: Version, method: &str, params: Value) -> Option<Object> {
+    let mut params = object::of(params);
+    let asked = between(version).all(|gate| gate.lower_question(method, &mut params));
+    asked.then_some(params)
+}

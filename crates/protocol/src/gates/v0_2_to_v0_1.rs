@@ -162,6 +162,22 @@ impl Gate for Changes {
         }
     }
 
+    fn lower_question(&self, method: &str, params: &mut Object) -> bool {
+        drop_keys(params, &["channel"]);
+        if method == "resourceWrite" {
+            let truncates = object::text(params, "mode").is_none_or(|mode| mode == "truncate");
+            let is_whole = truncates && object::number(params, "position") == 0;
+            if !is_whole || params.contains_key("ifMatch") {
+                return false;
+            }
+            drop_keys(params, &["mode", "position"]);
+        }
+        !matches!(
+            method,
+            "resourceResolve" | "resourceMkdir" | "resourceRequest"
+        )
+    }
+
     fn lower_notification(&self, method: &mut String, params: &mut Object) -> bool {
         let kind = match method.as_str() {
             "root/sessionAdded" => "notify/sessionAdded",

@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    Envelope, HostMessage, Notification, ReconnectReply, Rejection, Reply, encode as newest,
-    notification,
+    Envelope, HostMessage, Notification, QuestionFrame, ReconnectReply, Rejection, Reply,
+    encode as newest, notification,
 };
 use crate::gates::{Act, Object, Picture, Text, down, object};
 use crate::house::actions::{ActionOrigin, StateAction};
@@ -16,7 +16,19 @@ use crate::version::Version;
 
 pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Result<Vec<String>> {
     match message {
-        HostMessage::Failure { .. } | HostMessage::Question { .. } => Ok(vec![newest(message)]),
+        HostMessage::Failure { .. } => Ok(vec![newest(message)]),
+        HostMessage::Question { id, ask } => {
+            // What cannot be asked is not asked; the engine sees to that.
+            let frames = ask.lowered(version)?.into_iter().map(|params| {
+                serde_json::to_string(&QuestionFrame {
+                    jsonrpc: "2.0",
+                    id,
+                    method: ask.method(),
+                    params,
+                })
+            });
+            frames.collect()
+        }
         HostMessage::Action(action) => {
             if let Some(text) = Text::lowered(action, version) {
                 return Ok(vec![frame("action", text.envelope())?]);
