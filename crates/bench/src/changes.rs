@@ -107,7 +107,12 @@ impl Desk {
         let sender = Mutex::new(sender);
         let sink = move |report| sender.lock().is_ok_and(|it| it.send(report).is_ok());
         let mut desk = Self {
-            changes: Changes::new(data.to_owned(), Hub::default(), Arc::new(sink)),
+            changes: Changes::new(
+                data.to_owned(),
+                data.with_file_name("worktrees"),
+                Hub::default(),
+                Arc::new(sink),
+            ),
             session: ChannelUri::from(format!("ahp-session:/{round}")),
             reports,
             edits: 0,

@@ -69,12 +69,25 @@ impl Catalogue {
     /// stored is not read for this: it is enough that it names the directory.
     pub(crate) fn works_in(&self, directory: &str) -> bool {
         self.rows.values().any(|row| match &row.summary {
-            Summary::Stored(json) => json.get().contains(directory),
+            Summary::Stored(json) => {
+                let mut found = json.get().match_indices(directory);
+                found.any(|(at, _)| {
+                    let rest = json.get().get(at + directory.len()..);
+                    rest.is_some_and(|rest| rest.starts_with(['/', '"']))
+                })
+            }
             Summary::Live(summary) => {
                 let mut all = summary.working_directories.iter().flatten();
-                all.any(|it| it.starts_with(directory))
+                all.any(|it| {
+                    let rest = it.strip_prefix(directory);
+                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                })
             }
         })
+    }
+
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = &ChannelUri> {
+        self.rows.keys()
     }
 
     pub(crate) fn remove(&mut self, session: &ChannelUri) -> bool {
@@ -171,6 +184,26 @@ mod tests {
             }
         }
         assert_eq!(seen, ["6", "4", "5", "2", "3", "0", "1"]);
+    }
+
+    #[test]
+    fn whoever_works_in_a_directory_or_below_it_is_found() {
+        let row = |at: &str| CatalogueRow {
+            session: "ahp-session:/1".into(),
+            modified_at: Timestamp::from_millis(0),
+            summary: RawValue::from_string(format!(r#"{{"workingDirectories":["{at}"]}}"#))
+                .unwrap()
+                .into(),
+        };
+        for (at, works_there) in [
+            ("file:///t/1", true),
+            ("file:///t/1/part", true),
+            ("file:///t/10", false),
+            ("file:///t", false),
+        ] {
+            let catalogue = Catalogue::new(vec![row(at)]);
+            assert_eq!(catalogue.works_in("file:///t/1"), works_there, "{at}");
+        }
     }
 
     #[test]

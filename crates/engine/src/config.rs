@@ -44,6 +44,9 @@ pub struct WorkspaceConfig {
     pub grants: GrantPolicy,
     /// Whether the changes in the directories of sessions are told.
     pub changes: bool,
+    /// Where the working trees of sessions are made, each in a directory of
+    /// its own: a `file:` URI.
+    pub worktrees: Option<String>,
     pub customizations: CustomizationPolicy,
 }
 

@@ -87,20 +87,16 @@ impl Engine {
         }
     }
 
-    /// The session is gone for good. Its own working tree goes with it, unless
-    /// another session works there.
+    /// The session is gone for good. A working tree goes with the last session
+    /// that works in it.
     pub(crate) fn clear_desk(&mut self, session: &ChannelUri) {
         if let Some(desk) = self.desks.remove(session) {
             self.close_changesets_of(session);
             let known = self.sessions.get(session);
-            let worktree = known.and_then(|it| it.notes.worktree.as_deref());
-            let own_worktree = worktree.is_some_and(|tree| !self.catalogue.works_in(tree));
+            let made = known.and_then(|it| it.notes.worktree.as_ref());
+            let trees = self.abandoned_trees(desk.directories.iter().chain(made));
             let directories = desk.directories;
-            let forget = ChangesTask::Forget {
-                directories,
-                own_worktree,
-            };
-            self.tell_desk(session, forget);
+            self.tell_desk(session, ChangesTask::Forget { directories, trees });
         }
     }
 

@@ -106,6 +106,10 @@ pub enum Effect {
     },
     Watch(WatchCommand),
     Changes(ChangesCommand),
+    /// Nobody works in these working trees, which earlier hosts have left.
+    RemoveTrees {
+        trees: Vec<String>,
+    },
     /// Content of an earlier state of a session's directory; answered like a
     /// resource.
     ReadKept {

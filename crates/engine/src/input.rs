@@ -58,6 +58,8 @@ pub enum Input {
     Terminal(TerminalReport),
     Watch(WatchReport),
     Changes(ChangesReport),
+    /// The working trees that are there when a host begins.
+    TreesFound(Vec<String>),
     Customization(CustomizationReport),
     /// What was collected, for those who listen.
     Telemetry(TelemetryBatch),

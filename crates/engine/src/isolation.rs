@@ -2,6 +2,8 @@
 //! the folder that it was created for. The host offers that for every agent;
 //! the agent finds itself in the working tree and need not know.
 
+use std::collections::{BTreeSet, HashSet};
+
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{AgentProfile, setting};
 use innkeeper_protocol::house::actions::{SessionWorkingDirectoryReplacedAction, StateAction};
@@ -9,11 +11,11 @@ use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::state::{
     SessionConfigPropertySchema, SessionConfigSchema, SessionLifecycle, SessionState,
 };
-use innkeeper_protocol::workspace::changes::ChangesTask;
+use innkeeper_protocol::workspace::changes::{ChangesTask, component};
 use serde_json::Value;
 
-use crate::Engine;
 use crate::turns::error_info;
+use crate::{Effect, Engine};
 
 const ISOLATION: &str = "isolation";
 const WORKTREE: &str = "worktree";
@@ -114,6 +116,47 @@ impl Engine {
             self.emit(uri, action, None);
         }
         self.open_backend(&ChannelUri::default_chat_of(uri.as_str()));
+    }
+
+    /// The working trees that these directories are in and that no session
+    /// works in.
+    pub(crate) fn abandoned_trees<'a>(
+        &self,
+        directories: impl Iterator<Item = &'a String>,
+    ) -> Vec<String> {
+        let Some(home) = &self.config.workspace.worktrees else {
+            return Vec::new();
+        };
+        let tree_of = |directory: &String| {
+            let name = directory.strip_prefix(home)?.strip_prefix('/')?;
+            let name = name.split('/').next().filter(|name| !name.is_empty())?;
+            Some(format!("{home}/{name}"))
+        };
+        let trees: BTreeSet<String> = directories.filter_map(tree_of).collect();
+        let trees = trees.into_iter();
+        trees
+            .filter(|tree| !self.catalogue.works_in(tree))
+            .collect()
+    }
+
+    /// A host begins, and these working trees are there. Those whose last
+    /// session went when the host could not remove them go now.
+    pub(crate) fn trees_found(&mut self, found: &[String]) {
+        if !self.config.workspace.changes {
+            return;
+        }
+        let mut trees = self.abandoned_trees(found.iter());
+        // One that was just made is not yet known to its session.
+        let makers: HashSet<String> = self
+            .catalogue
+            .sessions()
+            .map(|session| component(session.as_str()))
+            .collect();
+        let maker = |tree: &String| tree.rsplit('/').next().map(str::to_owned);
+        trees.retain(|tree| maker(tree).is_some_and(|name| !makers.contains(&name)));
+        if !trees.is_empty() {
+            self.step.effects.push(Effect::RemoveTrees { trees });
+        }
     }
 }
 

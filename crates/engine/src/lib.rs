@@ -320,6 +320,7 @@ impl Engine {
             Input::Terminal(report) => self.terminal_reported(report),
             Input::Watch(report) => self.watch_reported(report),
             Input::Changes(report) => self.changes_reported(report),
+            Input::TreesFound(trees) => self.trees_found(&trees),
             Input::Customization(report) => self.customizations_reported(report),
             Input::Telemetry(batch) => self.telemetry_collected(batch),
             Input::ConfigCompleted { ticket, items } => self.config_completed(ticket, items),

@@ -90,7 +90,7 @@ impl Host {
         options: HostOptions,
         agents: Vec<Arc<dyn Agent>>,
     ) -> Result<Self, HostError> {
-        let workspace = options.workspace.config();
+        let workspace = options.workspace.config(&options.data_dir);
         let (machine, machine_inbox) = Machine::new(options.workspace, &options.data_dir);
         let (server_info, nonce) = (server_info(), nonce()?);
         let teller = Teller {
@@ -150,6 +150,7 @@ impl Host {
                 Some(runtime.block_on(engine_loop.run(first)))
             })
             .map_err(HostError::Thread)?;
+        tell_about_trees(&machine, &events);
         tokio::spawn(tell_about_agents(profile_changes, &agents, &events));
         let inner = Arc::new(Inner {
             events,
@@ -380,6 +381,17 @@ fn tell_about_commits(
             let _ = events.send(Event::Input(Input::StoreRecovered));
         }
     }
+}
+
+/// Which working trees earlier hosts have left.
+fn tell_about_trees(machine: &Arc<Machine>, events: &mpsc::UnboundedSender<Event>) {
+    let (machine, events) = (Arc::clone(machine), events.downgrade());
+    tokio::task::spawn_blocking(move || {
+        let trees = machine.changes.trees();
+        if let Some(events) = events.upgrade().filter(|_| !trees.is_empty()) {
+            let _ = events.send(Event::Input(Input::TreesFound(trees)));
+        }
+    });
 }
 
 /// What is learned of agents while the host runs is shown to clients.

@@ -93,7 +93,7 @@ impl Default for WorkspaceOptions {
 }
 
 impl WorkspaceOptions {
-    pub(crate) fn config(&self) -> WorkspaceConfig {
+    pub(crate) fn config(&self, data_dir: &Path) -> WorkspaceConfig {
         let uris = self.roots.iter().filter_map(|path| uri_of_path(path));
         let roots = uris.map(|uri| Root {
             uri,
@@ -103,6 +103,7 @@ impl WorkspaceOptions {
             roots: roots.collect(),
             grants: self.grants,
             changes: self.changes,
+            worktrees: uri_of_path(&worktrees_in(data_dir)),
             customizations: self.customizations.policy(),
         }
     }
@@ -115,6 +116,11 @@ impl WorkspaceOptions {
             environment: self.environment,
         }
     }
+}
+
+/// Where the working trees of sessions are.
+fn worktrees_in(data_dir: &Path) -> PathBuf {
+    data_dir.join("worktrees")
 }
 
 #[derive(Debug)]
@@ -141,6 +147,7 @@ impl Machine {
         let machine = Self {
             changes: Changes::new(
                 data_dir.join("changes"),
+                worktrees_in(data_dir),
                 files.clone(),
                 Arc::new(move |report| of_changes.blocking_send(Input::Changes(report)).is_ok()),
             ),

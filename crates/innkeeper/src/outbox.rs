@@ -219,6 +219,11 @@ impl Outbox {
                 }
                 Effect::Watch(command) => self.machine.watches.command(command),
                 Effect::Changes(command) => self.machine.changes.command(command),
+                Effect::RemoveTrees { trees } => {
+                    let changes = self.machine.changes.clone();
+                    self.runtime
+                        .spawn_blocking(move || changes.remove_trees(&trees));
+                }
                 Effect::ReadKept {
                     ticket,
                     session,

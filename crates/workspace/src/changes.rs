@@ -40,12 +40,12 @@ use innkeeper_protocol::workspace::changes::{
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
 
 use crate::hub::Hub;
-use crate::resources::place::path_of_uri;
+use crate::resources::place::{path_of_uri, uri_of_path};
 use blobs::Blobs;
 use checkpoint::{home_of, own_index};
 use git::Repository;
 use place::home_in;
-use worker::{Homes, Job, Worker};
+use worker::{Homes, Job, Neighbours, Worker};
 
 /// How many branches are proposed at once.
 const MOST_BRANCHES: usize = 100;
@@ -59,6 +59,8 @@ pub struct Changes {
     sink: ChangesSink,
     /// The host's own directory for this.
     root: PathBuf,
+    /// Where sessions' own working trees are.
+    worktrees: PathBuf,
     sessions: Arc<Mutex<HashMap<ChannelUri, Open>>>,
     hub: Hub,
 }
@@ -76,10 +78,11 @@ impl std::fmt::Debug for Changes {
 }
 
 impl Changes {
-    pub fn new(root: PathBuf, hub: Hub, sink: ChangesSink) -> Self {
+    pub fn new(root: PathBuf, worktrees: PathBuf, hub: Hub, sink: ChangesSink) -> Self {
         Self {
             sink,
             root,
+            worktrees,
             sessions: Arc::default(),
             hub,
         }
@@ -116,6 +119,10 @@ impl Changes {
             return;
         };
         let closes = matches!(task, ChangesTask::Close);
+        let trees = match &task {
+            ChangesTask::Forget { trees, .. } => self.paths_of_trees(trees),
+            _ => Vec::new(),
+        };
         let job = Job::Task(task);
         let unsent = match &open.worker {
             Some(worker) => worker.send(job).err().map(|unsent| unsent.0),
@@ -129,7 +136,37 @@ impl Changes {
             open.worker = Some(worker);
         } else if open.worker.is_none() {
             sessions.remove(&session);
+            return;
         }
+        if !trees.is_empty()
+            && let Some(worker) = open.worker.clone()
+        {
+            let others = neighbours(&sessions, &session, &trees);
+            let _ = worker.send(Job::RemoveTrees { trees, others });
+        }
+    }
+
+    /// The working trees that there are, as `file:` URIs.
+    pub fn trees(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.worktrees).into_iter().flatten();
+        let paths = entries.flatten().map(|entry| entry.path());
+        paths.filter_map(|path| uri_of_path(&path)).collect()
+    }
+
+    /// Removes working trees in which nobody works, but none with something in
+    /// it that is nowhere else.
+    pub fn remove_trees(&self, trees: &[String]) {
+        let trees = self.paths_of_trees(trees);
+        trees
+            .iter()
+            .for_each(|tree| worktree::remove_or_say_why(tree));
+    }
+
+    /// Nothing but a working tree of our own is ever removed.
+    fn paths_of_trees(&self, trees: &[String]) -> Vec<PathBuf> {
+        let paths = trees.iter().filter_map(|uri| path_of_uri(uri).ok());
+        let own = |path: &PathBuf| path.parent() == Some(&self.worktrees);
+        paths.filter(own).collect()
     }
 
     /// Waits until everything that was asked for so far is done, or for as long
@@ -244,7 +281,7 @@ impl Changes {
             Homes {
                 root: self.root.clone(),
                 own: home_of(&self.root, session),
-                worktree: home_of(&self.root.with_file_name("worktrees"), session),
+                worktree: home_of(&self.worktrees, session),
             },
             self.hub.clone(),
             (sender.clone(), jobs),
@@ -279,6 +316,26 @@ impl Changes {
     fn lock(&self) -> MutexGuard<'_, HashMap<ChannelUri, Open>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Those who still have something to do in one of these trees, as far as they
+/// have been told: what they keep in a repository is found by way of the tree.
+fn neighbours(
+    sessions: &HashMap<ChannelUri, Open>,
+    except: &ChannelUri,
+    trees: &[PathBuf],
+) -> Neighbours {
+    let (sender, done) = channel();
+    let within = |open: &Open| {
+        let mut directories = open.directories.iter();
+        directories.any(|directory| trees.iter().any(|tree| directory.starts_with(tree)))
+    };
+    let others = sessions.iter().filter(|(session, _)| *session != except);
+    let others = others.filter(|(_, open)| within(open));
+    let workers = others.filter_map(|(_, open)| open.worker.as_ref());
+    let told = workers.filter(|worker| worker.send(Job::Finish(sender.clone())).is_ok());
+    let count = told.count();
+    Neighbours { done, count }
 }
 
 /// Content, as far as one repository knows it.

@@ -260,38 +260,61 @@ fn a_file_that_was_looked_at_stays_marked_until_it_changes() {
     assert_ne!(host.rejection(1), "", "that is the host's to say");
 }
 
+/// A host with a session in a working tree of its own.
+fn isolated() -> Host {
+    let mut host = Host::with_changes();
+    host.enter(1, "a", &[]);
+    let config = json!({"isolation": "worktree"});
+    let directories = ["file:///w"];
+    let params = json!({
+        "channel": SESSION, "workingDirectories": directories, "config": config,
+    });
+    host.ok(1, "createSession", params);
+    host.desk(ChangesEvent::Isolated(
+        Ok("file:///trees/1/part".to_owned()),
+    ));
+    host.opened();
+    host
+}
+
+/// The session goes; returns the working trees that go with it.
+fn trees_that_go_with(host: &mut Host, session: &str) -> Vec<String> {
+    host.tasks();
+    host.ok(1, "disposeSession", json!({"channel": session}));
+    let tasks = host.tasks();
+    let forget = tasks.into_iter().find_map(|task| match task {
+        ChangesTask::Forget { trees, .. } => Some(trees),
+        _ => None,
+    });
+    forget.unwrap()
+}
+
 #[test]
-fn a_working_tree_stays_while_another_session_works_in_it() {
-    let isolated = || {
-        let mut host = Host::with_changes();
-        host.enter(1, "a", &[]);
-        let config = json!({"isolation": "worktree"});
-        let directories = ["file:///w"];
-        let params = json!({
-            "channel": SESSION, "workingDirectories": directories, "config": config,
-        });
-        host.ok(1, "createSession", params);
-        host.desk(ChangesEvent::Isolated(Ok("file:///trees/1".to_owned())));
-        host.opened();
-        host
-    };
-    let forgets = |host: &mut Host| {
-        host.tasks();
-        host.ok(1, "disposeSession", json!({"channel": SESSION}));
-        let tasks = host.tasks();
-        let forget = tasks.iter().find_map(|task| match task {
-            ChangesTask::Forget { own_worktree, .. } => Some(*own_worktree),
-            _ => None,
-        });
-        forget.unwrap()
-    };
-    assert!(forgets(&mut isolated()), "nobody else is there");
+fn a_working_tree_goes_with_the_last_session_that_works_in_it() {
+    let tree = ["file:///trees/1"];
+    assert_eq!(trees_that_go_with(&mut isolated(), SESSION), tree);
     let mut host = isolated();
-    let directories = ["file:///trees/1/part"];
     let other = "ahp-session:/other";
+    let directories = ["file:///w", "file:///trees/1"];
     let params = json!({"channel": other, "workingDirectories": directories});
     host.ok(1, "createSession", params);
-    assert!(!forgets(&mut host), "somebody works there");
+    let elsewhere = "ahp-session:/elsewhere";
+    let params = json!({"channel": elsewhere, "workingDirectories": ["file:///trees/10"]});
+    host.ok(1, "createSession", params);
+    assert!(trees_that_go_with(&mut host, SESSION).is_empty());
+    assert_eq!(trees_that_go_with(&mut host, other), tree);
+}
+
+#[test]
+fn working_trees_that_nobody_has_any_more_go_when_the_host_begins() {
+    let mut host = isolated();
+    let found = [
+        "file:///trees/1",
+        "file:///trees/2",
+        "file:///trees/ahp-session_3a_2f1",
+    ];
+    host.feed(Input::TreesFound(found.map(str::to_owned).to_vec()));
+    assert_eq!(host.removed_trees, ["file:///trees/2"]);
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub(crate) struct Host {
     versions: BTreeMap<u64, Version>,
     pub(crate) commands: Vec<AgentCommand>,
     pub(crate) changes: Vec<ChangesCommand>,
+    /// Working trees that are to go because nobody works in them.
+    pub(crate) removed_trees: Vec<String>,
     requests: i64,
 }
 
@@ -54,6 +56,7 @@ impl Host {
     pub(crate) fn with_changes() -> Self {
         let mut config = config(Limits::default());
         config.workspace.changes = true;
+        config.workspace.worktrees = Some("file:///trees".to_owned());
         Self::configured(config)
     }
 
@@ -71,6 +74,7 @@ impl Host {
             versions: BTreeMap::new(),
             commands: Vec::new(),
             changes: Vec::new(),
+            removed_trees: Vec::new(),
             requests: 0,
         };
         host.carry_out(step);
@@ -157,6 +161,7 @@ impl Host {
                 | Effect::Customization(_)
                 | Effect::Span(_) => {}
                 Effect::Changes(command) => self.changes.push(command),
+                Effect::RemoveTrees { trees } => self.removed_trees.extend(trees),
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
                     self.feed(Input::ConfigCompleted { ticket, items });

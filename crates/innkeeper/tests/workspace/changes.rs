@@ -1,14 +1,15 @@
 //! Changesets, git's state and operations on files, over a real socket, with a
 //! real git in repositories of the test's own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use innkeeper_protocol::house::state::ChangesetState;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::common::git::git;
-use crate::common::{Inn, InnOptions, Watch};
+use crate::common::{Guest, Inn, InnOptions, Watch, in_time};
 use crate::stage::{Stage, until};
 use crate::{session_in, uri};
 
@@ -302,7 +303,7 @@ async fn an_isolated_session_works_in_a_worktree_of_its_own() {
     let failed = until(&mut watch, "a failure", failed).await;
     let said = failed["creationError"]["message"].as_str().unwrap();
     assert!(said.contains("nowhere"), "{said}");
-    // Uncommitted work outlives the session.
+    // Uncommitted work outlives the session, over restarts.
     let params = json!({"channel": "ahp-session:/alone"});
     stage.guest.request("disposeSession", params).await.unwrap();
     let Stage { inn, .. } = stage;
@@ -311,5 +312,65 @@ async fn an_isolated_session_works_in_a_worktree_of_its_own() {
         std::fs::read_to_string(tree.join("a.txt")).unwrap(),
         "other\n"
     );
+    inn.close().await;
+}
+
+/// A repository with a session in a working tree of its own, and another
+/// session in the same tree.
+async fn shared_tree() -> (Stage, TempDir, PathBuf) {
+    let (stage, directory) = repository().await;
+    let params = json!({
+        "channel": "ahp-session:/first", "provider": "script",
+        "workingDirectories": [uri(directory.path())], "config": {"isolation": "worktree"},
+    });
+    stage.guest.request("createSession", params).await.unwrap();
+    let mut watch = stage.guest.watch_session("ahp-session:/first").await;
+    let ready = until(&mut watch, "ready", |it| it["lifecycle"] == "ready").await;
+    let tree = ready["workingDirectories"][0].as_str().unwrap();
+    let tree = PathBuf::from(tree.strip_prefix("file://").unwrap());
+    session_in(&stage.guest, &tree, "ahp-session:/second").await;
+    (stage, directory, tree)
+}
+
+async fn dispose(guest: &Guest, session: &str) {
+    let params = json!({"channel": session});
+    guest.request("disposeSession", params).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_working_tree_goes_with_the_last_of_its_sessions_over_a_restart() {
+    let (stage, directory, tree) = shared_tree().await;
+    dispose(&stage.guest, "ahp-session:/first").await;
+    let Stage { inn, .. } = stage;
+    let inn = inn.reopen(InnOptions::default()).await;
+    assert!(tree.exists(), "somebody works there");
+    dispose(&inn.guest("b").await, "ahp-session:/second").await;
+    inn.close().await;
+    assert!(!tree.exists());
+    let here = directory.path();
+    assert_eq!(git(here, &["branch", "--list", "innkeeper/*"]), "");
+    assert_eq!(git(here, &["for-each-ref", "refs/innkeeper"]), "");
+}
+
+#[tokio::test]
+async fn a_working_tree_that_its_host_could_not_remove_goes_when_the_next_one_begins() {
+    let (stage, directory, tree) = shared_tree().await;
+    let here = directory.path();
+    // Git refuses to remove a locked one.
+    git(here, &["worktree", "lock", tree.to_str().unwrap()]);
+    dispose(&stage.guest, "ahp-session:/first").await;
+    dispose(&stage.guest, "ahp-session:/second").await;
+    let Stage { inn, .. } = stage;
+    let unlock = |_: &Path| {
+        assert!(tree.exists());
+        git(here, &["worktree", "unlock", tree.to_str().unwrap()]);
+    };
+    let inn = inn.reopen_after(InnOptions::default(), unlock).await;
+    let gone = async {
+        while tree.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    in_time("the working tree goes", gone).await;
     inn.close().await;
 }

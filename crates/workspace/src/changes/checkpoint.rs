@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use ignore::WalkBuilder;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::workspace::changes::Moment;
+use innkeeper_protocol::workspace::changes::{Moment, component};
 
 use super::git::{GitError, GitResult, Repository, run, text};
 
@@ -295,45 +295,4 @@ pub(super) fn home_of(root: &Path, session: &ChannelUri) -> PathBuf {
 
 fn key_of(session: &ChannelUri) -> String {
     component(session.as_str())
-}
-
-/// Any text as one component of a ref or a path. Long ones are cut, and told
-/// apart by a sum of the rest.
-pub(super) fn component(text: &str) -> String {
-    const MOST: usize = 120;
-    let mut name = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'0'..=b'9' | b'-' => name.push(char::from(byte)),
-            // Not every file system tells upper case from lower.
-            _ => name.push_str(&format!("_{byte:02x}")),
-        }
-    }
-    if name.is_empty() || name.starts_with('-') {
-        name.insert(0, '_');
-    }
-    if name.len() > MOST {
-        // FNV-1a: the name must be the same in every version of this program.
-        let sum = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-            (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        name.truncate(MOST);
-        name.push_str(&format!("_{sum:016x}"));
-    }
-    name
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn any_text_becomes_a_name() {
-        assert_eq!(component("ahp-session:/1"), "ahp-session_3a_2f1");
-        assert_eq!(component("A.lock"), "_41_2elock");
-        assert_eq!(component("-x"), "_-x");
-        let (a, b) = (format!("{:0300}", 1), format!("{:0300}", 2));
-        assert_ne!(component(&a), component(&b));
-        assert!(component(&a).len() < 150);
-    }
 }

@@ -8,11 +8,11 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::state::ChangesetFile;
-use innkeeper_protocol::workspace::changes::{Compared, GitState, Moment};
+use innkeeper_protocol::workspace::changes::{Compared, GitState, Moment, component};
 
 use super::blobs::Blobs;
 use super::checkpoint::{
-    Checkpoints, check_size, component, home_of, name_of, own_index, replace_earlier_indices,
+    Checkpoints, check_size, home_of, name_of, own_index, replace_earlier_indices,
 };
 use super::entries::{Names, between};
 use super::git::{GitError, GitResult, Repository};

@@ -10,9 +10,9 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::state::{ChangesSummary, ChangesetFile};
 use innkeeper_protocol::workspace::changes::{
     ChangesEvent, ChangesTask, Compared, Moment, Operation, OperationId, ViewId, ViewNews,
+    component,
 };
 
-use super::checkpoint::component;
 use super::git::{GitError, GitResult};
 use super::live::Difference;
 use super::operations::{Which, counted};
@@ -33,6 +33,9 @@ const LONGEST: Duration = Duration::from_millis(100);
 /// there is work again.
 const IDLE: Duration = Duration::from_secs(30);
 
+/// How long the removal of a working tree waits for others who worked there.
+const NEIGHBOURS_PATIENCE: Duration = Duration::from_secs(10);
+
 /// How often somebody looks where the system does not tell.
 const POLL: Duration = Duration::from_secs(5);
 
@@ -43,6 +46,30 @@ pub(super) enum Job {
     Heard(usize, notify::Result<notify::Event>),
     /// Say when everything before is done.
     Finish(Sender<()>),
+    /// Nobody works in these working trees any more.
+    RemoveTrees {
+        trees: Vec<PathBuf>,
+        others: Neighbours,
+    },
+}
+
+/// Workers that are to come to an end with what they do.
+#[derive(Debug)]
+pub(super) struct Neighbours {
+    /// Each of them says so.
+    pub(super) done: Receiver<()>,
+    pub(super) count: usize,
+}
+
+impl Neighbours {
+    /// Whether all have come to an end in time.
+    fn are_done(&self) -> bool {
+        let deadline = Instant::now() + NEIGHBOURS_PATIENCE;
+        (0..self.count).all(|_| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            self.done.recv_timeout(left).is_ok()
+        })
+    }
 }
 
 /// Where reports go. Returns whether anybody is still there to hear.
@@ -151,6 +178,7 @@ impl Worker {
                 Next::Do(Job::Finish(done)) => {
                     let _ = done.send(());
                 }
+                Next::Do(Job::RemoveTrees { trees, others }) => self.remove_trees(&trees, &others),
             }
         }
     }
@@ -221,12 +249,9 @@ impl Worker {
                 self.inherit(&from, &directories, &turns);
                 (self.tell)(ChangesEvent::Inherited);
             }
-            ChangesTask::Forget { own_worktree, .. } => {
+            ChangesTask::Forget { .. } => {
                 self.leave();
                 self.forget();
-                if own_worktree && let Err(error) = worktree::remove(&self.homes.worktree) {
-                    tracing::warn!(session = %self.session, %error, "its working tree stays");
-                }
             }
             ChangesTask::Observe(observed) => {
                 self.observed = observed;
@@ -333,6 +358,16 @@ impl Worker {
             }
             _ => {}
         }
+    }
+
+    fn remove_trees(&self, trees: &[PathBuf], others: &Neighbours) {
+        if !others.are_done() {
+            let session = &self.session;
+            return tracing::warn!(%session, ?trees, "working trees stay: others are busy there");
+        }
+        trees
+            .iter()
+            .for_each(|tree| worktree::remove_or_say_why(tree));
     }
 
     fn checkpoint(&mut self, at: &Moment) -> GitResult<()> {

@@ -59,12 +59,24 @@ fn free_branch(repository: &Repository, name: &str) -> GitResult<String> {
     Err(GitError::Other("there are too many branches".to_owned()))
 }
 
+/// Removes a working tree, unless something would be lost.
+pub(super) fn remove_or_say_why(at: &Path) {
+    match remove(at) {
+        Ok(()) => tracing::info!(tree = %at.display(), "a working tree is removed"),
+        Err(error) => tracing::warn!(tree = %at.display(), %error, "a working tree stays"),
+    }
+}
+
 /// Removes a working tree, and its branch if that has nothing of its own.
 /// Where there is anything uncommitted in it, nothing happens: `git` itself
-/// refuses.
-pub(super) fn remove(at: &Path) -> GitResult<()> {
-    let Some(repository) = Repository::find(at, PathBuf::new())? else {
+/// refuses. So do we where its commit is on no branch, and would be lost.
+fn remove(at: &Path) -> GitResult<()> {
+    if !at.exists() {
         return Ok(());
+    }
+    let Some(repository) = Repository::find(at, PathBuf::new())? else {
+        let reason = "this is no working tree of a repository";
+        return Err(GitError::Other(reason.to_owned()));
     };
     if repository.git_dir == repository.common_dir {
         return Err(GitError::Other(
@@ -74,6 +86,15 @@ pub(super) fn remove(at: &Path) -> GitResult<()> {
     let mut git = repository.reading();
     git.args(["symbolic-ref", "--quiet", "--short", "HEAD"]);
     let branch = run(git, None).map(|said| text(&said)).ok();
+    if branch.is_none() {
+        let mut git = repository.reading();
+        git.args(["for-each-ref", "--count=1", "--contains", "HEAD"]);
+        git.args(["refs/heads", "refs/remotes", "refs/tags"]);
+        if run(git, None)?.is_empty() {
+            let reason = "its last commit is on no branch";
+            return Err(GitError::Other(reason.to_owned()));
+        }
+    }
     let home = Repository {
         work_tree: repository.common_dir.clone(),
         git_dir: repository.common_dir.clone(),

@@ -160,7 +160,7 @@ fn a_session_that_goes_takes_its_checkpoints_along() {
     let directories = stage.directories();
     stage.tell(ChangesTask::Forget {
         directories,
-        own_worktree: false,
+        trees: Vec::new(),
     });
     // What is asked after it is answered after it.
     stage.open();
@@ -200,10 +200,9 @@ fn a_copy_shows_inherited_turns(mut stage: Stage) {
     assert_eq!(stage.failure(of_copy), said);
     // The original goes; what the copy has of it stays.
     let directories = stage.directories();
-    let own_worktree = false;
     stage.tell(ChangesTask::Forget {
         directories,
-        own_worktree,
+        trees: Vec::new(),
     });
     stage.open();
     let of_copy = stage.view_of(&copy, turn("t1"));

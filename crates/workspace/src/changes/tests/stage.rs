@@ -16,10 +16,16 @@ use innkeeper_protocol::workspace::changes::{
 use innkeeper_protocol::workspace::resource::ResourceDone;
 use tempfile::TempDir;
 
+use crate::changes::ChangesSink;
 use crate::{Changes, Hub, uri_of_path};
 
 /// How long something may take on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+fn changes(data: &Path, sink: ChangesSink) -> Changes {
+    let (own, trees) = (data.join("changes"), data.join("worktrees"));
+    Changes::new(own, trees, Hub::default(), sink)
+}
 
 pub(super) struct Stage {
     home: TempDir,
@@ -76,7 +82,7 @@ impl Stage {
         let sink = Arc::new(move |report| sender.lock().unwrap().send(report).is_ok());
         Self {
             home,
-            changes: Changes::new(data.path().join("changes"), Hub::default(), sink),
+            changes: changes(data.path(), sink),
             data,
             directory,
             others: Vec::new(),
@@ -104,7 +110,7 @@ impl Stage {
         let (sender, reports) = channel();
         let sender = std::sync::Mutex::new(sender);
         let sink = Arc::new(move |report| sender.lock().unwrap().send(report).is_ok());
-        stage.changes = Changes::new(stage.data.path().join("changes"), Hub::default(), sink);
+        stage.changes = changes(stage.data.path(), sink);
         stage.reports = reports;
         stage.open();
         stage

@@ -24,7 +24,7 @@ fn isolate(stage: &mut Stage, branch: Option<&str>) -> Result<PathBuf, String> {
 fn forget(stage: &mut Stage, worktree: &std::path::Path) {
     stage.tell(ChangesTask::Forget {
         directories: vec![uri_of_path(worktree).unwrap()],
-        own_worktree: true,
+        trees: vec![uri_of_path(worktree).unwrap()],
     });
     stage.open();
 }
@@ -67,6 +67,41 @@ fn a_branch_with_commits_of_its_own_stays() {
         stage.git(&["log", "--format=%s", "innkeeper/1"]),
         "Work\nFirst"
     );
+}
+
+#[test]
+fn a_worktree_whose_commits_are_on_no_branch_stays() {
+    let mut stage = Stage::in_git(&[("a", "1\n")]);
+    let tree = isolate(&mut stage, None).unwrap();
+    git(&tree, &["checkout", "--quiet", "--detach"]);
+    git(
+        &tree,
+        &["commit", "--quiet", "--allow-empty", "--message", "Work"],
+    );
+    forget(&mut stage, &tree);
+    assert_eq!(git(&tree, &["log", "--format=%s"]), "Work\nFirst");
+    // With a name, it is safe.
+    git(&tree, &["tag", "kept"]);
+    forget(&mut stage, &tree);
+    assert!(!tree.exists());
+    assert_eq!(stage.git(&["log", "--format=%s", "kept"]), "Work\nFirst");
+}
+
+#[test]
+fn nothing_but_a_worktree_of_the_hosts_own_is_removed() {
+    let mut stage = Stage::in_git(&[("a", "1\n")]);
+    let tree = isolate(&mut stage, None).unwrap();
+    let home = tree.parent().unwrap().to_owned();
+    let theirs = stage.directory.with_file_name("theirs");
+    let path = theirs.to_str().unwrap();
+    stage.git(&["worktree", "add", "--quiet", "-b", "theirs", path]);
+    let plain = home.join("plain");
+    std::fs::create_dir(&plain).unwrap();
+    for other in [&theirs, &stage.directory.clone(), &home, &plain] {
+        forget(&mut stage, other);
+        assert!(other.exists(), "{}", other.display());
+    }
+    assert!(tree.exists());
 }
 
 #[test]
