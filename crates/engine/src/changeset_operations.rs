@@ -13,11 +13,11 @@ use innkeeper_protocol::house::state::{
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::workspace::changes::{
-    ChangesTask, Compared, Moment, Operation, OperationId,
+    ChangesTask, Compared, Moment, Operation, OperationDone, OperationId, Trouble,
 };
 
 use crate::changesets::ChangesetChannel;
-use crate::labels::{ChangesLabel, Locale};
+use crate::labels::{ChangesLabel, Locale, operations};
 use crate::turns::error_info;
 use crate::{ConnectionId, Engine};
 
@@ -37,7 +37,7 @@ pub(crate) struct RunningOperation {
 }
 
 /// What can be done about a changeset.
-pub(crate) fn operations(
+pub(crate) fn offered(
     compared: &Compared,
     undo: bool,
     locale: Locale,
@@ -111,7 +111,7 @@ impl Engine {
         &mut self,
         session: &ChannelUri,
         operation: OperationId,
-        outcome: Result<String, String>,
+        outcome: Result<Vec<OperationDone>, Trouble>,
         undo: bool,
     ) {
         if let Some(running) = self.running_operations.remove(&operation) {
@@ -122,7 +122,8 @@ impl Engine {
                 name,
             } = running;
             match outcome {
-                Ok(message) => {
+                Ok(done) => {
+                    let message = operations::done(&done, self.locale_of(connection));
                     let idle = ChangesetOperationStatus::Idle;
                     self.operation_status(&channel, &name, idle, None);
                     let result = InvokeChangesetOperationResult {
@@ -132,10 +133,13 @@ impl Engine {
                     let reply = Reply::InvokeChangesetOperation(result);
                     self.answer(connection, Some(id), Ok(reply));
                 }
-                Err(reason) => {
-                    let error = Some(error_info("operationFailed", reason.clone()));
+                Err(trouble) => {
+                    let in_state = self.locale_of_session(session);
+                    let in_state = operations::trouble(&trouble, in_state);
+                    let error = Some(error_info("operationFailed", in_state));
                     let failed = ChangesetOperationStatus::Error;
                     self.operation_status(&channel, &name, failed, error);
+                    let reason = operations::trouble(&trouble, self.locale_of(connection));
                     self.fail(connection, Some(id), RpcError::internal(reason));
                 }
             }

@@ -15,8 +15,9 @@ use innkeeper_protocol::house::state::{
 use innkeeper_protocol::workspace::changes::{ChangesTask, Compared, ViewId, ViewNews};
 
 use crate::Engine;
-use crate::changeset_operations::operations;
+use crate::changeset_operations::offered;
 use crate::desks::DeskKind;
+use crate::labels::operations;
 use crate::turns::error_info;
 
 const SCHEME: &str = "ahp-changeset:/";
@@ -81,7 +82,7 @@ impl Engine {
             status: ChangesetStatus::Computing,
             error: None,
             files: Vec::new(),
-            operations: operations(&compared, desk.undo, self.locale_of_session(&session)),
+            operations: offered(&compared, desk.undo, self.locale_of_session(&session)),
         };
         let changeset = ChangesetChannel {
             view,
@@ -151,7 +152,10 @@ impl Engine {
                 }
                 self.changeset_status(&channel, ChangesetStatus::Ready);
             }
-            ViewNews::Failed(reason) => {
+            ViewNews::Failed(trouble) => {
+                let changeset = self.changesets.get(&channel);
+                let locale = changeset.map(|it| self.locale_of_session(&it.session));
+                let reason = operations::trouble(&trouble, locale.unwrap_or_default());
                 let action = ChangesetStatusChangedAction {
                     status: ChangesetStatus::Error,
                     error: Some(error_info("changesetFailed", reason)),
@@ -193,7 +197,7 @@ impl Engine {
         let of_session = of_session.filter(|(_, changeset)| changeset.session == *session);
         let news: Vec<(ChannelUri, Option<Vec<ChangesetOperation>>)> = of_session
             .filter_map(|(uri, changeset)| {
-                let wanted = operations(&changeset.compared, undo, locale);
+                let wanted = offered(&changeset.compared, undo, locale);
                 let names = |list: &Option<Vec<ChangesetOperation>>| -> Vec<String> {
                     let list = list.iter().flatten();
                     list.map(|operation| operation.id.clone()).collect()

@@ -14,6 +14,7 @@ use innkeeper_protocol::house::state::{
 use innkeeper_protocol::workspace::changes::{ChangesTask, component};
 use serde_json::Value;
 
+use crate::labels::{IsolationLabel, Locale};
 use crate::turns::error_info;
 use crate::{Effect, Engine};
 
@@ -23,7 +24,11 @@ pub(crate) const BRANCH: &str = "branch";
 
 impl Engine {
     /// The settings of sessions with an agent: the agent's, and the host's own.
-    pub(crate) fn session_schema(&self, agent: &AgentProfile) -> Option<SessionConfigSchema> {
+    pub(crate) fn session_schema(
+        &self,
+        agent: &AgentProfile,
+        locale: Locale,
+    ) -> Option<SessionConfigSchema> {
         if !self.config.workspace.changes {
             return agent.config.clone();
         }
@@ -33,8 +38,16 @@ impl Engine {
             required: None,
         };
         let mut schema = agent.config.clone().unwrap_or_else(nothing);
-        for (name, setting) in own_settings() {
-            schema.properties.entry(name).or_insert(setting);
+        for (name, setting) in own_settings(locale) {
+            let theirs = schema.properties.get(&name);
+            // An agent that names it too means the same; what it is called is
+            // for the host to say. If it means something else, it keeps that.
+            let is_same = |it: &SessionConfigPropertySchema| {
+                it.r#enum == setting.r#enum && it.enum_dynamic == setting.enum_dynamic
+            };
+            if theirs.is_none_or(is_same) {
+                schema.properties.insert(name, setting);
+            }
         }
         Some(schema)
     }
@@ -160,25 +173,26 @@ impl Engine {
     }
 }
 
-fn own_settings() -> [(String, SessionConfigPropertySchema); 2] {
-    let property = |title: &str, description: &str| SessionConfigPropertySchema {
-        description: Some(description.to_owned()),
-        ..setting("string", title)
+fn own_settings(locale: Locale) -> [(String, SessionConfigPropertySchema); 2] {
+    use IsolationLabel as L;
+    let property = |title: L, description: L| SessionConfigPropertySchema {
+        description: Some(description.text(locale)),
+        ..setting("string", &title.text(locale))
     };
     let choices = |values: [&str; 2]| values.map(Value::from).to_vec();
     let isolation = SessionConfigPropertySchema {
         default: Some(Value::from("folder")),
         r#enum: Some(choices(["folder", WORKTREE])),
         enum_labels: Some(
-            ["In the folder", "In a git worktree"]
-                .map(str::to_owned)
+            [L::InFolder, L::InWorktree]
+                .map(|it| it.text(locale))
                 .to_vec(),
         ),
-        ..property("Isolation", "Where the session works.")
+        ..property(L::Isolation, L::IsolationMeans)
     };
     let branch = SessionConfigPropertySchema {
         enum_dynamic: Some(true),
-        ..property("Branch", "The branch that a worktree begins at.")
+        ..property(L::Branch, L::BranchMeans)
     };
     [
         (ISOLATION.to_owned(), isolation),

@@ -2,8 +2,11 @@
 //! language: add it to [`Locale`] and follow the compiler.
 
 mod changes;
+mod isolation;
+pub(crate) mod operations;
 
 pub(crate) use changes::ChangesLabel;
+pub(crate) use isolation::IsolationLabel;
 
 /// A language that the host writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

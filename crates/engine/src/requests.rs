@@ -238,7 +238,9 @@ impl Engine {
             Command::FetchTurns(params) => self
                 .fetch_turns(connection, &params.channel.into(), params.cursor.as_deref())
                 .map(|()| Reply::Empty {}),
-            Command::ResolveSessionConfig(params) => self.resolve_session_config(params),
+            Command::ResolveSessionConfig(params) => {
+                self.resolve_session_config(connection, params)
+            }
         };
         self.answer(connection, id, outcome);
     }
@@ -358,11 +360,13 @@ impl Engine {
 
     fn resolve_session_config(
         &self,
+        connection: ConnectionId,
         params: ResolveSessionConfigParams,
     ) -> Result<Reply, RpcError> {
         let agent = self.agent_for(params.provider.as_deref())?;
         let resolved = sessions::resolve_config(
-            self.session_schema(agent).as_ref(),
+            self.session_schema(agent, self.locale_of(connection))
+                .as_ref(),
             params.config.unwrap_or_default(),
         )
         .map_err(RpcError::invalid_params)?;
@@ -495,7 +499,7 @@ impl Engine {
             Ok(agent) => agent,
             Err(error) => return self.fail(connection, Some(id), error),
         };
-        let schema = self.session_schema(agent);
+        let schema = self.session_schema(agent, self.locale_of(connection));
         let known = schema.is_some_and(|it| it.properties.contains_key(&params.property));
         if !known {
             let error = RpcError::invalid_params(format!(

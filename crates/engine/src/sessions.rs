@@ -111,7 +111,7 @@ impl Engine {
             .config
             .or_else(|| original.map(|original| original.config.clone()));
         let config = resolve_config(
-            self.session_schema(agent).as_ref(),
+            self.session_schema(agent, locale).as_ref(),
             chosen.unwrap_or_default(),
         )
         .map_err(RpcError::invalid_params)?;

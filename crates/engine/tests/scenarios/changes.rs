@@ -8,7 +8,8 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::AgentCommand;
 use innkeeper_protocol::house::state::ChangesSummary;
 use innkeeper_protocol::workspace::changes::{
-    ChangesEvent, ChangesReport, ChangesTask, GitState, Moment, ViewId, ViewNews,
+    ChangesEvent, ChangesReport, ChangesTask, GitState, Moment, OperationDone, OperationId,
+    Trouble, ViewId, ViewNews,
 };
 use serde_json::{Value, json};
 
@@ -143,7 +144,10 @@ fn a_changeset_is_computed_while_somebody_listens() {
     let state = host.state(&channel);
     assert_eq!(state["status"], "ready");
     assert_eq!(state["files"], json!([file("b")]));
-    told(&mut host, ViewNews::Failed("no git".to_owned()));
+    told(
+        &mut host,
+        ViewNews::Failed(Trouble::Other("no git".to_owned())),
+    );
     assert_eq!(host.state(&channel)["error"]["message"], "no git");
     told(&mut host, ViewNews::Files(Vec::new()));
     let state = host.state(&channel);
@@ -370,4 +374,104 @@ fn a_summary_says_how_much_has_changed() {
     assert_eq!(told["params"]["changes"]["changes"], expected);
     let listed = host.ok(1, "listSessions", json!({}));
     assert_eq!(listed["items"][0]["changes"], expected);
+}
+
+/// A session that a German created, in which connection 2 asks in French.
+fn in_two_languages() -> Host {
+    let mut host = Host::with_changes();
+    for (connection, client, locale) in [(1, "a", "de-AT"), (2, "b", "fr")] {
+        host.connect(connection);
+        let params = json!({"clientId": client, "protocolVersions": ["1.0.0"], "locale": locale});
+        host.ok(connection, "initialize", params);
+    }
+    let params = json!({"channel": SESSION, "workingDirectories": ["file:///w"]});
+    host.ok(1, "createSession", params);
+    host.opened();
+    host.desk(ChangesEvent::Found {
+        git: true,
+        undo: true,
+    });
+    host
+}
+
+/// What connection 2 hears when an operation that it asked for ends so.
+fn answer_to_operation(
+    host: &mut Host,
+    number: u64,
+    outcome: Result<Vec<OperationDone>, Trouble>,
+) -> Value {
+    let channel = host.channel("uncommitted");
+    host.ok(2, "subscribe", json!({"channel": channel}));
+    let params = json!({"channel": channel, "operationId": "undo"});
+    let call = json!({
+        "jsonrpc": "2.0", "id": 1000 + number, "method": "invokeChangesetOperation",
+        "params": params,
+    });
+    host.say(2, &call.to_string());
+    host.desk(ChangesEvent::Operated {
+        operation: OperationId(number),
+        outcome,
+        undo: true,
+    });
+    let heard = host.heard.remove(&2).unwrap();
+    let mut answers = heard.into_iter();
+    answers.find(|frame| frame["id"] == 1000 + number).unwrap()
+}
+
+#[test]
+fn what_an_operation_did_is_said_in_the_language_of_who_asked() {
+    let mut host = in_two_languages();
+    let done = vec![
+        OperationDone::CommitTakenBack,
+        OperationDone::FilesAsBefore(2),
+    ];
+    let answer = answer_to_operation(&mut host, 1, Ok(done));
+    assert_eq!(
+        answer["result"]["message"],
+        "Le commit est annulé ; ses modifications sont toujours là. 2 fichiers sont comme avant."
+    );
+    let answer = answer_to_operation(&mut host, 2, Err(Trouble::NewerCommits));
+    let said = "il y a des commits plus récents ; le commit ne peut pas être annulé";
+    assert_eq!(answer["error"]["message"], said);
+    // What all see is in the language of the session.
+    let channel = host.channel("uncommitted");
+    let state = host.state(&channel);
+    let operations = state["operations"].as_array().unwrap();
+    let undo = operations.iter().find(|it| it["id"] == "undo").unwrap();
+    assert_eq!(
+        undo["error"]["message"],
+        "es gibt neuere Commits; der Commit kann nicht zurückgenommen werden"
+    );
+    // What others say stays as it is.
+    let hook = Trouble::Other("a hook said no".to_owned());
+    let answer = answer_to_operation(&mut host, 3, Err(hook));
+    assert_eq!(answer["error"]["message"], "a hook said no");
+}
+
+#[test]
+fn why_a_changeset_cannot_be_told_is_said_in_the_language_of_the_session() {
+    let mut host = in_two_languages();
+    let channel = host.channel("session");
+    host.ok(2, "subscribe", json!({"channel": channel}));
+    told(&mut host, ViewNews::Failed(Trouble::NotKept));
+    assert_eq!(
+        host.state(&channel)["error"]["message"],
+        "die Dateien wurden zu diesem Zeitpunkt nicht aufbewahrt"
+    );
+}
+
+#[test]
+fn the_settings_for_isolation_follow_the_language() {
+    let mut host = in_two_languages();
+    let resolved = host.ok(2, "resolveSessionConfig", json!({}));
+    let isolation = &resolved["schema"]["properties"]["isolation"];
+    assert_eq!(isolation["description"], "Où la session travaille.");
+    let labels = json!(["Dans le dossier", "Dans un arbre de travail git"]);
+    assert_eq!(isolation["enumLabels"], labels);
+    assert_eq!(
+        resolved["schema"]["properties"]["branch"]["title"],
+        "Branche"
+    );
+    let properties = &host.state(SESSION)["config"]["schema"]["properties"];
+    assert_eq!(properties["isolation"]["title"], "Abschottung");
 }

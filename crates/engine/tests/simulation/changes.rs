@@ -7,7 +7,8 @@ use innkeeper_engine::Input;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::state::{ChangesSummary, ChangesetFile};
 use innkeeper_protocol::workspace::changes::{
-    ChangesCommand, ChangesEvent, ChangesReport, ChangesTask, GitState, ViewId, ViewNews,
+    ChangesCommand, ChangesEvent, ChangesReport, ChangesTask, GitState, OperationDone, Trouble,
+    ViewId, ViewNews,
 };
 use serde_json::json;
 
@@ -59,8 +60,8 @@ pub(crate) fn reports(rng: &mut Rng, command: ChangesCommand) -> Vec<Input> {
         }
         ChangesTask::Operate { operation, .. } => {
             let outcome = match rng.chance(75) {
-                true => Ok("2 files are as before.".to_owned()),
-                false => Err("a hook said no".to_owned()),
+                true => Ok(vec![OperationDone::FilesAsBefore(2)]),
+                false => Err(Trouble::Other("a hook said no".to_owned())),
             };
             let undo = rng.chance(60);
             vec![ChangesEvent::Operated {
@@ -126,7 +127,7 @@ fn view_news(rng: &mut Rng, view: ViewId) -> ChangesEvent {
             ViewNews::Files(files.into_iter().map(|name| file(rng, name)).collect())
         }
         4 => ViewNews::Files(Vec::new()),
-        5 => ViewNews::Failed("git is not here".to_owned()),
+        5 => ViewNews::Failed(Trouble::NotKept),
         _ => {
             let set = FILES.iter().filter(|_| rng.chance(40)).collect::<Vec<_>>();
             let removed = FILES.iter().filter(|name| !set.contains(name));

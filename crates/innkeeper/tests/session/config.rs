@@ -24,6 +24,11 @@ async fn a_config_is_resolved_with_defaults_before_there_is_a_session() {
         resolved["schema"]["properties"]["branch"]["enumDynamic"],
         true
     );
+    // What the host does is described by the host, although the agent has it.
+    assert_eq!(
+        resolved["schema"]["properties"]["branch"]["description"],
+        "The branch that a worktree begins at."
+    );
     let wrong = [
         json!({"isolation": "cellar"}),
         json!({"colour": "red"}),

@@ -151,8 +151,8 @@ pub enum ChangesEvent {
     },
     Operated {
         operation: OperationId,
-        /// A sentence for the user, either way.
-        outcome: Result<String, String>,
+        /// What it did, in each directory that it concerned.
+        outcome: Result<Vec<OperationDone>, Trouble>,
         /// Whether there is something to undo now.
         undo: bool,
     },
@@ -167,7 +167,37 @@ pub enum ViewNews {
         /// By id.
         removed: Vec<String>,
     },
-    Failed(String),
+    Failed(Trouble),
+}
+
+/// What an operation did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OperationDone {
+    /// So many files are as before.
+    FilesAsBefore(usize),
+    /// So many files are as they were at the moment that was asked for.
+    FilesAsThen(usize),
+    /// What git calls the new commits.
+    Committed(Vec<String>),
+    CommitTakenBack,
+}
+
+/// Why changes cannot be told, or nothing can be done about them. The engine
+/// says so in the user's language, but for what others say.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    #[error("this directory is in no git repository")]
+    NoRepository,
+    #[error("the files were not kept at that time")]
+    NotKept,
+    #[error("`{0}` is outside of the session")]
+    Outside(String),
+    #[error("there are newer commits; the commit cannot be taken back")]
+    NewerCommits,
+    #[error("there is nothing to undo")]
+    NothingToUndo,
+    #[error("{0}")]
+    Other(String),
 }
 
 /// The state of a repository, as far as a session's clients see it.

@@ -10,6 +10,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use innkeeper_protocol::workspace::changes::Trouble;
+
 /// Variables that would lead `git` elsewhere.
 const LEADING_ASTRAY: [&str; 9] = [
     "GIT_DIR",
@@ -33,6 +35,8 @@ pub(crate) enum GitError {
     NotUnderstood(&'static str),
     #[error(transparent)]
     Io(#[from] io::Error),
+    #[error(transparent)]
+    Known(#[from] Trouble),
     /// A sentence that needs nothing added.
     #[error("{0}")]
     Other(String),
@@ -43,6 +47,15 @@ fn first_line(said: &str) -> &str {
     line.map_or("git failed without a word", |line| {
         line.trim().trim_start_matches("fatal: ")
     })
+}
+
+impl From<GitError> for Trouble {
+    fn from(error: GitError) -> Self {
+        match error {
+            GitError::Known(trouble) => trouble,
+            other => Self::Other(other.to_string()),
+        }
+    }
 }
 
 pub(crate) type GitResult<T> = Result<T, GitError>;

@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
+use innkeeper_protocol::workspace::changes::{OperationDone, Trouble};
 
 use super::checkpoint::{COMMITTING, Checkpoints, UNDO_COMMIT, UNDO_FILES, UNDO_PARENT};
-use super::git::{GitError, GitResult, Repository, nul_separated, run, text};
+use super::git::{GitResult, Repository, nul_separated, run, text};
 use super::trees::{Look, TreeChange, compare};
 
 /// Which files something is done to: paths relative to the working tree, or
@@ -148,29 +149,27 @@ impl Bench<'_> {
         Ok(false)
     }
 
-    /// Takes back the last operation. Returns what to say about it.
-    pub(super) fn undo(&mut self) -> GitResult<String> {
+    /// Takes back the last operation. Returns what that means.
+    pub(super) fn undo(&mut self) -> GitResult<OperationDone> {
         let repository = self.repository;
         if let Some(commit) = self.checkpoints.find(repository, UNDO_COMMIT)? {
             let parent = self.checkpoints.find(repository, UNDO_PARENT)?;
             let head = repository.resolve("HEAD")?;
             let Some(parent) = parent.filter(|_| head.as_ref() == Some(&commit)) else {
-                return Err(GitError::Other(
-                    "there are newer commits; the commit cannot be taken back".to_owned(),
-                ));
+                return Err(Trouble::NewerCommits.into());
             };
             let mut git = repository.as_the_user();
             git.args(["reset", "--quiet", "--soft", &parent]);
             run(git, None)?;
             self.unstage(&Which::new())?;
             self.checkpoints.unname(repository, UNDO_COMMIT)?;
-            return Ok("The commit was taken back; its changes are still there.".to_owned());
+            return Ok(OperationDone::CommitTakenBack);
         }
         let Some(before) = self.checkpoints.find(repository, UNDO_FILES)? else {
-            return Err(GitError::Other("there is nothing to undo".to_owned()));
+            return Err(Trouble::NothingToUndo.into());
         };
         let files = self.put_back(&before, &Which::new())?;
-        Ok(format!("{} as before.", counted(files)))
+        Ok(OperationDone::FilesAsBefore(files))
     }
 
     /// There was an operation that was not about these files.
@@ -212,12 +211,5 @@ impl Bench<'_> {
             }
         }
         Ok(())
-    }
-}
-
-pub(super) fn counted(files: usize) -> String {
-    match files {
-        1 => "1 file is".to_owned(),
-        files => format!("{files} files are"),
     }
 }

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::state::{ChangesSummary, ChangesetFile};
 use innkeeper_protocol::workspace::changes::{
-    ChangesEvent, ChangesTask, Compared, Moment, Operation, OperationId, ViewId, ViewNews,
-    component,
+    ChangesEvent, ChangesTask, Compared, Moment, Operation, OperationDone, OperationId, Trouble,
+    ViewId, ViewNews, component,
 };
 
 use super::git::{GitError, GitResult};
 use super::live::Difference;
-use super::operations::{Which, counted};
+use super::operations::Which;
 use super::place::{Part, Place, Seen, Watch, nowhere};
 use super::trees::Counts;
 use super::watcher::roots;
@@ -425,7 +425,7 @@ impl Worker {
         }
         let news = match outcome {
             Ok(files) => ViewNews::Files(files),
-            Err(error) => ViewNews::Failed(error.to_string()),
+            Err(error) => ViewNews::Failed(error.into()),
         };
         self.tell_git_news();
         (self.tell)(ChangesEvent::View { view: id, news });
@@ -489,7 +489,7 @@ impl Worker {
                 // What could not be looked at is looked at as a whole.
                 let paths = match seen {
                     Err(error) => {
-                        failure.get_or_insert(error.to_string());
+                        failure.get_or_insert(Trouble::Other(error.to_string()));
                         continue;
                     }
                     Ok(Seen::Nothing) if !view.failed => continue,
@@ -499,7 +499,7 @@ impl Worker {
                 match place.look(live, paths) {
                     Ok(more) => change.add(more),
                     Err(error) => {
-                        failure.get_or_insert(error.to_string());
+                        failure.get_or_insert(error.into());
                     }
                 }
             }
@@ -559,7 +559,7 @@ impl Worker {
     // Operations
 
     fn operate(&mut self, operation: OperationId, what: Operation) {
-        let outcome = self.operated(what).map_err(|error| error.to_string());
+        let outcome = self.operated(what).map_err(Trouble::from);
         let undo = self.can_undo();
         (self.tell)(ChangesEvent::Operated {
             operation,
@@ -576,14 +576,14 @@ impl Worker {
         places.any(|place| place.bench().can_undo())
     }
 
-    fn operated(&mut self, what: Operation) -> GitResult<String> {
+    fn operated(&mut self, what: Operation) -> GitResult<Vec<OperationDone>> {
         match what {
             Operation::Discard { of, files } => {
                 let unstages = of == Compared::Uncommitted;
                 let find = |place: &mut Place| place.base_of(&of);
                 let files = self.put_back(&files, find, unstages)?;
                 let files = files.ok_or_else(|| nothing_kept(&of))?;
-                Ok(format!("{} as before.", counted(files)))
+                Ok(vec![OperationDone::FilesAsBefore(files)])
             }
             Operation::Restore { to, files } => {
                 let find = |place: &mut Place| place.kept(&to);
@@ -591,7 +591,7 @@ impl Worker {
                 let turn = Compared::Turn(turn.clone());
                 let files = self.put_back(&files, find, false)?;
                 let files = files.ok_or_else(|| nothing_kept(&turn))?;
-                Ok(format!("{} as then.", counted(files)))
+                Ok(vec![OperationDone::FilesAsThen(files)])
             }
             Operation::Commit { message } => self.commit(&message),
             Operation::Undo => self.undo(),
@@ -609,8 +609,7 @@ impl Worker {
         for uri in files {
             let one = std::slice::from_ref(uri);
             if !self.places.iter().any(|place| place.named(one).is_some()) {
-                let reason = format!("`{uri}` is outside of the session");
-                return Err(GitError::Other(reason));
+                return Err(Trouble::Outside(uri.clone()).into());
             }
         }
         // All is found before anything is done.
@@ -643,10 +642,9 @@ impl Worker {
     }
 
     /// Commits in each repository that has something to commit.
-    fn commit(&mut self, message: &str) -> GitResult<String> {
+    fn commit(&mut self, message: &str) -> GitResult<Vec<OperationDone>> {
         let Some(first) = self.git_place() else {
-            let reason = "this directory is in no git repository";
-            return Err(GitError::Other(reason.to_owned()));
+            return Err(Trouble::NoRepository.into());
         };
         let mut concerned = Vec::new();
         for place in &self.places {
@@ -664,21 +662,21 @@ impl Worker {
                 false => bench.forget_undo()?,
             }
         }
-        Ok(format!("Committed as {}.", commits.join(", and as ")))
+        Ok(vec![OperationDone::Committed(commits)])
     }
 
     /// The last first: two places may be in one repository.
-    fn undo(&mut self) -> GitResult<String> {
-        let mut said = Vec::new();
+    fn undo(&mut self) -> GitResult<Vec<OperationDone>> {
+        let mut done = Vec::new();
         for place in self.places.iter_mut().rev() {
             let mut bench = place.bench();
             if bench.can_undo() {
-                said.push(bench.undo()?);
+                done.push(bench.undo()?);
             }
         }
-        match said.is_empty() {
-            true => Err(GitError::Other("there is nothing to undo".to_owned())),
-            false => Ok(said.join(" ")),
+        match done.is_empty() {
+            true => Err(Trouble::NothingToUndo.into()),
+            false => Ok(done),
         }
     }
 }
@@ -699,10 +697,8 @@ fn outermost(directories: &[PathBuf]) -> Vec<&PathBuf> {
 }
 
 fn nothing_kept(compared: &Compared) -> GitError {
-    GitError::Other(match compared {
-        Compared::Uncommitted => "this directory is in no git repository".to_owned(),
-        Compared::Session | Compared::Turn(_) | Compared::Turns { .. } => {
-            "the files were not kept at that time".to_owned()
-        }
+    GitError::Known(match compared {
+        Compared::Uncommitted => Trouble::NoRepository,
+        Compared::Session | Compared::Turn(_) | Compared::Turns { .. } => Trouble::NotKept,
     })
 }

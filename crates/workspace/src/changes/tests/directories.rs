@@ -1,7 +1,9 @@
 //! Sessions that work in several directories.
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::workspace::changes::{ChangesEvent, ChangesTask, Compared, Operation};
+use innkeeper_protocol::workspace::changes::{
+    ChangesEvent, ChangesTask, Compared, Operation, OperationDone,
+};
 
 use super::stage::{Stage, git};
 use crate::uri_of_path;
@@ -62,13 +64,13 @@ fn an_operation_is_undone_where_it_was_done() {
         files,
     };
     let said = stage.operate(discard(Vec::new()));
-    assert_eq!(said.as_deref(), Ok("2 files are as before."));
+    assert_eq!(said, Ok(vec![OperationDone::FilesAsBefore(2)]));
     stage.shows(session, &[]);
     stage.operate(Operation::Undo).unwrap();
     stage.shows(session, &["M plain +1 -1", "M a +1 -1"]);
     let file = uri_of_path(&stage.others[0].join("plain")).unwrap();
     let said = stage.operate(discard(vec![file]));
-    assert_eq!(said.as_deref(), Ok("1 file is as before."));
+    assert_eq!(said, Ok(vec![OperationDone::FilesAsBefore(1)]));
     stage.shows(session, &["M a +1 -1"]);
     // The other directory has nothing to take back any more.
     stage.operate(Operation::Undo).unwrap();

@@ -1,6 +1,6 @@
 //! Discarding, restoring, committing, and taking that back.
 
-use innkeeper_protocol::workspace::changes::{Compared, Moment, Operation};
+use innkeeper_protocol::workspace::changes::{Compared, Moment, Operation, OperationDone, Trouble};
 
 use super::stage::Stage;
 use crate::uri_of_path;
@@ -21,7 +21,7 @@ fn one_file_is_discarded_and_comes_back() {
     stage.git(&["add", "a"]);
     let view = stage.view(Compared::Uncommitted);
     let done = stage.operate(discard(&stage, &["a"]));
-    assert_eq!(done, Ok("1 file is as before.".to_owned()));
+    assert_eq!(done, Ok(vec![OperationDone::FilesAsBefore(1)]));
     assert_eq!(stage.read("a").as_deref(), Some("1\n"));
     stage.shows(view, &["M b +1 -1"]);
     assert_eq!(stage.git(&["status", "--porcelain"]), "M b");
@@ -76,10 +76,7 @@ fn restores_to_a_turn(mut stage: Stage) {
     stage.operate(Operation::Undo).unwrap();
     assert_eq!(stage.read("a").as_deref(), Some("2\n"));
     let never = stage.operate(restore(Moment::AfterTurn("t9".to_owned())));
-    assert_eq!(
-        never,
-        Err("the files were not kept at that time".to_owned())
-    );
+    assert_eq!(never, Err(Trouble::NotKept));
 }
 
 #[test]
@@ -116,11 +113,15 @@ fn a_commit_has_all_changes_and_can_be_taken_back() {
     stage.write("new", "1\n");
     let view = stage.view(Compared::Uncommitted);
     let message = "All of it".to_owned();
-    let said = stage.operate(Operation::Commit { message }).unwrap();
-    assert!(said.ends_with("All of it."), "{said}");
+    let done = stage.operate(Operation::Commit { message }).unwrap();
+    let [OperationDone::Committed(commits)] = done.as_slice() else {
+        panic!("{done:?}");
+    };
+    assert!(commits[0].ends_with(" All of it"), "{commits:?}");
     stage.shows(view, &[]);
     assert_eq!(stage.git(&["log", "--format=%s"]), "All of it\nFirst");
-    stage.operate(Operation::Undo).unwrap();
+    let done = stage.operate(Operation::Undo);
+    assert_eq!(done, Ok(vec![OperationDone::CommitTakenBack]));
     stage.shows(view, &["M a +1 -1", "A new +1 -0"]);
     assert_eq!(stage.git(&["log", "--format=%s"]), "First");
 }
@@ -139,7 +140,7 @@ fn a_commit_that_a_hook_refuses_leaves_everything_as_it_was() {
     let before = stage.git(&["status", "--porcelain"]);
     let message = "All of it".to_owned();
     let refused = stage.operate(Operation::Commit { message });
-    assert_eq!(refused, Err("not like this".to_owned()));
+    assert_eq!(refused, Err(Trouble::Other("not like this".to_owned())));
     assert_eq!(stage.git(&["status", "--porcelain"]), before);
 }
 
@@ -150,8 +151,8 @@ fn files_outside_of_the_session_are_out_of_reach() {
         of: Compared::Session,
         files: vec!["file:///etc/hostname".to_owned()],
     });
-    let said = "`file:///etc/hostname` is outside of the session".to_owned();
-    assert_eq!(refused, Err(said));
+    let outside = Trouble::Outside("file:///etc/hostname".to_owned());
+    assert_eq!(refused, Err(outside));
 }
 
 #[test]

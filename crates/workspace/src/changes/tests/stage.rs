@@ -11,7 +11,7 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::state::ChangesetFile;
 use innkeeper_protocol::workspace::changes::{
     ChangesCommand, ChangesEvent, ChangesReport, ChangesTask, Compared, GitState, Moment,
-    Operation, OperationId, ViewId, ViewNews, parse_blob_uri,
+    Operation, OperationDone, OperationId, Trouble, ViewId, ViewNews, parse_blob_uri,
 };
 use innkeeper_protocol::workspace::resource::ResourceDone;
 use tempfile::TempDir;
@@ -182,7 +182,7 @@ impl Stage {
         assert_eq!(failure, None);
     }
 
-    pub(super) fn operate(&mut self, what: Operation) -> Result<String, String> {
+    pub(super) fn operate(&mut self, what: Operation) -> Result<Vec<OperationDone>, Trouble> {
         self.last += 1;
         let operation = OperationId(self.last);
         self.tell(ChangesTask::Operate { operation, what });
@@ -309,7 +309,7 @@ impl Stage {
                     files.extend(set.into_iter().map(|file| (file.id.clone(), file)));
                 }
                 ViewNews::Failed(reason) => {
-                    self.views.insert(*view, Err(reason));
+                    self.views.insert(*view, Err(reason.to_string()));
                 }
             },
             _ => {}

@@ -1,0 +1,126 @@
+//! What is written about operations on changed files: what they did, and why
+//! they could not. What git or the system said stays as it is.
+
+use innkeeper_protocol::workspace::changes::{OperationDone, Trouble};
+
+use super::Locale;
+
+/// What an operation did, in one directory after the other.
+pub(crate) fn done(done: &[OperationDone], locale: Locale) -> String {
+    let sentences = done.iter().map(|done| match locale {
+        Locale::English => done_in_english(done),
+        Locale::German => done_in_german(done),
+        Locale::French => done_in_french(done),
+        Locale::Spanish => done_in_spanish(done),
+    });
+    sentences.collect::<Vec<_>>().join(" ")
+}
+
+pub(crate) fn trouble(trouble: &Trouble, locale: Locale) -> String {
+    match locale {
+        // In which its own words are.
+        Locale::English => trouble.to_string(),
+        Locale::German => trouble_in_german(trouble),
+        Locale::French => trouble_in_french(trouble),
+        Locale::Spanish => trouble_in_spanish(trouble),
+    }
+}
+
+fn done_in_english(done: &OperationDone) -> String {
+    let counted = |files: usize| match files {
+        1 => "1 file is".to_owned(),
+        files => format!("{files} files are"),
+    };
+    match done {
+        OperationDone::FilesAsBefore(files) => format!("{} as before.", counted(*files)),
+        OperationDone::FilesAsThen(files) => format!("{} as then.", counted(*files)),
+        OperationDone::Committed(as_) => format!("Committed as {}.", as_.join(", and as ")),
+        OperationDone::CommitTakenBack => {
+            "The commit was taken back; its changes are still there.".to_owned()
+        }
+    }
+}
+
+fn done_in_german(done: &OperationDone) -> String {
+    let counted = |files: usize| match files {
+        1 => "1 Datei ist".to_owned(),
+        files => format!("{files} Dateien sind"),
+    };
+    match done {
+        OperationDone::FilesAsBefore(files) => format!("{} wie vorher.", counted(*files)),
+        OperationDone::FilesAsThen(files) => format!("{} wie damals.", counted(*files)),
+        OperationDone::Committed(as_) => format!("Eingecheckt als {}.", as_.join(" und als ")),
+        OperationDone::CommitTakenBack => {
+            "Der Commit ist zurückgenommen; seine Änderungen sind noch da.".to_owned()
+        }
+    }
+}
+
+fn done_in_french(done: &OperationDone) -> String {
+    let counted = |files: usize| match files {
+        0 | 1 => format!("{files} fichier est"),
+        files => format!("{files} fichiers sont"),
+    };
+    match done {
+        OperationDone::FilesAsBefore(files) => format!("{} comme avant.", counted(*files)),
+        OperationDone::FilesAsThen(files) => format!("{} comme alors.", counted(*files)),
+        OperationDone::Committed(as_) => format!("Validé : {}.", as_.join(" et ")),
+        OperationDone::CommitTakenBack => {
+            "Le commit est annulé ; ses modifications sont toujours là.".to_owned()
+        }
+    }
+}
+
+fn done_in_spanish(done: &OperationDone) -> String {
+    let counted = |files: usize| match files {
+        1 => "1 archivo está".to_owned(),
+        files => format!("{files} archivos están"),
+    };
+    match done {
+        OperationDone::FilesAsBefore(files) => format!("{} como antes.", counted(*files)),
+        OperationDone::FilesAsThen(files) => format!("{} como entonces.", counted(*files)),
+        OperationDone::Committed(as_) => format!("Confirmado como {}.", as_.join(" y como ")),
+        OperationDone::CommitTakenBack => {
+            "El commit se ha deshecho; sus cambios siguen ahí.".to_owned()
+        }
+    }
+}
+
+fn trouble_in_german(trouble: &Trouble) -> String {
+    match trouble {
+        Trouble::NoRepository => "dieses Verzeichnis liegt in keinem Git-Repository".to_owned(),
+        Trouble::NotKept => "die Dateien wurden zu diesem Zeitpunkt nicht aufbewahrt".to_owned(),
+        Trouble::Outside(uri) => format!("`{uri}` liegt außerhalb der Sitzung"),
+        Trouble::NewerCommits => {
+            "es gibt neuere Commits; der Commit kann nicht zurückgenommen werden".to_owned()
+        }
+        Trouble::NothingToUndo => "es gibt nichts rückgängig zu machen".to_owned(),
+        Trouble::Other(said) => said.clone(),
+    }
+}
+
+fn trouble_in_french(trouble: &Trouble) -> String {
+    match trouble {
+        Trouble::NoRepository => "ce répertoire n’est dans aucun dépôt git".to_owned(),
+        Trouble::NotKept => "les fichiers n’ont pas été conservés à ce moment-là".to_owned(),
+        Trouble::Outside(uri) => format!("`{uri}` est en dehors de la session"),
+        Trouble::NewerCommits => {
+            "il y a des commits plus récents ; le commit ne peut pas être annulé".to_owned()
+        }
+        Trouble::NothingToUndo => "il n’y a rien à annuler".to_owned(),
+        Trouble::Other(said) => said.clone(),
+    }
+}
+
+fn trouble_in_spanish(trouble: &Trouble) -> String {
+    match trouble {
+        Trouble::NoRepository => "este directorio no está en ningún repositorio git".to_owned(),
+        Trouble::NotKept => "los archivos no se conservaron en ese momento".to_owned(),
+        Trouble::Outside(uri) => format!("`{uri}` está fuera de la sesión"),
+        Trouble::NewerCommits => {
+            "hay commits más recientes; el commit no se puede deshacer".to_owned()
+        }
+        Trouble::NothingToUndo => "no hay nada que deshacer".to_owned(),
+        Trouble::Other(said) => said.clone(),
+    }
+}
