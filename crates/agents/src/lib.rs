@@ -27,6 +27,7 @@ mod supervisor;
 #[cfg(test)]
 mod testing;
 mod transcript;
+mod whole_file;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;

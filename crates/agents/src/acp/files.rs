@@ -8,6 +8,8 @@ use agent_client_protocol_schema::v1::{
     Error, ReadTextFileRequest, ReadTextFileResponse, WriteTextFileRequest,
 };
 
+use crate::whole_file;
+
 /// The largest file that is read into one answer.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
@@ -52,10 +54,7 @@ impl Files {
 
     pub(super) fn write(&self, request: &WriteTextFileRequest) -> Result<(), Error> {
         let path = self.to_be_written(&request.path)?;
-        if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory).map_err(|error| failed(&path, &error))?;
-        }
-        std::fs::write(&path, &request.content).map_err(|error| failed(&path, &error))
+        whole_file::write(&path, request.content.as_bytes()).map_err(|error| failed(&path, &error))
     }
 
     fn existing(&self, path: &Path) -> Result<PathBuf, Error> {

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use super::player::Player;
 use super::tool::Confirm;
+use crate::whole_file;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -152,12 +153,10 @@ async fn write(directory: &str, edit: &Edit) -> Result<(String, Option<Vec<u8>>)
         Err(error) => return Err(format!("`{}` cannot be read: {error}", target.display())),
     };
     let failed = |error: io::Error| format!("`{}` cannot be written: {error}", target.display());
-    if let Some(parent) = target.parent() {
-        tokio::fs::create_dir_all(parent).await.map_err(failed)?;
-    }
-    tokio::fs::write(&target, &edit.content)
-        .await
-        .map_err(failed)?;
+    let (at, content) = (target.clone(), edit.content.clone());
+    let writing = tokio::task::spawn_blocking(move || whole_file::write(&at, content.as_bytes()));
+    let written = writing.await.unwrap_or_else(|error| Err(error.into()));
+    written.map_err(failed)?;
     let escaped: Vec<String> = path
         .iter()
         .map(|part| escape(&part.to_string_lossy()))
