@@ -9,18 +9,28 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use innkeeper::{ExportOptions, LogFeed, TelemetryOptions};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use tracing_subscriber::layer::SubscriberExt as _;
 
+use crate::common::binary::Binary;
 use crate::common::{Inn, InnOptions, ROOT, TOKEN, default_chat, in_time, script};
 
 /// What a person says, what an agent says, what a tool is given.
@@ -244,38 +254,60 @@ struct Taken {
     body: Value,
 }
 
+impl Taken {
+    /// Takes a request and answers it.
+    async fn from(stream: impl AsyncRead + AsyncWrite + Unpin) -> Self {
+        let mut stream = BufReader::new(stream);
+        let (mut head, mut length) = (String::new(), 0);
+        loop {
+            let mut line = String::new();
+            stream.read_line(&mut line).await.unwrap();
+            let lower = line.to_lowercase();
+            if let Some(number) = lower.strip_prefix("content-length:") {
+                length = number.trim().parse().unwrap();
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+            head += &line;
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).await.unwrap();
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+        stream.write_all(answer).await.unwrap();
+        stream.flush().await.unwrap();
+        let body = serde_json::from_slice(&body).unwrap();
+        Self { head, body }
+    }
+}
+
 /// A collector that takes everything.
 async fn collector() -> (String, mpsc::UnboundedReceiver<Taken>) {
+    let (port, taken) = collector_behind(None).await;
+    (format!("http://127.0.0.1:{port}/in"), taken)
+}
+
+/// A collector, behind TLS if so wanted. Returns its port.
+async fn collector_behind(tls: Option<TlsAcceptor>) -> (u16, mpsc::UnboundedReceiver<Taken>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
+    let port = listener.local_addr().unwrap().port();
     let (sender, taken) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let mut stream = BufReader::new(stream);
-            let (mut head, mut length) = (String::new(), 0);
-            loop {
-                let mut line = String::new();
-                stream.read_line(&mut line).await.unwrap();
-                let lower = line.to_lowercase();
-                if let Some(number) = lower.strip_prefix("content-length:") {
-                    length = number.trim().parse().unwrap();
-                }
-                if line.trim().is_empty() {
-                    break;
-                }
-                head += &line;
-            }
-            let mut body = vec![0; length];
-            stream.read_exact(&mut body).await.unwrap();
-            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
-            stream.write_all(answer).await.unwrap();
-            let body = serde_json::from_slice(&body).unwrap();
-            if sender.send(Taken { head, body }).is_err() {
+            let one = match &tls {
+                None => Taken::from(stream).await,
+                Some(tls) => match tls.accept(stream).await {
+                    Ok(stream) => Taken::from(stream).await,
+                    // Somebody who does not trust us.
+                    Err(_) => continue,
+                },
+            };
+            if sender.send(one).is_err() {
                 return;
             }
         }
     });
-    (format!("http://{address}/in"), taken)
+    (port, taken)
 }
 
 #[tokio::test]
@@ -368,4 +400,75 @@ async fn a_collector_that_is_not_there_stops_nobody() {
     })
     .await;
     inn.close().await;
+}
+
+/// A collector behind TLS, with a certificate for this name that the file
+/// `NAME.pem` has.
+async fn safe_collector(name: &str, files: &Path) -> (u16, mpsc::UnboundedReceiver<Taken>) {
+    let certified = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+    std::fs::write(files.join(format!("{name}.pem")), certified.cert.pem()).unwrap();
+    let key = PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der());
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certified.cert.der().clone()], key.into())
+        .unwrap();
+    collector_behind(Some(TlsAcceptor::from(Arc::new(config)))).await
+}
+
+/// The real program, which sends to `localhost` and trusts what is in a file.
+/// What a process trusts is in its environment, so it must be a process.
+fn exporting_host(files: &Path, port: u16, trusted: &str) -> Binary {
+    let config = files.join("config.toml");
+    let table =
+        format!("[telemetry]\nendpoint = \"https://localhost:{port}/in\"\ninterval_seconds = 1\n");
+    std::fs::write(&config, table).unwrap();
+    let more = ["--config", config.to_str().unwrap()];
+    Binary::start_with(&files.join("data"), &more, |command| {
+        command
+            .env("SSL_CERT_FILE", files.join(trusted))
+            .env_remove("SSL_CERT_DIR")
+            .stderr(Stdio::piped());
+    })
+}
+
+#[tokio::test]
+async fn a_collector_that_is_trusted_is_sent_everything_over_tls() {
+    let files = tempfile::tempdir().unwrap();
+    let (port, mut taken) = safe_collector("localhost", files.path()).await;
+    let _host = exporting_host(files.path(), port, "localhost.pem");
+    let Taken { head, body } = in_time("an export", taken.recv()).await.unwrap();
+    assert!(head.starts_with("POST /in/v1/"), "{head}");
+    assert!(
+        head.to_lowercase()
+            .contains(&format!("host: localhost:{port}"))
+    );
+    assert!(body.is_object());
+}
+
+#[tokio::test]
+async fn a_collector_that_is_not_trusted_is_sent_nothing_and_the_log_says_why() {
+    let files = tempfile::tempdir().unwrap();
+    let (_, _taken) = safe_collector("elsewhere", files.path()).await;
+    let (port, mut taken) = safe_collector("localhost", files.path()).await;
+    let said = |mut host: Binary, wanted: &'static str| {
+        let mut log = host.log();
+        let line = tokio::task::spawn_blocking(move || {
+            log.find(|line| line.contains("telemetry cannot be exported"))
+        });
+        async move {
+            let line = in_time("a word in the log", line).await.unwrap().unwrap();
+            assert!(line.contains(wanted), "{line}");
+            drop(host);
+        }
+    };
+    let host = exporting_host(files.path(), port, "elsewhere.pem");
+    said(host, "or name a file that has it in SSL_CERT_FILE").await;
+    // One that is trusted, but not for this name.
+    let (port, mut other) = safe_collector("elsewhere", files.path()).await;
+    let host = exporting_host(files.path(), port, "elsewhere.pem");
+    said(host, "the certificate is not for `localhost`").await;
+    assert!(taken.try_recv().is_err());
+    assert!(other.try_recv().is_err());
 }

@@ -2,6 +2,7 @@
 //! each time. What cannot be sent is dropped; the log says so once, and once
 //! more when it works again.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::{self, CertificateError, ClientConfig, RootCertStore};
 
 /// How long one request may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -123,7 +124,8 @@ impl Exporter {
             true => {
                 let name = ServerName::try_from(options.host.clone()).map_err(explained)?;
                 let stream = connector()?.connect(name, stream).await;
-                self.send(stream.map_err(explained)?, signal, request).await
+                let stream = stream.map_err(|error| distrust(&options.host, &error))?;
+                self.send(stream, signal, request).await
             }
         }
     }
@@ -172,6 +174,27 @@ fn connector() -> Result<TlsConnector, String> {
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// Why there is no connection to a collector, in words that say what to do.
+fn distrust(host: &str, error: &io::Error) -> String {
+    let said = error.get_ref().and_then(|it| it.downcast_ref());
+    let Some(rustls::Error::InvalidCertificate(wrong)) = said else {
+        return error.to_string();
+    };
+    match wrong {
+        CertificateError::UnknownIssuer => format!(
+            "the certificate of `{host}` is from nobody whom this system trusts; add its issuer's \
+             certificate to the system's, or name a file that has it in SSL_CERT_FILE"
+        ),
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            format!("the certificate is not for `{host}`; give the endpoint the name that it has")
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            format!("the certificate of `{host}` has expired")
+        }
+        other => format!("the certificate of `{host}` is not acceptable: {other}"),
+    }
 }
 
 fn explained(error: impl std::fmt::Display) -> String {

@@ -13,7 +13,13 @@ pub struct Binary {
 impl Binary {
     /// Starts a host and waits until it says where it listens.
     pub fn start(data: &Path, more: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_innkeeper"))
+        Self::start_with(data, more, |_| {})
+    }
+
+    /// Likewise, with something changed about how it is started.
+    pub fn start_with(data: &Path, more: &[&str], change: impl FnOnce(&mut Command)) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_innkeeper"));
+        command
             .args([
                 "serve", "--port", "0", "--agents", "script", "--log", "warn",
             ])
@@ -21,9 +27,9 @@ impl Binary {
             .arg(data)
             .args(more)
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .stdout(Stdio::piped());
+        change(&mut command);
+        let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let mut lines = output.lines().map_while(Result::ok);
         let url = lines.find_map(|line| line.strip_prefix("WebSocket:").map(str::to_owned));
@@ -32,6 +38,12 @@ impl Binary {
             .trim()
             .to_owned();
         Self { child, url }
+    }
+
+    /// The lines of its log, if its standard error is piped.
+    pub fn log(&mut self) -> impl Iterator<Item = String> + Send + use<> {
+        let log = BufReader::new(self.child.stderr.take().unwrap());
+        log.lines().map_while(Result::ok)
     }
 
     pub fn id(&self) -> u32 {
