@@ -1,5 +1,11 @@
-//! The worker of one session: a thread that keeps, compares and restores, one
-//! thing after the other, and follows what changes while somebody looks.
+//! The worker of one session: a thread that keeps (`keeping`), compares
+//! (`views`) and restores (`operating`), one thing after the other, and follows
+//! what changes while somebody looks. Here is what it is told, and when it does
+//! what.
+
+mod keeping;
+mod operating;
+mod views;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -7,21 +13,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::state::{ChangesSummary, ChangesetFile};
 use innkeeper_protocol::workspace::changes::{
-    ChangesEvent, ChangesTask, Compared, Moment, Operation, OperationDone, OperationId, Trouble,
-    ViewId, ViewNews, component,
+    ChangesEvent, ChangesTask, Compared, Moment, Trouble, ViewId,
 };
 
-use super::git::{GitError, GitResult};
-use super::live::Difference;
-use super::operations::Which;
-use super::place::{Part, Place, Seen, Watch, nowhere};
+use super::git::GitError;
+use super::place::{Place, Watch, nowhere};
 use super::trees::Counts;
-use super::watcher::roots;
-use super::worktree;
 use crate::hub::Hub;
-use crate::resources::place::{path_of_uri, uri_of_path};
+use crate::resources::place::path_of_uri;
+pub(super) use keeping::Neighbours;
+use views::View;
 
 /// Changes are collected until nothing has happened for this long,
 const QUIET: Duration = Duration::from_millis(3);
@@ -32,9 +34,6 @@ const LONGEST: Duration = Duration::from_millis(100);
 /// A worker that nobody needs for this long goes; another one comes when
 /// there is work again.
 const IDLE: Duration = Duration::from_secs(30);
-
-/// How long the removal of a working tree waits for others who worked there.
-const NEIGHBOURS_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often somebody looks where the system does not tell.
 const POLL: Duration = Duration::from_secs(5);
@@ -51,25 +50,6 @@ pub(super) enum Job {
         trees: Vec<PathBuf>,
         others: Neighbours,
     },
-}
-
-/// Workers that are to come to an end with what they do.
-#[derive(Debug)]
-pub(super) struct Neighbours {
-    /// Each of them says so.
-    pub(super) done: Receiver<()>,
-    pub(super) count: usize,
-}
-
-impl Neighbours {
-    /// Whether all have come to an end in time.
-    fn are_done(&self) -> bool {
-        let deadline = Instant::now() + NEIGHBOURS_PATIENCE;
-        (0..self.count).all(|_| {
-            let left = deadline.saturating_duration_since(Instant::now());
-            self.done.recv_timeout(left).is_ok()
-        })
-    }
 }
 
 /// Where reports go. Returns whether anybody is still there to hear.
@@ -104,28 +84,6 @@ pub(super) struct Homes {
     /// Its own working tree, if it has one: never within the other, which
     /// goes as a whole.
     pub(super) worktree: PathBuf,
-}
-
-struct View {
-    compared: Compared,
-    /// One of each place; none while it could not be computed.
-    parts: Vec<Part>,
-    /// The last that was told is that it cannot be.
-    failed: bool,
-}
-
-impl View {
-    fn files(&self) -> Vec<ChangesetFile> {
-        self.parts.iter().flat_map(Part::files).collect()
-    }
-
-    fn is_live_in(&self, place: usize) -> bool {
-        matches!(self.parts.get(place), Some(Part::Live(_)))
-    }
-
-    fn is_live(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Live(_)))
-    }
 }
 
 /// What a worker does next.
@@ -272,12 +230,7 @@ impl Worker {
                 }
             }
             ChangesTask::OpenView { view, compared } => {
-                let new = View {
-                    compared,
-                    parts: Vec::new(),
-                    failed: false,
-                };
-                self.views.insert(view, new);
+                self.views.insert(view, View::new(compared));
                 self.open_view(view);
                 self.watch_if_needed();
             }
@@ -317,367 +270,11 @@ impl Worker {
         places.position(|place| !place.repository.is_shadow)
     }
 
-    fn isolate(&mut self, branch: Option<&str>) -> GitResult<String> {
-        let at = &self.homes.worktree;
-        let name = self.session.as_str().rsplit('/').next().unwrap_or_default();
-        let directory = self.directories.first().ok_or_else(nowhere)?;
-        let made = worktree::create(directory, branch, at, &component(name))?;
-        uri_of_path(&made).ok_or_else(nowhere)
-    }
-
-    fn inherit(&mut self, from: &ChannelUri, directories: &[String], turns: &[String]) {
-        let theirs = directories.iter().filter_map(|uri| path_of_uri(uri).ok());
-        let theirs: Vec<PathBuf> = theirs.collect();
-        for (place, theirs) in self.places.iter().zip(outermost(&theirs)) {
-            let from = (from, theirs.as_path());
-            if let Err(error) = place.inherit(&self.homes.root, from, turns) {
-                tracing::warn!(session = %self.session, %error, "earlier turns show no changes");
-            }
-        }
-    }
-
     /// Nobody looks any more.
     fn leave(&mut self) {
         self.observed = false;
         self.views.clear();
         self.watch_if_needed();
-    }
-
-    /// What was kept for the session goes.
-    fn forget(&mut self) {
-        for place in self.places.drain(..) {
-            if let Err(error) = place.forget() {
-                tracing::warn!(session = %self.session, %error, "checkpoints stay behind");
-            }
-        }
-        // Should it come back, it begins anew.
-        self.directories.clear();
-        match std::fs::remove_dir_all(&self.homes.own) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                tracing::warn!(session = %self.session, %error, "files stay behind");
-            }
-            _ => {}
-        }
-    }
-
-    fn remove_trees(&self, trees: &[PathBuf], others: &Neighbours) {
-        if !others.are_done() {
-            let session = &self.session;
-            return tracing::warn!(%session, ?trees, "working trees stay: others are busy there");
-        }
-        trees
-            .iter()
-            .for_each(|tree| worktree::remove_or_say_why(tree));
-    }
-
-    fn checkpoint(&mut self, at: &Moment) -> GitResult<()> {
-        let mut failure = self.places.is_empty().then(nowhere);
-        for place in &mut self.places {
-            if let Err(error) = place.keep(at) {
-                failure.get_or_insert(error);
-            }
-        }
-        let (Moment::BeforeTurn(turn) | Moment::AfterTurn(turn)) = at;
-        let concerned = |view: &View| match &view.compared {
-            Compared::Turn(of) => of == turn,
-            Compared::Turns { original, modified } => original == turn || modified == turn,
-            Compared::Uncommitted | Compared::Session => false,
-        };
-        let views = self.views.iter().filter(|(_, view)| concerned(view));
-        for view in views.map(|(id, _)| *id).collect::<Vec<_>>() {
-            self.open_view(view);
-        }
-        self.watch_if_needed();
-        failure.map_or(Ok(()), Err)
-    }
-
-    /// Tells how much has changed since the session began, if that is new.
-    fn count(&mut self) {
-        let mut sum = Counts::default();
-        for place in &mut self.places {
-            match place.counts() {
-                Ok(counts) => sum += counts,
-                Err(error) => {
-                    tracing::debug!(session = %self.session, %error, "changes are not counted");
-                    return;
-                }
-            }
-        }
-        if !self.places.is_empty() && self.counts.replace(sum) != Some(sum) {
-            let number = |count: u64| i64::try_from(count).ok();
-            (self.tell)(ChangesEvent::Counted(ChangesSummary {
-                additions: number(sum.added),
-                deletions: number(sum.removed),
-                files: number(sum.files),
-            }));
-        }
-    }
-
-    // Views
-
-    fn open_view(&mut self, id: ViewId) {
-        let outcome = match &self.failure {
-            Some(reason) => Err(GitError::Other(reason.clone())),
-            None => self.computed(id),
-        };
-        if let Some(view) = self.views.get_mut(&id) {
-            view.failed = outcome.is_err();
-        }
-        let news = match outcome {
-            Ok(files) => ViewNews::Files(files),
-            Err(error) => ViewNews::Failed(error.into()),
-        };
-        self.tell_git_news();
-        (self.tell)(ChangesEvent::View { view: id, news });
-    }
-
-    fn computed(&mut self, id: ViewId) -> GitResult<Vec<ChangesetFile>> {
-        let view = self.views.get_mut(&id).ok_or_else(nowhere)?;
-        view.parts.clear();
-        let mut parts = Vec::new();
-        for place in &mut self.places {
-            parts.push(place.part(&view.compared)?);
-        }
-        if parts.iter().all(|part| matches!(part, Part::Absent)) {
-            return Err(nothing_kept(&view.compared));
-        }
-        view.parts = parts;
-        Ok(view.files())
-    }
-
-    fn tell_git_news(&mut self) {
-        let place = self.git_place().and_then(|at| self.places.get_mut(at));
-        if let Some(state) = place.and_then(Place::git_news) {
-            (self.tell)(ChangesEvent::Git(state));
-        }
-    }
-
-    fn hear(&mut self, place: usize, event: notify::Result<notify::Event>) {
-        if let Some(place) = self.places.get_mut(place) {
-            place.dirt.add(&place.repository, event);
-            if !place.dirt.is_empty() {
-                self.dirty_since.get_or_insert_with(Instant::now);
-            }
-        }
-    }
-
-    fn settle(&mut self) {
-        self.dirty_since = None;
-        let seen: Vec<GitResult<Seen>> = self.places.iter_mut().map(Place::refresh).collect();
-        self.follow(&seen);
-    }
-
-    fn look_at_everything(&mut self) {
-        for place in &mut self.places {
-            place.dirt.everything = true;
-        }
-        self.settle();
-    }
-
-    /// Tells what has become of the live views.
-    fn follow(&mut self, seen: &[GitResult<Seen>]) {
-        self.tell_git_news();
-        for (id, view) in &mut self.views {
-            if !view.is_live() {
-                continue;
-            }
-            let (mut change, mut failure) = (Difference::default(), None);
-            for ((part, place), seen) in view.parts.iter_mut().zip(&mut self.places).zip(seen) {
-                let Part::Live(live) = part else {
-                    continue;
-                };
-                // What could not be looked at is looked at as a whole.
-                let paths = match seen {
-                    Err(error) => {
-                        failure.get_or_insert(Trouble::Other(error.to_string()));
-                        continue;
-                    }
-                    Ok(Seen::Nothing) if !view.failed => continue,
-                    Ok(Seen::Paths(paths)) if !view.failed => Some(paths),
-                    Ok(_) => None,
-                };
-                match place.look(live, paths) {
-                    Ok(more) => change.add(more),
-                    Err(error) => {
-                        failure.get_or_insert(error.into());
-                    }
-                }
-            }
-            let had_failed = std::mem::replace(&mut view.failed, failure.is_some());
-            let news = match failure {
-                Some(reason) => ViewNews::Failed(reason),
-                None if had_failed => ViewNews::Files(view.files()),
-                None if change == Difference::default() => continue,
-                None => ViewNews::Changed {
-                    set: change.set,
-                    removed: change.removed,
-                },
-            };
-            (self.tell)(ChangesEvent::View { view: *id, news });
-        }
-    }
-
-    /// Watches while somebody looks. What changed before the watch began is
-    /// found by looking once more.
-    fn watch_if_needed(&mut self) {
-        let of_git = self.git_place().filter(|_| self.observed);
-        for (at, place) in self.places.iter_mut().enumerate() {
-            let live = self.views.values().any(|view| view.is_live_in(at));
-            if !live {
-                // A process that nobody asks.
-                place.blobs = None;
-            }
-            if !live && of_git != Some(at) {
-                place.stop_watching();
-                continue;
-            }
-            if !matches!(place.watch, Watch::Off) {
-                continue;
-            }
-            let own = self.own.clone();
-            let hear = move |event| {
-                let _ = own.send(Job::Heard(at, event));
-            };
-            place.watch = match self.hub.listen(roots(&place.repository), hear) {
-                Ok(listening) => Watch::On(listening),
-                Err(error) => {
-                    tracing::warn!(
-                        session = %self.session, %error,
-                        "the system does not tell of changes; looking every few seconds"
-                    );
-                    Watch::Impossible
-                }
-            };
-            place.dirt.everything = true;
-            self.dirty_since.get_or_insert_with(Instant::now);
-        }
-        if self.places.iter().all(|place| place.dirt.is_empty()) {
-            self.dirty_since = None;
-        }
-    }
-
-    // Operations
-
-    fn operate(&mut self, operation: OperationId, what: Operation) {
-        let outcome = self.operated(what).map_err(Trouble::from);
-        let undo = self.can_undo();
-        (self.tell)(ChangesEvent::Operated {
-            operation,
-            outcome,
-            undo,
-        });
-        self.look_at_everything();
-        self.watch_if_needed();
-        self.count();
-    }
-
-    fn can_undo(&mut self) -> bool {
-        let mut places = self.places.iter_mut();
-        places.any(|place| place.bench().can_undo())
-    }
-
-    fn operated(&mut self, what: Operation) -> GitResult<Vec<OperationDone>> {
-        match what {
-            Operation::Discard { of, files } => {
-                let unstages = of == Compared::Uncommitted;
-                let find = |place: &mut Place| place.base_of(&of);
-                let files = self.put_back(&files, find, unstages)?;
-                let files = files.ok_or_else(|| nothing_kept(&of))?;
-                Ok(vec![OperationDone::FilesAsBefore(files)])
-            }
-            Operation::Restore { to, files } => {
-                let find = |place: &mut Place| place.kept(&to);
-                let (Moment::BeforeTurn(turn) | Moment::AfterTurn(turn)) = &to;
-                let turn = Compared::Turn(turn.clone());
-                let files = self.put_back(&files, find, false)?;
-                let files = files.ok_or_else(|| nothing_kept(&turn))?;
-                Ok(vec![OperationDone::FilesAsThen(files)])
-            }
-            Operation::Commit { message } => self.commit(&message),
-            Operation::Undo => self.undo(),
-        }
-    }
-
-    /// Makes files what they were, in all places that know what that is.
-    /// Returns how many they are, if there is such a place.
-    fn put_back(
-        &mut self,
-        files: &[String],
-        find: impl Fn(&mut Place) -> GitResult<Option<String>>,
-        unstages: bool,
-    ) -> GitResult<Option<usize>> {
-        for uri in files {
-            let one = std::slice::from_ref(uri);
-            if !self.places.iter().any(|place| place.named(one).is_some()) {
-                return Err(Trouble::Outside(uri.clone()).into());
-            }
-        }
-        // All is found before anything is done.
-        let mut plan: Vec<Option<(Which, String)>> = Vec::new();
-        for place in &mut self.places {
-            let which = place.named(files);
-            let to = match which.is_some() {
-                true => find(place)?,
-                false => None,
-            };
-            plan.push(which.zip(to));
-        }
-        if plan.iter().all(Option::is_none) {
-            return Ok(None);
-        }
-        let mut count = 0;
-        for (place, planned) in self.places.iter_mut().zip(plan) {
-            let in_git = !place.repository.is_shadow;
-            let mut bench = place.bench();
-            let Some((which, to)) = planned else {
-                bench.forget_undo()?;
-                continue;
-            };
-            count += bench.put_back(&to, &which)?;
-            if unstages && in_git {
-                bench.unstage(&which)?;
-            }
-        }
-        Ok(Some(count))
-    }
-
-    /// Commits in each repository that has something to commit.
-    fn commit(&mut self, message: &str) -> GitResult<Vec<OperationDone>> {
-        let Some(first) = self.git_place() else {
-            return Err(Trouble::NoRepository.into());
-        };
-        let mut concerned = Vec::new();
-        for place in &self.places {
-            concerned.push(place.has_uncommitted()?);
-        }
-        if !concerned.contains(&true) {
-            // Git says it best that there is nothing.
-            concerned[first] = true;
-        }
-        let mut commits = Vec::new();
-        for (place, concerned) in self.places.iter_mut().zip(concerned) {
-            let mut bench = place.bench();
-            match concerned {
-                true => commits.push(bench.commit(message)?),
-                false => bench.forget_undo()?,
-            }
-        }
-        Ok(vec![OperationDone::Committed(commits)])
-    }
-
-    /// The last first: two places may be in one repository.
-    fn undo(&mut self) -> GitResult<Vec<OperationDone>> {
-        let mut done = Vec::new();
-        for place in self.places.iter_mut().rev() {
-            let mut bench = place.bench();
-            if bench.can_undo() {
-                done.push(bench.undo()?);
-            }
-        }
-        match done.is_empty() {
-            true => Err(Trouble::NothingToUndo.into()),
-            false => Ok(done),
-        }
     }
 }
 

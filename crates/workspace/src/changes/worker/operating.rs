@@ -1,0 +1,134 @@
+//! Operations on files, in all places that they concern.
+
+use innkeeper_protocol::workspace::changes::{
+    ChangesEvent, Compared, Moment, Operation, OperationDone, OperationId, Trouble,
+};
+
+use super::{Worker, nothing_kept};
+use crate::changes::git::GitResult;
+use crate::changes::operations::Which;
+use crate::changes::place::Place;
+
+impl Worker {
+    pub(super) fn operate(&mut self, operation: OperationId, what: Operation) {
+        let outcome = self.operated(what).map_err(Trouble::from);
+        let undo = self.can_undo();
+        (self.tell)(ChangesEvent::Operated {
+            operation,
+            outcome,
+            undo,
+        });
+        self.look_at_everything();
+        self.watch_if_needed();
+        self.count();
+    }
+
+    pub(super) fn can_undo(&mut self) -> bool {
+        let mut places = self.places.iter_mut();
+        places.any(|place| place.bench().can_undo())
+    }
+
+    fn operated(&mut self, what: Operation) -> GitResult<Vec<OperationDone>> {
+        match what {
+            Operation::Discard { of, files } => {
+                let unstages = of == Compared::Uncommitted;
+                let find = |place: &mut Place| place.base_of(&of);
+                let files = self.put_back(&files, find, unstages)?;
+                let files = files.ok_or_else(|| nothing_kept(&of))?;
+                Ok(vec![OperationDone::FilesAsBefore(files)])
+            }
+            Operation::Restore { to, files } => {
+                let find = |place: &mut Place| place.kept(&to);
+                let (Moment::BeforeTurn(turn) | Moment::AfterTurn(turn)) = &to;
+                let turn = Compared::Turn(turn.clone());
+                let files = self.put_back(&files, find, false)?;
+                let files = files.ok_or_else(|| nothing_kept(&turn))?;
+                Ok(vec![OperationDone::FilesAsThen(files)])
+            }
+            Operation::Commit { message } => self.commit(&message),
+            Operation::Undo => self.undo(),
+        }
+    }
+
+    /// Makes files what they were, in all places that know what that is.
+    /// Returns how many they are, if there is such a place.
+    fn put_back(
+        &mut self,
+        files: &[String],
+        find: impl Fn(&mut Place) -> GitResult<Option<String>>,
+        unstages: bool,
+    ) -> GitResult<Option<usize>> {
+        for uri in files {
+            let one = std::slice::from_ref(uri);
+            if !self.places.iter().any(|place| place.named(one).is_some()) {
+                return Err(Trouble::Outside(uri.clone()).into());
+            }
+        }
+        // All is found before anything is done.
+        let mut plan: Vec<Option<(Which, String)>> = Vec::new();
+        for place in &mut self.places {
+            let which = place.named(files);
+            let to = match which.is_some() {
+                true => find(place)?,
+                false => None,
+            };
+            plan.push(which.zip(to));
+        }
+        if plan.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let mut count = 0;
+        for (place, planned) in self.places.iter_mut().zip(plan) {
+            let in_git = !place.repository.is_shadow;
+            let mut bench = place.bench();
+            let Some((which, to)) = planned else {
+                bench.forget_undo()?;
+                continue;
+            };
+            count += bench.put_back(&to, &which)?;
+            if unstages && in_git {
+                bench.unstage(&which)?;
+            }
+        }
+        Ok(Some(count))
+    }
+
+    /// Commits in each repository that has something to commit.
+    fn commit(&mut self, message: &str) -> GitResult<Vec<OperationDone>> {
+        let Some(first) = self.git_place() else {
+            return Err(Trouble::NoRepository.into());
+        };
+        let mut concerned = Vec::new();
+        for place in &self.places {
+            concerned.push(place.has_uncommitted()?);
+        }
+        if !concerned.contains(&true) {
+            // Git says it best that there is nothing.
+            concerned[first] = true;
+        }
+        let mut commits = Vec::new();
+        for (place, concerned) in self.places.iter_mut().zip(concerned) {
+            let mut bench = place.bench();
+            match concerned {
+                true => commits.push(bench.commit(message)?),
+                false => bench.forget_undo()?,
+            }
+        }
+        Ok(vec![OperationDone::Committed(commits)])
+    }
+
+    /// The last first: two places may be in one repository.
+    fn undo(&mut self) -> GitResult<Vec<OperationDone>> {
+        let mut done = Vec::new();
+        for place in self.places.iter_mut().rev() {
+            let mut bench = place.bench();
+            if bench.can_undo() {
+                done.push(bench.undo()?);
+            }
+        }
+        match done.is_empty() {
+            true => Err(Trouble::NothingToUndo.into()),
+            false => Ok(done),
+        }
+    }
+}
