@@ -54,6 +54,35 @@ describe("by keyboard alone", () => {
     await page.keyboard.press("Enter");
     await page.getByText("Nothing waits for you").waitFor();
   });
+
+  test("what is typed right behind the key for commands is a command", async () => {
+    const page = await open();
+    await newSession(page);
+    await page.keyboard.press("Control+KeyK");
+    await page.keyboard.type("open inbox");
+    expect(await page.getByRole("combobox", { name: /Command/ }).inputValue()).toBe("open inbox");
+    expect(await page.locator("[data-composer]").inputValue()).toBe("");
+  });
+});
+
+describe("to a screen reader", () => {
+  test("it is said that the agent works and is done, not every word", async () => {
+    const page = await open();
+    await newSession(page);
+    await page.evaluate(() => {
+      const said: string[] = [];
+      Object.assign(globalThis, { said });
+      for (const region of document.querySelectorAll("[aria-live], [role=status], [role=alert], [role=log]")) {
+        new MutationObserver(() => said.push(region.textContent)).observe(region, { subtree: true, childList: true, characterData: true });
+      }
+    });
+    await play(page, scenario({ flood: { deltas: 200, bytes: 5, everyUs: 1000 } }));
+    await page.getByRole("status").filter({ hasText: "The agent is done" }).waitFor({ state: "attached" });
+    const said = await page.evaluate(() => (globalThis as never as { said: string[] }).said);
+    expect(said).toEqual(["The agent is working", "The agent is done"]);
+    const spoken = page.locator(".timeline").locator("[aria-live], [role=status], [role=alert], [role=log]");
+    expect(await spoken.count()).toBe(0);
+  });
 });
 
 describe.each(["light", "dark"] as const)("axe finds nothing serious, %s", (colorScheme) => {

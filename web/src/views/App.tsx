@@ -3,6 +3,7 @@ import { useApp, useHost, useRoute } from "../app/context";
 import { Announcer } from "./Announcer";
 import { ConnectionBanner } from "./ConnectionBanner";
 import { Notices } from "./Notices";
+import { Palette } from "./Palette";
 import { SessionView } from "./SessionView";
 import { Sidebar } from "./Sidebar";
 import { ConnectPage } from "./pages/ConnectPage";
@@ -12,7 +13,6 @@ import { NewSession } from "./pages/NewSession";
 import { useShortcuts } from "./shortcuts";
 import { Icon } from "./ui/Icon";
 
-const Palette = lazy(() => import("./Palette"));
 const Settings = lazy(() => import("./pages/Settings").then((module) => ({ default: module.Settings })));
 
 export function App() {
@@ -56,11 +56,7 @@ export function App() {
       </main>
       <Notices />
       <Announcer />
-      {isPaletteOpen && (
-        <Suspense fallback={null}>
-          <Palette onClose={() => setPaletteOpen(false)} />
-        </Suspense>
-      )}
+      {isPaletteOpen && <Palette onClose={() => setPaletteOpen(false)} />}
     </div>
   );
 }

@@ -1,5 +1,6 @@
 // One field for everything: commands first by what they are called, sessions
-// by their title.
+// by their title. It is there at once, not loaded when it is asked for: what is
+// typed behind its key would go elsewhere.
 
 import { useMemo, useState } from "react";
 import { go } from "../app/address";
@@ -27,7 +28,7 @@ interface Command {
   run: () => void;
 }
 
-export default function Palette({ onClose }: { onClose: () => void }) {
+export function Palette({ onClose }: { onClose: () => void }) {
   const [query, setQuery] = useState("");
   const [active, setActive] = useState(0);
   const commands = useCommands();

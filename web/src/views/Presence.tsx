@@ -11,7 +11,9 @@ export function Presence({ clients }: { clients: ActiveClient[] }) {
   const label = `Also here: ${names.join(", ")}`;
   return (
     <span className="presence" title={label} role="img" aria-label={label}>
-      <Icon name="people" /> {others.length === 1 ? names[0] : others.length}
+      <Icon name="people" />
+      {others.length === 1 && <span className="only-wide">{names[0]}</span>}
+      <span className={others.length === 1 ? "only-narrow" : undefined}>{others.length}</span>
     </span>
   );
 }

@@ -11,6 +11,7 @@
 //! | `silentOn`, `exitOn` | a method that is not answered, or ends the process |
 //! | `updates` | `session/update`s by the method before whose answer they come |
 //! | `stays` | does not end when its input does |
+//! | `journal` | a file to which it adds the name of each method that it is asked |
 //!
 //! Steps: `update`, `request` (its answer is said if `say` is set, not awaited
 //! if `wait` is false), `notify`, `raw`, `stderr`, `exit`, `spawn` (a shell
@@ -20,6 +21,7 @@
 //! `error`.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io::{self, BufRead as _, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -105,6 +107,7 @@ impl TestAgent {
         let params = &message["params"];
         self.requests
             .push(json!({"method": method, "params": params}));
+        self.note_down(method);
         if self.behaviour["exitOn"] == method {
             eprintln!("told to end");
             std::process::exit(3);
@@ -142,6 +145,14 @@ impl TestAgent {
             _ => json!({}),
         };
         write(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
+    }
+
+    fn note_down(&self, method: &str) {
+        let journal = self.behaviour["journal"].as_str();
+        let journal = journal.map(|path| File::options().append(true).create(true).open(path));
+        if let Some(Ok(mut journal)) = journal {
+            let _ = writeln!(journal, "{method}");
+        }
     }
 
     fn play(&mut self, params: &Value) -> Ending {

@@ -20,7 +20,7 @@ pub(super) fn profile(token_for: Option<&str>) -> AgentProfile {
         info: AgentInfo {
             provider: PROVIDER.to_owned(),
             display_name: "Script".to_owned(),
-            description: "Plays scenarios, offline and always the same. Say `/scenarios` to \
+            description: "Plays scenarios, offline and always the same. Say /scenarios to \
                           see which."
                 .to_owned(),
             models: vec![

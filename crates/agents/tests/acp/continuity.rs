@@ -230,3 +230,29 @@ async fn a_conversation_that_is_not_there_is_not_replaced_by_another_one() {
     assert!(answer.starts_with("open failed"), "{answer}");
     assert!(answer.contains("no such session"), "{answer}");
 }
+
+#[tokio::test]
+async fn an_agent_is_told_that_a_conversation_rests_or_is_not_wanted_any_more() {
+    for (can, forget, told) in [
+        (json!({"close": {}, "delete": {}}), false, "session/close"),
+        (json!({"close": {}, "delete": {}}), true, "session/delete"),
+        (json!({"close": {}}), true, "session/close"),
+        (json!({}), true, "session/new"),
+    ] {
+        let journal = tempfile::NamedTempFile::new().unwrap();
+        let behaviour = json!({
+            "initialize": {"agentCapabilities": {"sessionCapabilities": can}},
+            "journal": journal.path(),
+        });
+        let agent = AcpAgent::new(options(&behaviour));
+        let conversation = opened(agent, asked_to_open()).await;
+        let backend = asked_to_open().backend;
+        if forget {
+            conversation.command(AgentCommand::Forget { backend });
+        }
+        conversation.command(AgentCommand::Close { backend });
+        conversation.agents.shutdown().await;
+        let methods = std::fs::read_to_string(journal.path()).unwrap();
+        assert_eq!(methods.lines().last(), Some(told), "{methods}");
+    }
+}
