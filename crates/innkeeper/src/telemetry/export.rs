@@ -167,7 +167,7 @@ fn connector() -> Result<TlsConnector, String> {
     if roots.is_empty() {
         return Err("the system has no certificates to check the collector's with".to_owned());
     }
-    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(explained)?
@@ -183,7 +183,8 @@ fn distrust(host: &str, error: &io::Error) -> String {
         return error.to_string();
     };
     match wrong {
-        CertificateError::UnknownIssuer => format!(
+        // The latter: somebody trusted has the issuer's name, and not its key.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => format!(
             "the certificate of `{host}` is from nobody whom this system trusts; add its issuer's \
              certificate to the system's, or name a file that has it in SSL_CERT_FILE"
         ),

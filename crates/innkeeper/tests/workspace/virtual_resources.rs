@@ -8,9 +8,11 @@ use std::time::Duration;
 use ahp::ResourceRequestHandlers;
 use innkeeper_engine::Limits;
 use innkeeper_protocol::house::commands::{
-    ContentEncoding, DirectoryEntry, ResourceCopyResult, ResourceDeleteResult, ResourceListResult,
-    ResourceMkdirResult, ResourceMoveResult, ResourceReadResult, ResourceRequestResult,
-    ResourceResolveResult, ResourceType, ResourceWriteResult,
+    ContentEncoding, DirectoryEntry, ResourceCopyParams, ResourceCopyResult, ResourceDeleteParams,
+    ResourceDeleteResult, ResourceListParams, ResourceListResult, ResourceMkdirParams,
+    ResourceMkdirResult, ResourceMoveParams, ResourceMoveResult, ResourceReadParams,
+    ResourceReadResult, ResourceRequestParams, ResourceRequestResult, ResourceResolveParams,
+    ResourceResolveResult, ResourceType, ResourceWriteParams, ResourceWriteResult,
 };
 use innkeeper_protocol::house::messages::JsonRpcError;
 use serde_json::{Value, json};
@@ -49,15 +51,18 @@ type Drawer = Arc<Mutex<BTreeMap<String, Option<String>>>>;
 /// The protocol's own client, with something to ask it for.
 async fn owner_of(drawer: &Drawer, inn: &Inn, name: &str) -> Guest {
     /// An answer that looks into the drawer.
-    fn from<P, R>(
+    fn from<P, R, F>(
         drawer: &Drawer,
-        answer: impl Fn(&mut BTreeMap<String, Option<String>>, P) -> Result<R, JsonRpcError>,
-    ) -> impl Fn(P) -> Ready<Result<R, JsonRpcError>> {
+        answer: F,
+    ) -> impl Fn(P) -> Ready<Result<R, JsonRpcError>> + use<P, R, F>
+    where
+        F: Fn(&mut BTreeMap<String, Option<String>>, P) -> Result<R, JsonRpcError>,
+    {
         let drawer = Arc::clone(drawer);
         move |params| ready(answer(&mut drawer.lock().unwrap(), params))
     }
     let handlers = ResourceRequestHandlers::new()
-        .on_resource_read(from(drawer, |drawer, asked| {
+        .on_resource_read(from(drawer, |drawer, asked: ResourceReadParams| {
             let text = drawer.get(&asked.uri).cloned().flatten();
             Ok(ResourceReadResult {
                 data: text.ok_or_else(|| error(-32008, "it is not there"))?,
@@ -65,14 +70,14 @@ async fn owner_of(drawer: &Drawer, inn: &Inn, name: &str) -> Guest {
                 content_type: None,
             })
         }))
-        .on_resource_write(from(drawer, |drawer, asked| {
+        .on_resource_write(from(drawer, |drawer, asked: ResourceWriteParams| {
             if asked.if_match.is_some_and(|etag| etag != "current") {
                 return Err(error(-32011, "it has changed"));
             }
             drawer.insert(asked.uri, Some(asked.data));
             Ok(ResourceWriteResult {})
         }))
-        .on_resource_list(from(drawer, |drawer, asked| {
+        .on_resource_list(from(drawer, |drawer, asked: ResourceListParams| {
             let within = drawer.iter().filter_map(|(uri, text)| {
                 let name = uri.strip_prefix(&asked.uri)?.strip_prefix('/')?;
                 let r#type = if text.is_some() { "file" } else { "directory" };
@@ -84,7 +89,7 @@ async fn owner_of(drawer: &Drawer, inn: &Inn, name: &str) -> Guest {
             let entries = within.collect();
             Ok(ResourceListResult { entries })
         }))
-        .on_resource_resolve(from(drawer, |drawer, asked| {
+        .on_resource_resolve(from(drawer, |drawer, asked: ResourceResolveParams| {
             let found = drawer.get(&asked.uri);
             let found = found.ok_or_else(|| error(-32008, "it is not there"))?;
             Ok(ResourceResolveResult {
@@ -100,30 +105,33 @@ async fn owner_of(drawer: &Drawer, inn: &Inn, name: &str) -> Guest {
                 etag: Some("current".to_owned()),
             })
         }))
-        .on_resource_mkdir(from(drawer, |drawer, asked| {
+        .on_resource_mkdir(from(drawer, |drawer, asked: ResourceMkdirParams| {
             drawer.insert(asked.uri, None);
             Ok(ResourceMkdirResult {})
         }))
-        .on_resource_copy(from(drawer, |drawer, asked| {
+        .on_resource_copy(from(drawer, |drawer, asked: ResourceCopyParams| {
             let text = drawer.get(&asked.source).cloned();
             let text = text.ok_or_else(|| error(-32008, "it is not there"))?;
             drawer.insert(asked.destination, text);
             Ok(ResourceCopyResult {})
         }))
-        .on_resource_move(from(drawer, |drawer, asked| {
+        .on_resource_move(from(drawer, |drawer, asked: ResourceMoveParams| {
             let text = drawer.remove(&asked.source);
             let text = text.ok_or_else(|| error(-32008, "it is not there"))?;
             drawer.insert(asked.destination, text);
             Ok(ResourceMoveResult {})
         }))
-        .on_resource_delete(from(drawer, |drawer, asked| {
+        .on_resource_delete(from(drawer, |drawer, asked: ResourceDeleteParams| {
             drawer.remove(&asked.uri);
             Ok(ResourceDeleteResult {})
         }))
-        .on_resource_request(from(drawer, |_, asked| match asked.write {
-            Some(true) => Err(error(-32009, "this is not for you to change")),
-            _ => Ok(ResourceRequestResult {}),
-        }));
+        .on_resource_request(from(
+            drawer,
+            |_, asked: ResourceRequestParams| match asked.write {
+                Some(true) => Err(error(-32009, "this is not for you to change")),
+                _ => Ok(ResourceRequestResult {}),
+            },
+        ));
     let guest = Guest::arrive(&inn.url, name).await;
     guest.client.set_resource_request_handlers(handlers);
     guest.initialize(&[]).await;
@@ -183,7 +191,7 @@ async fn what_a_client_has_is_changed_by_it() {
     let _owner = owner_of(&drawer, &inn, "owner").await;
     let guest = inn.guest("a").await;
     let there = |name: &str| format!("virtual://owner/{name}");
-    let ask = |method: &str, params: Value| guest.request(method, params);
+    let ask = async |method: &str, params: Value| guest.request(method, params).await;
     let text = |name: &str, etag: Value| json!({"uri": there(name), "data": "new", "encoding": "utf-8", "ifMatch": etag});
 
     let directory = json!({"uri": there("d")});
