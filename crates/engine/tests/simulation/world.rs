@@ -128,6 +128,7 @@ impl World {
             idle_session: Duration::from_secs(5),
             summary_delay: Duration::from_millis(250),
             client_grace: Duration::from_secs(10),
+            client_answer: Duration::from_secs(10),
             resource_bytes: 1 << 16,
             // Now and then fewer than there are chats that want one.
             backends: [2, 64][rng.below(2)],
