@@ -88,6 +88,7 @@ impl Conversation {
             turn: turn.clone(),
             message,
             resumed,
+            chats: Vec::new(),
         })));
     }
 

@@ -4,9 +4,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use innkeeper_protocol::agent::TurnEvent;
+use innkeeper_protocol::agent::{ReferredChat, TurnEvent};
 use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::{ResponsePart, ToolCallResult, ToolCallState, Turn};
+use innkeeper_protocol::house::state::{
+    Message, MessageAttachment, ResponsePart, SimpleMessageAttachment, ToolCallResult,
+    ToolCallState, Turn,
+};
 use innkeeper_protocol::snapshot::StoredTurn;
 use serde_json::json;
 
@@ -60,6 +63,28 @@ impl Transcript {
 
     /// The conversation as a text for the agent, if there was any.
     pub(crate) fn as_context(&self) -> Option<String> {
+        (!self.is_empty()).then(|| {
+            format!(
+                "This continues an earlier conversation. What was said in it so far:\n\n{}\n\n\
+                 Do not answer it again. The user's next message follows.",
+                self.told()
+            )
+        })
+    }
+
+    /// The same for an agent whose user refers to it in another conversation.
+    fn as_reference(&self, label: &str) -> String {
+        match self.is_empty() {
+            true => format!("Attached is the conversation \"{label}\", in which nothing was said."),
+            false => format!(
+                "Attached is the conversation \"{label}\":\n\n{}",
+                self.told()
+            ),
+        }
+    }
+
+    /// All of it, or the end of it if that is too much.
+    fn told(&self) -> String {
         let mut said = Vec::new();
         let mut room = MOST;
         for told in self.0.iter().rev() {
@@ -70,21 +95,40 @@ impl Transcript {
             };
             said.push(text);
         }
-        if self.0.is_empty() {
-            return None;
-        }
         let left_out = match self.0.len() - said.len() {
             0 => "",
             _ => "(The beginning is left out.)\n\n",
         };
         said.reverse();
-        Some(format!(
-            "This continues an earlier conversation. What was said in it so far:\n\n\
-             <conversation>\n{left_out}{}</conversation>\n\n\
-             Do not answer it again. The user's next message follows.",
+        format!(
+            "<conversation>\n{left_out}{}</conversation>",
             said.join("\n")
-        ))
+        )
     }
+}
+
+/// The message with what was said in the chats that it refers to, in words.
+pub(crate) fn with_chats(mut message: Message, chats: &[ReferredChat]) -> Message {
+    for attachment in message.attachments.iter_mut().flatten() {
+        let MessageAttachment::Chat(reference) = attachment else {
+            continue;
+        };
+        let mut chats = chats.iter();
+        let chat = chats.find(|chat| {
+            chat.resource == reference.resource && chat.end_turn == reference.end_turn
+        });
+        if let Some(chat) = chat {
+            let text = Transcript::new(&chat.turns).as_reference(&reference.label);
+            *attachment = MessageAttachment::Simple(SimpleMessageAttachment {
+                label: reference.label.clone(),
+                range: reference.range.clone(),
+                display_kind: reference.display_kind.clone(),
+                meta: reference.meta.clone(),
+                model_representation: Some(text),
+            });
+        }
+    }
+    message
 }
 
 impl Told {
@@ -184,6 +228,7 @@ pub(crate) fn closing(parts: &[ResponsePart]) -> Vec<TurnEvent> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::stored_turn;
 
     #[test]
     fn a_long_conversation_loses_its_beginning() {
@@ -200,5 +245,33 @@ mod tests {
         transcript.truncate(1);
         let context = transcript.as_context().unwrap();
         assert!(context.contains("question 0") && !context.contains("question 4"));
+    }
+
+    #[test]
+    fn a_chat_that_a_message_refers_to_is_told_as_far_as_it_is_meant() {
+        let chat = |resource: &str, turns: Vec<StoredTurn>| ReferredChat {
+            resource: resource.to_owned(),
+            end_turn: None,
+            turns,
+        };
+        let chats = [
+            chat("x:said", vec![stored_turn("t", "what is hops?")]),
+            chat("x:empty", Vec::new()),
+        ];
+        let told = |resource: &str| {
+            let attachment = json!({"type": "chat", "label": "Beer", "resource": resource});
+            let message = json!({"text": "go on", "origin": {"kind": "user"},
+                                 "attachments": [attachment]});
+            let message = with_chats(serde_json::from_value(message).unwrap(), &chats);
+            serde_json::to_value(&message.attachments.unwrap()[0]).unwrap()
+        };
+        let text = told("x:said")["modelRepresentation"].to_string();
+        assert!(
+            text.contains("Beer") && text.contains("what is hops?"),
+            "{text}"
+        );
+        let text = told("x:empty")["modelRepresentation"].to_string();
+        assert!(text.contains("nothing was said"), "{text}");
+        assert_eq!(told("x:unknown")["type"], "chat");
     }
 }

@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::agent::ReferredChat;
 use innkeeper_protocol::house::actions::StateAction;
 use innkeeper_protocol::house::state::{
     Message, MessageAttachment, MessageEmbeddedResourceAttachment, MessageResourceAttachment,
@@ -72,6 +73,49 @@ impl Engine {
             nonce: None,
             selection: embedded.selection.clone(),
         })
+    }
+
+    /// What was said in the chats that the message of a chat's turn refers to.
+    /// One that has left memory meanwhile is left out: the agent is told only
+    /// what it is called.
+    pub(crate) fn chats_referred_to_in(&self, uri: &ChannelUri) -> Vec<ReferredChat> {
+        let chat = self.chats.get(uri);
+        let active = chat.and_then(|chat| chat.head.active_turn.as_ref());
+        let attachments = active.and_then(|active| active.message.attachments.as_ref());
+        let referred = attachments.into_iter().flatten().filter_map(|attachment| {
+            let MessageAttachment::Chat(reference) = attachment else {
+                return None;
+            };
+            let chat = self.chats.get(reference.resource.as_str())?;
+            // Without one there was none when the message was accepted.
+            let turns = match &reference.end_turn {
+                Some(last) => chat.turns.get(..=chat.position_of(last)?)?,
+                None => &[],
+            };
+            Some(ReferredChat {
+                resource: reference.resource.clone(),
+                end_turn: reference.end_turn.clone(),
+                turns: turns.to_vec(),
+            })
+        });
+        referred.collect()
+    }
+
+    /// A reference to a chat must end with a turn that is there.
+    pub(crate) fn check_references(&self, message: &Message) -> Result<(), String> {
+        for attachment in message.attachments.iter().flatten() {
+            if let MessageAttachment::Chat(reference) = attachment
+                && let Some(chat) = self.chats.get(reference.resource.as_str())
+                && let Some(last) = &reference.end_turn
+                && chat.position_of(last).is_none()
+            {
+                return Err(format!(
+                    "the attached chat `{}` has no finished turn `{last}`",
+                    reference.resource
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Whether all is here that the agent is about to be given: what the message
@@ -171,8 +215,8 @@ pub(crate) fn with_data(mut message: Message, content: &AttachedContent) -> Mess
     message
 }
 
-/// The chats that a message refers to: where their history ends is fixed when
-/// it is accepted.
+/// The chats that a message refers to: where their history ends is fixed or
+/// checked when it is accepted.
 pub(crate) fn chats_referred_to(action: &StateAction) -> Vec<ChannelUri> {
     let message = match action {
         StateAction::ChatTurnStarted(action) => &action.message,
@@ -181,7 +225,7 @@ pub(crate) fn chats_referred_to(action: &StateAction) -> Vec<ChannelUri> {
     };
     let attachments = message.attachments.iter().flatten();
     let chats = attachments.filter_map(|attachment| match attachment {
-        MessageAttachment::Chat(chat) if chat.end_turn.is_none() => Some(&chat.resource),
+        MessageAttachment::Chat(chat) => Some(&chat.resource),
         _ => None,
     });
     chats.map(|uri| ChannelUri::from(uri.as_str())).collect()

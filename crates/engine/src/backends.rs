@@ -276,6 +276,10 @@ impl Engine {
         if is_free && !self.has_attached_content(uri) {
             return;
         }
+        let chats = match is_free {
+            true => self.chats_referred_to_in(uri),
+            false => Vec::new(),
+        };
         let now = self.now;
         let Some(chat) = self.chats.get_mut(uri) else {
             return;
@@ -301,6 +305,7 @@ impl Engine {
                     turn: turn.id.clone(),
                     message: with_data(active.message.clone(), &turn.attached),
                     resumed: turn.resumed.then(|| active.response_parts.clone()),
+                    chats,
                 };
                 turn.attached.clear();
                 self.tell_agent(AgentCommand::Prompt(Box::new(prompt)));

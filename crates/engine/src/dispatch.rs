@@ -446,6 +446,7 @@ impl Engine {
         if message.origin.kind != MessageKind::User {
             return Err("a client may only send messages of the user".to_owned());
         }
+        self.check_references(message)?;
         let Some(session) = self.sessions.get(session) else {
             return Ok(());
         };

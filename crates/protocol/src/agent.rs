@@ -184,6 +184,16 @@ pub struct Prompt {
     /// and did so far, and what was decided about that meanwhile; the message
     /// is not to be repeated.
     pub resumed: Option<Vec<ResponsePart>>,
+    pub chats: Vec<ReferredChat>,
+}
+
+/// What was said in a chat that a message refers to, as far as it is meant.
+#[derive(Debug, Clone)]
+pub struct ReferredChat {
+    pub resource: String,
+    /// The last turn that is meant.
+    pub end_turn: Option<String>,
+    pub turns: Vec<StoredTurn>,
 }
 
 /// What a turn waited for.

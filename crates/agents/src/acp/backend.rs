@@ -341,8 +341,10 @@ impl Backend {
             turn,
             message,
             resumed,
+            chats,
             ..
         } = prompt;
+        let message = transcript::with_chats(message, &chats);
         if self.begins_anew {
             self.begins_anew = false;
             if let Err(error) = self.replace(None).await {

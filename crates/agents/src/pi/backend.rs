@@ -216,8 +216,10 @@ impl Backend {
             turn,
             message,
             resumed,
+            chats,
             ..
         } = prompt;
+        let message = transcript::with_chats(message, &chats);
         if std::mem::take(&mut self.begins_anew)
             && let Err(error) = self.replace(None).await
         {

@@ -18,6 +18,7 @@ fn prompt(backend: BackendId, steps: Value) -> AgentCommand {
         turn: Arc::from(format!("turn-{}", backend.0)),
         message: serde_json::from_value(message).unwrap(),
         resumed: None,
+        chats: Vec::new(),
     }))
 }
 

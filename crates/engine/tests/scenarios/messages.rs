@@ -133,3 +133,43 @@ fn annotations_that_are_attached_are_kept_and_passed_on_as_they_are() {
     let state = host.state(&chat());
     assert_eq!(state["activeTurn"]["message"]["attachments"], attachments);
 }
+
+#[test]
+fn the_agent_is_told_what_was_said_in_an_attached_chat_up_to_the_turn_that_is_meant() {
+    let mut host = host();
+    host.whole_turns(3);
+    let other = "ahp-session:/other";
+    host.ok(1, "createSession", json!({"channel": other}));
+    host.opened();
+    let chat_of_other = innkeeper_protocol::ChannelUri::default_chat_of(other).to_string();
+    let turns = host.state(&chat())["turns"].clone();
+    let second = turns[1]["id"].as_str().unwrap();
+    let mut told = |turn: &str, end_turn: Option<&str>| {
+        let mut attached = json!({"type": "chat", "label": "Before", "resource": chat()});
+        if let Some(end_turn) = end_turn {
+            attached["endTurn"] = json!(end_turn);
+        }
+        let message =
+            json!({"text": "Look", "origin": {"kind": "user"}, "attachments": [attached]});
+        let action = json!({"type": "chat/turnStarted", "turnId": turn, "message": message});
+        host.dispatch(1, &chat_of_other, action);
+        let rejection = host.rejection(1);
+        let prompt = host
+            .commands
+            .iter()
+            .rev()
+            .find_map(|command| match command {
+                AgentCommand::Prompt(prompt) => Some(prompt),
+                _ => None,
+            });
+        let chats = &prompt.unwrap().chats;
+        let count = chats.first().map_or(0, |chat| chat.turns.len());
+        (rejection, count)
+    };
+    let (rejection, _) = told("t1", Some("none"));
+    assert!(
+        rejection.ends_with("has no finished turn `none`"),
+        "{rejection}"
+    );
+    assert_eq!(told("t1", Some(second)).1, 2);
+}
