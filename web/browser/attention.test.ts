@@ -1,9 +1,11 @@
 // Calling somebody who looks elsewhere; suggestions; installing.
 
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { house, newSession, scenario, send } from "./harness";
+import { house, newSession, repositoryIn, scenario, send, sessionIn } from "./harness";
 
-const { open } = house();
+const inn = house();
+const { open } = inn;
 
 interface Seen {
   notified: { title: string; body: string }[];
@@ -57,6 +59,18 @@ describe("suggestions", () => {
     await page.getByRole("option").first().waitFor();
     await page.locator("[data-composer]").press("Tab");
     await expect.poll(() => page.locator("[data-composer]").inputValue()).toMatch(/^\/scenarios/);
+  });
+
+  test("an at sign offers the files of the directory, and the chosen one goes along", async () => {
+    const page = await inn.open("#/new");
+    await sessionIn(page, repositoryIn(join(inn.host.directory, "pantry")));
+    await page.locator("[data-composer]").pressSequentially("look at @men");
+    await page.getByRole("option", { name: "menu.txt" }).waitFor();
+    await page.locator("[data-composer]").press("Enter");
+    await page.getByRole("list", { name: "Attachments" }).getByText("menu.txt").waitFor();
+    await page.locator("[data-composer]").press("Enter");
+    await page.locator(".turn-footer").waitFor();
+    expect(await page.locator(".attachments").innerText()).toContain("menu.txt");
   });
 });
 

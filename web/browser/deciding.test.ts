@@ -1,7 +1,10 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { entries, house, newSession, play, said, scenario, send } from "./harness";
+import { entries, house, newSession, play, repositoryIn, said, scenario, send, sessionIn } from "./harness";
 
-const { open } = house();
+const inn = house();
+const { open } = inn;
 const asking = (more: object = {}) => ({ tool: { name: "deploy", input: { to: "prod" }, confirm: "ask", result: { success: true, text: "deployed" }, ...more } });
 
 describe("approvals", () => {
@@ -33,6 +36,20 @@ describe("approvals", () => {
     await page.locator('[data-phase="done"]').first().waitFor();
     await page.locator(".tool-head").first().click();
     expect(await page.locator(".tool-input").first().innerText()).toContain("build/tmp");
+  });
+
+  test("what an edit would change is shown before it is approved", async () => {
+    const page = await inn.open("#/new");
+    const directory = repositoryIn(join(inn.host.directory, "pantry"));
+    await sessionIn(page, directory);
+    await send(page, scenario({ edit: { path: "menu.txt", content: "soup\ncake\n", confirm: "ask" } }));
+    await page.locator(".approval").waitFor();
+    await page.locator(".diff-added", { hasText: "cake" }).waitFor();
+    await page.locator(".diff-removed", { hasText: "bread" }).waitFor();
+    expect(readFileSync(join(directory, "menu.txt"), "utf8")).toBe("soup\nbread\n");
+    await page.locator('[data-decision="approve"]').click();
+    await page.locator(".turn-footer").waitFor();
+    expect(readFileSync(join(directory, "menu.txt"), "utf8")).toBe("soup\ncake\n");
   });
 
   test("a result can be withheld from the agent", async () => {

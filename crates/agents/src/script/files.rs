@@ -9,14 +9,14 @@ use innkeeper_protocol::agent::{
     Approval, CommandOutcome, CommandRun, Decision, EditedFile, TurnEvent,
 };
 use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::ToolCallResult;
+use innkeeper_protocol::house::state::{FileEditCollection, ToolCallResult};
 use innkeeper_protocol::workspace::terminal::Program;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::player::Player;
 use super::tool::Confirm;
-use crate::whole_file;
+use crate::{edits, whole_file};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -40,7 +40,7 @@ impl Player<'_> {
         let call = self.start_call("edit", "Edit", None).await;
         let input = json!({"path": edit.path, "content": edit.content}).to_string();
         let message = format!("Edit {}", edit.path);
-        let approval = edit.confirm.approval(None, false);
+        let approval = edit.confirm.approval(self.preview(edit).await, false);
         let asks = matches!(approval, Approval::Needed(_));
         self.ready(&call, Some(input), message, approval).await;
         if !asks || self.allowed(&call).await {
@@ -48,22 +48,35 @@ impl Player<'_> {
         }
     }
 
-    pub(super) async fn make_edit(&mut self, edit: &Edit, call: &str) {
+    /// What the edit would change, for whoever is asked about it.
+    async fn preview(&self, edit: &Edit) -> Option<FileEditCollection> {
+        let Target { path, before, .. } = self.target(edit).await.ok()?;
+        // What is no text is not shown.
+        let before = before.map(String::from_utf8).transpose().ok()?;
+        let edit = edits::edit(&path, before.as_deref(), &edit.content);
+        Some(FileEditCollection { items: vec![edit] })
+    }
+
+    async fn target(&self, edit: &Edit) -> Result<Target, String> {
         let directory = self.memory.lock().directories.first().cloned();
-        let done = match directory {
-            None => Err(
-                "this session has no working directory; create one with a directory to \
-                         have files edited"
-                    .to_owned(),
-            ),
-            Some(directory) => write(&directory, edit).await,
+        let directory = directory.ok_or(
+            "this session has no working directory; create one with a directory to have files \
+             edited",
+        )?;
+        Target::of(&directory, edit).await
+    }
+
+    pub(super) async fn make_edit(&mut self, edit: &Edit, call: &str) {
+        let done = match self.target(edit).await {
+            Ok(target) => write(&target.path, edit).await.map(|()| target),
+            Err(problem) => Err(problem),
         };
         let problem = match done {
-            Ok((uri, before)) => {
+            Ok(target) => {
                 let edited = EditedFile {
                     call: call.to_owned(),
-                    uri,
-                    before: before.map(Bytes::from),
+                    uri: target.uri,
+                    before: target.before.map(Bytes::from),
                     after: Some(Bytes::from(edit.content.clone())),
                 };
                 self.emit(TurnEvent::FileEdited(Box::new(edited))).await;
@@ -132,37 +145,51 @@ fn result(past: String, problem: Option<String>) -> ToolCallResult {
     }
 }
 
-/// Writes the file. Returns its URI, and what it held before.
-async fn write(directory: &str, edit: &Edit) -> Result<(String, Option<Vec<u8>>), String> {
-    let path = Path::new(&edit.path);
-    let stays_within = path
-        .components()
-        .all(|part| matches!(part, Component::Normal(_)));
-    if !stays_within || edit.path.is_empty() {
-        return Err(format!(
-            "`{}` is no path below the working directory",
-            edit.path
-        ));
+/// The file that an edit is about.
+struct Target {
+    path: PathBuf,
+    uri: String,
+    /// What it holds, if it is there.
+    before: Option<Vec<u8>>,
+}
+
+impl Target {
+    async fn of(directory: &str, edit: &Edit) -> Result<Self, String> {
+        let path = Path::new(&edit.path);
+        let stays_within = path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+        if !stays_within || edit.path.is_empty() {
+            return Err(format!(
+                "`{}` is no path below the working directory",
+                edit.path
+            ));
+        }
+        let base = local_path(directory)
+            .ok_or_else(|| format!("`{directory}` is no directory of this machine"))?;
+        let target = base.join(path);
+        let before = match tokio::fs::read(&target).await {
+            Ok(before) => Some(before),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(format!("`{}` cannot be read: {error}", target.display())),
+        };
+        let escaped: Vec<String> = path
+            .iter()
+            .map(|part| escape(&part.to_string_lossy()))
+            .collect();
+        Ok(Self {
+            path: target,
+            uri: format!("{}/{}", directory.trim_end_matches('/'), escaped.join("/")),
+            before,
+        })
     }
-    let base = local_path(directory)
-        .ok_or_else(|| format!("`{directory}` is no directory of this machine"))?;
-    let target = base.join(path);
-    let before = match tokio::fs::read(&target).await {
-        Ok(before) => Some(before),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(format!("`{}` cannot be read: {error}", target.display())),
-    };
-    let failed = |error: io::Error| format!("`{}` cannot be written: {error}", target.display());
-    let (at, content) = (target.clone(), edit.content.clone());
+}
+
+async fn write(path: &Path, edit: &Edit) -> Result<(), String> {
+    let (at, content) = (path.to_owned(), edit.content.clone());
     let writing = tokio::task::spawn_blocking(move || whole_file::write(&at, content.as_bytes()));
     let written = writing.await.unwrap_or_else(|error| Err(error.into()));
-    written.map_err(failed)?;
-    let escaped: Vec<String> = path
-        .iter()
-        .map(|part| escape(&part.to_string_lossy()))
-        .collect();
-    let uri = format!("{}/{}", directory.trim_end_matches('/'), escaped.join("/"));
-    Ok((uri, before))
+    written.map_err(|error| format!("`{}` cannot be written: {error}", path.display()))
 }
 
 /// The path of a `file:` URI.

@@ -1,6 +1,8 @@
 //! The world around the engine: a store that commits when it likes, an outbox
 //! that waits for it, connections that deliver late or never, and restarts.
 
+mod wires;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +12,9 @@ use innkeeper_engine::{
     WorkspaceConfig, fold_log,
 };
 use innkeeper_protocol::agent::AgentReport;
-use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::state::{ChatOrigin, ResponsePart, ToolCallState};
-use innkeeper_protocol::outgoing::{HostMessage, encode_each};
+use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::ResourceError;
@@ -25,10 +26,12 @@ use crate::changes;
 use crate::client::Client;
 use crate::customizations;
 use crate::desk::Desk;
-use crate::hear::{self, Heard};
+use crate::hear;
 use crate::ledger::Ledger;
 use crate::onlooker::Onlooker;
 use crate::rng::Rng;
+
+pub(crate) use wires::{Parcel, Wire};
 
 /// How often each kind of thing happened.
 pub(crate) type Counts = BTreeMap<String, u64>;
@@ -77,19 +80,6 @@ pub(crate) struct World {
     number_block: u64,
     life: u64,
     connections: u64,
-}
-
-/// One connection, with what is on its way to the client.
-pub(crate) struct Wire {
-    pub(crate) client: usize,
-    /// The host has let the client in over it.
-    pub(crate) welcomed: bool,
-    pub(crate) queue: VecDeque<Parcel>,
-}
-
-pub(crate) enum Parcel {
-    Message(HostMessage),
-    Close,
 }
 
 /// A question to the store that is still to be answered.
@@ -464,171 +454,6 @@ impl World {
                 break;
             }
             self.drain();
-        }
-    }
-
-    // Connections
-
-    pub(crate) fn connect(&mut self, client: usize) {
-        self.connections += 1;
-        let id = self.connections;
-        let wire = Wire {
-            client,
-            welcomed: false,
-            queue: VecDeque::new(),
-        };
-        self.wires.insert(id, wire);
-        self.clients[client].disconnected();
-        self.clients[client].wire = Some(id);
-        self.feed(Input::Connected {
-            connection: ConnectionId(id),
-        });
-    }
-
-    pub(crate) fn connect_onlooker(&mut self, index: usize) {
-        self.connections += 1;
-        let id = self.connections;
-        let wire = Wire {
-            client: self.clients.len() + index,
-            welcomed: false,
-            queue: VecDeque::new(),
-        };
-        self.wires.insert(id, wire);
-        self.onlookers[index].disconnected();
-        self.onlookers[index].wire = Some(id);
-        self.feed(Input::Connected {
-            connection: ConnectionId(id),
-        });
-    }
-
-    /// An onlooker says something, in its own version.
-    pub(crate) fn onlooker_says(&mut self, index: usize, text: &str) {
-        let it = &self.onlookers[index];
-        let Some(wire) = it.wire else {
-            return;
-        };
-        self.say(|| format!("{} says {text}", it.id));
-        let message = ClientMessage::decode_in(it.version, text);
-        self.feed(Input::Message {
-            connection: ConnectionId(wire),
-            message,
-        });
-    }
-
-    /// The connection breaks; what was on its way is lost.
-    pub(crate) fn cut(&mut self, id: u64) {
-        if let Some(wire) = self.wires.remove(&id) {
-            match wire.client.checked_sub(self.clients.len()) {
-                Some(onlooker) => {
-                    let onlooker = &mut self.onlookers[onlooker];
-                    if onlooker.wire == Some(id) {
-                        onlooker.disconnected();
-                    }
-                }
-                None => {
-                    let client = &mut self.clients[wire.client];
-                    if client.wire == Some(id) {
-                        client.disconnected();
-                    }
-                }
-            }
-            self.feed(Input::Disconnected {
-                connection: ConnectionId(id),
-            });
-        }
-    }
-
-    pub(crate) fn send_text(&mut self, client: usize, text: &str) {
-        let Some(wire) = self.clients[client].wire else {
-            return;
-        };
-        self.say(|| format!("{} says {text}", self.clients[client].id));
-        self.feed(Input::Message {
-            connection: ConnectionId(wire),
-            message: ClientMessage::decode(text),
-        });
-    }
-
-    /// Delivers the next message of a connection, if there is one.
-    pub(crate) fn deliver(&mut self, id: u64) -> bool {
-        let Some(wire) = self.wires.get_mut(&id) else {
-            return false;
-        };
-        let Some(parcel) = wire.queue.pop_front() else {
-            return false;
-        };
-        let index = wire.client;
-        let Parcel::Message(message) = parcel else {
-            self.note("closed by the host");
-            self.cut(id);
-            return true;
-        };
-        if let Some(onlooker) = index.checked_sub(self.clients.len()) {
-            self.deliver_to_onlooker(onlooker, id, &message);
-            return true;
-        }
-        let client = &mut self.clients[index];
-        if client.wire != Some(id) {
-            return true;
-        }
-        let heard = if self.as_text {
-            hear::through_text(&message, |id| client.asked.get(&id).cloned())
-        } else {
-            hear::directly(&message)
-        };
-        if self.trace {
-            let text = format!("{heard:?}");
-            let text: String = text.chars().take(240).collect();
-            println!("    {} hears {text}", client.id);
-        }
-        let handshake_refused = matches!(&heard, Heard::Failure(Some(_), -32603)) && !client.ready;
-        if let Err(problem) = client.hear(heard) {
-            panic!("{} heard what it should not: {problem}", client.id);
-        }
-        if let Some(orphan) = self.clients[index].orphan() {
-            let text = self.clients[index].leave_at_once(&orphan);
-            self.send_text(index, &text);
-        }
-        if handshake_refused {
-            // Neither this connection nor one that it should have replaced.
-            let wires = self.wires.iter();
-            let mine: Vec<u64> = wires
-                .filter_map(|(id, wire)| (wire.client == index).then_some(*id))
-                .collect();
-            for wire in mine {
-                self.cut(wire);
-            }
-        }
-        true
-    }
-
-    /// Delivers a message as frames of the onlooker's version. Where there are
-    /// several, the connection may break between them.
-    fn deliver_to_onlooker(&mut self, index: usize, wire: u64, message: &HostMessage) {
-        let onlooker = &mut self.onlookers[index];
-        if onlooker.wire != Some(wire) {
-            return;
-        }
-        let mut frames = Vec::new();
-        encode_each(message, onlooker.version, |frame| frames.push(frame));
-        let breaks = frames.len() > 1 && self.rng.chance(25);
-        if breaks {
-            frames.truncate(1 + self.rng.below(frames.len() - 1));
-        }
-        let refused = matches!(message, HostMessage::Failure { .. }) && !onlooker.ready;
-        for frame in frames {
-            if self.trace {
-                println!("    {} hears {frame}", onlooker.id);
-            }
-            if let Err(problem) = onlooker.hear(&frame) {
-                panic!("{} heard what it should not: {problem}", onlooker.id);
-            }
-        }
-        if breaks {
-            self.note("a connection broke within an action");
-        }
-        if breaks || refused {
-            self.cut(wire);
         }
     }
 
