@@ -2,7 +2,7 @@
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "vitest";
+import { expect, test } from "vitest";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { house, newSession, play, repositoryIn, scenario, send, sessionIn } from "./harness";
 
@@ -65,6 +65,7 @@ test("pictures", async () => {
     if (where === url) await page.locator(".approval").waitFor();
     if (where === changes) await page.locator(".changes .diff-added").first().waitFor();
     await page.waitForLoadState("networkidle");
+    await expect.poll(() => page.getByText("Loading the change").count()).toBe(0);
     await shoot(page, name);
   }
 });

@@ -21,6 +21,16 @@ export function pathOf(uri: URI): string {
   }
 }
 
+/** The same, from the directory that it is in: what people call it there. */
+export function pathWithin(directories: readonly URI[], uri: URI): string {
+  const path = pathOf(uri);
+  for (const directory of directories) {
+    const above = `${pathOf(directory).replace(/\/+$/, "")}/`;
+    if (path.startsWith(above) && path !== above) return path.slice(above.length);
+  }
+  return path;
+}
+
 export function fileUri(path: string): URI {
   return `file://${path.split("/").map(encodeURIComponent).join("/")}`;
 }

@@ -1,11 +1,11 @@
 // One file's change: what it is called, how much changed, and the difference.
 
 import { useEffect, useState } from "react";
-import { useHost } from "../../app/context";
+import { useApp, useHost } from "../../app/context";
 import { read } from "../../app/resources";
 import { messageOf } from "../../app/sessions";
 import type { FileEdit } from "../../protocol/types";
-import { nameOf, pathOf } from "../../protocol/uri";
+import { nameOf, pathOf, pathWithin } from "../../protocol/uri";
 import { Icon } from "../ui/Icon";
 import { DiffView } from "./DiffView";
 import type { DiffStyle } from "./DiffView";
@@ -18,6 +18,7 @@ interface Props {
 
 export default function FileEditView({ edit, style = "unified", isOpen: opensAtOnce = true }: Props) {
   const [isOpen, setOpen] = useState(opensAtOnce);
+  const directories = useApp((state) => state.session?.workingDirectories);
   const uri = edit.after?.uri ?? edit.before?.uri ?? "";
   const renamed = edit.before && edit.after && edit.before.uri !== edit.after.uri;
   const what = !edit.before ? "created" : !edit.after ? "deleted" : renamed ? "renamed" : "edited";
@@ -27,7 +28,7 @@ export default function FileEditView({ edit, style = "unified", isOpen: opensAtO
         <Icon name="chevron" />
         <span className="file-path" title={pathOf(uri)}>
           {renamed && edit.before ? `${nameOf(edit.before.uri)} → ` : ""}
-          {pathOf(uri)}
+          {pathWithin(directories ?? [], uri)}
         </span>
         <span className="badge">{what}</span>
         <Stats diff={edit.diff} />
