@@ -1,7 +1,7 @@
 //! What users attach to their messages.
 
 use innkeeper_engine::Limits;
-use innkeeper_protocol::agent::{AgentCommand, TurnEvent};
+use innkeeper_protocol::agent::{AgentCommand, Prompt, TurnEvent};
 use serde_json::{Value, json};
 
 use crate::host::{Host, SESSION, chat};
@@ -20,17 +20,18 @@ fn start(host: &mut Host, turn: &str, attachments: &Value) {
     host.dispatch(1, &chat(), action);
 }
 
+fn last_prompt(host: &Host) -> &Prompt {
+    let mut commands = host.commands.iter().rev();
+    let prompt = commands.find_map(|command| match command {
+        AgentCommand::Prompt(prompt) => Some(prompt),
+        _ => None,
+    });
+    prompt.unwrap()
+}
+
 /// The attachments that the agent was last given.
 fn given(host: &Host) -> Value {
-    let prompt = host
-        .commands
-        .iter()
-        .rev()
-        .find_map(|command| match command {
-            AgentCommand::Prompt(prompt) => Some(prompt),
-            _ => None,
-        });
-    serde_json::to_value(&prompt.unwrap().message.attachments).unwrap()
+    serde_json::to_value(&last_prompt(host).message.attachments).unwrap()
 }
 
 #[test]
@@ -154,15 +155,7 @@ fn the_agent_is_told_what_was_said_in_an_attached_chat_up_to_the_turn_that_is_me
         let action = json!({"type": "chat/turnStarted", "turnId": turn, "message": message});
         host.dispatch(1, &chat_of_other, action);
         let rejection = host.rejection(1);
-        let prompt = host
-            .commands
-            .iter()
-            .rev()
-            .find_map(|command| match command {
-                AgentCommand::Prompt(prompt) => Some(prompt),
-                _ => None,
-            });
-        let chats = &prompt.unwrap().chats;
+        let chats = &last_prompt(&host).chats;
         let count = chats.first().map_or(0, |chat| chat.turns.len());
         (rejection, count)
     };
