@@ -197,17 +197,7 @@ fn what_git_says_is_told_beside_what_else_there_is() {
 
 #[test]
 fn changesets_are_named_in_the_language_of_whoever_created_the_session() {
-    let mut host = Host::with_changes();
-    host.connect(1);
-    let params = json!({"clientId": "a", "protocolVersions": ["1.0.0"], "locale": "de-AT"});
-    host.ok(1, "initialize", params);
-    let params = json!({"channel": SESSION, "workingDirectories": ["file:///w"]});
-    host.ok(1, "createSession", params);
-    host.opened();
-    host.desk(ChangesEvent::Found {
-        git: true,
-        undo: true,
-    });
+    let mut host = in_two_languages();
     let state = host.state(SESSION);
     assert_eq!(state["changesets"][1]["label"], "Änderungen der Sitzung");
     let channel = host.channel("session");

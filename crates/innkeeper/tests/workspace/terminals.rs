@@ -176,6 +176,32 @@ async fn whoever_holds_a_terminal_gives_it_away() {
 }
 
 #[tokio::test]
+async fn a_size_and_a_claim_that_are_so_already_are_confirmed() {
+    let (stage, _directory) = stage().await;
+    let guest = &stage.guest;
+    let mut watch = open(guest).await;
+    let state = json!(watch.state);
+    let same = [
+        json!({"type": "terminal/resized", "cols": state["cols"], "rows": state["rows"]}),
+        json!({"type": "terminal/claimed", "claim": state["claim"]}),
+    ];
+    let mut said = Vec::new();
+    for action in same {
+        said.push(act(guest, TERMINAL, action).await);
+    }
+    let last = json!({"type": "terminal/titleChanged", "title": "Last"});
+    act(guest, TERMINAL, last).await;
+    watch
+        .until("the title", |state| state.title == "Last")
+        .await;
+    let echoes = watch.envelopes.iter();
+    let echoes = echoes.filter_map(|envelope| Some(envelope.origin.as_ref()?.client_seq));
+    let echoes: Vec<_> = echoes.collect();
+    assert!(said.iter().all(|seq| echoes.contains(seq)), "{echoes:?}");
+    stage.close().await;
+}
+
+#[tokio::test]
 async fn a_session_takes_its_terminals_along() {
     let (stage, directory) = stage().await;
     let guest = &stage.guest;
