@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::agent::AgentProfile;
+use innkeeper_protocol::agent::{AgentProfile, string_property};
 use innkeeper_protocol::house::actions::{
     RootActiveSessionsChangedAction, RootAgentsChangedAction, RootConfigChangedAction,
     RootTerminalsChangedAction, StateAction,
@@ -228,25 +228,6 @@ fn root_schema() -> ConfigSchema {
         r#type: "object".to_owned(),
         properties,
         required: None,
-    }
-}
-
-fn string_property(title: &str, description: &str) -> ConfigPropertySchema {
-    ConfigPropertySchema {
-        r#type: "string".to_owned(),
-        title: title.to_owned(),
-        description: Some(description.to_owned()),
-        default: None,
-        r#enum: None,
-        enum_labels: None,
-        enum_descriptions: None,
-        read_only: None,
-        items: None,
-        min_items: None,
-        max_items: None,
-        properties: None,
-        required: None,
-        additional_properties: None,
     }
 }
 

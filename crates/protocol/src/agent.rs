@@ -12,8 +12,8 @@ use serde_json::Value;
 use crate::ChannelUri;
 use crate::house::common::{JsonObject, StringOrMarkdown};
 use crate::house::state::{
-    AgentInfo, ChatInputAnswer, ChatInputRequest, ChatInputResponseKind, ConfirmationOption,
-    ErrorInfo, FileEditCollection, Message, PendingMessage, ResponsePart,
+    AgentInfo, ChatInputAnswer, ChatInputRequest, ChatInputResponseKind, ConfigPropertySchema,
+    ConfirmationOption, ErrorInfo, FileEditCollection, Message, PendingMessage, ResponsePart,
     SessionConfigPropertySchema, SessionConfigSchema, ToolCallCancellationReason,
     ToolCallContributor, ToolCallResult, ToolDefinition, ToolResultContent, UsageInfo,
 };
@@ -54,6 +54,26 @@ pub fn setting(kind: &str, title: &str) -> SessionConfigPropertySchema {
         additional_properties: None,
         enum_dynamic: None,
         session_mutable: None,
+    }
+}
+
+/// Likewise a text in the configuration of the host or of a model.
+pub fn string_property(title: &str, description: &str) -> ConfigPropertySchema {
+    ConfigPropertySchema {
+        r#type: "string".to_owned(),
+        title: title.to_owned(),
+        description: Some(description.to_owned()),
+        default: None,
+        r#enum: None,
+        enum_labels: None,
+        enum_descriptions: None,
+        read_only: None,
+        items: None,
+        min_items: None,
+        max_items: None,
+        properties: None,
+        required: None,
+        additional_properties: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use innkeeper_protocol::agent::{AgentProfile, ConfigQuery};
+use innkeeper_protocol::agent::{AgentProfile, ConfigQuery, string_property};
 use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::house::state::{
     AgentCapabilities, AgentCustomization, AgentInfo, ChildCustomization, ConfigPropertySchema,
@@ -166,20 +166,10 @@ fn model(id: &str, name: &str, config_schema: Option<ConfigSchema>) -> SessionMo
 
 fn effort() -> ConfigSchema {
     let effort = ConfigPropertySchema {
-        r#type: "string".to_owned(),
-        title: "Effort".to_owned(),
-        description: Some("How hard the model pretends to think.".to_owned()),
         default: Some(Value::from("medium")),
         r#enum: Some(values(&["low", "medium", "high"])),
         enum_labels: Some(labels(&["Low", "Medium", "High"])),
-        enum_descriptions: None,
-        read_only: None,
-        items: None,
-        min_items: None,
-        max_items: None,
-        properties: None,
-        required: None,
-        additional_properties: None,
+        ..string_property("Effort", "How hard the model pretends to think.")
     };
     ConfigSchema {
         r#type: "object".to_owned(),
