@@ -27,6 +27,7 @@ mod mcp;
 mod output;
 mod past;
 mod permission;
+mod presented;
 mod questions;
 mod rpc;
 mod services;
@@ -135,6 +136,7 @@ impl Agent for AcpAgent {
                 resume: None,
                 fork_of: None,
                 continues: None,
+                interactive: None,
             };
             let mut services = services::Services::new(&[]);
             let _alone = knowledge.alone_at_first(access.patience.opening).await;
@@ -207,5 +209,6 @@ fn learn(knowledge: &Knowledge, session: &Session) {
             .properties
             .insert(past::CONTINUE.to_owned(), past::setting());
     }
-    knowledge.learn(version, models, schema);
+    let interactive = session.settings.interactive().map(str::to_owned);
+    knowledge.learn(version, models, schema, interactive);
 }

@@ -11,6 +11,7 @@ use innkeeper_protocol::agent::AgentProfile;
 use innkeeper_protocol::house::state::{
     AgentCapabilities, AgentInfo, MultipleChatsCapability, SessionConfigSchema, SessionModelInfo,
 };
+use innkeeper_protocol::settings::{INTERACTIVE, MODE, Synonym};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
@@ -27,14 +28,23 @@ pub(crate) struct Knowledge {
     first_start: tokio::sync::Mutex<()>,
 }
 
+/// The form of what is remembered.
+const FORM: u32 = 1;
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Learned {
+    /// Of which form this is: another is not what this host would have learned.
+    #[serde(default)]
+    form: u32,
     /// What it calls itself; unknown until it ran.
     version: Option<String>,
     #[serde(default)]
     models: Vec<SessionModelInfo>,
     #[serde(default)]
     config: Option<SessionConfigSchema>,
+    /// What it calls the mode that clients know as `interactive`.
+    #[serde(default)]
+    interactive: Option<String>,
     /// Why it did not start, the last time.
     #[serde(default)]
     trouble: Option<String>,
@@ -51,6 +61,7 @@ impl Knowledge {
         let file = directory.map(|directory| directory.join(format!("{provider}.json")));
         let stored = file.as_ref().and_then(|file| std::fs::read(file).ok());
         let learned = stored.and_then(|stored| serde_json::from_slice(&stored).ok());
+        let learned = learned.filter(|learned: &Learned| learned.form == FORM);
         Self {
             provider,
             display_name,
@@ -101,6 +112,7 @@ impl Knowledge {
         };
         let nothing_special = || session_config::schema(HashMap::new());
         AgentProfile {
+            works: learned.trouble.is_none(),
             info: AgentInfo {
                 provider: self.provider.clone(),
                 display_name: self.display_name.clone(),
@@ -117,7 +129,17 @@ impl Knowledge {
                 }),
             },
             config: Some(learned.config.unwrap_or_else(nothing_special)),
+            synonyms: learned
+                .interactive
+                .iter()
+                .map(|mode| Synonym::new(MODE, INTERACTIVE, mode))
+                .collect(),
         }
+    }
+
+    /// What the agent calls the mode that clients know as `interactive`.
+    pub(crate) fn interactive(&self) -> Option<String> {
+        self.lock().interactive.clone()
     }
 
     pub(crate) fn learn(
@@ -125,19 +147,25 @@ impl Knowledge {
         version: Option<String>,
         models: Vec<SessionModelInfo>,
         config: SessionConfigSchema,
+        interactive: Option<String>,
     ) {
         self.change(|learned| {
             *learned = Learned {
+                form: FORM,
                 version: Some(version.unwrap_or_else(|| self.display_name.clone())),
                 models,
                 config: Some(config),
+                interactive,
                 trouble: None,
             };
         });
     }
 
     pub(crate) fn failed(&self, why: String) {
-        self.change(|learned| learned.trouble = Some(why));
+        self.change(|learned| {
+            learned.form = FORM;
+            learned.trouble = Some(why);
+        });
     }
 
     /// It ran and ended by itself; that is worth a line in the log.
@@ -185,7 +213,7 @@ mod tests {
         let changes = knowledge.changes();
         assert!(!knowledge.is_complete());
         let config = session_config::schema(HashMap::new());
-        knowledge.learn(Some("X 1".to_owned()), Vec::new(), config.clone());
+        knowledge.learn(Some("X 1".to_owned()), Vec::new(), config.clone(), None);
         assert!(changes.has_changed().unwrap());
         let again = begin();
         assert!(again.is_complete());
@@ -193,7 +221,7 @@ mod tests {
         again.failed("no disk".to_owned());
         assert_eq!(begin().trouble().as_deref(), Some("no disk"));
         // A good start is the end of the trouble.
-        again.learn(Some("X 1".to_owned()), Vec::new(), config);
+        again.learn(Some("X 1".to_owned()), Vec::new(), config, None);
         assert_eq!(begin().trouble(), None);
     }
 
@@ -205,7 +233,8 @@ mod tests {
         assert!(first.is_some());
         let mut second = Box::pin(knowledge.alone_at_first(Duration::MAX));
         assert!(futures_util::poll!(&mut second).is_pending());
-        knowledge.learn(None, Vec::new(), session_config::schema(HashMap::new()));
+        let schema = session_config::schema(HashMap::new());
+        knowledge.learn(None, Vec::new(), schema, None);
         drop(first);
         assert!(second.await.is_none(), "it is known now");
         assert!(knowledge.alone_at_first(Duration::MAX).await.is_none());

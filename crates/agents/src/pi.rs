@@ -109,7 +109,7 @@ impl Agent for PiAgent {
             match Session::open(&access, Some(&std::env::temp_dir()), None).await {
                 Ok(session) => {
                     let models = session.model_infos(knowledge.provider());
-                    knowledge.learn(None, models, session.schema());
+                    knowledge.learn(None, models, session.schema(), None);
                     session.process.end(access.patience.ending).await;
                     Ok(())
                 }

@@ -5,10 +5,8 @@ use std::collections::HashMap;
 
 use innkeeper_protocol::agent::setting;
 use innkeeper_protocol::house::state::{SessionConfigPropertySchema, SessionConfigSchema};
+use innkeeper_protocol::settings::{AUTO_APPROVE, auto_approve};
 use serde_json::json;
-
-/// The setting of the host that lets every tool call run.
-pub(crate) const AUTO_APPROVE: &str = "autoApprove";
 
 /// The settings of a session: these, and the host's own.
 pub(crate) fn schema(
@@ -27,23 +25,6 @@ pub(crate) struct Choice {
     pub(crate) value: String,
     pub(crate) label: String,
     pub(crate) description: Option<String>,
-}
-
-fn auto_approve() -> SessionConfigPropertySchema {
-    let choice = |value: &str, label: &str| Choice {
-        value: value.to_owned(),
-        label: label.to_owned(),
-        description: None,
-    };
-    let choices = vec![
-        choice("ask", "When the agent asks"),
-        choice("all", "Approve all"),
-    ];
-    SessionConfigPropertySchema {
-        description: Some("Whether tool calls wait for an approval.".to_owned()),
-        default: Some(json!("ask")),
-        ..enumeration("Approvals", choices)
-    }
 }
 
 pub(crate) fn enumeration(title: &str, choices: Vec<Choice>) -> SessionConfigPropertySchema {

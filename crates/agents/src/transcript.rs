@@ -11,6 +11,7 @@ use innkeeper_protocol::house::state::{
     ToolCallState, Turn,
 };
 use innkeeper_protocol::snapshot::StoredTurn;
+use innkeeper_protocol::steering;
 use serde_json::json;
 
 /// How much of a long conversation an agent is given: its end.
@@ -154,9 +155,13 @@ pub(crate) fn answer(parts: &[ResponsePart]) -> String {
             ResponsePart::Error(part) => {
                 let _ = write!(text, "\n[error: {}]\n", part.error.message);
             }
+            ResponsePart::SystemNotification(part) => {
+                if let Some(words) = steering::words(part) {
+                    let _ = write!(text, "\n[meanwhile the user said: {words}]\n");
+                }
+            }
             ResponsePart::ContentRef(_)
             | ResponsePart::Reasoning(_)
-            | ResponsePart::SystemNotification(_)
             | ResponsePart::InputRequest(_)
             | ResponsePart::Unknown(_) => {}
         }

@@ -71,6 +71,8 @@ impl Driver {
                 "provider": "bench", "displayName": "Bench", "description": "", "models": [],
             }))?,
             config: None,
+            synonyms: Vec::new(),
+            works: true,
         };
         let config = EngineConfig {
             server_info: Implementation {

@@ -1,11 +1,129 @@
-//! Whether an answer fits its question.
+//! Whether an answer fits its question, and what is meant by one of another
+//! kind. Some clients have one field for every question and answer with text.
 
 use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::house::state::{
-    ChatInputAnswerValue, ChatInputMultiSelectQuestion, ChatInputNumberQuestion, ChatInputOption,
-    ChatInputQuestion, ChatInputSelectedAnswerValue, ChatInputSelectedManyAnswerValue,
-    ChatInputSingleSelectQuestion, ChatInputTextQuestion,
+    ChatInputAnswer, ChatInputAnswerValue, ChatInputAnswered, ChatInputBooleanAnswerValue,
+    ChatInputMultiSelectQuestion, ChatInputNumberAnswerValue, ChatInputNumberQuestion,
+    ChatInputOption, ChatInputQuestion, ChatInputSelectedAnswerValue,
+    ChatInputSelectedManyAnswerValue, ChatInputSingleSelectQuestion, ChatInputSkipped,
+    ChatInputTextAnswerValue, ChatInputTextQuestion,
 };
+
+/// An answer in the kind that its question asks for, as far as it can be read
+/// so. An optional question whose answer is empty was skipped.
+pub(crate) fn as_meant(question: &ChatInputQuestion, answer: ChatInputAnswer) -> ChatInputAnswer {
+    match answer {
+        ChatInputAnswer::Draft(ChatInputAnswered { value }) => {
+            let value = value_meant(question, value);
+            ChatInputAnswer::Draft(ChatInputAnswered { value })
+        }
+        ChatInputAnswer::Submitted(ChatInputAnswered { value }) => {
+            if is_empty(&value) && !is_required(question) {
+                return ChatInputAnswer::Skipped(ChatInputSkipped::default());
+            }
+            let value = value_meant(question, value);
+            ChatInputAnswer::Submitted(ChatInputAnswered { value })
+        }
+        skipped @ ChatInputAnswer::Skipped(_) => skipped,
+    }
+}
+
+fn is_empty(value: &ChatInputAnswerValue) -> bool {
+    let none = |own: &Option<Vec<String>>| own.iter().flatten().next().is_none();
+    match value {
+        ChatInputAnswerValue::Text(text) => text.value.trim().is_empty(),
+        ChatInputAnswerValue::Selected(one) => one.value.is_empty() && none(&one.freeform_values),
+        ChatInputAnswerValue::SelectedMany(many) => {
+            many.value.is_empty() && none(&many.freeform_values)
+        }
+        ChatInputAnswerValue::Number(_)
+        | ChatInputAnswerValue::Boolean(_)
+        | ChatInputAnswerValue::Unknown(_) => false,
+    }
+}
+
+fn value_meant(question: &ChatInputQuestion, value: ChatInputAnswerValue) -> ChatInputAnswerValue {
+    use ChatInputAnswerValue as Value;
+    use ChatInputQuestion as Question;
+    let Value::Text(ChatInputTextAnswerValue { value: text }) = &value else {
+        return value;
+    };
+    let meant = match question {
+        Question::Number(_) | Question::Integer(_) => {
+            let number = text.trim().parse().ok();
+            let number = number.filter(|number: &f64| number.is_finite());
+            number.map(|value| Value::Number(ChatInputNumberAnswerValue { value }))
+        }
+        Question::Boolean(_) => match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "yes" | "y" => Some(true),
+            "false" | "no" | "n" => Some(false),
+            _ => None,
+        }
+        .map(|value| Value::Boolean(ChatInputBooleanAnswerValue { value })),
+        Question::SingleSelect(question) => {
+            let (value, freeform_values) = match option_meant(&question.options, text) {
+                Some(id) => (id, None),
+                None => (String::new(), Some(vec![text.clone()])),
+            };
+            let selected = ChatInputSelectedAnswerValue {
+                value,
+                freeform_values,
+            };
+            Some(Value::Selected(selected))
+        }
+        Question::MultiSelect(question) => {
+            let (value, freeform_values) = match option_meant(&question.options, text) {
+                Some(id) => (vec![id], None),
+                None => (Vec::new(), Some(vec![text.clone()])),
+            };
+            let selected = ChatInputSelectedManyAnswerValue {
+                value,
+                freeform_values,
+            };
+            Some(Value::SelectedMany(selected))
+        }
+        Question::Text(_) | Question::Unknown(_) => None,
+    };
+    meant.unwrap_or(value)
+}
+
+/// The choice that somebody typed, by its name or as it is shown.
+fn option_meant(options: &[ChatInputOption], text: &str) -> Option<String> {
+    let text = text.trim();
+    let by_id = options.iter().find(|option| option.id == text);
+    let by_label = || {
+        let mut options = options.iter();
+        options.find(|option| option.label.trim().eq_ignore_ascii_case(text))
+    };
+    by_id.or_else(by_label).map(|option| option.id.clone())
+}
+
+/// A question that says in so many words whether it takes other answers than
+/// it offers: clients do not agree on what silence means.
+pub(crate) fn outspoken(mut question: ChatInputQuestion) -> ChatInputQuestion {
+    let allowed = match &mut question {
+        ChatInputQuestion::SingleSelect(question) => &mut question.allow_freeform_input,
+        ChatInputQuestion::MultiSelect(question) => &mut question.allow_freeform_input,
+        _ => return question,
+    };
+    allowed.get_or_insert(false);
+    question
+}
+
+pub(crate) fn is_required(question: &ChatInputQuestion) -> bool {
+    let required = match question {
+        ChatInputQuestion::Text(question) => question.required,
+        ChatInputQuestion::Number(question) | ChatInputQuestion::Integer(question) => {
+            question.required
+        }
+        ChatInputQuestion::Boolean(question) => question.required,
+        ChatInputQuestion::SingleSelect(question) => question.required,
+        ChatInputQuestion::MultiSelect(question) => question.required,
+        ChatInputQuestion::Unknown(_) => None,
+    };
+    required == Some(true)
+}
 
 /// Checks the kind of an answer and, once it is `complete`, its value.
 pub(crate) fn check_answer(
@@ -267,6 +385,60 @@ mod tests {
             let value = serde_json::from_value(answer.clone()).unwrap();
             let verdict = check_answer(&parsed, &value, true);
             assert_eq!(verdict.is_ok(), fits, "{question} {answer}: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn text_is_read_as_what_the_question_asks_for() {
+        let options = json!([{"id": "a", "label": "The first"}, {"id": "b", "label": "B"}]);
+        let ask = |kind: &str, required: bool| {
+            json!({"id": "q", "message": "?", "kind": kind, "required": required, "min": 1,
+                   "options": options})
+        };
+        let picked = |value: &str| json!({"kind": "selected", "value": value});
+        let own = json!({"kind": "selected", "value": "", "freeformValues": ["neither"]});
+        let cases = [
+            (ask("number", true), " 2.5 ", json!({"kind": "number", "value": 2.5})),
+            (ask("integer", true), "12", json!({"kind": "number", "value": 12.0})),
+            (ask("boolean", true), "No", json!({"kind": "boolean", "value": false})),
+            (ask("single-select", true), "b", picked("b")),
+            (ask("single-select", true), "the first", picked("a")),
+            (ask("single-select", true), "neither", own),
+            (
+                ask("multi-select", true),
+                "B",
+                json!({"kind": "selected-many", "value": ["b"]}),
+            ),
+            // What cannot be read stays, to be refused with a reason.
+            (ask("number", true), "many", json!({"kind": "text", "value": "many"})),
+            (ask("number", true), "inf", json!({"kind": "text", "value": "inf"})),
+            (ask("text", true), "", json!({"kind": "text", "value": ""})),
+        ];
+        for (question, text, expected) in cases {
+            let parsed = serde_json::from_value(question.clone()).unwrap();
+            let answer = json!({"state": "submitted", "value": {"kind": "text", "value": text}});
+            let answer = serde_json::from_value(answer).unwrap();
+            let meant = serde_json::to_value(as_meant(&parsed, answer)).unwrap();
+            assert_eq!(meant["value"], expected, "{question} {text}");
+        }
+    }
+
+    #[test]
+    fn an_optional_question_with_an_empty_answer_was_skipped() {
+        let empty = [
+            ("text", json!({"kind": "text", "value": " "})),
+            ("number", json!({"kind": "text", "value": ""})),
+            ("boolean", json!({"kind": "text", "value": ""})),
+            ("single-select", json!({"kind": "text", "value": ""})),
+            ("multi-select", json!({"kind": "selected-many", "value": []})),
+        ];
+        for (kind, value) in empty {
+            let question = json!({"id": "q", "message": "?", "kind": kind, "options": []});
+            let question = serde_json::from_value(question).unwrap();
+            let answer = json!({"state": "submitted", "value": value});
+            let answer = serde_json::from_value(answer).unwrap();
+            let meant = as_meant(&question, answer);
+            assert!(matches!(meant, ChatInputAnswer::Skipped(_)), "{kind}");
         }
     }
 

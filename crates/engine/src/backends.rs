@@ -67,6 +67,7 @@ impl Engine {
         let agents = self.agents.iter().map(|agent| agent.info.clone()).collect();
         let action = StateAction::RootAgentsChanged(RootAgentsChangedAction { agents });
         self.emit(&ChannelUri::root(), action, None);
+        self.review_default_agent();
         let sessions: Vec<ChannelUri> = self.sessions.keys().cloned().collect();
         for session in sessions {
             self.reconcile_customizations(&session);

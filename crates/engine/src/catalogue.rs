@@ -22,6 +22,8 @@ pub(crate) struct Catalogue {
 struct Row {
     modified_at: Timestamp,
     summary: Summary,
+    /// The number that the host had reached when it was last told.
+    told_at: u64,
 }
 
 #[derive(Debug)]
@@ -40,6 +42,7 @@ impl Catalogue {
                 Row {
                     modified_at,
                     summary,
+                    told_at: 0,
                 },
             )
         });
@@ -57,12 +60,29 @@ impl Catalogue {
     }
 
     /// Writes the summary of a session that is in memory.
-    pub(crate) fn set_live(&mut self, session: &ChannelUri, summary: &SessionSummary) {
+    pub(crate) fn set_live(&mut self, session: &ChannelUri, summary: &SessionSummary, seq: u64) {
         let row = Row {
+            told_at: seq,
             modified_at: Timestamp::parse(&summary.modified_at).unwrap_or_default(),
             summary: Summary::Live(Box::new(summary.clone())),
         };
         self.rows.insert(session.clone(), row);
+    }
+
+    /// The summaries that were told after a number in this life of the host,
+    /// at most so many of the latest.
+    pub(crate) fn told_after(&self, seq: u64, most: usize) -> Vec<&SessionSummary> {
+        let told = self.rows.values().filter(|row| row.told_at > seq);
+        let mut told: Vec<(u64, &SessionSummary)> = told
+            .filter_map(|row| match &row.summary {
+                Summary::Live(summary) => Some((row.told_at, &**summary)),
+                Summary::Stored(_) => None,
+            })
+            .collect();
+        told.sort_by(|(a, one), (b, other)| a.cmp(b).then(one.resource.cmp(&other.resource)));
+        let left_out = told.len().saturating_sub(most);
+        told.drain(..left_out);
+        told.into_iter().map(|(_, summary)| summary).collect()
     }
 
     /// Whether any session works in a directory or below it. What is only

@@ -67,7 +67,7 @@ pub(crate) fn offered(
             operation(RESTORE, L::Restore, L::RestoreAsks, "history", &both),
             operation(REVERT, L::Revert, L::RevertAsks, "discard", &both),
         ],
-        Compared::Turns { .. } => Vec::new(),
+        Compared::Branch | Compared::Turns { .. } => Vec::new(),
     };
     if undo && !list.is_empty() {
         list.push(operation(UNDO, L::Undo, L::UndoAsks, "undo", &[Changeset]));

@@ -22,6 +22,10 @@ use crate::turns::error_info;
 
 const SCHEME: &str = "ahp-changeset:/";
 
+/// What stands between a session and a view where a client computes the
+/// channel instead of reading it from the session's catalogue.
+const BELOW_SESSION: &str = "/changeset/";
+
 #[derive(Debug)]
 pub(crate) struct ChangesetChannel {
     pub(crate) view: ViewId,
@@ -39,9 +43,17 @@ pub(crate) fn channel_prefix(session: &ChannelUri) -> String {
 
 /// The session and the view that a channel names, if it names any.
 pub(crate) fn parse(channel: &ChannelUri) -> Option<(ChannelUri, Compared)> {
-    let rest = channel.as_str().strip_prefix(SCHEME)?;
-    let (session, view) = rest.split_once('/')?;
-    let session = String::from_utf8(URL_SAFE_NO_PAD.decode(session).ok()?).ok()?;
+    let (session, view) = match channel.as_str().strip_prefix(SCHEME) {
+        Some(rest) => {
+            let (session, view) = rest.split_once('/')?;
+            let session = URL_SAFE_NO_PAD.decode(session).ok()?;
+            (String::from_utf8(session).ok()?, view)
+        }
+        None => {
+            let (session, view) = channel.as_str().rsplit_once(BELOW_SESSION)?;
+            (session.to_owned(), view)
+        }
+    };
     let text = |segment: &str| {
         let text = crate::sessions::percent_decoded(segment);
         (!text.is_empty()).then_some(text)
@@ -49,6 +61,7 @@ pub(crate) fn parse(channel: &ChannelUri) -> Option<(ChannelUri, Compared)> {
     let segments: Vec<&str> = view.split('/').collect();
     let compared = match segments[..] {
         ["uncommitted"] => Compared::Uncommitted,
+        ["branch"] => Compared::Branch,
         ["session"] => Compared::Session,
         ["turn", turn] => Compared::Turn(text(turn)?),
         ["compare", original, modified] => Compared::Turns {
@@ -73,7 +86,7 @@ impl Engine {
             return;
         }
         let commits = matches!(desk.kind, DeskKind::Git | DeskKind::Unknown);
-        if compared == Compared::Uncommitted && !commits {
+        if matches!(compared, Compared::Uncommitted | Compared::Branch) && !commits {
             return;
         }
         self.last_view += 1;
@@ -243,5 +256,21 @@ mod tests {
             assert_eq!(parsed(other), None, "{other}");
         }
         assert_eq!(parse(&"ahp-changeset:/%/session".into()), None);
+    }
+
+    #[test]
+    fn a_channel_that_a_client_computes_names_the_same() {
+        let parsed = |channel: &str| parse(&channel.into());
+        let session = || ChannelUri::from("copilot:/1");
+        assert_eq!(
+            parsed("copilot:/1/changeset/turn/request_7"),
+            Some((session(), Compared::Turn("request_7".to_owned())))
+        );
+        assert_eq!(
+            parsed("copilot:/1/changeset/branch"),
+            Some((session(), Compared::Branch))
+        );
+        assert_eq!(parsed("copilot:/1/changeset"), None);
+        assert_eq!(parsed("copilot:/1/changeset/turn/"), None);
     }
 }

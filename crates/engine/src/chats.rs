@@ -23,6 +23,7 @@ use crate::attachments::AttachedContent;
 use crate::history;
 use crate::labels::Locale;
 use crate::older::DeferredSelection;
+use crate::pending::Steering;
 
 #[derive(Debug)]
 pub(crate) struct Chat {
@@ -77,8 +78,8 @@ pub(crate) struct RunningTurn {
     pub(crate) open_part: Option<OpenPart>,
     /// The backend of another chat that works on this turn, if one does.
     pub(crate) delegated_by: Option<BackendId>,
-    /// The agent has been given a steering message.
-    pub(crate) steered: bool,
+    /// What the agent was given to take up while it works.
+    pub(crate) steering: Steering,
     /// The host runs it without the agent.
     pub(crate) by_host: bool,
     /// It was over before the host had the conversation.
@@ -103,7 +104,7 @@ impl RunningTurn {
             prompted: false,
             open_part: None,
             delegated_by: None,
-            steered: false,
+            steering: Steering::default(),
             by_host: false,
             recounted: false,
             held_until: None,

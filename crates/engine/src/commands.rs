@@ -11,7 +11,7 @@ use innkeeper_protocol::agent::{
 use innkeeper_protocol::house::actions::{StateAction, TerminalClaimedAction};
 use innkeeper_protocol::house::common::StringOrMarkdown;
 use innkeeper_protocol::house::state::{
-    ContentRef, FileEditDiffStats, FileEditSide, Message, MessageKind, TerminalClaim,
+    ContentRef, FileEditSide, Message, MessageKind, TerminalClaim,
     TerminalCommandResult, TerminalContentPart, TerminalSessionClaim, TerminalState,
     ToolCallResult, ToolCallState, ToolResultContent, ToolResultFileEditContent,
     ToolResultTerminalContent,
@@ -21,6 +21,7 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::json;
 
 use crate::Engine;
+use crate::edits::line_counts;
 use crate::labels::Label;
 use crate::turns::Ending;
 
@@ -406,26 +407,4 @@ fn end_of(text: &str, bytes: usize) -> &str {
         cut += 1;
     }
     &text[cut..]
-}
-
-/// How many lines came and went, seen as bags of lines.
-fn line_counts(before: Option<&[u8]>, after: Option<&[u8]>) -> Option<FileEditDiffStats> {
-    let lines = |content: Option<&[u8]>| -> Option<Vec<String>> {
-        let text = std::str::from_utf8(content.unwrap_or_default()).ok()?;
-        Some(text.lines().map(str::to_owned).collect())
-    };
-    let (before, after) = (lines(before)?, lines(after)?);
-    let mut counts = std::collections::HashMap::<&str, i64>::new();
-    for line in &after {
-        *counts.entry(line).or_default() += 1;
-    }
-    for line in &before {
-        *counts.entry(line).or_default() -= 1;
-    }
-    let added = counts.values().filter(|count| **count > 0).sum();
-    let removed: i64 = counts.values().filter(|count| **count < 0).sum();
-    Some(FileEditDiffStats {
-        added: Some(added),
-        removed: Some(-removed),
-    })
 }

@@ -12,8 +12,9 @@ use innkeeper_protocol::house::actions::{
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::state::{
-    ConfigPropertySchema, ConfigSchema, RootConfigState, RootState,
+    ConfigPropertySchema, ConfigSchema, RootConfigState, RootState, SessionConfigPropertySchema,
 };
+use innkeeper_protocol::settings::{Synonym, former_names};
 use innkeeper_protocol::workspace::resource::Root;
 use serde_json::Value;
 
@@ -78,6 +79,9 @@ pub struct Limits {
     pub idle_sessions: usize,
     /// How long such a session stays at most.
     pub idle_session: Duration,
+    /// How long a session stays that nobody wrote in and nobody has open; for
+    /// ever if this is nothing.
+    pub empty_session: Duration,
     /// How long small changes of a session's summary are collected.
     pub summary_delay: Duration,
     /// How long an active client that lost its connection keeps its role.
@@ -113,6 +117,7 @@ impl Default for Limits {
             replay_bytes: 512 * 1024,
             idle_sessions: 32,
             idle_session: Duration::from_secs(300),
+            empty_session: Duration::from_secs(3_600),
             summary_delay: Duration::from_millis(250),
             client_grace: Duration::from_secs(30),
             client_answer: Duration::from_secs(30),
@@ -135,19 +140,21 @@ pub(crate) fn root_state(
     stored: Option<Value>,
 ) -> RootState {
     let schema = root_schema();
-    let values: JsonObject = match stored {
-        // What an older or newer host stored and this one does not know stays
-        // in the store and out of the state.
-        Some(Value::Object(stored)) => stored
-            .into_iter()
-            .filter(|(key, value)| check_root_value(&schema, agents, key, value).is_ok())
-            .collect(),
-        _ => {
-            let first = agents.first().map(|agent| agent.info.provider.as_str());
-            let first = first.map(|provider| (DEFAULT_AGENT.to_owned(), provider.into()));
-            first.into_iter().collect()
-        }
+    let stored = match stored {
+        Some(Value::Object(stored)) => stored,
+        _ => JsonObject::new(),
     };
+    // What an older or newer host stored and this one does not know stays in
+    // the store and out of the state.
+    let known = stored.into_iter();
+    let mut values: JsonObject = known
+        .filter(|(key, value)| check_root_value(&schema, agents, key, value).is_ok())
+        .collect();
+    if !values.contains_key(DEFAULT_AGENT)
+        && let Some(provider) = first_that_works(agents)
+    {
+        values.insert(DEFAULT_AGENT.to_owned(), provider.into());
+    }
     RootState {
         agents: agents.iter().map(|agent| agent.info.clone()).collect(),
         active_sessions: Some(i64::try_from(catalogue.len()).unwrap_or(i64::MAX)),
@@ -157,7 +164,51 @@ pub(crate) fn root_state(
     }
 }
 
+/// The agent that a session gets if nobody chose one: the first, but for
+/// those of which it is known that they do not start.
+fn first_that_works(agents: &[AgentProfile]) -> Option<&str> {
+    let first = agents.iter().find(|agent| agent.works);
+    let first = first.or(agents.first())?;
+    Some(&first.info.provider)
+}
+
+/// Whether the stored configuration says which agent is the default.
+pub(crate) fn names_default_agent(stored: Option<&Value>) -> bool {
+    stored.is_some_and(|stored| stored.get(DEFAULT_AGENT).is_some())
+}
+
 impl Engine {
+    /// What is known of agents has changed: if nobody chose the default one,
+    /// it is one that works.
+    pub(crate) fn review_default_agent(&mut self) {
+        let config = self.root.config.as_ref();
+        let current = config.and_then(|config| config.values.get(DEFAULT_AGENT)?.as_str());
+        let mut agents = self.agents.iter();
+        let works = agents.any(|agent| agent.works && Some(&*agent.info.provider) == current);
+        let first = first_that_works(&self.agents).map(str::to_owned);
+        let Some(first) = first.filter(|_| !works && !self.default_agent_is_chosen) else {
+            return;
+        };
+        if current != Some(&first) {
+            let config = [(DEFAULT_AGENT.to_owned(), first.into())];
+            let change = RootConfigChangedAction {
+                config: config.into_iter().collect(),
+                replace: None,
+            };
+            let root = ChannelUri::root();
+            self.emit(&root, StateAction::RootConfigChanged(change), None);
+        }
+    }
+
+    /// The host's configuration as it is stored: what somebody chose.
+    pub(crate) fn chosen_root_config(&self) -> Option<Value> {
+        let mut values = self.root.config.as_ref()?.values.clone();
+        if !self.default_agent_is_chosen {
+            values.remove(DEFAULT_AGENT);
+        }
+        Some(Value::Object(values))
+    }
+
     /// Says what the root channel holds now. A client that knows it from an
     /// earlier life is given actions, and no action told of what changed
     /// while the host was away.
@@ -248,6 +299,29 @@ pub(crate) fn check_root_value(
         _ => property.r#enum.as_deref(),
     };
     check_value(key, &property.r#type, allowed, value)
+}
+
+/// The value that a client means for a setting of a session, under the name
+/// that the schema has for it; or why there is none.
+pub(crate) fn fitting_value(
+    key: &str,
+    property: &SessionConfigPropertySchema,
+    synonyms: &[Synonym],
+    value: &Value,
+) -> Result<Value, String> {
+    // The values of a dynamic enumeration are not all known beforehand.
+    let allowed = match property.enum_dynamic {
+        Some(true) => None,
+        _ => property.r#enum.as_deref(),
+    };
+    let fits = |value: &Value| check_value(key, &property.r#type, allowed, value);
+    let Err(reason) = fits(value) else {
+        return Ok(value.clone());
+    };
+    let former = former_names();
+    let names = synonyms.iter().chain(&former);
+    let mut meant = names.filter_map(|name| name.other_name(key, value));
+    meant.find(|value| fits(value).is_ok()).ok_or(reason)
 }
 
 /// Whether a property of this type and these allowed values may have `value`.

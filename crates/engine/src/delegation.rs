@@ -16,6 +16,9 @@ use crate::Engine;
 use crate::chats::{Chat, RunningTurn, plain_message};
 use crate::turns::Ending;
 
+/// A channel's name goes along with everything that happens in it.
+const LONGEST_URI: usize = 1024;
+
 impl Engine {
     pub(crate) fn delegate(&mut self, parent: &ChannelUri, delegation: Delegation) {
         let Some(chat) = self.chats.get(parent) else {
@@ -33,11 +36,13 @@ impl Engine {
             tracing::warn!(chat = %parent, turn = &*delegation.turn, "delegated twice");
             return;
         }
-        let uri = ChannelUri::from(format!(
-            "ahp-chat:/{}-{}",
-            self.config.nonce,
-            self.server_seq()
-        ));
+        let mut uri = ChannelUri::of_delegate(session.as_str(), &delegation.call);
+        if self.exists(&uri) || uri.as_str().len() > LONGEST_URI {
+            // A call that lets several others work, or has an endless name.
+            uri = ChannelUri::from("ahp-chat:/");
+            let number = format!("{}-{}", self.config.nonce, self.server_seq());
+            uri = ChannelUri::from(format!("{uri}{number}"));
+        }
         let origin = ChatOrigin::Tool {
             chat: parent.to_string(),
             tool_call_id: delegation.call.clone(),

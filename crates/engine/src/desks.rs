@@ -310,6 +310,7 @@ fn catalogue(
         "uncommitted",
         "uncommitted",
     );
+    let branch = entry(L::Branch, L::BranchMeans, "branch", "branch");
     let whole = entry(L::Session, L::SessionMeans, "session", "session");
     let turn = entry(L::Turn, L::TurnMeans, "turn/{turnId}", "turn");
     let turns = entry(
@@ -321,7 +322,7 @@ fn catalogue(
     let of_chats = vec![turn, turns];
     match kind {
         DeskKind::Git => (
-            [vec![uncommitted, whole], of_chats.clone()].concat(),
+            [vec![uncommitted, branch, whole], of_chats.clone()].concat(),
             of_chats,
         ),
         DeskKind::Plain => ([vec![whole], of_chats.clone()].concat(), of_chats),

@@ -1,5 +1,10 @@
 //! Judging what clients dispatch. An action is applied as it came (but for
 //! what the host decides itself), or goes back to its sender with a reason.
+//!
+//! *Invariant*: whatever is dispatched is echoed or rejected, also where it
+//! changes nothing: a client goes on showing what it said, and says it again
+//! when it comes back, until it is told what became of it. (The first two
+//! versions of the protocol want silence about channels that do not exist.)
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::Timestamp;
@@ -7,7 +12,7 @@ use innkeeper_protocol::command::Dispatch;
 use innkeeper_protocol::gates::up::Piece;
 use innkeeper_protocol::house::actions::{
     ActionOrigin, ChatTurnCancelledAction, ChatTurnResumeAction, ChatTurnStartedAction,
-    RootConfigChangedAction, SessionActiveClientSetAction, SessionConfigChangedAction, StateAction,
+    SessionActiveClientSetAction, SessionConfigChangedAction, StateAction,
 };
 use innkeeper_protocol::house::state::{
     ChatInteractivity, ChildCustomization, Customization, Message, MessageKind, ResponsePart,
@@ -15,6 +20,7 @@ use innkeeper_protocol::house::state::{
 };
 use innkeeper_protocol::outgoing::{HostMessage, Rejection};
 use innkeeper_protocol::record::StoreOp;
+use innkeeper_protocol::settings::Synonym;
 use serde_json::Value;
 
 use crate::chats::Chat;
@@ -34,14 +40,9 @@ use crate::{ConnectionId, Effect, Engine, config};
 pub(crate) enum Verdict {
     Apply(StateAction),
     Reject(String),
-    /// Nothing would change, and some clients loop when that is echoed: the
-    /// only actions that are met with silence are those about active clients.
-    /// All others are confirmed or refused, since a client goes on showing
-    /// what it said until it is told what became of it.
-    Ignore,
 }
 
-use Verdict::{Apply, Ignore, Reject};
+use Verdict::{Apply, Reject};
 
 pub(crate) fn reject(reason: impl Into<String>) -> Verdict {
     Reject(reason.into())
@@ -94,9 +95,10 @@ impl Engine {
             self.judge_for_root(&action)
         } else if let Some(changeset) = self.changesets.get(&channel) {
             judge_for_changeset(changeset, &action)
-        } else {
-            // A channel that is not there: silence, as the protocol wants it.
+        } else if self.version_of(connection).is_silent_about_unknown_channels() {
             return;
+        } else {
+            reject(format!("there is no `{channel}`"))
         };
         self.use_session(&channel);
         let selects = piece.filter(|it| matches!(it, Piece::Model(_) | Piece::Agent(_)));
@@ -111,7 +113,6 @@ impl Engine {
                 self.apply_dispatched(&channel, accepted, origin, locale);
             }
             Reject(reason) => self.reject(connection, channel, action, origin, reason),
-            Ignore => {}
         }
     }
 
@@ -201,9 +202,9 @@ impl Engine {
             StateAction::ChangesetFilesReviewChanged(change) => {
                 self.files_reviewed(channel, &change);
             }
-            StateAction::RootConfigChanged(_) => {
-                let config = self.root.config.as_ref();
-                let values = config.map(|config| Value::Object(config.values.clone()));
+            StateAction::RootConfigChanged(change) => {
+                self.default_agent_is_chosen |= change.config.contains_key(config::DEFAULT_AGENT);
+                let values = self.chosen_root_config();
                 self.step
                     .store
                     .ops
@@ -257,15 +258,24 @@ impl Engine {
         let StateAction::RootConfigChanged(change) = action else {
             return not_accepted(action, "the root channel");
         };
-        let RootConfigChangedAction { config, .. } = change;
         let Some(current) = &self.root.config else {
             return reject("this host has no settings");
         };
-        let checks = config.iter().map(|(key, value)| {
+        // Clients tell every host all of their own settings: those that this
+        // one does not have are none of its business.
+        let known = &current.schema.properties;
+        let mut change = change.clone();
+        let said_something = !change.config.is_empty();
+        change.config.retain(|key, _| known.contains_key(key));
+        if said_something && change.config.is_empty() {
+            // Nothing of it is for this host, so nothing takes its place.
+            change.replace = None;
+        }
+        let checks = change.config.iter().map(|(key, value)| {
             config::check_root_value(&current.schema, &self.agents, key, value)
         });
         match checks.collect::<Result<Vec<()>, String>>() {
-            Ok(_) => Apply(action.clone()),
+            Ok(_) => Apply(StateAction::RootConfigChanged(change)),
             Err(reason) => Reject(reason),
         }
     }
@@ -283,24 +293,23 @@ impl Engine {
             StateAction::SessionTitleChanged(_)
             | StateAction::SessionIsReadChanged(_)
             | StateAction::SessionIsArchivedChanged(_) => Apply(action.clone()),
-            StateAction::SessionConfigChanged(change) => judge_config(session, change),
+            StateAction::SessionConfigChanged(change) => {
+                let agent = self.agent_of(session);
+                let synonyms = agent.map(|agent| &agent.synonyms[..]);
+                judge_config(session, synonyms.unwrap_or_default(), change)
+            }
             StateAction::SessionCustomizationToggled(toggled) => judge_switch(session, toggled),
             StateAction::SessionMcpServerStartRequested(_)
             | StateAction::SessionMcpServerStopRequested(_) => reject(
                 "MCP servers are run by the agent; switch one on or off, and it holds when the \
                  agent starts the next time",
             ),
-            StateAction::SessionActiveClientSet(set) => {
-                judge_active_client(session, client_id, set)
-            }
+            StateAction::SessionActiveClientSet(set) => judge_active_client(client_id, set),
             StateAction::SessionActiveClientRemoved(removed) => {
-                let known = &session.state.active_clients;
                 if removed.client_id != client_id {
                     reject("a client can only remove itself from the active clients")
-                } else if known.iter().any(|client| client.client_id == client_id) {
-                    Apply(action.clone())
                 } else {
-                    Ignore
+                    Apply(action.clone())
                 }
             }
             StateAction::SessionDefaultChatChanged(change) => {
@@ -389,10 +398,8 @@ impl Engine {
         }
         let session = self.sessions.get(&chat.session)?;
         match &session.state.lifecycle {
-            SessionLifecycle::Ready => {}
-            SessionLifecycle::Creating => {
-                return Some("the session is still being created".to_owned());
-            }
+            // What comes before a session is there waits for it.
+            SessionLifecycle::Ready | SessionLifecycle::Creating => {}
             SessionLifecycle::Failed | SessionLifecycle::Unknown(_) => {
                 let error = session.state.creation_error.as_ref();
                 let why = error.map_or("unknown reason", |error| &error.message);
@@ -518,26 +525,28 @@ fn custom_agents(customization: &Customization) -> impl Iterator<Item = &str> {
         })
 }
 
-fn judge_config(session: &Session, change: &SessionConfigChangedAction) -> Verdict {
+fn judge_config(
+    session: &Session,
+    synonyms: &[Synonym],
+    change: &SessionConfigChangedAction,
+) -> Verdict {
     let Some(config) = &session.state.config else {
         return reject("this session has no settings");
     };
-    for (key, value) in &change.config {
+    let mut change = change.clone();
+    for (key, value) in &mut change.config {
         let Some(property) = config.schema.properties.get(key) else {
             return reject(format!("the session has no setting `{key}`"));
         };
+        match config::fitting_value(key, property, synonyms, value) {
+            Ok(meant) => *value = meant,
+            Err(reason) => return Reject(reason),
+        }
         let unchanged = config.values.get(key) == Some(value);
         if property.session_mutable != Some(true) && !unchanged {
             return reject(format!(
                 "`{key}` cannot be changed after the session was created"
             ));
-        }
-        let allowed = property
-            .r#enum
-            .as_deref()
-            .filter(|_| property.enum_dynamic != Some(true));
-        if let Err(reason) = config::check_value(key, &property.r#type, allowed, value) {
-            return Reject(reason);
         }
     }
     if change.replace == Some(true) {
@@ -552,19 +561,12 @@ fn judge_config(session: &Session, change: &SessionConfigChangedAction) -> Verdi
             ));
         }
     }
-    Apply(StateAction::SessionConfigChanged(change.clone()))
+    Apply(StateAction::SessionConfigChanged(change))
 }
 
-fn judge_active_client(
-    session: &Session,
-    client_id: &str,
-    set: &SessionActiveClientSetAction,
-) -> Verdict {
+fn judge_active_client(client_id: &str, set: &SessionActiveClientSetAction) -> Verdict {
     if set.active_client.client_id != client_id {
         return reject("a client can only add itself to the active clients");
-    }
-    if session.state.active_clients.contains(&set.active_client) {
-        return Ignore;
     }
     Apply(StateAction::SessionActiveClientSet(set.clone()))
 }

@@ -126,6 +126,15 @@ impl Engine {
             .ok_or_else(|| RpcError::invalid_params(format!("the session has no chat `{source}`")))
     }
 
+    /// What a chat is called: its own state has no action that renames it, so
+    /// the catalogue of its session says so.
+    fn title_of<'a>(&'a self, chat: &'a Chat) -> &'a str {
+        let session = self.sessions.get(&chat.session);
+        let mut listed = session.into_iter().flat_map(|it| &it.state.chats);
+        let listed = listed.find(|listed| *listed.resource == *chat.uri.as_str());
+        listed.map_or(&chat.head.title, |listed| &listed.title)
+    }
+
     fn fork(
         &self,
         session: &ChannelUri,
@@ -134,7 +143,7 @@ impl Engine {
     ) -> Result<Beginning, RpcError> {
         let chat = self.source_chat(session, &source.chat)?;
         Ok(Beginning {
-            title: Label::ForkOf(&chat.head.title).text(locale),
+            title: Label::ForkOf(self.title_of(chat)).text(locale),
             turns: self.turns_up_to(&chat.uri, &source.turn_id)?,
             context: chat.notes.context.clone(),
             fork_of: chat.resume_up_to(&source.turn_id),
@@ -172,7 +181,7 @@ impl Engine {
             None => context.extend(self.turns_up_to(&chat.uri, &source.turn_id)?),
         }
         Ok(Beginning {
-            title: Label::SideChatOf(&chat.head.title).text(locale),
+            title: Label::SideChatOf(self.title_of(chat)).text(locale),
             turns: Vec::new(),
             context,
             fork_of: chat.resume_up_to(&source.turn_id),

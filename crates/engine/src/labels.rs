@@ -51,8 +51,12 @@ pub(crate) enum Label<'a> {
     SideChatOf(&'a str),
     /// The title of a request for approval to which the agent gave none.
     ApproveTool(&'a str),
+    /// Likewise where it is known that the tool runs a command.
+    ApproveCommand,
     HostInterrupted,
     AgentExited(&'a str),
+    /// A turn whose session did not come about.
+    NotCreated(&'a str),
     /// A tool failed because the client that offers it is not there.
     ClientGone(&'a str),
     /// The name of the tool that runs what a person typed.
@@ -78,6 +82,8 @@ impl Label<'_> {
             Self::ForkOf(title) => format!("Fork of {title}"),
             Self::SideChatOf(title) => format!("Aside on {title}"),
             Self::ApproveTool(tool) => format!("Run {tool}?"),
+            Self::ApproveCommand => "Run this command?".to_owned(),
+            Self::NotCreated(reason) => format!("The session could not be created: {reason}"),
             Self::HostInterrupted => "The host ended while this turn was running. What it had \
                  said until then is here; resume the turn to go on."
                 .to_owned(),
@@ -98,6 +104,8 @@ impl Label<'_> {
             Self::ForkOf(title) => format!("Abzweigung von {title}"),
             Self::SideChatOf(title) => format!("Nebenbei zu {title}"),
             Self::ApproveTool(tool) => format!("{tool} ausführen?"),
+            Self::ApproveCommand => "Diesen Befehl ausführen?".to_owned(),
+            Self::NotCreated(reason) => format!("Die Sitzung konnte nicht angelegt werden: {reason}"),
             Self::HostInterrupted => "Der Host wurde beendet, während diese Anfrage lief. Was \
                  bis dahin gesagt wurde, steht hier; zum Weitermachen die Anfrage fortsetzen."
                 .to_owned(),
@@ -118,6 +126,8 @@ impl Label<'_> {
             Self::ForkOf(title) => format!("Branche de {title}"),
             Self::SideChatOf(title) => format!("En marge de {title}"),
             Self::ApproveTool(tool) => format!("Exécuter {tool} ?"),
+            Self::ApproveCommand => "Exécuter cette commande ?".to_owned(),
+            Self::NotCreated(reason) => format!("La session n’a pas pu être créée : {reason}"),
             Self::HostInterrupted => "L’hôte s’est arrêté pendant ce tour. Ce qui avait été dit \
                  jusque-là est ici ; reprenez le tour pour continuer."
                 .to_owned(),
@@ -140,6 +150,8 @@ impl Label<'_> {
             Self::ForkOf(title) => format!("Bifurcación de {title}"),
             Self::SideChatOf(title) => format!("Aparte sobre {title}"),
             Self::ApproveTool(tool) => format!("¿Ejecutar {tool}?"),
+            Self::ApproveCommand => "¿Ejecutar este comando?".to_owned(),
+            Self::NotCreated(reason) => format!("No se pudo crear la sesión: {reason}"),
             Self::HostInterrupted => "El host terminó mientras este turno estaba en curso. Lo \
                  dicho hasta entonces está aquí; reanude el turno para continuar."
                 .to_owned(),

@@ -82,6 +82,7 @@ mod terminals;
 mod tool_verdicts;
 mod tools;
 mod turns;
+mod unwritten;
 mod watches;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -119,6 +120,7 @@ use subscriptions::Subscriptions;
 use switches::Switches;
 use telemetry::Traces;
 use terminals::Terminal;
+use unwritten::Unwritten;
 use watches::Watch;
 
 pub use commands::COMMAND_PREFIX;
@@ -147,6 +149,7 @@ pub struct Engine {
 
     agents: Vec<AgentProfile>,
     root: RootState,
+    default_agent_is_chosen: bool,
     catalogue: Catalogue,
     /// The sessions that are in memory.
     sessions: HashMap<ChannelUri, Session>,
@@ -156,6 +159,7 @@ pub struct Engine {
     /// not their session's default chat.
     homes: HashMap<ChannelUri, ChannelUri>,
     loading: HashMap<ChannelUri, Loading>,
+    unwritten: Unwritten,
     backends: HashMap<BackendId, ChannelUri>,
     /// The chats of the turns that backends have delegated.
     delegates: HashMap<(BackendId, Arc<str>), ChannelUri>,
@@ -225,6 +229,7 @@ impl Engine {
             .map(|record| (record.client_id.clone(), KnownClient::from(record)))
             .collect();
         let mut engine = Self {
+            default_agent_is_chosen: config::names_default_agent(boot.root_config.as_ref()),
             root: config::root_state(&agents, &catalogue, boot.root_config),
             next_sweep: now.after(config.limits.idle_session),
             subscriptions: Subscriptions::new(config.limits.subscriptions),
@@ -241,6 +246,7 @@ impl Engine {
             chats: HashMap::new(),
             homes: boot.chats.into_iter().collect(),
             loading: HashMap::new(),
+            unwritten: Unwritten::stored(boot.without_turns, now),
             backends: HashMap::new(),
             delegates: HashMap::new(),
             tokens: HashMap::new(),
@@ -346,6 +352,7 @@ impl Engine {
         let next = summaries.chain(clients).chain(tokens).chain(watches);
         let held = self.chats.values().filter_map(Chat::held_until);
         let next = next.chain(questions).chain(self.held_until()).chain(held);
+        let next = next.chain(self.unwritten_due());
         next.chain([self.next_sweep]).min()
     }
 
@@ -372,6 +379,7 @@ impl Engine {
         self.answer_for_silent_clients();
         self.open_held_backends();
         self.publish_due_summaries();
+        self.let_unwritten_sessions_go();
         if self.now >= self.next_sweep {
             self.release_idle_sessions();
             self.next_sweep = self.now.after(self.config.limits.idle_session);

@@ -23,10 +23,25 @@ impl Engine {
         data: Bytes,
         content_type: String,
     ) -> Option<ResourceResponsePart> {
+        self.keep_named_content(chat, data, content_type, None)
+    }
+
+    /// Likewise under a URI that ends in a name: clients call it that, and
+    /// colour it accordingly.
+    pub(crate) fn keep_named_content(
+        &mut self,
+        chat: &ChannelUri,
+        data: Bytes,
+        content_type: String,
+        name: Option<&str>,
+    ) -> Option<ResourceResponsePart> {
         let session = self.chats.get(chat)?.session.clone();
         self.last_content += 1;
         let nonce = &self.config.nonce;
-        let uri = format!("{CONTENT_SCHEME}/{nonce}/{}", self.last_content);
+        let mut uri = format!("{CONTENT_SCHEME}/{nonce}/{}", self.last_content);
+        if let Some(name) = name {
+            uri = format!("{uri}/{name}");
+        }
         let reference = ResourceResponsePart {
             uri: uri.clone(),
             size_hint: i64::try_from(data.len()).ok(),
@@ -44,7 +59,7 @@ impl Engine {
     }
 
     /// Appends streamed text to the open part, beginning one if needed.
-    pub(crate) fn stream(&mut self, uri: &ChannelUri, kind: PartKind, content: String) {
+    pub(crate) fn stream(&mut self, uri: &ChannelUri, kind: PartKind, mut content: String) {
         if content.is_empty() {
             return;
         }
@@ -58,12 +73,16 @@ impl Engine {
         let part_id = match &turn.open_part {
             Some(part) if part.kind == kind => part.id.clone(),
             _ => {
-                let parts = chat
-                    .head
-                    .active_turn
-                    .as_ref()
-                    .map_or(0, |t| t.response_parts.len());
-                let id = format!("p{}", parts + 1);
+                let active = chat.head.active_turn.as_ref();
+                let parts = active.map_or(&[][..], |turn| &turn.response_parts);
+                // Some clients show neighbouring texts as one.
+                if kind == PartKind::Markdown
+                    && let Some(ResponsePart::Markdown(before)) = parts.last()
+                    && !before.content.ends_with("\n\n")
+                {
+                    content.insert_str(0, "\n\n");
+                }
+                let id = format!("p{}", parts.len() + 1);
                 turn.open_part = Some(OpenPart {
                     kind,
                     id: id.clone(),

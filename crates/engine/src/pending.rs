@@ -9,13 +9,18 @@
 //! the failed turn may still be resumed. It goes on with the next turn, or
 //! when somebody touches the queue.
 
+use std::collections::VecDeque;
+
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::AgentCommand;
 use innkeeper_protocol::house::actions::{
     ChatPendingMessageRemovedAction, ChatPendingMessageSetAction,
     ChatQueuedMessagesReorderedAction, ChatTurnStartedAction, StateAction,
 };
-use innkeeper_protocol::house::state::{Message, PendingMessage, PendingMessageKind};
+use innkeeper_protocol::house::state::{
+    ChatOrigin, Message, MessageAttachment, PendingMessage, PendingMessageKind,
+};
+use innkeeper_protocol::steering;
 
 use crate::Engine;
 use crate::attachments::with_data;
@@ -125,14 +130,11 @@ impl Engine {
         let Some(turn) = &mut chat.turn else {
             return;
         };
-        let steering = chat.head.steering_message.as_ref();
-        if steering.is_none() && !turn.steered {
+        let Some(news) = turn.steering.give(chat.head.steering_message.as_ref()) else {
             return;
-        }
-        turn.steered = true;
-        let message = steering.map(|PendingMessage { id, message }| {
-            let message = with_data(message.clone(), &turn.attached);
-            let id = id.clone();
+        };
+        let message = news.map(|PendingMessage { id, message }| {
+            let message = with_data(message, &turn.attached);
             Box::new(PendingMessage { id, message })
         });
         turn.attached.clear();
@@ -144,13 +146,73 @@ impl Engine {
         });
     }
 
-    /// The agent took up the steering message.
-    pub(crate) fn steered(&mut self, uri: &ChannelUri, id: String) {
-        let action = ChatPendingMessageRemovedAction {
-            kind: PendingMessageKind::Steering,
-            id,
+    /// The agent took up a steering message, in the version that it names: the
+    /// message stands in the conversation from now on. What was added to it
+    /// since then goes on waiting.
+    pub(crate) fn steered(&mut self, uri: &ChannelUri, version: &str) {
+        let Some(chat) = self.chats.get_mut(uri) else {
+            return;
         };
-        self.emit(uri, StateAction::ChatPendingMessageRemoved(action), None);
+        let turn = chat.turn.as_mut();
+        let Some(taken) = turn.and_then(|turn| turn.steering.take(version)) else {
+            return;
+        };
+        let waiting = chat.head.steering_message.clone();
+        self.add_part(uri, steering::part(&taken));
+        if let Some(waiting) = waiting {
+            let rest = left_of(&waiting, &taken);
+            let (kind, id) = (PendingMessageKind::Steering, waiting.id);
+            let action = match rest {
+                Rest::Nothing => {
+                    let removed = ChatPendingMessageRemovedAction { kind, id };
+                    Some(StateAction::ChatPendingMessageRemoved(removed))
+                }
+                Rest::Some(message) => {
+                    let message = *message;
+                    let set = ChatPendingMessageSetAction { kind, id, message };
+                    Some(StateAction::ChatPendingMessageSet(set))
+                }
+                Rest::All => None,
+            };
+            if let Some(action) = action {
+                self.emit(uri, action, None);
+            }
+        }
+        self.steer(uri);
+    }
+
+    /// What somebody says with a denial is for the agent to hear. No agent
+    /// reads it with the decision, so it is said as everything else is: to the
+    /// turn if the agent listens while it works, else with the next one.
+    pub(crate) fn say_with_denial(&mut self, uri: &ChannelUri, said: Message) {
+        let Some(uri) = self.chat_that_takes_messages(uri) else {
+            return;
+        };
+        let waiting = self.chats.get(&uri);
+        let waiting = waiting.and_then(|chat| chat.head.steering_message.clone());
+        let (id, message) = match waiting {
+            Some(waiting) => (waiting.id, joined(waiting.message, said)),
+            None => (format!("{}-{}", self.config.nonce, self.server_seq()), said),
+        };
+        let message = self.as_kept(&uri, message);
+        let kind = PendingMessageKind::Steering;
+        let set = ChatPendingMessageSetAction { kind, id, message };
+        self.emit(&uri, StateAction::ChatPendingMessageSet(set), None);
+        self.steer(&uri);
+    }
+
+    /// A chat, or the one that delegated its work if nobody can speak to it.
+    fn chat_that_takes_messages(&self, uri: &ChannelUri) -> Option<ChannelUri> {
+        let mut chat = self.chats.get(uri)?;
+        while self.check_takes_messages(chat).is_err() {
+            match &chat.head.origin {
+                Some(ChatOrigin::Tool { chat: parent, .. }) => {
+                    chat = self.chats.get(parent.as_str())?;
+                }
+                _ => return None,
+            }
+        }
+        Some(chat.uri.clone())
     }
 
     /// Starts the turn of the message that waited longest, if the chat is free.
@@ -200,4 +262,91 @@ impl Engine {
         self.emit(uri, StateAction::ChatTurnStarted(started.clone()), None);
         self.turn_started(uri, &started, locale);
     }
+}
+
+/// The versions of the steering message that the agent of a turn was given and
+/// has not taken up. The message may change while the agent makes up its mind.
+#[derive(Debug, Default)]
+pub(crate) struct Steering {
+    /// The latest last, under its number; nothing where it was taken back.
+    given: VecDeque<(u64, Option<PendingMessage>)>,
+    last: u64,
+}
+
+/// How many versions an agent may be behind.
+const VERSIONS: usize = 16;
+
+impl Steering {
+    /// What the agent is to be given now, if that is news to it.
+    fn give(&mut self, waiting: Option<&PendingMessage>) -> Option<Option<PendingMessage>> {
+        let known = self.given.back().and_then(|(_, given)| given.as_ref());
+        if known == waiting {
+            return None;
+        }
+        self.last += 1;
+        self.given.push_back((self.last, waiting.cloned()));
+        if self.given.len() > VERSIONS {
+            self.given.pop_front();
+        }
+        Some(waiting.map(|waiting| PendingMessage {
+            id: self.last.to_string(),
+            message: waiting.message.clone(),
+        }))
+    }
+
+    /// The message of a version that was taken up. Whatever waits then is news.
+    fn take(&mut self, version: &str) -> Option<PendingMessage> {
+        let version: u64 = version.parse().ok()?;
+        let at = self.given.iter().position(|(of, _)| *of == version)?;
+        let (_, taken) = self.given.remove(at)?;
+        self.given.clear();
+        taken
+    }
+}
+
+/// What stands between messages that are said as one.
+const BETWEEN: &str = "\n\n";
+
+/// Two messages said as one.
+fn joined(mut first: Message, second: Message) -> Message {
+    first.text = format!("{}{BETWEEN}{}", first.text, second.text);
+    let more = second.attachments.into_iter().flatten();
+    let all: Vec<MessageAttachment> = first.attachments.into_iter().flatten().chain(more).collect();
+    first.attachments = (!all.is_empty()).then_some(all);
+    first
+}
+
+/// What of a message that waits was not taken up.
+enum Rest {
+    Nothing,
+    Some(Box<Message>),
+    /// It is another message.
+    All,
+}
+
+/// Clients join what they add to what waits, with a blank line between, under
+/// the same name or another.
+fn left_of(waiting: &PendingMessage, taken: &PendingMessage) -> Rest {
+    let message = &waiting.message;
+    let Some(rest) = message.text.strip_prefix(&taken.message.text) else {
+        return Rest::All;
+    };
+    if waiting.id != taken.id && !rest.starts_with(BETWEEN) {
+        return Rest::All;
+    }
+    let known: Vec<&MessageAttachment> = taken.message.attachments.iter().flatten().collect();
+    let attachments = message.attachments.iter().flatten();
+    let attachments: Vec<MessageAttachment> = attachments
+        .filter(|attachment| !known.contains(attachment))
+        .cloned()
+        .collect();
+    let text = rest.trim_start();
+    if text.is_empty() && attachments.is_empty() {
+        return Rest::Nothing;
+    }
+    Rest::Some(Box::new(Message {
+        text: text.to_owned(),
+        attachments: (!attachments.is_empty()).then_some(attachments),
+        ..message.clone()
+    }))
 }

@@ -14,7 +14,7 @@ use innkeeper_protocol::house::state::{
 };
 
 use crate::Engine;
-use crate::answers::check_answer;
+use crate::answers::{as_meant, check_answer, is_required, outspoken};
 use crate::chats::Chat;
 use crate::dispatch::Verdict::{self, Apply, Reject};
 use crate::dispatch::reject;
@@ -44,7 +44,9 @@ fn no_such_request(head: &ChatState, id: &str) -> String {
 }
 
 impl Engine {
-    pub(crate) fn ask(&mut self, uri: &ChannelUri, request: ChatInputRequest) {
+    pub(crate) fn ask(&mut self, uri: &ChannelUri, mut request: ChatInputRequest) {
+        let questions = request.questions.take();
+        request.questions = questions.map(|it| it.into_iter().map(outspoken).collect());
         self.close_part(uri);
         let Some(session) = self.chats.get(uri).map(|chat| chat.session.clone()) else {
             return;
@@ -80,6 +82,8 @@ impl Engine {
                 action.question_id
             ));
         };
+        let mut action = action.clone();
+        action.answer = action.answer.map(|answer| as_meant(question, answer));
         match &action.answer {
             None | Some(ChatInputAnswer::Skipped(_)) => {}
             // What is being typed may still be too short or too large.
@@ -94,7 +98,7 @@ impl Engine {
                 }
             }
         }
-        Apply(StateAction::ChatInputAnswerChanged(action.clone()))
+        Apply(StateAction::ChatInputAnswerChanged(action))
     }
 
     pub(crate) fn judge_input_completed(
@@ -105,20 +109,19 @@ impl Engine {
         let Some(request) = open_request(&chat.head, &action.request_id) else {
             return Reject(no_such_request(&chat.head, &action.request_id));
         };
-        let given = action.answers.as_ref();
-        let unknown = given.and_then(|given| {
-            let mut ids = given.keys();
-            ids.find(|id| question_of(request, id).is_none())
-        });
-        if let Some(id) = unknown {
-            return reject(format!("the request has no question `{id}`"));
+        let mut action = action.clone();
+        for (id, answer) in action.answers.iter_mut().flatten() {
+            let Some(question) = question_of(request, id) else {
+                return reject(format!("the request has no question `{id}`"));
+            };
+            *answer = as_meant(question, answer.clone());
         }
         if action.response == ChatInputResponseKind::Accept
-            && let Err(reason) = check_all(request, given)
+            && let Err(reason) = check_all(request, action.answers.as_ref())
         {
             return Reject(reason);
         }
-        Apply(StateAction::ChatInputCompleted(action.clone()))
+        Apply(StateAction::ChatInputCompleted(action))
     }
 
     /// A request was completed: the agent is told, with the final answers.
@@ -159,20 +162,6 @@ fn id_of(question: &ChatInputQuestion) -> Option<&str> {
         ChatInputQuestion::MultiSelect(question) => Some(&question.id),
         ChatInputQuestion::Unknown(value) => value.get("id")?.as_str(),
     }
-}
-
-fn is_required(question: &ChatInputQuestion) -> bool {
-    let required = match question {
-        ChatInputQuestion::Text(question) => question.required,
-        ChatInputQuestion::Number(question) | ChatInputQuestion::Integer(question) => {
-            question.required
-        }
-        ChatInputQuestion::Boolean(question) => question.required,
-        ChatInputQuestion::SingleSelect(question) => question.required,
-        ChatInputQuestion::MultiSelect(question) => question.required,
-        ChatInputQuestion::Unknown(_) => None,
-    };
-    required == Some(true)
 }
 
 /// Whether a request may be accepted with the answers that it has and those

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::actions::StateAction;
 use innkeeper_protocol::house::commands::ReconnectParams;
-use innkeeper_protocol::outgoing::{Envelope, ReconnectReply, Reply};
+use innkeeper_protocol::outgoing::{
+    Envelope, HostMessage, Notification, ReconnectReply, Reply,
+};
 use innkeeper_protocol::record::{LogEntry, Sequenced};
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::telemetry::is_telemetry_channel;
@@ -15,6 +17,7 @@ use innkeeper_protocol::version::Version;
 
 use crate::clients::UNKNOWN_VIEW;
 use crate::replay::{CatchUp, pick};
+use crate::summary::everything;
 use crate::{ConnectionId, Effect, Engine, Ticket, changesets};
 
 /// A client that waits for the stored log.
@@ -157,6 +160,21 @@ impl Engine {
             seen: waiting.seen,
         };
         self.reply(connection, waiting.id, Reply::Reconnect(reply));
+        self.tell_missed_summaries(connection, waiting.seen);
+    }
+
+    /// Notifications are not replayed, and some clients do not list sessions
+    /// again when they come back: they are told what sessions amount to now.
+    fn tell_missed_summaries(&mut self, to: ConnectionId, seen: u64) {
+        if !self.subscriptions.contains(to, &ChannelUri::root()) {
+            return;
+        }
+        let most = self.config.limits.page_sessions;
+        for summary in self.catalogue.told_after(seen, most) {
+            let notification = Notification::SessionSummaryChanged(everything(summary));
+            let message = HostMessage::Notification(Box::new(notification));
+            self.step.effects.push(Effect::Send { to, message });
+        }
     }
 
     fn start_afresh(&mut self, waiting: WaitingReconnect) {
@@ -164,6 +182,7 @@ impl Engine {
             connection,
             id,
             channels,
+            seen,
             ..
         } = waiting;
         let waits = self.sessions_to_load(&channels);
@@ -171,6 +190,7 @@ impl Engine {
             let snapshots = engine.subscribe_to_all(connection, &channels);
             let reply = ReconnectReply::Snapshot { snapshots };
             engine.reply(connection, id, Reply::Reconnect(reply));
+            engine.tell_missed_summaries(connection, seen);
         });
     }
 

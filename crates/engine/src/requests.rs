@@ -367,7 +367,8 @@ impl Engine {
         let resolved = sessions::resolve_config(
             self.session_schema(agent, self.locale_of(connection))
                 .as_ref(),
-            params.config.unwrap_or_default(),
+            &agent.synonyms,
+            &params.config.unwrap_or_default(),
         )
         .map_err(RpcError::invalid_params)?;
         let (schema, values) = match resolved {

@@ -171,13 +171,14 @@ impl Engine {
         }
         self.update_customizations(&uri);
         self.reconcile_customizations(&uri);
-        let chats = self
-            .sessions
-            .get(&uri)
-            .map(Session::chat_uris)
-            .unwrap_or_default();
-        for chat in chats {
-            if !self.waits_for_a_person(&chat) {
+        for chat in self.chats_of(&uri) {
+            if never_ready {
+                // Its turn never began, so it was not interrupted.
+                let chat = self.chats.get_mut(&chat);
+                if let Some(turn) = chat.and_then(|chat| chat.turn.as_mut()) {
+                    turn.resumed = false;
+                }
+            } else if !self.waits_for_a_person(&chat) {
                 self.end_interrupted_turn(&chat);
             }
         }

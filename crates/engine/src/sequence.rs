@@ -83,6 +83,10 @@ impl Engine {
             if outcome != ReduceOutcome::NoOp {
                 tracing::error!(%channel, ?outcome, "an action could not be reduced");
             }
+            if let Some(origin) = origin {
+                facts.context = self.context_after(channel, &action, before);
+                self.confirm(channel, action, origin, facts);
+            }
             return outcome;
         }
         let kept = !self.is_of_this_life(channel);
@@ -109,6 +113,32 @@ impl Engine {
         }
         self.announce_chats_as_sessions(channel, &sequenced.action);
         outcome
+    }
+
+    /// Nothing has changed, and whoever wanted it to is waiting to hear so. For
+    /// everybody else nothing has happened.
+    fn confirm(
+        &mut self,
+        channel: &ChannelUri,
+        action: StateAction,
+        origin: ActionOrigin,
+        facts: Facts,
+    ) {
+        let client = self.clients.get(&origin.client_id);
+        let connection = client.and_then(|client| client.connection);
+        let Some(to) = connection.filter(|to| self.subscriptions.contains(*to, channel)) else {
+            return;
+        };
+        self.make_room(channel, &action, &facts);
+        let sequenced = Arc::new(Sequenced {
+            seq: self.next_number(),
+            channel: channel.clone(),
+            action,
+            origin: Some(origin),
+            facts,
+        });
+        let message = HostMessage::Action(sequenced);
+        self.step.effects.push(Effect::Send { to, message });
     }
 
     /// Gives an action to one subscriber only: its view of the channel is not

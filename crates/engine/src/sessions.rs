@@ -15,6 +15,7 @@ use innkeeper_protocol::house::state::{
 use innkeeper_protocol::outgoing::Notification;
 use innkeeper_protocol::record::{Inheritance, SessionNotes, SessionRecord, StoreOp};
 use innkeeper_protocol::rpc::RpcError;
+use innkeeper_protocol::settings::Synonym;
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::Value;
@@ -23,6 +24,7 @@ use crate::chats::Chat;
 use crate::config::{self, DEFAULT_AGENT};
 use crate::customizations::Source;
 use crate::labels::Label;
+use crate::turns::Ending;
 use crate::{ConnectionId, Effect, Engine};
 
 /// The session that another one is a copy of.
@@ -112,7 +114,8 @@ impl Engine {
             .or_else(|| original.map(|original| original.config.clone()));
         let config = resolve_config(
             self.session_schema(agent, locale).as_ref(),
-            chosen.unwrap_or_default(),
+            &agent.synonyms,
+            &chosen.unwrap_or_default(),
         )
         .map_err(RpcError::invalid_params)?;
         let provider = agent.info.provider.clone();
@@ -202,7 +205,8 @@ impl Engine {
         let summary = session.published.clone();
         self.chats.insert(chat_uri.clone(), chat);
         self.sessions.insert(uri.clone(), session);
-        self.catalogue.set_live(&uri, &summary);
+        let seq = self.server_seq();
+        self.catalogue.set_live(&uri, &summary, seq);
         self.step.durable_first = true;
         self.touched.insert(uri.clone());
         self.notify_root(Notification::SessionAdded(SessionAddedParams {
@@ -210,6 +214,7 @@ impl Engine {
             summary,
         }));
         self.count_sessions(&uri);
+        self.unwritten.add(uri.clone(), self.now);
         self.begin_session(&uri);
         Ok(())
     }
@@ -322,24 +327,57 @@ impl Engine {
         Ok(vec![client])
     }
 
-    /// The agent is there for a session that waited for it.
+    pub(crate) fn is_being_created(&self, uri: &ChannelUri) -> bool {
+        let session = self.sessions.get(uri);
+        session.is_some_and(|it| it.state.lifecycle == SessionLifecycle::Creating)
+    }
+
+    /// Whether a chat has a turn that begins when its session is there.
+    pub(crate) fn waits_for_its_session(&self, chat: &ChannelUri) -> bool {
+        let chat = self.chats.get(chat).filter(|chat| chat.turn.is_some());
+        chat.is_some_and(|chat| self.is_being_created(&chat.session))
+    }
+
+    /// The agent is there for a session that waited for it: what was said to
+    /// it meanwhile is done.
     pub(crate) fn session_ready(&mut self, uri: &ChannelUri) {
-        let creating = |session: &Session| session.state.lifecycle == SessionLifecycle::Creating;
-        if self.sessions.get(uri).is_some_and(creating) {
-            self.emit(uri, StateAction::SessionReady(SessionReadyAction {}), None);
+        if !self.is_being_created(uri) {
+            return;
+        }
+        self.emit(uri, StateAction::SessionReady(SessionReadyAction {}), None);
+        for chat in self.chats_of(uri) {
+            self.begin_work(&chat);
         }
     }
 
     /// The agent did not start. Returns whether the session was waiting for it.
     pub(crate) fn session_failed(&mut self, uri: &ChannelUri, error: &ErrorInfo) -> bool {
-        let creating = |session: &Session| session.state.lifecycle == SessionLifecycle::Creating;
-        if !self.sessions.get(uri).is_some_and(creating) {
+        if !self.is_being_created(uri) {
             return false;
         }
-        let error = error.clone();
-        let action = StateAction::SessionCreationFailed(SessionCreationFailedAction { error });
-        self.emit(uri, action, None);
+        let action = SessionCreationFailedAction {
+            error: error.clone(),
+        };
+        self.emit(uri, StateAction::SessionCreationFailed(action), None);
+        for chat in self.chats_of(uri) {
+            let turn = self.chats.get(&chat).and_then(|chat| chat.turn.as_ref());
+            let Some(locale) = turn.map(|turn| turn.locale) else {
+                continue;
+            };
+            let error = ErrorInfo {
+                message: Label::NotCreated(&error.message).text(locale),
+                ..error.clone()
+            };
+            let resumable = false;
+            self.end_turn(&chat, Ending::Error { error, resumable });
+        }
         true
+    }
+
+    /// The chats of a session in memory.
+    pub(crate) fn chats_of(&self, uri: &ChannelUri) -> Vec<ChannelUri> {
+        let session = self.sessions.get(uri);
+        session.map(Session::chat_uris).unwrap_or_default()
     }
 
     pub(crate) fn dispose_session(&mut self, uri: &ChannelUri) -> Result<(), RpcError> {
@@ -408,34 +446,25 @@ impl Engine {
     }
 }
 
-/// The values that a new session has, given what the client chose.
+/// The values that a new session has, given what the client chose. Clients
+/// send what they know of any host: what this agent has no setting for is left
+/// out, and what does not fit is the default.
 pub(crate) fn resolve_config(
     schema: Option<&SessionConfigSchema>,
-    chosen: JsonObject,
+    synonyms: &[Synonym],
+    chosen: &JsonObject,
 ) -> Result<Option<SessionConfigState>, String> {
     let Some(schema) = schema else {
-        return match chosen.keys().next() {
-            Some(key) => Err(format!("this agent has no session setting `{key}`")),
-            None => Ok(None),
-        };
+        return Ok(None);
     };
     let mut values = JsonObject::new();
     for (key, property) in &schema.properties {
-        if let Some(default) = &property.default {
-            values.insert(key.clone(), default.clone());
+        let chosen = chosen.get(key);
+        let chosen =
+            chosen.and_then(|it| config::fitting_value(key, property, synonyms, it).ok());
+        if let Some(value) = chosen.or_else(|| property.default.clone()) {
+            values.insert(key.clone(), value);
         }
-    }
-    for (key, value) in chosen {
-        let Some(property) = schema.properties.get(&key) else {
-            return Err(format!("this agent has no session setting `{key}`"));
-        };
-        // The values of a dynamic enumeration are not all known beforehand.
-        let allowed = match property.enum_dynamic {
-            Some(true) => None,
-            _ => property.r#enum.as_deref(),
-        };
-        config::check_value(&key, &property.r#type, allowed, &value)?;
-        values.insert(key, value);
     }
     if let Some(missing) = schema
         .required

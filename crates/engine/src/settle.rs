@@ -22,6 +22,7 @@ impl Engine {
                 self.leave_terminal(&channel);
                 self.close_changeset(&channel);
                 self.observe(&channel, false);
+                self.use_session(&channel);
             }
         }
         let mut settled = Vec::new();

@@ -78,7 +78,8 @@ impl Engine {
         session.published = summary;
         session.dirty = true;
         let summary = session.published.clone();
-        self.catalogue.set_live(uri, &summary);
+        let seq = self.server_seq();
+        self.catalogue.set_live(uri, &summary, seq);
         self.notify_root(Notification::SessionSummaryChanged(
             SessionSummaryChangedParams {
                 channel: ChannelUri::root().to_string(),
@@ -154,6 +155,32 @@ pub(crate) fn compact(chat: &ChatSummary) -> SessionChatSummary {
         interactivity: chat.interactivity,
         status: Some(chat.status),
         changes: chat.changes.clone(),
+    }
+}
+
+/// All that a summary says, as a change of one that is not known.
+pub(crate) fn everything(summary: &SessionSummary) -> SessionSummaryChangedParams {
+    let summary = summary.clone();
+    SessionSummaryChangedParams {
+        channel: ChannelUri::root().to_string(),
+        session: summary.resource,
+        changes: PartialSessionSummary {
+            provider: None,
+            title: Some(summary.title),
+            status: Some(summary.status),
+            activity: Some(summary.activity.unwrap_or_default()),
+            origin: summary.origin,
+            project: summary.project,
+            working_directories: summary.working_directories,
+            annotations: summary.annotations,
+            resource: None,
+            created_at: None,
+            modified_at: Some(summary.modified_at),
+            changes: summary.changes,
+            meta: summary.meta,
+            chats: summary.chats,
+            default_chat: summary.default_chat,
+        },
     }
 }
 

@@ -46,7 +46,6 @@ impl Engine {
                 self.terminal_changed(&channel, id, &action);
             }
             Verdict::Reject(reason) => self.reject(connection, channel, action, origin, reason),
-            Verdict::Ignore => {}
         }
     }
 

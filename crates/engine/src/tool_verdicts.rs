@@ -9,12 +9,12 @@ use innkeeper_protocol::house::actions::{
     ChatToolCallResultConfirmedAction, StateAction,
 };
 use innkeeper_protocol::house::state::{
-    ConfirmationOption, ConfirmationOptionKind, ToolCallCancellationReason,
+    ConfirmationOption, ConfirmationOptionKind, MessageKind, ToolCallCancellationReason,
     ToolCallConfirmationReason, ToolCallResult, ToolCallState, ToolInput,
 };
 
 use crate::Engine;
-use crate::chats::Chat;
+use crate::chats::{Chat, plain_message};
 use crate::dispatch::Verdict::{self, Apply, Reject};
 use crate::dispatch::reject;
 use crate::tools::{owner_of, tool_call};
@@ -114,13 +114,18 @@ impl Engine {
             },
             reason => ToolVerdict::Denied {
                 reason: reason.unwrap_or(ToolCallCancellationReason::Denied),
-                message: action.reason_message,
-                suggestion: action.user_suggestion.map(Box::new),
                 option,
             },
         };
         let call = action.tool_call_id;
         self.decided(uri, Decision::Tool { call, verdict });
+        let reason = action.reason_message.map(|it| it.as_text().to_owned());
+        let reason = reason.map(|text| plain_message(MessageKind::User, text));
+        for said in [reason, action.user_suggestion].into_iter().flatten() {
+            if !said.text.trim().is_empty() {
+                self.say_with_denial(uri, said);
+            }
+        }
     }
 
     pub(crate) fn judge_tool_result_confirmed(

@@ -9,25 +9,25 @@
 
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::agent::{Approval, Decision, ToolReady, ToolStart, ToolVerdict};
+use innkeeper_protocol::agent::{
+    Approval, Decision, ToolReady, ToolStart, ToolVerdict, runs_command,
+};
 use innkeeper_protocol::house::actions::{
     ChatToolCallCompleteAction, ChatToolCallContentChangedAction, ChatToolCallDeltaAction,
     ChatToolCallReadyAction, ChatToolCallStartAction, StateAction,
 };
 use innkeeper_protocol::house::common::StringOrMarkdown;
 use innkeeper_protocol::house::state::{
-    ChatState, ContentRef, ResourceResponsePart, ResponsePart, ToolCallConfirmationReason,
+    ChatState, ConfirmationOption, ContentRef, ResourceResponsePart, ResponsePart, ToolCallConfirmationReason,
     ToolCallContributor, ToolCallResult, ToolCallState, ToolInput, ToolResultContent,
-    ToolResultResourceContent, ToolResultTextContent,
+    ToolResultFileEditContent, ToolResultResourceContent, ToolResultTextContent,
 };
+use innkeeper_protocol::markdown;
+use innkeeper_protocol::settings::approves_all;
 use serde_json::json;
 
 use crate::Engine;
 use crate::labels::Label;
-use crate::sessions::Session;
-
-/// The session setting that lets tools run without asking, and its value.
-const AUTO_APPROVE: (&str, &str) = ("autoApprove", "all");
 
 /// The state of a tool call of the active turn.
 pub(crate) fn tool_call<'a>(head: &'a ChatState, call: &str) -> Option<&'a ToolCallState> {
@@ -109,7 +109,12 @@ impl Engine {
         let Some(turn) = self.chats.get(uri).and_then(|chat| chat.turn.as_ref()) else {
             return;
         };
-        let default_title = Label::ApproveTool(name).text(turn.locale);
+        let is_command = ready.meta.as_ref().is_some_and(runs_command);
+        let default_title = match is_command {
+            true => Label::ApproveCommand,
+            false => Label::ApproveTool(name),
+        };
+        let default_title = default_title.text(turn.locale);
         let turn_id = turn.id.to_string();
         let mut action = ChatToolCallReadyAction {
             turn_id,
@@ -134,12 +139,19 @@ impl Engine {
                 approved_by_setting = true;
             }
             Approval::Needed(request) => {
+                // Some clients show a plain message in place of the input.
+                action.invocation_message = match action.invocation_message {
+                    StringOrMarkdown::Plain(text) => StringOrMarkdown::Markdown {
+                        markdown: markdown::escaped(&text),
+                    },
+                    markdown => markdown,
+                };
                 let title = request.title;
                 action.confirmation_title =
                     Some(title.unwrap_or(StringOrMarkdown::Plain(default_title)));
                 action.edits = request.edits.map(|edits| self.keep_edits(uri, edits));
                 action.editable = request.editable.then_some(true);
-                action.options = (!request.options.is_empty()).then_some(request.options);
+                action.options = (!request.options.is_empty()).then(|| modest_first(request.options));
             }
         }
         // What may still be edited stays where it can be.
@@ -205,7 +217,7 @@ impl Engine {
         let Some(turn_id) = self.running_turn_id(uri).filter(|_| can_end) else {
             return;
         };
-        let result = self.with_links_to_delegates(uri, &call, result);
+        let result = self.with_what_stays(uri, &call, result);
         let action = ChatToolCallCompleteAction {
             turn_id,
             tool_call_id: call,
@@ -219,7 +231,7 @@ impl Engine {
     /// A result takes the place of what a call has shown so far; where another
     /// agent worked for it, what ran in a terminal and what became of files
     /// stays to be seen.
-    fn with_links_to_delegates(
+    fn with_what_stays(
         &self,
         uri: &ChannelUri,
         call: &str,
@@ -229,14 +241,18 @@ impl Engine {
             let shown = running.content.iter().flatten();
             let said = result.content.iter().flatten();
             let said: Vec<&ToolResultContent> = said.collect();
-            let links = shown.filter(|block| {
-                let is_link = matches!(
-                    block,
-                    ToolResultContent::Subagent(_)
-                        | ToolResultContent::Terminal(_)
-                        | ToolResultContent::FileEdit(_)
-                );
-                is_link && !said.contains(block)
+            let links = shown.filter(|block| match block {
+                ToolResultContent::Subagent(_) | ToolResultContent::Terminal(_) => {
+                    !said.contains(block)
+                }
+                // What the result says about a file is the last word on it.
+                ToolResultContent::FileEdit(edit) => {
+                    let file = edited_file(edit);
+                    !said.iter().any(|block| {
+                        matches!(block, ToolResultContent::FileEdit(it) if edited_file(it) == file)
+                    })
+                }
+                _ => false,
             });
             let mut links: Vec<ToolResultContent> = links.cloned().collect();
             if !links.is_empty() {
@@ -262,8 +278,7 @@ impl Engine {
 
     /// The calls that a client has to run in a session fail: it has left.
     pub(crate) fn fail_client_calls(&mut self, session: &ChannelUri, client_id: &str) {
-        let chats = self.sessions.get(session).map(Session::chat_uris);
-        for uri in chats.unwrap_or_default() {
+        for uri in self.chats_of(session) {
             let turn = self
                 .chats
                 .get(&uri)
@@ -315,8 +330,7 @@ impl Engine {
         let session = self.chats.get(uri).map(|chat| &chat.session);
         let session = session.and_then(|session| self.sessions.get(session));
         let config = session.and_then(|session| session.state.config.as_ref());
-        let (key, everything) = AUTO_APPROVE;
-        config.is_some_and(|config| config.values.get(key) == Some(&json!(everything)))
+        config.is_some_and(|config| approves_all(&config.values))
     }
 
     pub(crate) fn tool_call(&self, uri: &ChannelUri, call: &str) -> Option<&ToolCallState> {
@@ -381,7 +395,7 @@ impl Engine {
                 }
             }
             ToolResultContent::FileEdit(mut edit) => {
-                engine.keep_edit(uri, &mut edit.before, &mut edit.after);
+                engine.keep_edit(uri, &mut edit.before, &mut edit.after, &mut edit.diff);
                 Some(ToolResultContent::FileEdit(edit))
             }
             other => Some(other),
@@ -391,6 +405,19 @@ impl Engine {
             .filter_map(|block| small_enough(self, block))
             .collect()
     }
+}
+
+/// The file that an edit is about.
+fn edited_file(edit: &ToolResultFileEditContent) -> Option<&str> {
+    let side = edit.after.as_ref().or(edit.before.as_ref());
+    side.map(|side| side.uri.as_str())
+}
+
+/// Clients offer the first option most readily, and press it for a key: what
+/// holds for this time comes before what holds for longer.
+fn modest_first(mut options: Vec<ConfirmationOption>) -> Vec<ConfirmationOption> {
+    options.sort_by_key(|option| option.group.unwrap_or_default());
+    options
 }
 
 fn by_reference(kept: ResourceResponsePart) -> ToolResultContent {

@@ -53,16 +53,25 @@ impl Engine {
         if is_first_of_session && let Some(title) = history::title_from(&started.message.text) {
             self.set_title(&session, title);
         }
-        self.hold_back(uri, &started.turn_id);
-        self.set_going(uri);
+        self.begin_work(uri);
     }
 
-    /// A turn waits until the state before it is kept, where one is.
-    fn hold_back(&mut self, uri: &ChannelUri, turn: &str) {
-        let until = self.keep_state_before(uri, turn);
+    /// A turn waits until its session is there, and then until the state
+    /// before it is kept, where one is.
+    pub(crate) fn begin_work(&mut self, uri: &ChannelUri) {
+        let Some(chat) = self.chats.get(uri) else {
+            return;
+        };
+        let waiting = chat.turn.as_ref().filter(|turn| !turn.prompted);
+        let Some(turn) = waiting.filter(|_| !self.is_being_created(&chat.session)) else {
+            return;
+        };
+        let turn = turn.id.clone();
+        let until = self.keep_state_before(uri, &turn);
         if let Some(turn) = self.chats.get_mut(uri).and_then(|chat| chat.turn.as_mut()) {
             turn.held_until = until;
         }
+        self.set_going(uri);
     }
 
     /// Has the running turn done by whoever does it, when its time has come.
@@ -93,8 +102,7 @@ impl Engine {
         });
         let session = chat.session.clone();
         self.mark_unread(&session);
-        self.hold_back(uri, turn_id);
-        self.set_going(uri);
+        self.begin_work(uri);
     }
 
     /// A client cancelled the turn: its state is final; the agent must stop.
@@ -205,7 +213,7 @@ impl Engine {
             } => self.tool_finished(uri, call, *result, confirm),
             TurnEvent::Ask(request) => self.ask(uri, *request),
             TurnEvent::AskWithdrawn { request } => self.withdraw_question(uri, request),
-            TurnEvent::Steered { message } => self.steered(uri, message),
+            TurnEvent::Steered { message } => self.steered(uri, &message),
             TurnEvent::Delegated(delegation) => self.delegate(uri, *delegation),
             TurnEvent::StopReason(reason) => {
                 let chat = self.chats.get_mut(uri);
@@ -278,8 +286,9 @@ impl Engine {
         self.shutting_down = true;
         let chats: Vec<ChannelUri> = self.chats.keys().cloned().collect();
         for chat in &chats {
-            // What a person is asked can be answered in the next life, too.
-            if !self.waits_for_a_person(chat) {
+            // What a person is asked can be answered in the next life, too,
+            // and what has not begun can begin then.
+            if !self.waits_for_a_person(chat) && !self.waits_for_its_session(chat) {
                 self.end_interrupted_turn(chat);
             }
             self.close_backend(chat);

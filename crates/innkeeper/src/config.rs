@@ -355,6 +355,8 @@ pub struct LimitsTable {
     pub idle_sessions: u64,
     #[serde(deserialize_with = "within::<_, 1, { 365 * DAY }>")]
     pub idle_session_seconds: u64,
+    #[serde(deserialize_with = "within::<_, 0, { 365 * DAY }>")]
+    pub empty_session_seconds: u64,
     #[serde(deserialize_with = "within::<_, 0, 60_000>")]
     pub summary_delay_ms: u64,
     #[serde(deserialize_with = "within::<_, 0, DAY>")]
@@ -390,6 +392,7 @@ impl Default for LimitsTable {
             replay_bytes,
             idle_sessions,
             idle_session,
+            empty_session,
             summary_delay,
             client_grace,
             client_answer,
@@ -412,6 +415,7 @@ impl Default for LimitsTable {
             replay_bytes: replay_bytes as u64,
             idle_sessions: idle_sessions as u64,
             idle_session_seconds: idle_session.as_secs(),
+            empty_session_seconds: empty_session.as_secs(),
             summary_delay_ms: millis(summary_delay),
             client_grace_seconds: client_grace.as_secs(),
             client_answer_seconds: client_answer.as_secs(),
@@ -443,6 +447,7 @@ impl LimitsTable {
             replay_bytes: size(self.replay_bytes),
             idle_sessions: size(self.idle_sessions),
             idle_session: Duration::from_secs(self.idle_session_seconds),
+            empty_session: Duration::from_secs(self.empty_session_seconds),
             summary_delay: Duration::from_millis(self.summary_delay_ms),
             client_grace: Duration::from_secs(self.client_grace_seconds),
             client_answer: Duration::from_secs(self.client_answer_seconds),

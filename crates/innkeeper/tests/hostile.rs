@@ -9,6 +9,7 @@
 
 mod common;
 
+use common::raw::Raw;
 use common::{Inn, InnOptions, TOKEN, default_chat, in_time, script};
 use futures_util::{SinkExt as _, StreamExt as _};
 use innkeeper::server::stdio;
@@ -21,64 +22,10 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-/// A client that sends whatever it likes.
-struct Raw(WebSocketStream<MaybeTlsStream<TcpStream>>);
-
-impl Raw {
-    async fn connect(url: &str) -> Self {
-        Self(connect_async(url).await.unwrap().0)
-    }
-
-    async fn initialized(inn: &Inn, name: &str) -> Self {
-        let mut raw = Self::connect(&inn.url).await;
-        let welcome = raw
-            .ask(json!({"id": 0, "method": "initialize", "params": {
-                "channel": "ahp-root://", "clientId": name, "protocolVersions": ["1.0.0"],
-            }}))
-            .await;
-        assert!(welcome["result"].is_object(), "{welcome}");
-        raw
-    }
-
-    async fn send(&mut self, text: &str) {
-        self.0.send(Message::text(text)).await.unwrap();
-    }
-
-    async fn next(&mut self) -> Value {
-        loop {
-            match in_time("a frame", self.0.next()).await.unwrap().unwrap() {
-                Message::Text(text) => return serde_json::from_str(&text).unwrap(),
-                Message::Close(frame) => panic!("closed: {frame:?}"),
-                _ => continue,
-            }
-        }
-    }
-
-    async fn ask(&mut self, request: Value) -> Value {
-        self.send(&request.to_string()).await;
-        loop {
-            let frame = self.next().await;
-            if frame["id"] == request["id"] {
-                return frame;
-            }
-        }
-    }
-
-    async fn close_code(&mut self) -> Option<CloseCode> {
-        loop {
-            match in_time("the end", self.0.next()).await {
-                Some(Ok(Message::Close(frame))) => return frame.map(|frame| frame.code),
-                Some(Ok(_)) => continue,
-                Some(Err(_)) | None => return None,
-            }
-        }
-    }
-}
-
 #[tokio::test]
 async fn garbled_messages_are_answered_and_the_connection_lives() {
     let inn = Inn::open().await;
-    let mut raw = Raw::initialized(&inn, "a").await;
+    let mut raw = Raw::initialized(&inn.url, "a").await;
     for (text, code) in [
         ("{", -32700),
         ("", -32700),
@@ -143,7 +90,7 @@ async fn unknown_and_malformed_actions_come_back_with_a_reason() {
     let guest = inn.guest("owner").await;
     let session = guest.new_session().await;
     let chat = default_chat(&session);
-    let mut raw = Raw::initialized(&inn, "a").await;
+    let mut raw = Raw::initialized(&inn.url, "a").await;
     raw.ask(json!({"id": 1, "method": "subscribe", "params": {"channel": chat}}))
         .await;
     for (seq, action) in [
@@ -212,11 +159,11 @@ async fn a_message_that_is_too_large_closes_the_connection_with_the_reason() {
         ..InnOptions::default()
     };
     let inn = Inn::open_with(options).await;
-    let mut raw = Raw::initialized(&inn, "a").await;
+    let mut raw = Raw::initialized(&inn.url, "a").await;
     // The host may be gone before all of it is sent.
     let _ = raw.0.send(Message::text("x".repeat(1_000_000))).await;
     assert_eq!(raw.close_code().await, Some(CloseCode::Size));
-    let mut again = Raw::initialized(&inn, "a").await;
+    let mut again = Raw::initialized(&inn.url, "a").await;
     assert_eq!(
         again.ask(json!({"id": 1, "method": "ping"})).await["result"],
         Value::Null
@@ -237,7 +184,7 @@ async fn subscriptions_have_a_limit_that_says_so() {
     .await;
     let guest = inn.guest("owner").await;
     let session = guest.new_session().await;
-    let mut raw = Raw::initialized(&inn, "a").await;
+    let mut raw = Raw::initialized(&inn.url, "a").await;
     let subscribe = |id: i64, channel: &str| json!({"id": id, "method": "subscribe", "params": {"channel": channel}});
     let chat = default_chat(&session);
     assert!(raw.ask(subscribe(1, "ahp-root://")).await["result"].is_object());
@@ -259,7 +206,7 @@ async fn a_client_that_floods_the_host_does_not_keep_others_waiting() {
     let guest = inn.guest("owner").await;
     let session = guest.new_session().await;
     let chat = default_chat(&session);
-    let mut flooder = Raw::initialized(&inn, "flooder").await;
+    let mut flooder = Raw::initialized(&inn.url, "flooder").await;
     for _ in 0..200 {
         for id in 0..100 {
             let request = json!({"id": id, "method": "listSessions"});

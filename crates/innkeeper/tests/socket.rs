@@ -404,14 +404,6 @@ async fn sessions_that_cannot_be_created_say_why() {
         (json!({"channel": "no uri"}), -32602),
         (json!({"channel": ROOT}), -32602),
         (
-            json!({"channel": "ahp-session:/new", "config": {"colour": "red"}}),
-            -32602,
-        ),
-        (
-            json!({"channel": "ahp-session:/new", "config": {"autoApprove": "maybe"}}),
-            -32602,
-        ),
-        (
             json!({"channel": "ahp-session:/new",
                 "activeClient": {"clientId": "somebody else", "tools": []}}),
             -32602,

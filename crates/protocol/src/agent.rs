@@ -17,6 +17,7 @@ use crate::house::state::{
     SessionConfigPropertySchema, SessionConfigSchema, ToolCallCancellationReason,
     ToolCallContributor, ToolCallResult, ToolDefinition, ToolResultContent, UsageInfo,
 };
+use crate::settings::Synonym;
 use crate::snapshot::StoredTurn;
 use crate::workspace::customization::EnabledCustomizations;
 use crate::workspace::terminal::Program;
@@ -33,6 +34,20 @@ pub struct AgentProfile {
     pub info: AgentInfo,
     /// The configuration that its sessions have, if any.
     pub config: Option<SessionConfigSchema>,
+    /// Other names for values of that configuration.
+    pub synonyms: Vec<Synonym>,
+    /// Nothing is known that keeps it from starting.
+    pub works: bool,
+}
+
+/// What `_meta` of a tool call says about its kind, as editors in the field
+/// name kinds; and the kind of those that run a command.
+pub const TOOL_KIND: &str = "toolKind";
+pub const TERMINAL_TOOL: &str = "terminal";
+
+/// Whether a tool call runs a command, which then is its input.
+pub fn runs_command(meta: &JsonObject) -> bool {
+    meta.get(TOOL_KIND).and_then(Value::as_str) == Some(TERMINAL_TOOL)
 }
 
 /// A setting of sessions of which nothing but its kind and its title is said.
@@ -106,7 +121,8 @@ pub enum AgentCommand {
     /// Forget all turns but the first `keep`.
     Truncate { backend: BackendId, keep: usize },
     /// A message for the turn that runs, to be taken up when it is convenient.
-    /// It replaces the one before; `None` takes that back.
+    /// It replaces the one before; `None` takes that back. Its id is for this
+    /// version of the message only: what is taken up is reported by it.
     Steer {
         backend: BackendId,
         turn: Arc<str>,
@@ -273,8 +289,6 @@ pub enum ToolVerdict {
     },
     Denied {
         reason: ToolCallCancellationReason,
-        message: Option<StringOrMarkdown>,
-        suggestion: Option<Box<Message>>,
         option: Option<ConfirmationOption>,
     },
 }

@@ -51,9 +51,30 @@ impl ChannelUri {
         String::from_utf8(bytes).ok().map(Self::from)
     }
 
+    /// The chat in which another agent works for a tool call. Clients compute
+    /// this URI, too.
+    pub fn of_delegate(session: &str, call: &str) -> Self {
+        let session = URL_SAFE_NO_PAD.encode(session);
+        Self::from(format!("ahp-chat://subagent/{session}/{}", path_segment(call)))
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Any text as one segment of a URI's path.
+pub fn path_segment(text: &str) -> String {
+    let mut segment = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                segment.push(char::from(byte));
+            }
+            other => segment.push_str(&format!("%{other:02X}")),
+        }
+    }
+    segment
 }
 
 impl fmt::Debug for ChannelUri {

@@ -12,7 +12,9 @@
 //! - [`gates`]: the steps between neighbouring protocol versions;
 //! - [`agent`], [`workspace`] and [`record`]: the vocabularies that the engine
 //!   shares with the agents, with what touches the user's machine and with the
-//!   store, so that none of them knows another.
+//!   store, so that none of them knows another;
+//! - [`settings`]: the settings of sessions that every agent has; [`steering`]:
+//!   what a user said in the middle of a turn; [`markdown`]: plain text in it.
 //!
 //! *Invariant*: no I/O, no clock, no randomness. *Boundary*: JSON-RPC and
 //! protocol versions are known here and at the socket, nowhere else.
@@ -21,12 +23,15 @@ pub mod agent;
 pub mod channel;
 pub mod command;
 pub mod gates;
+pub mod markdown;
 pub mod mcp;
 pub mod outgoing;
 pub mod record;
 pub mod resource_call;
 pub mod rpc;
+pub mod settings;
 pub mod snapshot;
+pub mod steering;
 pub mod telemetry;
 pub mod time;
 pub mod version;

@@ -310,6 +310,8 @@ pub struct Boot {
     pub chats: Vec<(ChannelUri, ChannelUri)>,
     /// Sessions whose stored state has a running turn.
     pub interrupted: Vec<ChannelUri>,
+    /// Sessions in which no turn has ended.
+    pub without_turns: Vec<ChannelUri>,
     pub clients: Vec<ClientRecord>,
     pub root_config: Option<Value>,
     /// Which customizations are on or off in more than one session.

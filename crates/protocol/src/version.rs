@@ -66,6 +66,12 @@ impl Version {
             .find(|version| offered.is_compatible_with(version.baseline()))
     }
 
+    /// Whether an action on a channel that does not exist gets no answer: up to
+    /// 0.2 the protocol demands that. Later clients wait for an answer.
+    pub fn is_silent_about_unknown_channels(self) -> bool {
+        self <= Self::V0_2
+    }
+
     /// What the host tells a client that offers none of them.
     pub fn supported() -> Vec<String> {
         Self::ALL

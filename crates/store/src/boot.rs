@@ -22,6 +22,7 @@ pub(crate) fn boot(
         catalogue: catalogue(connection)?,
         chats: chats(connection)?,
         interrupted: interrupted(connection)?,
+        without_turns: without_turns(connection)?,
         clients: clients(connection)?,
         root_config: setting(connection, ROOT_CONFIG)?,
         switches: setting(connection, SWITCHES)?,
@@ -73,6 +74,17 @@ fn interrupted(connection: &Connection) -> Result<Vec<ChannelUri>, StoreError> {
         "SELECT DISTINCT chat.session FROM chat JOIN session ON session.uri = chat.session
          WHERE chat.active_turn IS NOT NULL AND session.disposed_at IS NULL
          ORDER BY chat.session",
+    )?;
+    let sessions = statement.query_map([], |row| uri(row, 0))?;
+    Ok(sessions.collect::<Result<_, _>>()?)
+}
+
+fn without_turns(connection: &Connection) -> Result<Vec<ChannelUri>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT uri FROM session WHERE disposed_at IS NULL AND NOT EXISTS (
+             SELECT 1 FROM chat JOIN turn ON turn.chat = chat.uri
+             WHERE chat.session = session.uri)
+         ORDER BY uri",
     )?;
     let sessions = statement.query_map([], |row| uri(row, 0))?;
     Ok(sessions.collect::<Result<_, _>>()?)

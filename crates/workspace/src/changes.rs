@@ -9,6 +9,7 @@
 //! there is work and goes when there is none (`worker`).
 
 mod blobs;
+mod branch;
 mod checkpoint;
 mod entries;
 mod git;
@@ -196,7 +197,7 @@ impl Changes {
         id: &str,
         most: usize,
     ) -> Result<ResourceDone, ResourceError> {
-        let uri = || innkeeper_protocol::workspace::changes::blob_uri(session, id);
+        let uri = || innkeeper_protocol::workspace::changes::blob_uri(session, id, "");
         let failed = |error: git::GitError| ResourceError::Failed {
             uri: uri(),
             reason: error.to_string(),

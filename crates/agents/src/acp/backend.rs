@@ -5,7 +5,7 @@
 //! ends with exactly one last event of its turn, or with the end of the
 //! backend.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{AGENT_METHOD_NAMES, ContentBlock};
@@ -33,6 +33,8 @@ use crate::{CommandStream, EventSink};
 
 /// The key of the agent's name for a session in what is kept for resuming.
 const SESSION: &str = "acp";
+/// Likewise of the mode that clients know as `interactive`.
+const INTERACTIVE: &str = "interactive";
 
 /// How long a change of a setting may take before a prompt goes on without it.
 const SETTING: std::time::Duration = std::time::Duration::from_secs(10);
@@ -62,9 +64,11 @@ pub(super) async fn run(
     let mut wanted = Wanted {
         directories,
         mcp_servers: servers.map(mcp::given).collect(),
-        resume: resumed_session(open.resume.as_ref()),
-        fork_of: resumed_session(open.fork_of.as_ref()),
+        resume: kept(open.resume.as_ref(), SESSION),
+        fork_of: kept(open.fork_of.as_ref(), SESSION),
         continues: past::wanted(&open),
+        interactive: kept(open.resume.as_ref().or(open.fork_of.as_ref()), INTERACTIVE)
+            .or_else(|| knowledge.interactive()),
     };
     let tool_server = serve_tools(&access, &mut wanted, &open.client_tools);
     let mut early = Vec::new();
@@ -102,7 +106,6 @@ pub(super) async fn run(
         client_calls: ClientCalls::default(),
         changing: HashMap::new(),
         steering: HashMap::new(),
-        steered: HashSet::new(),
         notices: Vec::new(),
         begins_anew: false,
         forget: false,
@@ -138,8 +141,6 @@ pub(super) struct Backend {
     pub(super) changing: HashMap<RequestNo, Change>,
     /// Steering messages that the agent has not answered yet.
     pub(super) steering: HashMap<RequestNo, String>,
-    /// Those that it was given.
-    pub(super) steered: HashSet<String>,
     /// What the user is told when the next turn begins.
     pub(super) notices: Vec<String>,
     /// The agent knows more than it should: the next turn is told to a new one.
@@ -238,7 +239,12 @@ impl Backend {
         if self.transcript.is_empty() && !past.is_empty() {
             self.recount(&past).await;
         }
-        let resume = Some(json!({SESSION: self.session.id}));
+        let mut resume = json!({SESSION: self.session.id});
+        if let Some(mode) = self.session.settings.interactive() {
+            self.wanted.interactive = Some(mode.to_owned());
+            resume[INTERACTIVE] = json!(mode);
+        }
+        let resume = Some(resume);
         self.events.emit(AgentEvent::Opened { resume }).await;
         for update in std::mem::take(&mut self.session.said) {
             self.update(&update).await;
@@ -315,11 +321,15 @@ impl Backend {
         }
     }
 
-    /// Lets an agent that runs already know of the tools of clients: that
-    /// takes a new process, so it is done only where nothing is forgotten.
+    /// Lets an agent that runs already know of the tools of clients. Nothing
+    /// may be forgotten for that: it takes another conversation where nothing
+    /// was said yet, else a new process that takes this one up.
     async fn make_aware_of_tools(&mut self) -> Result<(), OpenError> {
         self.unaware_of_tools = false;
         let is_new = self.transcript.is_empty();
+        if is_new && self.begin_another().await {
+            return Ok(());
+        }
         if is_new || self.session.can_be_taken_up() {
             let resume = Some(self.session.id.clone()).filter(|_| !is_new);
             return self.replace(resume).await;
@@ -330,6 +340,39 @@ impl Backend {
             self.access.name
         ));
         Ok(())
+    }
+
+    /// Begins another conversation with the agent that runs. Returns whether
+    /// it did.
+    async fn begin_another(&mut self) -> bool {
+        self.wanted.resume = None;
+        self.wanted.fork_of = None;
+        let method = AGENT_METHOD_NAMES.session_new;
+        let params = self.session.beginning(&self.wanted);
+        let request = self.session.peer.request(method, &params);
+        let deadline = Instant::now() + self.access.patience.opening;
+        let mut meanwhile = Vec::new();
+        let opened = loop {
+            match tokio::time::timeout_at(deadline, self.session.peer.next()).await {
+                Ok(Some(Incoming::Response { to, result })) if to == request => break result.ok(),
+                // It may be about the conversation that is just beginning.
+                Ok(Some(said @ Incoming::Notification { .. })) => meanwhile.push(said),
+                Ok(Some(other)) => Box::pin(self.incoming(other)).await,
+                Ok(None) | Err(_) => break None,
+            }
+        };
+        let id = opened.as_ref().and_then(|it| it["sessionId"].as_str());
+        let Some((opened, id)) = opened.as_ref().zip(id.map(str::to_owned)) else {
+            return false;
+        };
+        self.session.has_begun(&self.wanted, id, opened);
+        self.changing.clear();
+        self.opened().await;
+        for said in meanwhile {
+            Box::pin(self.incoming(said)).await;
+        }
+        self.configure();
+        true
     }
 
     async fn prompt(&mut self, prompt: Prompt) {
@@ -416,7 +459,7 @@ impl Backend {
         let answers = self.session.peer.answers();
         let asked = self.turn.as_mut().map(|turn| turn.calls.abandon());
         for asked in asked.into_iter().flatten() {
-            answers.give(&asked.request, Ok(permission::answer(None, None)));
+            answers.give(&asked.request, Ok(permission::answer(None)));
         }
         self.client_calls.abandon();
         for request in self.questions.abandon() {
@@ -452,6 +495,7 @@ impl Backend {
                 Ok(None) => return,
                 Err(_) => {
                     self.changing.clear();
+                    self.settings_changed().await;
                     let text = "The agent did not confirm its settings in time.".to_owned();
                     return self.notice(turn, text).await;
                 }
@@ -469,7 +513,9 @@ impl Backend {
         let Some(message) = message.filter(|_| runs && self.session.can_be_steered()) else {
             return;
         };
-        if !self.steered.insert(message.id.clone()) {
+        // While it makes up its mind about one version, it is not given the
+        // next: the engine says what is left when it has.
+        if !self.steering.is_empty() {
             return;
         }
         let can = &self.session.can().prompt_capabilities;
@@ -490,10 +536,14 @@ impl Backend {
         let answers = self.session.peer.answers();
         match decision {
             Decision::Tool { call, verdict } => {
-                for (asked, chosen) in running.calls.decide(&call, &verdict) {
-                    let answer = permission::answer(chosen.as_ref(), Some(&verdict));
+                let services = &self.services;
+                let terminals = |id: &str| services.terminal(id);
+                let (answered, events) = running.calls.decide(&call, &verdict, &terminals);
+                for (asked, chosen) in answered {
+                    let answer = permission::answer(chosen.as_ref());
                     answers.give(&asked.request, Ok(answer));
                 }
+                self.turn_events(events).await;
             }
             Decision::Answer {
                 request,
@@ -653,8 +703,9 @@ async fn next_call(server: &mut Option<ToolServer>) -> ClientCall {
     std::future::pending().await
 }
 
-fn resumed_session(resume: Option<&Value>) -> Option<String> {
-    resume?.get(SESSION)?.as_str().map(str::to_owned)
+/// What was kept for resuming.
+fn kept(resume: Option<&Value>, key: &str) -> Option<String> {
+    resume?.get(key)?.as_str().map(str::to_owned)
 }
 
 pub(super) fn error_info(error: &OpenError) -> ErrorInfo {

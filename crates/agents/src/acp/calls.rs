@@ -11,7 +11,8 @@ use agent_client_protocol_schema::v1::{
     ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolKind,
 };
 use innkeeper_protocol::agent::{
-    Approval, ApprovalRequest, ToolReady, ToolStart, ToolVerdict, TurnEvent,
+    Approval, ApprovalRequest, TERMINAL_TOOL, TOOL_KIND, ToolReady, ToolStart, ToolVerdict,
+    TurnEvent,
 };
 use innkeeper_protocol::house::common::{JsonObject, StringOrMarkdown};
 use innkeeper_protocol::house::state::{
@@ -22,6 +23,7 @@ use serde_json::{Value, json};
 use super::content;
 use super::output::Output;
 use super::permission::{self, PermissionRequest};
+use super::presented::{self, Command, as_text};
 use crate::edits;
 
 #[derive(Debug, Default)]
@@ -60,6 +62,9 @@ enum Phase {
     Over,
 }
 
+/// A request of the agent, and the option that was chosen.
+pub(super) type Answered = (PermissionRequest, Option<ConfirmationOption>);
+
 /// Terminals of the host as calls show them, by the agent's names for them.
 pub(super) type ShownTerminals<'a> = &'a dyn Fn(&str) -> Option<ToolResultContent>;
 
@@ -89,9 +94,13 @@ impl Calls {
     /// heard of the call.
     pub(super) fn ask(
         &mut self,
-        update: ToolCallUpdate,
+        mut update: ToolCallUpdate,
         request: PermissionRequest,
     ) -> Vec<TurnEvent> {
+        // A request names a call; what it leaves empty is as it was.
+        let fields = &mut update.fields;
+        fields.content = fields.content.take().filter(|content| !content.is_empty());
+        fields.locations = fields.locations.take().filter(|list| !list.is_empty());
         let mut events = Vec::new();
         let key = update.tool_call_id.0.to_string();
         if self
@@ -107,8 +116,9 @@ impl Calls {
         if call.phase != Phase::Asking {
             call.phase = Phase::Asking;
             let edits = call.edits();
+            let heading = presented::heading(&call.title_or_kind(), call.command().as_ref());
             let approval = Approval::Needed(ApprovalRequest {
-                title: None,
+                title: heading.map(StringOrMarkdown::Plain),
                 edits: (!edits.items.is_empty()).then_some(edits),
                 editable: false,
                 options: request.options.clone(),
@@ -120,26 +130,30 @@ impl Calls {
     }
 
     /// What somebody decided about a call: the requests that are answered, each
-    /// with the option that was chosen.
+    /// with the option that was chosen, and what is shown of it from now on.
     pub(super) fn decide(
         &mut self,
         id: &str,
         verdict: &ToolVerdict,
-    ) -> Vec<(PermissionRequest, Option<ConfirmationOption>)> {
+        terminals: ShownTerminals<'_>,
+    ) -> (Vec<Answered>, Vec<TurnEvent>) {
         let Some(call) = self.known.values_mut().find(|call| call.id == id) else {
-            return Vec::new();
+            return (Vec::new(), Vec::new());
         };
-        call.phase = match verdict {
-            ToolVerdict::Approved { .. } => Phase::Running,
-            ToolVerdict::Denied { .. } => Phase::Over,
-        };
+        let mut events = Vec::new();
+        match verdict {
+            ToolVerdict::Approved { .. } => {
+                call.phase = Phase::Running;
+                call.run(terminals, &mut events);
+            }
+            ToolVerdict::Denied { .. } => call.phase = Phase::Over,
+        }
         let asked = std::mem::take(&mut call.asked).into_iter();
-        asked
-            .map(|request| {
-                let chosen = permission::choose(&request.options, verdict);
-                (request, chosen)
-            })
-            .collect()
+        let answered = asked.map(|request| {
+            let chosen = permission::choose(&request.options, verdict);
+            (request, chosen)
+        });
+        (answered.collect(), events)
     }
 
     /// The requests that are still open: the turn is over for them.
@@ -243,7 +257,9 @@ impl Call {
         }
         self.name = fields.name.or(self.name.take());
         self.kind = fields.kind.unwrap_or(self.kind);
-        self.input = fields.raw_input.or(self.input.take());
+        // An input is written; it does not become nothing again.
+        let input = fields.raw_input.filter(|input| !is_nothing(input));
+        self.input = input.or(self.input.take());
         self.raw_output = fields.raw_output.or(self.raw_output.take());
         self.content = fields.content.unwrap_or(std::mem::take(&mut self.content));
         self.locations = fields
@@ -333,13 +349,30 @@ impl Call {
     }
 
     fn ready(&self, approval: Approval) -> TurnEvent {
+        let command = self.command();
+        let input = match &command {
+            Some(command) => Some(command.line.clone()),
+            None => self.input_text(),
+        };
+        let title = self.title_or_kind();
+        let message = match &approval {
+            Approval::NotNeeded => StringOrMarkdown::Plain(title),
+            Approval::Needed(_) => {
+                presented::message(&title, command.as_ref(), input.as_deref(), &self.content)
+            }
+        };
         TurnEvent::ToolReady(Box::new(ToolReady {
             call: self.id.clone(),
-            input: self.input_text(),
-            message: StringOrMarkdown::Plain(self.title_or_kind()),
+            input,
+            message,
             approval,
             meta: self.meta(),
         }))
+    }
+
+    /// The command that the call runs, if it is known.
+    fn command(&self) -> Option<Command> {
+        Command::of(self.kind, self.input.as_ref()?)
     }
 
     /// All that the call has to show.
@@ -421,6 +454,15 @@ impl Call {
     fn meta(&self) -> Option<JsonObject> {
         let mut meta = JsonObject::new();
         meta.insert("kind".to_owned(), json!(self.kind));
+        let tool_kind = match self.kind {
+            _ if self.command().is_some() => Some(TERMINAL_TOOL),
+            ToolKind::Read => Some("read"),
+            ToolKind::Search => Some("search"),
+            _ => None,
+        };
+        if let Some(tool_kind) = tool_kind {
+            meta.insert(TOOL_KIND.to_owned(), json!(tool_kind));
+        }
         if !self.locations.is_empty() {
             meta.insert("locations".to_owned(), json!(self.locations));
         }
@@ -428,9 +470,12 @@ impl Call {
     }
 }
 
-fn as_text(value: &Value) -> String {
+fn is_nothing(value: &Value) -> bool {
     match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+        Value::Null => true,
+        Value::Object(object) => object.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
     }
 }

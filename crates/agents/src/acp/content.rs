@@ -67,7 +67,7 @@ pub(super) fn text(text: String) -> ToolResultContent {
     ToolResultContent::Text(ToolResultTextContent { text })
 }
 
-fn as_link(link: &ResourceLink) -> String {
+pub(super) fn as_link(link: &ResourceLink) -> String {
     let name = link.title.as_ref().unwrap_or(&link.name);
     format!("[{name}]({})", link.uri)
 }

@@ -42,7 +42,7 @@ impl Backend {
                     self.notices.push(text);
                 }
             }
-            return;
+            return self.settings_changed().await;
         }
         if let Some(message) = self.steering.remove(&to)
             && result.is_ok_and(|answer| answer["outcome"] != "promptRequired")
@@ -54,6 +54,8 @@ impl Backend {
     /// The turn is over.
     async fn prompt_answered(&mut self, result: Result<Value, Error>) {
         self.dismiss_requests();
+        // What it has not taken up by now becomes a turn of its own.
+        self.steering.clear();
         let Some(mut turn) = self.turn.take() else {
             return;
         };
@@ -171,7 +173,7 @@ impl Backend {
         match (call, self.turn.as_mut().filter(|turn| !turn.is_cancelled())) {
             (Ok(asked), Some(turn)) => turn.calls.ask(asked.tool_call, request),
             (Ok(_), None) => {
-                answers.give(id, Ok(permission::answer(None, None)));
+                answers.give(id, Ok(permission::answer(None)));
                 Vec::new()
             }
             (Err(error), _) => {
@@ -248,8 +250,12 @@ impl Backend {
         }
     }
 
-    /// The agent changed its settings by itself.
-    async fn settings_changed(&mut self) {
+    /// The agent's settings may be others now. What they are is told when no
+    /// change is under way any more: until then the agent is of two minds.
+    pub(super) async fn settings_changed(&mut self) {
+        if !self.changing.is_empty() {
+            return;
+        }
         let values = self.session.settings.values();
         self.config.extend(values.clone());
         self.events.emit(AgentEvent::Configured(values)).await;

@@ -22,22 +22,39 @@ pub(super) fn options(given: &Value) -> Vec<ConfirmationOption> {
     let read = |option: &Value| {
         let id = option["optionId"].as_str()?;
         let kind = option["kind"].as_str().unwrap_or_default();
+        let name = option["name"].as_str().unwrap_or(id);
+        // Some agents have a kind for every answer, and some only a name.
+        let words = [id, name].map(str::to_lowercase);
+        let always = kind.ends_with("always") || words.iter().any(|it| it.contains("always"));
         Some(ConfirmationOption {
             id: id.to_owned(),
-            label: option["name"].as_str().unwrap_or(id).to_owned(),
+            label: label(kind, name),
             kind: match kind {
                 _ if kind.starts_with("allow") => ConfirmationOptionKind::Approve,
                 _ if kind.starts_with("reject") => ConfirmationOptionKind::Deny,
                 other => ConfirmationOptionKind::Unknown(other.to_owned()),
             },
-            group: Some(if kind.ends_with("always") {
-                ALWAYS
-            } else {
-                ONCE
-            }),
+            group: Some(if always { ALWAYS } else { ONCE }),
         })
     };
     options.iter().filter_map(read).collect()
+}
+
+/// What an option is called: as the agent says, unless that is a word for
+/// machines.
+fn label(kind: &str, name: &str) -> String {
+    let for_machines = name.contains('_') && !name.contains(char::is_whitespace);
+    let known = match kind {
+        "allow_once" => "Allow once",
+        "allow_always" => "Always allow",
+        "reject_once" => "Deny",
+        "reject_always" => "Always deny",
+        _ => return name.to_owned(),
+    };
+    match for_machines || name.trim().is_empty() {
+        true => known.to_owned(),
+        false => name.to_owned(),
+    }
 }
 
 /// The option that a verdict means: the one that was selected, else the most
@@ -63,24 +80,11 @@ pub(super) fn choose(
 }
 
 /// The answer to a request; no option means that it came to nothing.
-pub(super) fn answer(chosen: Option<&ConfirmationOption>, verdict: Option<&ToolVerdict>) -> Value {
-    let Some(option) = chosen else {
-        return json!({"outcome": {"outcome": "cancelled"}});
-    };
-    let mut answer = json!({"outcome": {"outcome": "selected", "optionId": option.id}});
-    if let Some(ToolVerdict::Denied {
-        message,
-        suggestion,
-        ..
-    }) = verdict
-    {
-        let reason = message.as_ref().map(|message| message.as_text().to_owned());
-        let reason = reason.or_else(|| suggestion.as_ref().map(|message| message.text.clone()));
-        if let Some(reason) = reason {
-            answer["_meta"] = json!({"reason": reason});
-        }
+pub(super) fn answer(chosen: Option<&ConfirmationOption>) -> Value {
+    match chosen {
+        Some(option) => json!({"outcome": {"outcome": "selected", "optionId": option.id}}),
+        None => json!({"outcome": {"outcome": "cancelled"}}),
     }
-    answer
 }
 
 #[cfg(test)]
@@ -112,6 +116,25 @@ mod tests {
         ];
         let expected = expected.map(|(id, kind, group)| (id.to_owned(), kind, Some(group)));
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn names_for_machines_are_put_into_words() {
+        let named = |kind: &str, name: &str| {
+            let given = json!([{"optionId": "x", "name": name, "kind": kind}]);
+            options(&given).remove(0).label
+        };
+        assert_eq!(named("allow_once", "allow_once"), "Allow once");
+        assert_eq!(named("allow_always", "allow_always"), "Always allow");
+        assert_eq!(named("reject_once", ""), "Deny");
+        assert_eq!(named("reject_once", "No, keep planning"), "No, keep planning");
+        assert_eq!(named("postpone", "not_now"), "not_now");
+    }
+
+    #[test]
+    fn an_option_that_says_always_is_none_for_this_time() {
+        let given = json!([{"optionId": "x", "name": "Always, for `rm`", "kind": "allow_once"}]);
+        assert_eq!(options(&given)[0].group, Some(ALWAYS));
     }
 
     #[test]

@@ -84,9 +84,16 @@ pub(super) struct Wanted {
     pub(super) fork_of: Option<String>,
     /// Its name for a session that it had without the host, to go on with.
     pub(super) continues: Option<String>,
+    /// The mode that clients know as `interactive`, where that is settled.
+    pub(super) interactive: Option<String>,
 }
 
 impl Wanted {
+    /// Whether nothing was said in the conversation before.
+    fn is_new(&self) -> bool {
+        self.resume.is_none() && self.fork_of.is_none() && self.continues.is_none()
+    }
+
     pub(super) fn directory(&self) -> PathBuf {
         let first = self.directories.first().cloned();
         first.unwrap_or_else(|| std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")))
@@ -132,7 +139,7 @@ impl Session {
             process,
             peer,
             id,
-            settings: Settings::of(&opened),
+            settings: Settings::of(&opened, wanted.interactive.as_deref(), wanted.is_new()),
             about,
             said,
             past: history
@@ -141,6 +148,18 @@ impl Session {
             forgotten,
             remembers,
         })
+    }
+
+    /// What the agent is asked for another new conversation.
+    pub(super) fn beginning(&self, wanted: &Wanted) -> Value {
+        beginning(wanted, self.can())
+    }
+
+    /// The agent began another conversation, and this one is left.
+    pub(super) fn has_begun(&mut self, wanted: &Wanted, id: String, opened: &Value) {
+        self.id = id;
+        self.settings = Settings::of(opened, wanted.interactive.as_deref(), true);
+        self.remembers = false;
     }
 
     /// The conversations that the agent has in a directory, or in all of them.

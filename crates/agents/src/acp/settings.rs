@@ -4,6 +4,10 @@
 //! Modes and models exist in several generations: as options with a category,
 //! as `modes`, and as `models`, which the protocol has dropped and agents still
 //! send. An option wins over the older form of the same thing.
+//!
+//! Clients know the mode that an agent begins in as `interactive`, and send
+//! that word to every host. So the mode in which the agent itself chose to
+//! begin goes by that name outside; everywhere in here it has the agent's.
 
 use std::collections::HashMap;
 
@@ -15,13 +19,11 @@ use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::state::{
     SessionConfigPropertySchema, SessionConfigSchema, SessionModelInfo,
 };
+use innkeeper_protocol::settings::{AUTO_APPROVE, INTERACTIVE, MODE};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::session_config::{AUTO_APPROVE, Choice, enumeration, property, schema};
-
-/// The setting that stands for modes where they are no option.
-const MODE: &str = "mode";
+use crate::session_config::{Choice, enumeration, property, schema};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Settings {
@@ -29,6 +31,8 @@ pub(super) struct Settings {
     modes: Option<SessionModeState>,
     models: Vec<ModelChoice>,
     current_model: Option<String>,
+    /// The mode that clients know as `interactive`, by the agent's name.
+    interactive: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -45,8 +49,10 @@ pub(super) struct Change {
 }
 
 impl Settings {
-    /// From what the agent said when the session was opened.
-    pub(super) fn of(opened: &Value) -> Self {
+    /// From what the agent said when the session was opened, and which mode is
+    /// known as `interactive`. Where that was not settled before, it is the
+    /// one that a new conversation begins in.
+    pub(super) fn of(opened: &Value, interactive: Option<&str>, is_new: bool) -> Self {
         let models = &opened["models"];
         let listed = models["availableModels"].as_array().into_iter().flatten();
         let model = |model: &Value| {
@@ -54,11 +60,68 @@ impl Settings {
             let name = model["name"].as_str().unwrap_or(&id).to_owned();
             Some(ModelChoice { id, name })
         };
-        Self {
+        let mut settings = Self {
             options: read_options(&opened["configOptions"]),
             modes: read(&opened["modes"]),
             models: listed.filter_map(model).collect(),
             current_model: models["currentModelId"].as_str().map(str::to_owned),
+            interactive: None,
+        };
+        let (current, known) = settings.mode_and_modes();
+        let interactive = interactive.map(str::to_owned);
+        let interactive = interactive.or(current.filter(|_| is_new));
+        // An agent that has the word means something by it.
+        settings.interactive = interactive
+            .filter(|name| known.contains(name) && !known.iter().any(|it| it == INTERACTIVE));
+        settings
+    }
+
+    /// The mode that clients know as `interactive`, by the agent's name.
+    pub(super) fn interactive(&self) -> Option<&str> {
+        self.interactive.as_deref()
+    }
+
+    /// The mode that the agent is in, and those that it has.
+    fn mode_and_modes(&self) -> (Option<String>, Vec<String>) {
+        let option = self.options.iter().find(|option| &*option.id.0 == MODE);
+        let select = option.and_then(|option| match &option.kind {
+            SessionConfigKind::Select(select) => Some(select),
+            _ => None,
+        });
+        if let Some(select) = select {
+            let names = choices(select).into_iter().map(|choice| choice.value);
+            return (Some(select.current_value.0.to_string()), names.collect());
+        }
+        match self.modes_without_option() {
+            Some(modes) => {
+                let names = modes.available_modes.iter().map(|mode| mode.id.0.to_string());
+                (Some(modes.current_mode_id.0.to_string()), names.collect())
+            }
+            None => (None, Vec::new()),
+        }
+    }
+
+    /// What a mode is called outside.
+    fn outside(&self, mode: &str) -> String {
+        match self.interactive() {
+            Some(interactive) if interactive == mode => INTERACTIVE.to_owned(),
+            _ => mode.to_owned(),
+        }
+    }
+
+    /// What the agent calls a value that has a name of ours outside.
+    fn inside(&self, setting: &str, value: &Value) -> Value {
+        match self.interactive() {
+            Some(interactive) if setting == MODE && value == INTERACTIVE => json!(interactive),
+            _ => value.clone(),
+        }
+    }
+
+    /// The value of an option as it is called outside.
+    fn shown_value(&self, option: &SessionConfigOption) -> Value {
+        match current(option) {
+            Value::String(mode) if &*option.id.0 == MODE => json!(self.outside(&mode)),
+            other => other,
         }
     }
 
@@ -67,9 +130,17 @@ impl Settings {
         self.options = read_options(options);
     }
 
+    /// Modes may be there in both forms, and agents report only one of them.
     pub(super) fn mode_changed(&mut self, mode: &str) {
         if let Some(modes) = &mut self.modes {
             modes.current_mode_id = mode.to_owned().into();
+        }
+        for option in self.options.iter_mut().filter(|option| is_mode(option)) {
+            if let SessionConfigKind::Select(select) = &mut option.kind
+                && choices(select).iter().any(|choice| choice.value == mode)
+            {
+                select.current_value = mode.to_owned().into();
+            }
         }
     }
 
@@ -77,10 +148,11 @@ impl Settings {
     pub(super) fn values(&self) -> JsonObject {
         let mut values = JsonObject::new();
         for option in self.options.iter().filter(|option| is_shown(option)) {
-            values.insert(option.id.0.to_string(), current(option));
+            values.insert(option.id.0.to_string(), self.shown_value(option));
         }
         if let Some(modes) = self.modes_without_option() {
-            values.insert(MODE.to_owned(), json!(modes.current_mode_id));
+            let mode = self.outside(&modes.current_mode_id.0);
+            values.insert(MODE.to_owned(), json!(mode));
         }
         values
     }
@@ -89,17 +161,17 @@ impl Settings {
     pub(super) fn schema(&self) -> SessionConfigSchema {
         let mut properties = HashMap::new();
         for option in self.options.iter().filter(|option| is_shown(option)) {
-            properties.insert(option.id.0.to_string(), property_of(option));
+            properties.insert(option.id.0.to_string(), self.property_of(option));
         }
         if let Some(modes) = self.modes_without_option() {
             let list = modes.available_modes.iter();
             let choices = list.map(|mode| Choice {
-                value: mode.id.0.to_string(),
+                value: self.outside(&mode.id.0),
                 label: mode.name.clone(),
                 description: mode.description.clone(),
             });
             let property = SessionConfigPropertySchema {
-                default: Some(json!(modes.current_mode_id)),
+                default: Some(json!(self.outside(&modes.current_mode_id.0))),
                 ..enumeration("Mode", choices.collect())
             };
             properties.insert(MODE.to_owned(), property);
@@ -140,15 +212,17 @@ impl Settings {
     pub(super) fn changes(&self, session: &str, wanted: &JsonObject) -> Vec<Change> {
         let mut changes = Vec::new();
         for option in self.options.iter().filter(|option| is_shown(option)) {
-            match wanted.get(&*option.id.0) {
-                Some(value) if *value != current(option) => {
-                    changes.push(set_option(session, option, value));
+            let wanted = wanted.get(&*option.id.0);
+            let wanted = wanted.map(|value| self.inside(&option.id.0, value));
+            match wanted {
+                Some(value) if value != current(option) => {
+                    changes.push(set_option(session, option, &value));
                 }
                 _ => {}
             }
         }
         if let Some(modes) = self.modes_without_option()
-            && let Some(Value::String(mode)) = wanted.get(MODE)
+            && let Some(Value::String(mode)) = wanted.get(MODE).map(|it| self.inside(MODE, it))
             && *mode != *modes.current_mode_id.0
         {
             changes.push(Change {
@@ -186,10 +260,25 @@ impl Settings {
         }
     }
 
-    fn modes_without_option(&self) -> Option<&SessionModeState> {
-        let is_mode = |option: &SessionConfigOption| {
-            option.category == Some(SessionConfigOptionCategory::Mode) || &*option.id.0 == MODE
+    fn property_of(&self, option: &SessionConfigOption) -> SessionConfigPropertySchema {
+        let base = match &option.kind {
+            SessionConfigKind::Select(select) => {
+                let mut choices = choices(select);
+                for choice in choices.iter_mut().filter(|_| &*option.id.0 == MODE) {
+                    choice.value = self.outside(&choice.value);
+                }
+                enumeration(&option.name, choices)
+            }
+            _ => property("boolean", &option.name),
         };
+        SessionConfigPropertySchema {
+            description: option.description.clone(),
+            default: Some(self.shown_value(option)),
+            ..base
+        }
+    }
+
+    fn modes_without_option(&self) -> Option<&SessionModeState> {
         self.modes
             .as_ref()
             .filter(|_| !self.options.iter().any(is_mode))
@@ -201,6 +290,10 @@ impl Settings {
             _ => None,
         })
     }
+}
+
+fn is_mode(option: &SessionConfigOption) -> bool {
+    option.category == Some(SessionConfigOptionCategory::Mode) || &*option.id.0 == MODE
 }
 
 fn is_model(option: &SessionConfigOption) -> bool {
@@ -262,18 +355,6 @@ fn choices(select: &SessionConfigSelect) -> Vec<Choice> {
     choice.collect()
 }
 
-fn property_of(option: &SessionConfigOption) -> SessionConfigPropertySchema {
-    let base = match &option.kind {
-        SessionConfigKind::Select(select) => enumeration(&option.name, choices(select)),
-        _ => property("boolean", &option.name),
-    };
-    SessionConfigPropertySchema {
-        description: option.description.clone(),
-        default: Some(current(option)),
-        ..base
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -296,7 +377,7 @@ mod tests {
 
     #[test]
     fn old_and_new_forms_are_read_side_by_side() {
-        let settings = Settings::of(&opened());
+        let settings = Settings::of(&opened(), None, true);
         let mut names: Vec<String> = settings.schema().properties.into_keys().collect();
         names.sort();
         assert_eq!(names, ["autoApprove", "effort", "mode", "web"]);
@@ -304,13 +385,49 @@ mod tests {
         assert_eq!(models, ["Old", "new"]);
         assert_eq!(
             json!(settings.values()),
-            json!({"effort": "low", "mode": "ask", "web": false})
+            json!({"effort": "low", "mode": "interactive", "web": false})
         );
     }
 
     #[test]
+    fn the_mode_that_an_agent_begins_in_is_called_interactive_outside() {
+        let settings = Settings::of(&opened(), None, true);
+        assert_eq!(settings.interactive(), Some("ask"));
+        let mode = &settings.schema().properties["mode"];
+        assert_eq!(json!(mode.r#enum), json!(["interactive", "code"]));
+        assert_eq!(json!(mode.enum_labels), json!(["Ask", "Code"]));
+        let mut settings = settings;
+        settings.mode_changed("code");
+        assert_eq!(settings.values()["mode"], "code");
+        let wanted = json!({"mode": "interactive"});
+        let changes = settings.changes("s", wanted.as_object().unwrap());
+        assert_eq!(changes[0].params["modeId"], "ask");
+        // A conversation that is taken up in another mode changes no names.
+        let taken_up = Settings::of(&opened(), Some("code"), false);
+        assert_eq!(taken_up.values()["mode"], "ask");
+        let unknown = Settings::of(&opened(), None, false);
+        assert_eq!(unknown.interactive(), None);
+        // Nor does an agent that has the word itself.
+        let mut own = opened();
+        own["modes"]["availableModes"][1]["id"] = json!("interactive");
+        assert_eq!(Settings::of(&own, None, true).interactive(), None);
+    }
+
+    #[test]
+    fn a_mode_that_changes_in_one_form_has_changed_in_the_other() {
+        let mut opened = opened();
+        let option = json!({"id": "mode", "name": "Mode", "type": "select", "category": "mode",
+            "currentValue": "ask",
+            "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]});
+        opened["configOptions"].as_array_mut().unwrap().push(option);
+        let mut settings = Settings::of(&opened, None, true);
+        settings.mode_changed("code");
+        assert_eq!(settings.values()["mode"], "code");
+    }
+
+    #[test]
     fn only_differences_are_asked_for() {
-        let settings = Settings::of(&opened());
+        let settings = Settings::of(&opened(), None, true);
         let wanted = json!({"effort": "high", "mode": "ask", "web": true, "autoApprove": "all"});
         let changes = settings.changes("s", wanted.as_object().unwrap());
         let params: Vec<&Value> = changes.iter().map(|change| &change.params).collect();
@@ -336,7 +453,7 @@ mod tests {
             "options": [{"group": "g", "name": "G", "options": [
                 {"value": "m1", "name": "One"}, {"value": "m2", "name": "Two"}]}],
         }]);
-        let mut settings = Settings::of(&opened);
+        let mut settings = Settings::of(&opened, None, true);
         let models: Vec<String> = settings.models("p").into_iter().map(|m| m.id).collect();
         assert_eq!(models, ["m1", "m2"]);
         let change = settings.model_change("s", "m2").unwrap();

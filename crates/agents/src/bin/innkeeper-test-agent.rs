@@ -7,6 +7,7 @@
 //! | key | meaning |
 //! | --- | --- |
 //! | `initialize`, `new`, `load` | fields of the answers to those requests |
+//! | `answers` | fields of the answers to all other requests, by their method |
 //! | `errors` | errors, by the method that is answered with them |
 //! | `silentOn`, `exitOn` | a method that is not answered, or ends the process |
 //! | `updates` | `session/update`s by the method before whose answer they come |
@@ -142,7 +143,7 @@ impl TestAgent {
                     return write(&json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
                 }
             },
-            _ => json!({}),
+            _ => merged(json!({}), &self.behaviour["answers"][method]),
         };
         write(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
     }

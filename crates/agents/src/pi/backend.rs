@@ -69,7 +69,6 @@ pub(super) async fn run(
         turn: None,
         requests: HashMap::new(),
         dialogs: HashSet::new(),
-        steered: HashSet::new(),
         notices: Vec::new(),
         begins_anew: false,
         heard: Instant::now(),
@@ -98,7 +97,6 @@ struct Backend {
     requests: HashMap<String, Request>,
     /// Dialogs that wait for an answer.
     dialogs: HashSet<String>,
-    steered: HashSet<String>,
     /// What the user is told when the next turn begins.
     notices: Vec<String>,
     /// pi knows more than it should: the next turn is told to a new one.
@@ -175,7 +173,8 @@ impl Backend {
 
     fn learn(&self) {
         let models = self.session.model_infos(self.knowledge.provider());
-        self.knowledge.learn(None, models, self.session.schema());
+        self.knowledge
+            .learn(None, models, self.session.schema(), None);
     }
 
     fn ask(&mut self, command: Value, request: Request) {
@@ -294,7 +293,10 @@ impl Backend {
         let Some(message) = message.filter(|_| runs) else {
             return;
         };
-        if self.steered.insert(message.id.clone()) {
+        // While pi makes up its mind about one version, it is not given the
+        // next: the engine says what is left when it has.
+        let mut asked = self.requests.values();
+        if !asked.any(|request| matches!(request, Request::Steer(_))) {
             let steer = json!({
                 "type": "steer", "message": text_of(&message.message),
                 "images": images(&message.message),

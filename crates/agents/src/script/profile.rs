@@ -10,6 +10,7 @@ use innkeeper_protocol::house::state::{
     ProtectedResourceMetadata, SessionConfigPropertySchema, SessionConfigSchema, SessionModelInfo,
     ToolAnnotations, ToolDefinition,
 };
+use innkeeper_protocol::settings::{AUTO_APPROVE, auto_approve};
 use serde_json::{Value, json};
 
 use super::PROVIDER;
@@ -38,6 +39,8 @@ pub(super) fn profile(token_for: Option<&str>) -> AgentProfile {
             }),
         },
         config: Some(session_config()),
+        synonyms: Vec::new(),
+        works: true,
     }
 }
 
@@ -179,14 +182,6 @@ fn effort() -> ConfigSchema {
 }
 
 fn session_config() -> SessionConfigSchema {
-    let auto_approve = SessionConfigPropertySchema {
-        description: Some("Whether tool calls wait for an approval.".to_owned()),
-        default: Some(Value::from("ask")),
-        r#enum: Some(values(&["ask", "all"])),
-        enum_labels: Some(labels(&["Ask each time", "Approve all"])),
-        session_mutable: Some(true),
-        ..property("Approvals")
-    };
     let isolation = SessionConfigPropertySchema {
         description: Some("Where the session works.".to_owned()),
         default: Some(Value::from("folder")),
@@ -202,7 +197,7 @@ fn session_config() -> SessionConfigSchema {
     SessionConfigSchema {
         r#type: "object".to_owned(),
         properties: HashMap::from([
-            ("autoApprove".to_owned(), auto_approve),
+            (AUTO_APPROVE.to_owned(), auto_approve()),
             ("isolation".to_owned(), isolation),
             ("branch".to_owned(), branch),
         ]),

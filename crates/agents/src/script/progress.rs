@@ -4,6 +4,7 @@
 use innkeeper_protocol::house::state::{
     InputRequestResponsePart, ResponsePart, ToolCallCancellationReason, ToolCallState,
 };
+use innkeeper_protocol::steering;
 
 use super::step::{Speech, Step};
 
@@ -25,9 +26,10 @@ impl Remaining {
 
 /// What is left of a scenario after the parts that it has made.
 pub(super) fn remaining(steps: Vec<Step>, parts: &[ResponsePart]) -> Vec<Remaining> {
-    // An interruption from outside is no step.
+    // An interruption from outside is no step, nor is what the user said.
     let made_by_steps = |part: &&ResponsePart| match part {
         ResponsePart::Error(error) => error.error.error_type != "hostInterrupted",
+        ResponsePart::SystemNotification(part) => steering::words(part).is_none(),
         _ => true,
     };
     let mut parts = parts.iter().filter(made_by_steps).peekable();

@@ -300,8 +300,6 @@ async fn a_call_waits_until_it_is_decided() {
             call: "call-1".to_owned(),
             verdict: ToolVerdict::Denied {
                 reason: ToolCallCancellationReason::Denied,
-                message: None,
-                suggestion: None,
                 option: None,
             },
         },
@@ -489,7 +487,7 @@ fn the_profile_is_what_the_contract_says() {
     );
 
     let config = &json!(profile.config)["properties"];
-    assert_eq!(config["autoApprove"]["enum"], json!(["ask", "all"]));
+    assert_eq!(config["autoApprove"]["enum"], json!(["default", "autoApprove"]));
     assert_eq!(config["autoApprove"]["sessionMutable"], true);
     assert_eq!(config["isolation"]["enum"], json!(["folder", "worktree"]));
     assert_eq!(config["isolation"]["sessionMutable"], Value::Null);

@@ -155,8 +155,6 @@ fn deny(call: &str) -> Decision {
         call: call.to_owned(),
         verdict: ToolVerdict::Denied {
             reason: ToolCallCancellationReason::Denied,
-            message: Some("not today".into()),
-            suggestion: None,
             option: None,
         },
     }

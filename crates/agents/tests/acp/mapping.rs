@@ -304,7 +304,8 @@ async fn modes_options_and_models_are_learned_and_set() {
     let text = scenario(json!([{"echo": "requests"}]));
     conversation.prompt_with(json!({"text": text, "model": model, "origin": {"kind": "user"}}));
     let heard = conversation.rest().await;
-    let requests: Value = serde_json::from_str(heard[0].strip_prefix("text: ").unwrap()).unwrap();
+    let mut texts = heard.iter().filter_map(|line| line.strip_prefix("text: "));
+    let requests: Value = serde_json::from_str(texts.next().unwrap()).unwrap();
     let asked = |method: &str| {
         let all = requests.as_array().unwrap().iter();
         let mut found = all.filter(|request| request["method"] == method);
@@ -321,6 +322,84 @@ async fn a_mode_that_the_agent_changes_is_shown() {
     let mode = json!({"update": {"sessionUpdate": "current_mode_update", "currentModeId": "plan"}});
     let heard = conversation.play(json!([mode])).await;
     assert_eq!(heard[0], r#"configured: {"web":false,"mode":"plan"}"#);
+}
+
+/// An agent that has its modes in both forms, and says that the mode has
+/// changed before it answers the request to change it.
+fn with_modes_twice() -> Value {
+    let modes = |current: &str| {
+        json!([{"id": "mode", "name": "Mode", "type": "select", "category": "mode",
+                "currentValue": current, "options": [
+                    {"value": "default", "name": "Manual"},
+                    {"value": "acceptEdits", "name": "Accept edits"},
+                ]}])
+    };
+    let mode_update =
+        json!({"sessionUpdate": "current_mode_update", "currentModeId": "acceptEdits"});
+    json!({
+        "new": {
+            "modes": {"currentModeId": "default", "availableModes": [
+                {"id": "default", "name": "Manual"},
+                {"id": "acceptEdits", "name": "Accept edits"}]},
+            "configOptions": modes("default"),
+        },
+        "updates": {"session/set_config_option": [mode_update]},
+        "answers": {"session/set_config_option": {"configOptions": modes("acceptEdits")}},
+    })
+}
+
+#[tokio::test]
+async fn the_mode_that_is_shown_is_the_mode_in_force() {
+    let mut conversation = with(with_modes_twice()).await;
+    let values = json!({"mode": "acceptEdits"});
+    conversation.command(AgentCommand::Configure {
+        backend: BACKEND,
+        values: values.as_object().unwrap().clone(),
+    });
+    let heard = conversation.play(json!([said("done")])).await;
+    let shown = heard.iter().filter(|line| line.starts_with("configured: "));
+    let shown: Vec<&String> = shown.collect();
+    assert_eq!(shown, [r#"configured: {"mode":"acceptEdits"}"#]);
+}
+
+#[tokio::test]
+async fn a_setting_that_the_agent_refuses_is_shown_as_it_is() {
+    let mut behaviour = with_modes_twice();
+    behaviour["updates"] = json!({});
+    behaviour["errors"] =
+        json!({"session/set_config_option": {"code": -32000, "message": "not here"}});
+    let mut conversation = with(behaviour).await;
+    let values = json!({"mode": "acceptEdits"});
+    conversation.command(AgentCommand::Configure {
+        backend: BACKEND,
+        values: values.as_object().unwrap().clone(),
+    });
+    let heard = conversation.play(json!([said("done")])).await;
+    assert_eq!(heard[0], r#"configured: {"mode":"interactive"}"#);
+}
+
+#[tokio::test]
+async fn one_version_of_a_steering_message_is_given_at_a_time() {
+    let steer = |conversation: &Conversation, turn: &Arc<str>, id: &str, text: &str| {
+        let message = json!({"id": id, "message": {"text": text, "origin": {"kind": "user"}}});
+        conversation.command(AgentCommand::Steer {
+            backend: BACKEND,
+            turn: turn.clone(),
+            message: Some(Box::new(serde_json::from_value(message).unwrap())),
+        });
+    };
+    let initialize = json!({"_meta": {"steering": {"supported": true}}});
+    let mut conversation = with(json!({"initialize": initialize})).await;
+    let steps = json!([{"awaitSteering": true}, {"awaitSteering": true}]);
+    let turn = conversation.prompt(&scenario(steps));
+    steer(&conversation, &turn, "1", "left");
+    steer(&conversation, &turn, "2", "left, then right");
+    assert_eq!(until_line(&mut conversation, "steered").await, "steered: 1");
+    steer(&conversation, &turn, "3", "then right");
+    let mut heard = conversation.rest().await;
+    heard.sort();
+    assert!(heard.contains(&"steered: 3".to_owned()), "{heard:?}");
+    assert!(!heard.contains(&"steered: 2".to_owned()), "{heard:?}");
 }
 
 fn settings() -> Value {

@@ -61,6 +61,74 @@ async fn permission_is_asked_with_the_agents_options_and_edits() {
     );
 }
 
+fn words(text: &str) -> Value {
+    json!([{"type": "content", "content": {"type": "text", "text": text}}])
+}
+
+#[tokio::test]
+async fn what_an_agent_says_only_with_its_request_is_shown() {
+    let mut conversation = with(json!({})).await;
+    let content = words("Requesting approval to Running: rm -rf sample && git clean");
+    conversation.prompt(&scenario(json!([
+        call(json!({"toolCallId": "c", "title": "Bash", "kind": "execute"})),
+        permission(json!({"toolCallId": "c", "title": "Bash", "content": content})),
+    ])));
+    let ready = ready(&mut conversation).await;
+    assert_eq!(
+        ready.message.as_text(),
+        "Bash\n\nRequesting approval to Running: rm -rf sample && git clean"
+    );
+    // Nothing is known to be a command, so nothing is shown as one.
+    assert_eq!(ready.meta.unwrap().get("toolKind"), None);
+}
+
+#[tokio::test]
+async fn what_a_request_leaves_empty_is_as_it_was() {
+    let mut conversation = with(json!({})).await;
+    let plan = "# Plan\n\n1. Read";
+    let turn = conversation.prompt(&scenario(json!([
+        call(json!({"toolCallId": "c", "title": "Ready to code?", "kind": "switch_mode"})),
+        call_update(json!({"toolCallId": "c", "content": words(plan), "rawInput": {"plan": plan}})),
+        permission(json!({"toolCallId": "c", "title": "Approve Plan", "rawInput": {}, "content": []})),
+    ])));
+    let ready = ready(&mut conversation).await;
+    assert_eq!(ready.message.as_text(), format!("Approve Plan\n\n{plan}"));
+    assert_eq!(ready.input, Some(json!({"plan": plan}).to_string()));
+    let Approval::Needed(request) = &ready.approval else {
+        panic!("nothing was asked");
+    };
+    let title = request.title.as_ref().map(|title| title.as_text());
+    assert_eq!(title, Some("Approve Plan"));
+    // The plan stays to be read.
+    conversation.decide(&turn, approve("c", None));
+    let content = until(&mut conversation, |event| match of_turn(event) {
+        Some(TurnEvent::ToolContent { content, .. }) => Some(shown(content)),
+        _ => None,
+    });
+    assert_eq!(content.await, plan);
+}
+
+#[tokio::test]
+async fn a_command_is_asked_about_as_a_command() {
+    let mut conversation = with(json!({})).await;
+    let input = json!({"command": "make clean\nmake", "description": "Build anew", "cwd": "/x"});
+    conversation.prompt(&scenario(json!([
+        call(json!({"toolCallId": "c", "title": "Terminal", "kind": "execute"})),
+        permission(json!({"toolCallId": "c", "title": "`make clean\nmake`", "rawInput": input})),
+    ])));
+    let ready = ready(&mut conversation).await;
+    assert_eq!(ready.input.as_deref(), Some("make clean\nmake"));
+    assert_eq!(
+        ready.message.as_text(),
+        "`make clean make`\n\nBuild anew\n\n- cwd: `/x`"
+    );
+    assert_eq!(ready.meta.unwrap()["toolKind"], "terminal");
+    let Approval::Needed(request) = &ready.approval else {
+        panic!("nothing was asked");
+    };
+    assert_eq!(request.title, None, "the host says what is asked");
+}
+
 #[tokio::test]
 async fn an_approval_without_a_choice_allows_once() {
     let mut conversation = with(json!({})).await;
@@ -90,7 +158,7 @@ async fn a_denial_ends_the_call_whatever_the_agent_says_then() {
     let answer = until_line(&mut conversation, "text: ").await;
     assert_eq!(
         answer,
-        r#"text: {"outcome":{"outcome":"selected","optionId":"no"},"_meta":{"reason":"not today"}}"#
+        r#"text: {"outcome":{"outcome":"selected","optionId":"no"}}"#
     );
     assert_eq!(
         conversation.rest().await,

@@ -8,6 +8,8 @@ use super::Locale;
 pub(crate) enum ChangesLabel {
     Uncommitted,
     UncommittedMeans,
+    Branch,
+    BranchMeans,
     Session,
     SessionMeans,
     Turn,
@@ -41,6 +43,8 @@ impl ChangesLabel {
         match self {
             Self::Uncommitted => "Uncommitted Changes",
             Self::UncommittedMeans => "What differs from the last commit",
+            Self::Branch => "Branch Changes",
+            Self::BranchMeans => "What has changed since the branch began",
             Self::Session => "Session Changes",
             Self::SessionMeans => "What has changed since the session began",
             Self::Turn => "Turn Changes",
@@ -74,6 +78,8 @@ impl ChangesLabel {
         match self {
             Self::Uncommitted => "Nicht eingecheckte Änderungen",
             Self::UncommittedMeans => "Was vom letzten Commit abweicht",
+            Self::Branch => "Änderungen des Branches",
+            Self::BranchMeans => "Was sich seit dem Beginn des Branches geändert hat",
             Self::Session => "Änderungen der Sitzung",
             Self::SessionMeans => "Was sich seit dem Beginn der Sitzung geändert hat",
             Self::Turn => "Änderungen einer Anfrage",
@@ -113,6 +119,8 @@ impl ChangesLabel {
         match self {
             Self::Uncommitted => "Modifications non validées",
             Self::UncommittedMeans => "Ce qui diffère du dernier commit",
+            Self::Branch => "Modifications de la branche",
+            Self::BranchMeans => "Ce qui a changé depuis le début de la branche",
             Self::Session => "Modifications de la session",
             Self::SessionMeans => "Ce qui a changé depuis le début de la session",
             Self::Turn => "Modifications du tour",
@@ -148,6 +156,8 @@ impl ChangesLabel {
         match self {
             Self::Uncommitted => "Cambios sin confirmar",
             Self::UncommittedMeans => "Lo que difiere del último commit",
+            Self::Branch => "Cambios de la rama",
+            Self::BranchMeans => "Lo que ha cambiado desde el comienzo de la rama",
             Self::Session => "Cambios de la sesión",
             Self::SessionMeans => "Lo que ha cambiado desde que empezó la sesión",
             Self::Turn => "Cambios del turno",

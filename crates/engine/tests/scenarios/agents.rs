@@ -2,7 +2,8 @@
 
 use innkeeper_engine::{Input, Limits};
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentEvent, Approval, ApprovalRequest, ToolReady, ToolStart, TurnEvent,
+    AgentCommand, AgentEvent, AgentProfile, Approval, ApprovalRequest, ToolReady, ToolStart,
+    TurnEvent,
 };
 use serde_json::{Value, json};
 
@@ -183,4 +184,35 @@ fn the_text_of_an_edit_is_kept_beside_the_state() {
         json!({"channel": SESSION, "uri": kept["uri"]}),
     );
     assert_eq!(read["data"], "hi", "{read}");
+}
+
+#[test]
+fn an_agent_that_does_not_start_is_not_the_default_unless_somebody_chose_it() {
+    let known = |works: [bool; 2]| -> Vec<AgentProfile> {
+        let agent = |provider: &str, works| {
+            let mut profile = agents().remove(0);
+            profile.info.provider = provider.to_owned();
+            profile.works = works;
+            profile
+        };
+        vec![agent("alpha", works[0]), agent("beta", works[1])]
+    };
+    let default = |host: &mut Host| host.state(ROOT)["config"]["values"]["defaultAgent"].clone();
+    let mut host = Host::new();
+    host.enter(1, "a", &[ROOT]);
+    host.feed(Input::AgentsChanged(known([true, true])));
+    assert_eq!(default(&mut host), "alpha");
+    host.feed(Input::AgentsChanged(known([false, true])));
+    assert_eq!(default(&mut host), "beta");
+    // It stays while it works, although the other does again.
+    host.feed(Input::AgentsChanged(known([true, true])));
+    assert_eq!(default(&mut host), "beta");
+    // What is stored for another reason does not make it a choice.
+    let dark = json!({"type": "root/configChanged", "config": {"appearance": "dark"}});
+    host.dispatch(1, ROOT, dark);
+    host.feed(Input::AgentsChanged(known([true, false])));
+    assert_eq!(default(&mut host), "alpha");
+    let chosen = json!({"type": "root/configChanged", "config": {"defaultAgent": "beta"}});
+    host.dispatch(1, ROOT, chosen);
+    assert_eq!(default(&mut host), "beta");
 }

@@ -123,7 +123,7 @@ fn sessions_and_chats_say_what_changesets_there_are() {
             .collect()
     };
     let of_chat = ["turn", "compare-turns"];
-    let all = ["uncommitted", "session", "turn", "compare-turns"];
+    let all = ["uncommitted", "branch", "session", "turn", "compare-turns"];
     assert_eq!(kinds(host.state(SESSION)), all);
     assert_eq!(kinds(host.state(&chat())), of_chat);
 }
@@ -199,7 +199,7 @@ fn what_git_says_is_told_beside_what_else_there_is() {
 fn changesets_are_named_in_the_language_of_whoever_created_the_session() {
     let mut host = in_two_languages();
     let state = host.state(SESSION);
-    assert_eq!(state["changesets"][1]["label"], "Änderungen der Sitzung");
+    assert_eq!(state["changesets"][2]["label"], "Änderungen der Sitzung");
     let channel = host.channel("session");
     let operations = host.state(&channel)["operations"].take();
     let labels = [&operations[0]["label"], &operations[1]["label"]];

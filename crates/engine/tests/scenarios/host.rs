@@ -346,7 +346,22 @@ pub(crate) fn config(limits: Limits) -> EngineConfig {
 pub(crate) fn agents() -> Vec<AgentProfile> {
     let info = json!({"provider": "alpha", "displayName": "A", "description": "", "models": []});
     let info: AgentInfo = serde_json::from_value(info).unwrap();
-    vec![AgentProfile { info, config: None }]
+    vec![AgentProfile {
+        info,
+        config: None,
+        synonyms: Vec::new(),
+        works: true,
+    }]
+}
+
+/// The agent cannot be started.
+pub(crate) fn broken_start(why: &str) -> AgentEvent {
+    AgentEvent::OpenFailed(ErrorInfo {
+        error_type: "x".to_owned(),
+        message: why.to_owned(),
+        stack: None,
+        meta: None,
+    })
 }
 
 pub(crate) fn broken(resumable: bool) -> TurnEvent {

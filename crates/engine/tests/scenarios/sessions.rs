@@ -19,7 +19,6 @@ fn sessions_that_cannot_be_created_say_why() {
         (json!({"channel": chat()}), -32602),
         (json!({"channel": "x:2", "provider": "nobody"}), -32002),
         (json!({"channel": "x:2", "activeClient": stranger}), -32602),
-        (json!({"channel": "x:2", "config": {"a": 1}}), -32602),
         (json!({"channel": "no uri"}), -32602),
         (json!({"channel": ROOT}), -32602),
         (json!({"channel": default_chat}), -32602),

@@ -11,8 +11,6 @@ fn turns_are_refused_with_a_reason() {
     let mut host = Host::new();
     host.enter(1, "a", &[]);
     host.ok(1, "createSession", json!({"channel": SESSION}));
-    host.start_turn(1, "t1");
-    assert!(host.rejection(1).contains("still being created"));
     host.opened();
     host.ok(1, "subscribe", json!({"channel": chat()}));
     host.start_turn(1, "t1");

@@ -14,6 +14,7 @@ use innkeeper_protocol::house::state::{
     ToolCallClientContributor, ToolCallContributor, ToolCallResult, ToolResultContent,
     ToolResultTextContent, UsageInfo,
 };
+use innkeeper_protocol::settings::{MODE, Synonym, auto_approve};
 use innkeeper_protocol::workspace::terminal::Program;
 use serde_json::json;
 
@@ -395,6 +396,8 @@ pub(crate) fn profiles(count: usize) -> Vec<AgentProfile> {
                 }),
             },
             config: (name != "gamma").then(settings),
+            synonyms: vec![Synonym::new(MODE, "ask", "careful")],
+            works: true,
         })
         .collect()
 }
@@ -407,10 +410,7 @@ fn settings() -> SessionConfigSchema {
                 "type": "string", "title": "Mode", "default": "ask",
                 "enum": ["ask", "do"], "sessionMutable": true,
             },
-            "autoApprove": {
-                "type": "string", "title": "Approvals", "default": "ask",
-                "enum": ["ask", "all"], "sessionMutable": true,
-            },
+            "autoApprove": auto_approve(),
             "branch": { "type": "string", "title": "Branch", "enumDynamic": true },
         },
     }))

@@ -307,7 +307,7 @@ pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
         "config" => {
             let config = match world.rng.below(5) {
                 0 => json!({"mode": "juggle"}),
-                2 => json!({"autoApprove": if flag { "ask" } else { "all" }}),
+                2 => json!({"autoApprove": if flag { "ask" } else { "autoApprove" }}),
                 1 => json!({"branch": "other"}),
                 _ => json!({"mode": if flag { "ask" } else { "do" }}),
             };

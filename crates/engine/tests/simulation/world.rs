@@ -13,7 +13,9 @@ use innkeeper_engine::{
 };
 use innkeeper_protocol::agent::AgentReport;
 use innkeeper_protocol::house::commands::Implementation;
-use innkeeper_protocol::house::state::{ChatOrigin, ResponsePart, ToolCallState};
+use innkeeper_protocol::house::state::{
+    ChatOrigin, ResponsePart, SessionLifecycle, ToolCallState,
+};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
@@ -116,6 +118,7 @@ impl World {
             replay_bytes: [1_500, 6_000, 1 << 20][rng.below(3)],
             idle_sessions: 1,
             idle_session: Duration::from_secs(5),
+            empty_session: Duration::ZERO,
             summary_delay: Duration::from_millis(250),
             client_grace: Duration::from_secs(10),
             client_answer: Duration::from_secs(10),
@@ -539,6 +542,9 @@ impl World {
     fn find_interrupted(&self, boot: &Boot) -> Vec<(String, String, String)> {
         let sessions = boot.interrupted.iter();
         let loaded = sessions.filter_map(|uri| self.reader.load_session(uri).unwrap());
+        // A turn whose session is not there yet has not begun.
+        let loaded = loaded
+            .filter(|it| it.session.state.lifecycle != SessionLifecycle::Creating);
         let chats = loaded.flat_map(|session| session.chats);
         chats
             .filter_map(|mut chat| {

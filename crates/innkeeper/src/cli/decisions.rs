@@ -114,11 +114,29 @@ impl Decisions {
         let title = call.confirmation_title.as_ref();
         let title = title.map_or("Run a tool?", StringOrMarkdown::as_text);
         let message = call.invocation_message.as_text();
-        let input = match &call.tool_input {
-            Some(ToolInput::Inline(input)) => format!("\n  {input}"),
-            Some(ToolInput::ContentRef(_)) | None => String::new(),
-        };
-        let question = format!("{title}\n  {message}{input}");
+        let mut question = format!("{title}\n{}", indented(message));
+        match &call.tool_input {
+            Some(ToolInput::Inline(input)) => question += &format!("\n{}", indented(input)),
+            Some(ToolInput::ContentRef(input)) => {
+                let size = input.size_hint.unwrap_or_default();
+                question += &format!(
+                    "\n  (its input has {size} bytes, too many to show here; open the session in \
+                     the web client to read it)"
+                );
+            }
+            None => {}
+        }
+        for edit in call.edits.iter().flat_map(|edits| &edits.items) {
+            let file = edit.after.as_ref().or(edit.before.as_ref());
+            let lines = edit.diff.as_ref();
+            let count = |lines: Option<i64>| lines.unwrap_or_default();
+            question += &format!(
+                "\n  {} (+{} -{})",
+                file.map_or("a file", |side| &side.uri),
+                count(lines.and_then(|diff| diff.added)),
+                count(lines.and_then(|diff| diff.removed)),
+            );
+        }
         let approved = self.allows(&call.tool_name, &question).await;
         StateAction::ChatToolCallConfirmed(ChatToolCallConfirmedAction {
             turn_id,
@@ -148,6 +166,12 @@ impl Decisions {
             }
         }
     }
+}
+
+/// Text below a heading.
+fn indented(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| format!("  {line}")).collect();
+    lines.join("\n")
 }
 
 /// Asks the questions of a request one after the other. An empty line skips a

@@ -2,6 +2,7 @@
 //! processes, and the protocol's own client.
 //!
 //! - `crowd`: many processes, half of which are killed;
+//! - `editor`: the host as an editor uses it;
 //! - `services`: what the host does for an agent.
 //!
 //! The agent is a few lines of shell that speak the Agent Client Protocol; each
@@ -12,6 +13,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod crowd;
+mod editor;
 mod services;
 
 use std::path::Path;

@@ -45,6 +45,7 @@ use tempfile::TempDir;
 
 pub mod binary;
 pub mod git;
+pub mod raw;
 
 pub const ROOT: &str = "ahp-root://";
 pub const TOKEN: &str = "test-token";

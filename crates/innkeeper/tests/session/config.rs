@@ -18,7 +18,7 @@ async fn a_config_is_resolved_with_defaults_before_there_is_a_session() {
         .request("resolveSessionConfig", params)
         .await
         .unwrap();
-    let expected = json!({"autoApprove": "ask", "isolation": "folder", "branch": "main"});
+    let expected = json!({"autoApprove": "default", "isolation": "folder", "branch": "main"});
     assert_eq!(resolved["values"], expected);
     assert_eq!(
         resolved["schema"]["properties"]["branch"]["enumDynamic"],
@@ -29,16 +29,40 @@ async fn a_config_is_resolved_with_defaults_before_there_is_a_session() {
         resolved["schema"]["properties"]["branch"]["description"],
         "The branch that a worktree begins at."
     );
-    let wrong = [
+    // Clients send what they know of any host.
+    let strange = [
         json!({"isolation": "cellar"}),
         json!({"colour": "red"}),
         json!({"branch": 7}),
     ];
-    for config in wrong {
+    for config in strange {
         let params = json!({"channel": ROOT, "provider": "script", "config": config});
-        let refused = stage.guest.request("resolveSessionConfig", params).await;
-        assert_eq!(refused.unwrap_err().0, -32602, "{config}");
+        let resolved = stage.guest.request("resolveSessionConfig", params).await;
+        let expected = json!({"autoApprove": "default", "isolation": "folder"});
+        assert_eq!(resolved.unwrap()["values"], expected, "{config}");
     }
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn the_names_of_the_first_release_are_taken_for_those_of_today() {
+    let mut stage = Stage::open().await;
+    for (said, meant) in [("ask", "default"), ("all", "autoApprove")] {
+        let config = json!({"autoApprove": said});
+        let params = json!({"channel": ROOT, "provider": "script", "config": config});
+        let resolved = stage.guest.request("resolveSessionConfig", params).await;
+        assert_eq!(resolved.unwrap()["values"]["autoApprove"], meant);
+        let mut session = stage.watch_session().await;
+        act(&stage.guest, &stage.session, changed(config)).await;
+        until(&mut session, meant, |s| {
+            s["config"]["values"]["autoApprove"] == meant
+        })
+        .await;
+    }
+    let echo = script(json!([{"echo": "config"}]));
+    stage.guest.say(&stage.chat, "t", &echo).await;
+    let known: Value = serde_json::from_str(&text(&stage.end("t").await)).unwrap();
+    assert_eq!(known["autoApprove"], "autoApprove");
     stage.close().await;
 }
 
@@ -77,7 +101,7 @@ async fn a_mutable_setting_changes_and_the_agent_learns_of_it() {
     act(
         &stage.guest,
         &stage.session,
-        changed(json!({"autoApprove": "all"})),
+        changed(json!({"autoApprove": "autoApprove"})),
     )
     .await;
     stage
@@ -85,7 +109,10 @@ async fn a_mutable_setting_changes_and_the_agent_learns_of_it() {
         .say(&stage.chat, "t", &script(json!([{"echo": "config"}])))
         .await;
     let known: Value = serde_json::from_str(&text(&stage.end("t").await)).unwrap();
-    assert_eq!(known, json!({"autoApprove": "all", "isolation": "folder"}));
+    assert_eq!(
+        known,
+        json!({"autoApprove": "autoApprove", "isolation": "folder"})
+    );
     stage.close().await;
 }
 
@@ -114,11 +141,11 @@ async fn a_config_is_merged_unless_it_is_to_be_replaced() {
     act(
         &stage.guest,
         &stage.session,
-        changed(json!({"autoApprove": "all"})),
+        changed(json!({"autoApprove": "autoApprove"})),
     )
     .await;
     let state = until(&mut session, "merged", |s| {
-        s["config"]["values"]["autoApprove"] == "all"
+        s["config"]["values"]["autoApprove"] == "autoApprove"
     })
     .await;
     assert_eq!(state["config"]["values"]["isolation"], "folder");

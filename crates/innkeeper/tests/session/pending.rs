@@ -176,13 +176,20 @@ async fn the_queue_waits_after_a_failed_turn_until_somebody_acts() {
 }
 
 #[tokio::test]
-async fn steering_is_taken_up_by_the_running_turn_and_then_gone() {
+async fn steering_is_taken_up_by_the_running_turn_and_stands_in_the_conversation() {
     let mut stage = Stage::open().await;
     busy(&mut stage).await;
     stage.act(pending("steering", "s", "look left")).await;
     let turn = stage.end("busy").await;
     assert_eq!(text(&turn), "look left");
     assert!(stage.watch.state.steering_message.is_none());
+    let stage = stage.reopen().await;
+    let part = json!(stage.watch.state.turns[0].response_parts[0]);
+    assert_eq!(part["kind"], "systemNotification");
+    assert_eq!(part["content"], "look left");
+    let steering = &part["_meta"]["innkeeper"]["steering"];
+    assert_eq!(steering["id"], "s");
+    assert_eq!(steering["message"]["text"], "look left");
     stage.close().await;
 }
 

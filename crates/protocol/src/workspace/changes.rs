@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::ChannelUri;
+use crate::channel::path_segment;
 use crate::house::state::{ChangesSummary, ChangesetFile};
 
 /// The scheme of content as it was at some time: `innkeeper-blob:/SESSION/ID`.
@@ -84,6 +85,8 @@ pub enum Moment {
 pub enum Compared {
     /// The last commit with the files as they are.
     Uncommitted,
+    /// The commit at which the branch began with the files as they are.
+    Branch,
     /// The beginning of the session with the files as they are.
     Session,
     /// The beginning of a turn with its end, or while it runs with the files
@@ -214,18 +217,23 @@ pub struct GitState {
     pub uncommitted: u64,
 }
 
-/// Where content of an earlier state of a session's directory is read.
-pub fn blob_uri(session: &ChannelUri, id: &str) -> String {
-    format!(
-        "{BLOB_SCHEME}/{}/{id}",
-        URL_SAFE_NO_PAD.encode(session.as_str())
-    )
+/// Where content of an earlier state of a session's directory is read. The
+/// file's name is for clients, who call it that and colour it accordingly.
+pub fn blob_uri(session: &ChannelUri, id: &str, name: &str) -> String {
+    let session = URL_SAFE_NO_PAD.encode(session.as_str());
+    let name = path_segment(name);
+    match name.as_str() {
+        "" => format!("{BLOB_SCHEME}/{session}/{id}"),
+        name => format!("{BLOB_SCHEME}/{session}/{id}/{name}"),
+    }
 }
 
 /// The session and the id of such a URI.
 pub fn parse_blob_uri(uri: &str) -> Option<(ChannelUri, &str)> {
     let rest = uri.strip_prefix(BLOB_SCHEME)?.strip_prefix('/')?;
     let (session, id) = rest.split_once('/')?;
+    // The first release gave no name.
+    let id = id.split_once('/').map_or(id, |(id, _)| id);
     let session = URL_SAFE_NO_PAD.decode(session).ok()?;
     let is_id = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     let session = String::from_utf8(session).ok()?;
@@ -275,8 +283,11 @@ mod tests {
     #[test]
     fn a_blob_uri_names_its_session_and_nothing_but_an_id() {
         let session = ChannelUri::from("ahp-session:/1");
-        let uri = blob_uri(&session, "0a9f");
-        assert_eq!(parse_blob_uri(&uri), Some((session, "0a9f")));
+        let uri = blob_uri(&session, "0a9f", "a file?.rs");
+        assert!(uri.ends_with("/0a9f/a%20file%3F.rs"), "{uri}");
+        assert_eq!(parse_blob_uri(&uri), Some((session.clone(), "0a9f")));
+        let unnamed = uri.rsplit_once('/').map(|(unnamed, _)| unnamed);
+        assert_eq!(unnamed.and_then(parse_blob_uri), Some((session, "0a9f")));
         for other in [
             "innkeeper-blob:/x",
             "innkeeper-blob:/YQ/--help",

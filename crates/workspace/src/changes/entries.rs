@@ -68,7 +68,11 @@ impl Change {
         let side = |side: &Side| {
             let uri = names.uri_of(&side.path);
             let (content, nonce) = match &side.content {
-                Content::Kept(blob) => (blob_uri(&names.session, &blob.id), None),
+                Content::Kept(blob) => {
+                    let name = side.path.file_name().unwrap_or_default();
+                    let name = name.to_string_lossy();
+                    (blob_uri(&names.session, &blob.id, &name), None)
+                }
                 Content::Present(stamp) => (uri.clone(), Some(stamp.clone())),
             };
             FileEditSide {

@@ -11,6 +11,7 @@ use innkeeper_protocol::house::state::ChangesetFile;
 use innkeeper_protocol::workspace::changes::{Compared, GitState, Moment, component};
 
 use super::blobs::Blobs;
+use super::branch::beginning;
 use super::checkpoint::{
     Checkpoints, check_size, home_of, name_of, own_index, replace_earlier_indices,
 };
@@ -186,8 +187,12 @@ impl Place {
 
     fn sides(&mut self, compared: &Compared) -> GitResult<Option<Sides>> {
         Ok(match compared {
-            Compared::Uncommitted if self.repository.is_shadow => None,
+            Compared::Uncommitted | Compared::Branch if self.repository.is_shadow => None,
             Compared::Uncommitted => Some(Sides::Live(Base::LastCommit)),
+            Compared::Branch => Some(Sides::Live(match beginning(&self.repository)? {
+                Some(commit) => Base::Kept(commit),
+                None => Base::LastCommit,
+            })),
             Compared::Session => {
                 let base = self.checkpoints.base(&self.repository)?;
                 Some(Sides::Live(Base::Kept(base)))

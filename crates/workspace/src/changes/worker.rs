@@ -295,7 +295,7 @@ fn outermost(directories: &[PathBuf]) -> Vec<&PathBuf> {
 
 fn nothing_kept(compared: &Compared) -> GitError {
     GitError::Known(match compared {
-        Compared::Uncommitted => Trouble::NoRepository,
+        Compared::Uncommitted | Compared::Branch => Trouble::NoRepository,
         Compared::Session | Compared::Turn(_) | Compared::Turns { .. } => Trouble::NotKept,
     })
 }

@@ -97,7 +97,7 @@ impl Worker {
         let concerned = |view: &View| match &view.compared {
             Compared::Turn(of) => of == turn,
             Compared::Turns { original, modified } => original == turn || modified == turn,
-            Compared::Uncommitted | Compared::Session => false,
+            Compared::Uncommitted | Compared::Branch | Compared::Session => false,
         };
         let views = self.views.iter().filter(|(_, view)| concerned(view));
         for view in views.map(|(id, _)| *id).collect::<Vec<_>>() {
