@@ -43,8 +43,8 @@ use crate::hub::Hub;
 use crate::resources::place::{path_of_uri, uri_of_path};
 use blobs::Blobs;
 use checkpoint::{home_of, own_index};
-use git::{Repository, StandIns};
 pub use git::{LEAST_GIT, judge_git};
+use git::{Repository, StandIns};
 use place::home_in;
 use worker::{Homes, Job, Neighbours, Worker};
 

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use cap_std::fs::Dir;
 use innkeeper_protocol::workspace::changes::{OperationDone, Trouble};
 
-use super::checkpoint::{
-    COMMITTING, Checkpoints, UNDO_COMMIT, UNDO_FILES, UNDO_PARENT, stage_all,
-};
+use super::checkpoint::{COMMITTING, Checkpoints, UNDO_COMMIT, UNDO_FILES, UNDO_PARENT, stage_all};
 use super::git::{GitResult, LIMIT_OF_COMMIT, Repository, nul_separated, run, text};
 use super::trees::{Look, TreeChange, compare};
 
@@ -80,7 +78,9 @@ impl Bench<'_> {
         self.checkpoints.name(repository, COMMITTING, &intended)?;
         let mut commit = repository.as_the_user();
         commit.env("GIT_INDEX_FILE", &repository.index);
-        commit.limit(LIMIT_OF_COMMIT).args(["commit", "--quiet", "--message", message]);
+        commit
+            .limit(LIMIT_OF_COMMIT)
+            .args(["commit", "--quiet", "--message", message]);
         if let Err(error) = run(commit, None) {
             self.checkpoints.unname(repository, COMMITTING)?;
             return Err(error);

@@ -15,7 +15,9 @@ use super::checkpoint::{
     Checkpoints, check_size, home_of, name_of, own_index, replace_earlier_indices,
 };
 use super::entries::{Names, between};
-use super::git::{GitError, GitResult, LIMIT, LIMIT_BEFORE_TURN, Repository, StandIns, create_private};
+use super::git::{
+    GitError, GitResult, LIMIT, LIMIT_BEFORE_TURN, Repository, StandIns, create_private,
+};
 use super::live::{Base, LiveView, Sight};
 use super::operations::{Bench, Which};
 use super::status::Status;

@@ -148,7 +148,12 @@ impl Worker {
         self.failure = None;
         let mut failure = None;
         for directory in outermost(&self.directories) {
-            match Place::find(&self.session, directory, &self.homes.own, &self.homes.stand_ins) {
+            match Place::find(
+                &self.session,
+                directory,
+                &self.homes.own,
+                &self.homes.stand_ins,
+            ) {
                 Ok(place) => self.places.push(place),
                 Err(error) => {
                     tracing::debug!(session = %self.session, %error, "no changes can be told");

@@ -111,7 +111,10 @@ fn pointed_to(dot_git: &Path, is_link: bool, work_tree: &Path) -> GitResult<Dirs
         true => dot_git.to_owned(),
         false => {
             let pointer = pointer_in(dot_git)?;
-            let Some(path) = pointer.as_deref().and_then(|it| it.strip_prefix(b"gitdir: ")) else {
+            let Some(path) = pointer
+                .as_deref()
+                .and_then(|it| it.strip_prefix(b"gitdir: "))
+            else {
                 return Err(GitError::Other(format!(
                     "{} is no repository and names none",
                     dot_git.display()
@@ -230,7 +233,11 @@ mod tests {
     fn a_repository_of_another_place_is_none() {
         let bare_layout = found(|root| repository(&root.join("here"), "[core]\nworktree = .\n"));
         assert_eq!(bare_layout, Ok(None));
-        for config in ["[core]\nworktree = /\n", "[core]\nworktree = ../../other\n", "[core]\nbare\n"] {
+        for config in [
+            "[core]\nworktree = /\n",
+            "[core]\nworktree = ../../other\n",
+            "[core]\nbare\n",
+        ] {
             let elsewhere = found(|root| {
                 std::fs::create_dir(root.join("other")).unwrap();
                 repository(&root.join("here/.git"), config);
@@ -256,7 +263,10 @@ mod tests {
             let admin = root.join(admin);
             write(admin.join("HEAD"), "ref: refs/heads/topic\n");
             write(admin.join("commondir"), common);
-            write(admin.join("gitdir"), &back.replace("ROOT", root.to_str().unwrap()));
+            write(
+                admin.join("gitdir"),
+                &back.replace("ROOT", root.to_str().unwrap()),
+            );
             let pointer = format!("gitdir: {}\n", admin.display());
             write(root.join("here/.git"), &pointer);
         })
@@ -269,7 +279,11 @@ mod tests {
         assert_eq!(linked(listed, "ROOT/here/.git\n", "../..\n"), good);
         assert_eq!(linked(listed, "../../../../here/.git", "../.."), good);
         assert_eq!(linked(listed, "ROOT/other/.git\n", "../..\n"), Ok(None));
-        let foreign = linked("own/worktrees/x", "ROOT/here/.git\n", "../../../main/.git\n");
+        let foreign = linked(
+            "own/worktrees/x",
+            "ROOT/here/.git\n",
+            "../../../main/.git\n",
+        );
         assert_eq!(foreign, Ok(None));
     }
 
@@ -290,7 +304,15 @@ mod tests {
 
     #[test]
     fn what_leads_out_of_a_repository_is_an_error() {
-        for name in ["HEAD", "objects", "refs", "index", "info", "packed-refs", "objects/pack"] {
+        for name in [
+            "HEAD",
+            "objects",
+            "refs",
+            "index",
+            "info",
+            "packed-refs",
+            "objects/pack",
+        ] {
             let out = found(|root| {
                 repository(&root.join("other/.git"), "");
                 for name in ["index", "packed-refs", "info/x", "objects/pack/x"] {

@@ -47,11 +47,7 @@ const WITHIN: [&str; 14] = [
 
 /// Looks at what git reads first in a repository and in the directories from
 /// its working tree down to `scope`.
-pub(super) fn check_files(
-    repository: [&Path; 2],
-    work_tree: &Path,
-    scope: &Path,
-) -> GitResult<()> {
+pub(super) fn check_files(repository: [&Path; 2], work_tree: &Path, scope: &Path) -> GitResult<()> {
     for directory in repository {
         for name in IN_REPOSITORY {
             check_file(directory.join(name))?;
@@ -87,7 +83,9 @@ pub(super) fn check_parts(directory: &Path) -> GitResult<()> {
         }
     }
     for name in ["objects", "objects/pack"] {
-        let entries = std::fs::read_dir(directory.join(name)).into_iter().flatten();
+        let entries = std::fs::read_dir(directory.join(name))
+            .into_iter()
+            .flatten();
         for entry in entries.flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
                 return Err(elsewhere(&entry.path()));

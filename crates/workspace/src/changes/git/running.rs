@@ -177,7 +177,10 @@ impl Git {
         if let Some(repository) = &self.repository {
             repository.prepare()?;
         }
-        self.command.stdin(stdin).stdout(Stdio::piped()).stderr(stderr);
+        self.command
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(stderr);
         let child = self.command.process_group(0).spawn();
         let child = child.map_err(GitError::NotRun)?;
         let group = Group::of(Some(child.id()));
@@ -271,7 +274,9 @@ mod tests {
         let mut git = Git::new();
         // Nobody ever writes to its input.
         git.args(["hash-object", "--stdin"]).limit(Duration::ZERO);
-        let (_keep, input) = std::io::pipe().map(|(reader, writer)| (writer, reader)).unwrap();
+        let (_keep, input) = std::io::pipe()
+            .map(|(reader, writer)| (writer, reader))
+            .unwrap();
         let (mut child, group) = git.start(Stdio::from(input), Stdio::null()).unwrap();
         assert!(child.try_wait().unwrap().is_none());
         drop(group);
@@ -282,13 +287,20 @@ mod tests {
         git.args(["-c", "alias.wait=!sleep 600", "wait"]);
         git.limit(Duration::ZERO);
         let said = run(git, None).unwrap_err().to_string();
-        assert!(said.starts_with("`git wait` took longer than 0 seconds"), "{said}");
+        assert!(
+            said.starts_with("`git wait` took longer than 0 seconds"),
+            "{said}"
+        );
     }
 
     #[test]
     fn variables_that_lead_elsewhere_are_not_passed_on() {
         let git = Git::new();
-        let told: Vec<_> = git.command.get_envs().filter(|(_, value)| value.is_some()).collect();
+        let told: Vec<_> = git
+            .command
+            .get_envs()
+            .filter(|(_, value)| value.is_some())
+            .collect();
         for name in LEADING_ASTRAY {
             let told = told.iter().any(|(told, _)| *told == OsStr::new(name));
             assert!(!told, "{name}");

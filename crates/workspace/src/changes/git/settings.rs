@@ -114,7 +114,8 @@ impl Settings {
             }
             ("extensions", "worktreeconfig") => self.by_work_tree = is_true(),
             ("extensions", name) => {
-                self.extensions.insert(name.to_owned(), setting.value.clone());
+                self.extensions
+                    .insert(name.to_owned(), setting.value.clone());
             }
             ("filter", "clean" | "smudge" | "process") => {
                 self.filters.extend(setting.part.clone());
@@ -162,8 +163,10 @@ impl Settings {
                     text.extend(format!("\t{name} = {value}\n").as_bytes());
                 }
                 // They forbid what is not done here, or tell whom to fetch from.
-                ("noop" | "noop-v1" | "preciousobjects" | "partialclone" | "relativeworktrees", _) => {
-                }
+                (
+                    "noop" | "noop-v1" | "preciousobjects" | "partialclone" | "relativeworktrees",
+                    _,
+                ) => {}
                 _ => {
                     return Err(GitError::Other(format!(
                         "this repository uses `extensions.{name}`, which is not known"

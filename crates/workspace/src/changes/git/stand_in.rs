@@ -105,7 +105,14 @@ type Stamp = (u64, u64, i64, i64, i64, i64);
 fn stamp(found: &Metadata) -> Stamp {
     let (ino, size) = (found.ino(), found.size());
     let changed = (found.ctime(), found.ctime_nsec());
-    (ino, size, found.mtime(), found.mtime_nsec(), changed.0, changed.1)
+    (
+        ino,
+        size,
+        found.mtime(),
+        found.mtime_nsec(),
+        changed.0,
+        changed.1,
+    )
 }
 
 impl StandIn {
