@@ -12,7 +12,9 @@ use ignore::WalkBuilder;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::workspace::changes::{Moment, component};
 
-use super::git::{Git, GitError, GitResult, LIMIT, Repository, create_private, run, text};
+use super::git::{
+    Git, GitError, GitResult, LIMIT, Repository, check_ignore_files, create_private, run, text,
+};
 
 /// A directory outside of git that has more than this is not kept.
 const MOST_FILES: usize = 20_000;
@@ -309,6 +311,9 @@ pub(super) fn check_size(directory: &Path) -> GitResult<()> {
     let (mut files, mut bytes) = (0, 0);
     let mut walk = WalkBuilder::new(directory);
     walk.hidden(false).require_git(false);
+    // A pipe among what is read on the way would hold the walk for ever.
+    check_ignore_files(directory)?;
+    walk.filter_entry(|entry| check_ignore_files(entry.path()).is_ok());
     for entry in walk.build().flatten() {
         if entry.file_type().is_some_and(|kind| kind.is_file()) {
             files += 1;

@@ -335,6 +335,41 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_written_through_a_link() {
+        for name in [
+            "refs/innkeeper",
+            "refs/heads/main",
+            "logs/HEAD",
+            "worktrees/x",
+        ] {
+            let out = found(|root| {
+                std::fs::create_dir(root.join("other")).unwrap();
+                repository(&root.join("here/.git"), "");
+                let link = root.join("here/.git").join(name);
+                std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+                std::os::unix::fs::symlink(root.join("other"), link).unwrap();
+            });
+            let why = out.unwrap_err();
+            assert!(why.contains("leads out of its repository"), "{name}: {why}");
+        }
+    }
+
+    /// Only where the tests are run by somebody who may give files away.
+    #[test]
+    fn a_repository_of_another_user_is_theirs() {
+        for theirs in ["here", "here/.git"] {
+            let home = tempfile::tempdir().unwrap();
+            repository(&home.path().join("here/.git"), "");
+            let given = std::os::unix::fs::chown(home.path().join(theirs), Some(12_345), None);
+            if given.is_err() {
+                return;
+            }
+            let why = find(&home.path().join("here")).unwrap_err().to_string();
+            assert!(why.contains("dubious ownership"), "{theirs}: {why}");
+        }
+    }
+
+    #[test]
     fn pipes_are_recognised_before_git_is_asked() {
         for name in [
             ".git/HEAD",

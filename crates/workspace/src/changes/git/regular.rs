@@ -45,6 +45,38 @@ const WITHIN: [&str; 14] = [
     "worktrees",
 ];
 
+/// Directories in which nothing may be a link: git would read or write what is
+/// behind it.
+const WITHOUT_LINKS: [&str; 11] = [
+    "objects",
+    "objects/pack",
+    "refs",
+    "refs/heads",
+    "refs/heads/innkeeper",
+    "refs/innkeeper",
+    "logs",
+    "logs/refs",
+    "logs/refs/heads",
+    "logs/refs/heads/innkeeper",
+    "worktrees",
+];
+
+/// What is read to find out what to ignore, beside what git itself reads.
+const IGNORING: [&str; 5] = [
+    ".gitignore",
+    ".gitattributes",
+    ".ignore",
+    ".rgignore",
+    ".git/info/exclude",
+];
+
+/// Looks at what says which files of a directory are ignored, before anybody
+/// reads it.
+pub(in crate::changes) fn check_ignore_files(directory: &Path) -> GitResult<()> {
+    let mut names = IGNORING.iter();
+    names.try_for_each(|name| check_file(directory.join(name)))
+}
+
 /// Looks at what git reads first in a repository and in the directories from
 /// its working tree down to `scope`.
 pub(super) fn check_files(repository: [&Path; 2], work_tree: &Path, scope: &Path) -> GitResult<()> {
@@ -82,7 +114,7 @@ pub(super) fn check_parts(directory: &Path) -> GitResult<()> {
             _ => {}
         }
     }
-    for name in ["objects", "objects/pack"] {
+    for name in WITHOUT_LINKS {
         let entries = std::fs::read_dir(directory.join(name))
             .into_iter()
             .flatten();

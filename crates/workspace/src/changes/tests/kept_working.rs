@@ -117,6 +117,25 @@ fn what_a_repository_says_about_its_files_holds() {
     stage.git_is(|git| git.upstream.as_deref() == Some("upstream"));
 }
 
+#[test]
+fn a_pipe_that_says_what_to_ignore_is_not_waited_for() {
+    let mut stage = Stage::outside_git();
+    std::fs::create_dir(stage.directory.join("below")).unwrap();
+    let pipe = |path: &str| {
+        let made = Command::new("mkfifo")
+            .arg(stage.directory.join(path))
+            .status();
+        assert!(made.unwrap().success());
+    };
+    pipe(".gitignore");
+    pipe("below/.ignore");
+    assert_eq!(stage.open(), None);
+    stage.remove(".gitignore");
+    // Changes are told again when the session has another worker.
+    let mut stage = stage.restarted();
+    assert_eq!(stage.open(), Some(false));
+}
+
 /// A process of its own, whose user has a filter in their own configuration.
 #[test]
 fn a_filter_of_the_users_own_configuration_is_run() {
