@@ -251,6 +251,14 @@ mod tests {
 
     use super::*;
 
+    #[tokio::test]
+    async fn nobody_else_can_reach_the_socket() {
+        let server = ToolServer::start(Arc::from([])).unwrap();
+        let directory = std::fs::metadata(server.directory.path()).unwrap();
+        assert_eq!(directory.permissions().mode() & 0o777, 0o700);
+        assert!(server.socket().exists());
+    }
+
     fn tool(client: &str, name: &str) -> ClientTool {
         let definition = json!({"name": name, "description": format!("of {client}")});
         ClientTool {

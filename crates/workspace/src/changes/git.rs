@@ -185,14 +185,25 @@ impl Repository {
         git
     }
 
-    /// Looks at what git will read, before it is started.
+    /// Looks at what git will read, before it is started: whoever works here
+    /// may have put something else in its place since it was found.
     pub(crate) fn prepare(&self) -> GitResult<()> {
         let dirs = [self.git_dir.as_path(), self.common_dir.as_path()];
         regular::check_files(dirs, &self.work_tree, &self.scope)?;
-        match &self.stand_in {
-            Some(stand_in) => stand_in.refresh(),
-            None => Ok(()),
+        regular::check_place(&self.work_tree)?;
+        let inner = self.work_tree.join(&self.scope);
+        // One that is gone is a change like any other.
+        if inner.symlink_metadata().is_ok() {
+            regular::check_place(&inner)?;
         }
+        let Some(stand_in) = &self.stand_in else {
+            return Ok(());
+        };
+        for directory in dirs {
+            regular::check_place(directory)?;
+            regular::check_parts(directory)?;
+        }
+        stand_in.refresh()
     }
 
     /// What commands are to look at.

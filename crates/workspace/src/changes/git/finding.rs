@@ -65,8 +65,9 @@ pub(super) fn find(directory: &Path) -> GitResult<Option<Found>> {
         }
         check_owner(&dot_git, &git_dir, work_tree)?;
         check_files([&git_dir, &common_dir], work_tree, scope)?;
-        check_parts(&common_dir)?;
-        check_parts(&git_dir)?;
+        for directory in [&git_dir, &common_dir] {
+            check_parts(directory)?;
+        }
         return Ok(Some(Found {
             git_dir,
             common_dir,

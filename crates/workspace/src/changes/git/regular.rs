@@ -105,6 +105,16 @@ fn check_file(path: PathBuf) -> GitResult<()> {
     }
 }
 
+/// Looks whether a directory is where it was found, and not behind a link that
+/// took its place.
+pub(super) fn check_place(directory: &Path) -> GitResult<()> {
+    let real = std::fs::canonicalize(directory)?;
+    match real == directory && real.is_dir() {
+        true => Ok(()),
+        false => Err(elsewhere(directory)),
+    }
+}
+
 /// Looks whether the parts of a repository are its own.
 pub(super) fn check_parts(directory: &Path) -> GitResult<()> {
     for name in WITHIN {

@@ -343,10 +343,14 @@ impl Ground {
         std::fs::write(ground.root.join("evil"), evil).unwrap();
         ground.run(&ground.root, "chmod 755 evil; echo precious > other/key");
         ground.run(&ground.here(), "echo 2 > a");
-        ground.run(&ground.here(), &trap.set.replace("PROMISED;", PROMISED));
-        // Setting it may have set it off.
-        let _ = std::fs::remove_file(ground.marker());
+        ground.set(trap);
         ground
+    }
+
+    fn set(&self, trap: &Trap) {
+        self.run(&self.here(), &trap.set.replace("PROMISED;", PROMISED));
+        // Setting it may have set it off.
+        let _ = std::fs::remove_file(self.marker());
     }
 
     fn here(&self) -> PathBuf {
@@ -463,15 +467,35 @@ fn a_plain_git_falls_for_the_traps() {
     assert_eq!(withstood, Vec::<&str>::new());
 }
 
-fn withstands(traps: &[Trap]) {
-    for trap in traps {
-        let Ground { home, root } = Ground::new(trap);
+/// When a trap is set.
+#[derive(Clone, Copy, PartialEq)]
+enum When {
+    Before,
+    /// By somebody who works there, while a session is open.
+    Meanwhile,
+}
+
+fn withstands(traps: &[Trap], when: When) {
+    // A session cannot be where nothing is yet.
+    let traps = traps.iter();
+    for trap in traps.filter(|trap| when == When::Before || trap.within.is_empty()) {
+        let none = self::trap("none", "", "");
+        let Ground { home, root } = Ground::new(match when {
+            When::Before => trap,
+            When::Meanwhile => &none,
+        });
         let directory = root.join("here").join(trap.within);
         let mut stage = Stage::at(home, directory);
         let ground = Ground {
             home: tempfile::tempdir().unwrap(),
             root,
         };
+        if when == When::Meanwhile {
+            stage.open();
+            stage.view(Compared::Uncommitted);
+            stage.begin("t0");
+            ground.set(trap);
+        }
         let before = ground.others();
         let seen = visit(&mut stage);
         assert!(!ground.is_marked(), "a program was run: {}", trap.name);
@@ -496,19 +520,61 @@ fn withstands(traps: &[Trap]) {
     }
 }
 
+#[test]
+fn a_directory_that_becomes_a_link_is_not_followed() {
+    let outside = || {
+        let mut stage = Stage::outside_git();
+        stage.open();
+        stage
+    };
+    for mut stage in [Stage::in_git(&[("a", "1\n")]), outside()] {
+        stage.begin("t1");
+        let here = &stage.directory;
+        let (away, other) = (here.with_file_name("away"), here.with_file_name("other"));
+        std::fs::create_dir(&other).unwrap();
+        std::fs::write(other.join("key"), "precious").unwrap();
+        std::fs::rename(here, away).unwrap();
+        std::os::unix::fs::symlink(&other, here).unwrap();
+        let why = stage.try_checkpoint(Moment::AfterTurn("t1".to_owned()));
+        assert!(
+            why.as_deref().is_some_and(|why| why.contains("leads out")),
+            "{why:?}"
+        );
+        for compared in [Compared::Uncommitted, Compared::Session] {
+            let view = stage.view(compared);
+            assert_eq!(stage.files(view), Vec::<String>::new());
+        }
+    }
+}
+
 // In parts, so that they run side by side.
 
 #[test]
 fn hostile_repositories_run_nothing_part_1() {
-    withstands(&TRAPS[..15]);
+    withstands(&TRAPS[..15], When::Before);
 }
 
 #[test]
 fn hostile_repositories_run_nothing_part_2() {
-    withstands(&TRAPS[15..30]);
+    withstands(&TRAPS[15..30], When::Before);
 }
 
 #[test]
 fn hostile_repositories_run_nothing_part_3() {
-    withstands(&TRAPS[30..]);
+    withstands(&TRAPS[30..], When::Before);
+}
+
+#[test]
+fn repositories_that_turn_hostile_run_nothing_part_1() {
+    withstands(&TRAPS[..15], When::Meanwhile);
+}
+
+#[test]
+fn repositories_that_turn_hostile_run_nothing_part_2() {
+    withstands(&TRAPS[15..30], When::Meanwhile);
+}
+
+#[test]
+fn repositories_that_turn_hostile_run_nothing_part_3() {
+    withstands(&TRAPS[30..], When::Meanwhile);
 }
