@@ -8,6 +8,7 @@
 //! backend with a place for its result.
 
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -51,8 +52,11 @@ const SOCKET: &str = "tools";
 
 impl ToolServer {
     pub(crate) fn start(tools: Arc<[ClientTool]>) -> io::Result<Self> {
-        // Nobody else can enter a temporary directory.
-        let directory = tempfile::Builder::new().prefix("innkeeper-").tempdir()?;
+        // Nobody else can enter it, whatever the umask.
+        let directory = tempfile::Builder::new()
+            .prefix("innkeeper-")
+            .permissions(std::fs::Permissions::from_mode(0o700))
+            .tempdir()?;
         let listener = UnixListener::bind(directory.path().join(SOCKET))?;
         let tools = watch::Sender::new(tools);
         let (sender, calls) = mpsc::channel(16);
@@ -246,6 +250,14 @@ mod tests {
     use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
     use super::*;
+
+    #[tokio::test]
+    async fn nobody_else_can_reach_the_socket() {
+        let server = ToolServer::start(Arc::from([])).unwrap();
+        let directory = std::fs::metadata(server.directory.path()).unwrap();
+        assert_eq!(directory.permissions().mode() & 0o777, 0o700);
+        assert!(server.socket().exists());
+    }
 
     fn tool(client: &str, name: &str) -> ClientTool {
         let definition = json!({"name": name, "description": format!("of {client}")});

@@ -15,7 +15,7 @@ use innkeeper_protocol::settings::{INTERACTIVE, MODE, Synonym};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use crate::session_config;
+use crate::{private, session_config};
 
 #[derive(Debug)]
 pub(crate) struct Knowledge {
@@ -182,9 +182,9 @@ impl Knowledge {
         }
         if let Some(file) = &self.file {
             // Without it, the agent is asked again the next time.
-            let directory = file.parent().map_or(Ok(()), std::fs::create_dir_all);
+            let directory = file.parent().map_or(Ok(()), private::create_directory);
             let json = serde_json::to_vec_pretty(&*learned).unwrap_or_default();
-            if let Err(error) = directory.and_then(|()| std::fs::write(file, json)) {
+            if let Err(error) = directory.and_then(|()| private::write(file, &json)) {
                 tracing::debug!(%error, file = %file.display(), "not remembered");
             }
         }

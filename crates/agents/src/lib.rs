@@ -20,6 +20,7 @@ mod edits;
 mod knowledge;
 mod link;
 pub mod pi;
+mod private;
 mod process;
 pub mod script;
 mod session_config;

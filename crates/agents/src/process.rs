@@ -4,12 +4,11 @@
 //!
 //! *Invariant*: when a [`ChildProcess`] is gone, by `end` or by being dropped
 //! at any point, its process group has been told to go; and if the host itself
-//! is killed, the [`warden`] ends the group in its place.
+//! is killed, the warden ends the group in its place ([`innkeeper_process`]).
 
 mod environment;
 mod lines;
 mod stderr;
-mod warden;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use innkeeper_process::{Group, Signal};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
@@ -138,7 +137,7 @@ impl ChildProcess {
             command.current_dir(directory);
         }
         let mut child = command.spawn().map_err(failed)?;
-        let group = Group::of(&child);
+        let group = Group::of(child.id());
         let pipes = child.stdin.take().zip(child.stdout.take());
         let Some((stdin, stdout)) = pipes else {
             return Err(failed(std::io::ErrorKind::BrokenPipe.into()));
@@ -204,38 +203,6 @@ fn ended(status: ExitStatus) -> String {
         (Some(code), _) => format!("it ended with status {code}"),
         (None, Some(signal)) => format!("it was ended by signal {signal}"),
         (None, None) => "it ended".to_owned(),
-    }
-}
-
-/// The process group of a child, which the host ends together.
-#[derive(Debug)]
-pub(crate) struct Group(Option<Pid>);
-
-impl Group {
-    /// Of a child that was started as the leader of a group of its own.
-    pub(crate) fn of(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        let group = id.and_then(Pid::from_raw);
-        if let Some(group) = group {
-            warden::watch(group);
-        }
-        Self(group)
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        if let Some(group) = self.0 {
-            // A group that is gone already is what was wanted.
-            let _ = kill_process_group(group, signal);
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.signal(Signal::KILL);
-        if let Some(group) = self.0 {
-            warden::forget(group);
-        }
     }
 }
 

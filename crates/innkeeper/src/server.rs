@@ -8,13 +8,14 @@
 pub mod access;
 mod http;
 mod page;
+mod private_socket;
 mod socket;
 pub mod stdio;
 mod tls;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +25,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
@@ -112,7 +113,7 @@ impl Server {
             ping_after: options.ping_after,
         };
         if let Some(path) = &options.socket {
-            let listener = bind_private(path).map_err(|source| ServerError::Socket {
+            let listener = private_socket::bind(path).map_err(|source| ServerError::Socket {
                 path: path.clone(),
                 source,
             })?;
@@ -224,24 +225,4 @@ async fn visit(
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended");
     }
-}
-
-/// A socket that only this user can open. What is left of an earlier host is
-/// removed; one that somebody listens on is not.
-fn bind_private(path: &Path) -> io::Result<UnixListener> {
-    if path.exists() {
-        match std::os::unix::net::UnixStream::connect(path) {
-            Ok(_) => return Err(io::Error::new(io::ErrorKind::AddrInUse, "it is in use")),
-            Err(_) => std::fs::remove_file(path)?,
-        }
-    }
-    let listener = UnixListener::bind(path)?;
-    set_private(path)?;
-    Ok(listener)
-}
-
-/// Makes a file readable and writable by its owner only.
-pub(crate) fn set_private(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
 }

@@ -31,6 +31,7 @@ pub(crate) fn claim(dir: &Path) -> Result<File, StoreError> {
         source,
     };
     create_private(dir).map_err(failed)?;
+    keep_private(dir).map_err(failed)?;
     let mut file = private_file().open(dir.join(LOCK_FILE)).map_err(failed)?;
     let deadline = Instant::now() + LAST_OF_THE_DEAD;
     loop {
@@ -105,6 +106,33 @@ fn create_private(dir: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(dir)
+}
+
+/// A directory that was there before may be open to others: what is kept in it
+/// is not for them.
+#[cfg(unix)]
+fn keep_private(dir: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    let found = std::fs::metadata(dir)?;
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        let reason = "it belongs to another user; choose one of your own with --data-dir";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    }
+    let mode = found.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700))?;
+        tracing::warn!(
+            dir = %dir.display(),
+            was = format!("{mode:o}"),
+            "the data directory was open to others; now only its owner can enter it"
+        );
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn keep_private(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 fn private_file() -> OpenOptions {

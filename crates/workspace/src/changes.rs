@@ -44,7 +44,8 @@ use crate::hub::Hub;
 use crate::resources::place::{path_of_uri, uri_of_path};
 use blobs::Blobs;
 use checkpoint::{home_of, own_index};
-use git::Repository;
+pub use git::{LEAST_GIT, judge_git};
+use git::{Repository, StandIns};
 use place::home_in;
 use worker::{Homes, Job, Neighbours, Worker};
 
@@ -63,6 +64,7 @@ pub struct Changes {
     /// Where sessions' own working trees are.
     worktrees: PathBuf,
     sessions: Arc<Mutex<HashMap<ChannelUri, Open>>>,
+    stand_ins: Arc<StandIns>,
     hub: Hub,
 }
 
@@ -80,10 +82,14 @@ impl std::fmt::Debug for Changes {
 
 impl Changes {
     pub fn new(root: PathBuf, worktrees: PathBuf, hub: Hub, sink: ChangesSink) -> Self {
+        // No session is called like that: their names have a colon in them.
+        let stand_ins = StandIns::new(root.join("repositories"));
+        stand_ins.remove_earlier();
         Self {
             sink,
             root,
             worktrees,
+            stand_ins: Arc::new(stand_ins),
             sessions: Arc::default(),
             hub,
         }
@@ -160,7 +166,7 @@ impl Changes {
         let trees = self.paths_of_trees(trees);
         trees
             .iter()
-            .for_each(|tree| worktree::remove_or_say_why(tree));
+            .for_each(|tree| worktree::remove_or_say_why(tree, &self.stand_ins));
     }
 
     /// Nothing but a working tree of our own is ever removed.
@@ -233,7 +239,7 @@ impl Changes {
     ) -> git::GitResult<Blob> {
         let home = home_in(&home_of(&self.root, session), directory);
         let index = own_index(&home);
-        let repository = match Repository::find(directory, index.clone())? {
+        let repository = match Repository::find(directory, index.clone(), &self.stand_ins)? {
             Some(repository) => repository,
             None if !home.exists() => return Ok(Blob::Elsewhere),
             None => Repository::shadow(directory, &home, index)?,
@@ -255,7 +261,7 @@ impl Changes {
         let Ok(directory) = path_of_uri(directory) else {
             return Vec::new();
         };
-        let names = worktree::branches(&directory).unwrap_or_default();
+        let names = worktree::branches(&directory, &self.stand_ins).unwrap_or_default();
         let wanted = query.to_lowercase();
         let names = names.into_iter();
         let names = names.filter(|name| name.to_lowercase().contains(&wanted));
@@ -283,6 +289,7 @@ impl Changes {
                 root: self.root.clone(),
                 own: home_of(&self.root, session),
                 worktree: home_of(&self.worktrees, session),
+                stand_ins: Arc::clone(&self.stand_ins),
             },
             self.hub.clone(),
             (sender.clone(), jobs),

@@ -19,7 +19,7 @@ mod resources;
 mod terminals;
 mod watches;
 
-pub use changes::{Changes, ChangesSink};
+pub use changes::{Changes, ChangesSink, LEAST_GIT, judge_git};
 pub use customizations::{CustomizationOptions, CustomizationSink, Customizations};
 pub use finder::FileFinder;
 pub use hub::Hub;

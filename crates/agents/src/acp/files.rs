@@ -1,12 +1,19 @@
 //! Files that the agent reads and writes through the host: those in the
 //! session's directories, and no others.
+//!
+//! *Invariant*: only regular files are read, of at most [`LARGEST`] bytes: a
+//! pipe would hold a thread for ever, and a device may have no end.
 
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{
     Error, ReadTextFileRequest, ReadTextFileResponse, WriteTextFileRequest,
 };
+
+use rustix::fs::OFlags;
 
 use crate::whole_file;
 
@@ -31,16 +38,7 @@ impl Files {
         request: &ReadTextFileRequest,
     ) -> Result<ReadTextFileResponse, Error> {
         let path = self.existing(&request.path)?;
-        let size = std::fs::metadata(&path)
-            .map_err(|error| failed(&path, &error))?
-            .len();
-        if size > LARGEST {
-            return Err(refused(format!(
-                "{} has {size} bytes; at most {LARGEST} can be read at once",
-                path.display()
-            )));
-        }
-        let text = std::fs::read_to_string(&path).map_err(|error| failed(&path, &error))?;
+        let text = read_text(&path)?;
         let first = request.line.unwrap_or(1).saturating_sub(1) as usize;
         let content = match (first, request.limit) {
             (0, None) => text,
@@ -98,6 +96,29 @@ impl Files {
     }
 }
 
+/// What is opened is what is looked at, and neither is waited for.
+fn read_text(path: &Path) -> Result<String, Error> {
+    let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOCTTY).bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
+    let file = file.map_err(|error| failed(path, &error))?;
+    let metadata = file.metadata().map_err(|error| failed(path, &error))?;
+    if !metadata.is_file() {
+        return Err(refused(format!("{} is no regular file", path.display())));
+    }
+    let mut text = String::new();
+    let read = file.take(LARGEST + 1).read_to_string(&mut text);
+    // Cut within a letter, it is no text; but that is not what is wrong.
+    if metadata.len() > LARGEST || text.len() as u64 > LARGEST {
+        return Err(refused(format!(
+            "{} has more than {LARGEST} bytes, the most that can be read at once; read a part of \
+             it with a command",
+            path.display()
+        )));
+    }
+    read.map_err(|error| failed(path, &error))?;
+    Ok(text)
+}
+
 fn outside(path: &Path) -> Error {
     refused(format!(
         "{} is not in the session's directories",
@@ -130,6 +151,32 @@ mod tests {
     fn write(files: &Files, path: PathBuf) -> Result<(), String> {
         let request = WriteTextFileRequest::new("s", path, "new");
         files.write(&request).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn only_regular_files_of_a_bounded_size_are_read() {
+        let home = tempfile::tempdir().unwrap();
+        let files = Files::new(&[home.path().to_owned()]);
+        let at = |name: &str| home.path().join(name);
+        let made = std::process::Command::new("mkfifo")
+            .arg(at("pipe"))
+            .status();
+        assert!(made.unwrap().success());
+        std::os::unix::fs::symlink(at("pipe"), at("link")).unwrap();
+        std::fs::create_dir(at("directory")).unwrap();
+        let socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        for name in ["pipe", "link", "directory", "socket"] {
+            let why = read(&files, at(name)).unwrap_err();
+            let opened = why.ends_with("is no regular file");
+            assert!(opened || name == "socket", "{name}: {why}");
+        }
+        drop(socket);
+        let large = std::fs::File::create(at("large")).unwrap();
+        large.set_len(LARGEST).unwrap();
+        assert_eq!(read(&files, at("large")).unwrap().len() as u64, LARGEST);
+        large.set_len(LARGEST + 1).unwrap();
+        let why = read(&files, at("large")).unwrap_err();
+        assert!(why.contains("has more than 16777216 bytes"), "{why}");
     }
 
     #[test]

@@ -3,13 +3,15 @@
 //! cause of something.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::ChildStderr;
+
+use crate::private;
 
 /// Lines that are remembered.
 const REMEMBERED: usize = 40;
@@ -87,9 +89,9 @@ impl StderrLog {
         }
         if kept.open.is_none() {
             if let Some(directory) = path.parent() {
-                let _ = std::fs::create_dir_all(directory);
+                let _ = private::create_directory(directory);
             }
-            let file = OpenOptions::new().create(true).append(true).open(path);
+            let file = private::file().append(true).open(path);
             let sized = file.and_then(|file| Ok((file.metadata()?.len(), file)));
             kept.open = sized.ok().map(|(size, file)| (file, size));
         }

@@ -27,10 +27,21 @@ pub(crate) struct AgentsArgs {
 pub(crate) struct Found {
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) origin: String,
+    /// Its program is there.
+    installed: bool,
+}
+
+impl Found {
+    /// Whether it may be what a session gets that names none: it is installed,
+    /// and nothing is known to keep it from starting.
+    fn works(&self) -> bool {
+        self.installed && self.agent.trouble().is_none()
+    }
 }
 
 /// All agents that there are: the default one, those of the configuration and
 /// those that are installed, in that order, and the one that is always there.
+/// Behind that come those of which it is known that they do not work.
 pub(crate) fn found(config: &Config, data_dir: &Path) -> Vec<Found> {
     found_on(&path(), config, data_dir)
 }
@@ -70,7 +81,7 @@ fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
             auth_method: None,
             mcp_servers: mcp_servers.clone(),
         };
-        all.push(options.agent(agent.protocol, &directory, origin));
+        all.push(options.agent(agent.protocol, path, &directory, origin));
     }
     // The first one is what a session gets that names none.
     let is_default = |found: &Found| {
@@ -81,6 +92,7 @@ fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
             .is_some_and(|table| table.default)
     };
     all.sort_by_key(|found| !is_default(found));
+    let (mut all, broken): (Vec<Found>, Vec<Found>) = all.into_iter().partition(Found::works);
     let script = match config.script.token_for.as_str() {
         "" => ScriptAgent::default(),
         resource => ScriptAgent::that_needs_a_token_for(resource.to_owned()),
@@ -88,7 +100,9 @@ fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
     all.push(Found {
         agent: Arc::new(script),
         origin: "built in".to_owned(),
+        installed: true,
     });
+    all.extend(broken);
     all
 }
 
@@ -102,7 +116,8 @@ struct Options {
 }
 
 impl Options {
-    fn agent(self, protocol: Protocol, directory: &Path, origin: String) -> Found {
+    fn agent(self, protocol: Protocol, path: &OsStr, directory: &Path, origin: String) -> Found {
+        let installed = discovery::which(path, &self.program.command).is_some();
         let directory = Some(directory.to_owned());
         let agent: Arc<dyn Agent> = match protocol {
             Protocol::Acp => Arc::new(AcpAgent::new(AcpOptions {
@@ -119,7 +134,11 @@ impl Options {
                 ..PiOptions::new(self.provider, self.program)
             })),
         };
-        Found { agent, origin }
+        Found {
+            agent,
+            origin,
+            installed,
+        }
     }
 }
 
@@ -168,7 +187,7 @@ fn configured(
         auth_method: Some(table.auth_method.clone()).filter(|method| !method.is_empty()),
         mcp_servers,
     };
-    options.agent(protocol, directory, origin)
+    options.agent(protocol, path, directory, origin)
 }
 
 /// This program, as the way from an agent to the tools of clients.
@@ -221,7 +240,7 @@ pub(crate) async fn list(args: AgentsArgs) -> Outcome {
         }
     });
     let starts = futures_util::future::join_all(starts).await;
-    for (Found { agent, origin }, starts) in all.into_iter().zip(starts) {
+    for (Found { agent, origin, .. }, starts) in all.into_iter().zip(starts) {
         let info = agent.profile().info;
         let state = match starts {
             None => "",
@@ -306,10 +325,11 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let all = found_on(bin.path().as_os_str(), &config, data.path());
         let names: Vec<String> = all.iter().map(provider).collect();
-        assert_eq!(names, ["goose", "mine", "kimi", "script"]);
-        let mine = all[1].agent.profile().info;
+        // That one is not installed.
+        assert_eq!(names, ["goose", "kimi", "script", "mine"]);
+        let mine = all[3].agent.profile().info;
         assert_eq!(
-            (mine.display_name.as_str(), all[1].origin.as_str()),
+            (mine.display_name.as_str(), all[3].origin.as_str()),
             ("Mine", "configuration")
         );
         assert_eq!(mine.description, "`my-agent --acp`");
@@ -323,5 +343,37 @@ mod tests {
         let all = found_on(bin.path().as_os_str(), &config, data.path());
         let names: Vec<String> = all.iter().map(provider).collect();
         assert_eq!(names, ["kimi", "gemini", "goose", "script"]);
+    }
+
+    #[test]
+    fn an_agent_that_does_not_work_is_never_the_default() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (bin, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let goose = bin.path().join("goose");
+        std::fs::write(&goose, "").unwrap();
+        std::fs::set_permissions(&goose, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let names = |config: &str| {
+            let config: Config = toml::from_str(config).unwrap();
+            let all = found_on(bin.path().as_os_str(), &config, data.path());
+            all.iter().map(provider).collect::<Vec<_>>()
+        };
+        // Mentioned, and not installed.
+        assert_eq!(
+            names("[agents.codex]\nenv = { A = 'b' }\n"),
+            ["goose", "script", "codex"]
+        );
+        assert_eq!(
+            names("[agents.codex]\ndefault = true\n"),
+            ["goose", "script", "codex"]
+        );
+        // It did not start the last time, or nobody is signed in there.
+        std::fs::create_dir(data.path().join("agents")).unwrap();
+        let known = r#"{"version": null, "trouble": "sign in first"}"#;
+        std::fs::write(data.path().join("agents/goose.json"), known).unwrap();
+        assert_eq!(names(""), ["script", "goose"]);
+        assert_eq!(
+            names("[agents.goose]\ndefault = true\n"),
+            ["script", "goose"]
+        );
     }
 }

@@ -31,7 +31,7 @@ impl Announcement {
         unfinished.push(format!(".{}", self.pid));
         let unfinished = PathBuf::from(unfinished);
         let json = serde_json::to_string(self)?;
-        // An earlier file of that name could have other permissions.
+        // One that is left is from a process of the same number.
         let _ = fs::remove_file(&unfinished);
         write_private(&unfinished, &format!("{json}\n"))?;
         fs::rename(&unfinished, path)

@@ -14,6 +14,8 @@ use clap::Args;
 use innkeeper_agents::discovery;
 use innkeeper_store::{StoreError, open_read_only};
 
+use innkeeper_workspace::judge_git;
+
 use super::announcement::{Announcement, holder};
 use super::place::PlaceArgs;
 use super::{Outcome, agents, print, text};
@@ -216,10 +218,10 @@ fn check_port(config: &Config, data_dir: &Path) -> Finding {
 fn check_git() -> Finding {
     let version = Command::new("git").arg("--version").output().ok();
     match version.filter(|output| output.status.success()) {
-        Some(output) => {
-            let version = text::one_line(&String::from_utf8_lossy(&output.stdout));
-            Fine(format!("git: {version}"))
-        }
+        Some(output) => match judge_git(&String::from_utf8_lossy(&output.stdout)) {
+            Ok(version) => Fine(format!("git: {}", text::one_line(&version))),
+            Err(why) => Warning(format!("git: {}", text::one_line(&why))),
+        },
         None => Warning("git: not found; install it to see and undo what agents change".to_owned()),
     }
 }

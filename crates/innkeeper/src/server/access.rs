@@ -61,15 +61,14 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Writes a file that only its owner may read, without a moment in which
-/// others could.
+/// Writes a new file that only its owner may read, without a moment in which
+/// others could. What is there already is neither written to nor followed.
 pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
     let mut file = fs::OpenOptions::new()
         .write(true)
-        .create(true)
-        .truncate(true)
+        .create_new(true)
         .mode(0o600)
         .open(path)?;
     file.write_all(text.as_bytes())

@@ -94,13 +94,33 @@ impl Inn {
         self.bare_call(&[args, &["--data-dir", data.to_str().unwrap()]].concat())
     }
 
+    /// The program, started by a shell that did something before.
+    pub(crate) fn command_after(&self, preparation: &str, args: &[&str]) -> Command {
+        let program = self.command(args);
+        let mut shell = Command::new("/bin/sh");
+        let script = format!("{preparation}\nexec \"$@\"");
+        shell.args(["-c", &script, "sh"]).arg(program.get_program());
+        shell.args(program.get_args());
+        for (name, value) in program.get_envs() {
+            shell.env(name, value.unwrap_or_default());
+        }
+        shell.current_dir(self.home.path()).stdin(Stdio::null());
+        shell.stdout(Stdio::piped()).stderr(Stdio::piped());
+        shell
+    }
+
     /// Starts a host on a free port and waits until it has printed where.
     pub(crate) fn serve(&self, flags: &[&str]) -> Serving {
+        self.serve_after("", flags)
+    }
+
+    /// The same, by a shell that did something before.
+    pub(crate) fn serve_after(&self, preparation: &str, flags: &[&str]) -> Serving {
         let data = self.path("data");
         let ready = self.path("ready.json");
         let own = ["--port", "0", "--log", "warn", "--data-dir"];
         let mut child = self
-            .command(&["serve"])
+            .command_after(preparation, &["serve"])
             .args(own)
             .arg(data)
             .arg("--ready-file")

@@ -3,7 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test, that is how things fail")]
 
+mod ending;
 mod harness;
+mod private;
 mod run;
 mod serve;
 mod sessions;

@@ -4,14 +4,17 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use ignore::WalkBuilder;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::workspace::changes::{Moment, component};
 
-use super::git::{GitError, GitResult, Repository, run, text};
+use super::git::{
+    Git, GitError, GitResult, LIMIT, Repository, check_ignore_files, create_private, run, text,
+};
 
 /// A directory outside of git that has more than this is not kept.
 const MOST_FILES: usize = 20_000;
@@ -66,14 +69,24 @@ impl Checkpoints {
 
     /// Keeps the present state, and returns its commit.
     pub(super) fn take(&mut self, repository: &Repository) -> GitResult<String> {
+        self.take_within(repository, LIMIT)
+    }
+
+    /// The same, if that takes no longer than this.
+    pub(super) fn take_within(
+        &mut self,
+        repository: &Repository,
+        limit: Duration,
+    ) -> GitResult<String> {
         self.prepare_index(repository)?;
         let mut git = repository.private();
         // What cannot be read is left out, as it was.
-        git.args(["-c", "advice.addEmbeddedRepo=false"]);
-        git.args(["add", "--all", "--ignore-errors", "--"]);
-        git.arg(repository.pathspec());
-        if let Err(error) = run(git, None) {
-            tracing::debug!(%error, "some files are not in a checkpoint");
+        git.args(["add", "--all", "--ignore-errors"]).limit(limit);
+        match stage_all(repository, git) {
+            Err(GitError::Failed(error)) => {
+                tracing::debug!(error, "some files are not in a checkpoint");
+            }
+            staged => staged?,
         }
         let tree = staged_tree(repository)?;
         if let Some((_, commit)) = self.last.as_ref().filter(|(last, _)| *last == tree) {
@@ -153,6 +166,8 @@ impl Checkpoints {
                 format!("+{from}/turns/{turn}/*:{to}/turns/{turn}/*\n")
             });
             let mut git = repository.private();
+            // The other repository is one of ours, too.
+            git.env("GIT_ALLOW_PROTOCOL", "file");
             git.args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]);
             git.arg("--stdin").arg(source);
             return run(git, Some(lines.collect::<String>().as_bytes())).map(drop);
@@ -192,11 +207,12 @@ impl Checkpoints {
             _ => {}
         }
         if let Some(home) = index.parent() {
-            std::fs::create_dir_all(home)?;
+            create_private(home)?;
         }
         if repository.is_shadow {
             return Ok(());
         }
+        repository.prepare()?;
         let users = repository.git_dir.join("index");
         let stamp = match std::fs::metadata(&users) {
             Ok(metadata) => Some((metadata.len(), metadata.modified()?)),
@@ -218,9 +234,32 @@ impl Checkpoints {
     }
 }
 
+/// Stages everything in the session's part of the repository, except within
+/// other repositories: to tell whether one of those has changed, git would run
+/// `git status` in it, by its own configuration.
+pub(super) fn stage_all(repository: &Repository, mut add: Git) -> GitResult<()> {
+    let mut git = repository.private();
+    git.args(["ls-files", "--stage", "-z"]);
+    let staged = run(git, None)?;
+    let mut pathspecs = b":(top,literal)".to_vec();
+    pathspecs.extend_from_slice(repository.scope.as_os_str().as_bytes());
+    // `MODE ID STAGE`, a tab, the path.
+    for entry in staged.split(|byte| *byte == 0) {
+        let path = entry.splitn(2, |byte| *byte == b'\t').nth(1);
+        if let (Some(path), true) = (path, entry.starts_with(b"160000 ")) {
+            pathspecs.extend_from_slice(b"\0:(top,exclude,literal)");
+            pathspecs.extend_from_slice(path);
+        }
+    }
+    add.env("GIT_LITERAL_PATHSPECS", "0");
+    add.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
+    run(add, Some(&pathspecs)).map(drop)
+}
+
 fn staged_tree(repository: &Repository) -> GitResult<String> {
     let mut git = repository.private();
-    git.arg("write-tree");
+    // What a partial clone left out is not fetched, and not needed.
+    git.args(["write-tree", "--missing-ok"]);
     Ok(text(&run(git, None)?))
 }
 
@@ -272,6 +311,9 @@ pub(super) fn check_size(directory: &Path) -> GitResult<()> {
     let (mut files, mut bytes) = (0, 0);
     let mut walk = WalkBuilder::new(directory);
     walk.hidden(false).require_git(false);
+    // A pipe among what is read on the way would hold the walk for ever.
+    check_ignore_files(directory)?;
+    walk.filter_entry(|entry| check_ignore_files(entry.path()).is_ok());
     for entry in walk.build().flatten() {
         if entry.file_type().is_some_and(|kind| kind.is_file()) {
             files += 1;

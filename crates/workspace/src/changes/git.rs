@@ -1,29 +1,39 @@
 //! The `git` program, and which repository it works on.
 //!
+//! - [`finding`]: which repository a directory is in;
+//! - [`stand_in`] and [`settings`]: what git sees of its configuration;
+//! - [`regular`]: files that git would wait for, and links that lead out;
+//! - [`running`]: how git is started, and ended;
+//! - [`version`]: which git can be told all this.
+//!
 //! *Invariant*: nothing here takes a lock of the user's repository, runs a
-//! hook or starts a daemon, unless the user asked for a commit. What has to
-//! be staged is staged in an index of our own.
+//! program that the repository names, leaves its working tree or starts a
+//! daemon, unless the user asked for a commit. What has to be staged is staged
+//! in an index of our own.
 
+mod finding;
+mod regular;
+mod running;
+mod settings;
+mod stand_in;
+mod version;
+
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
 
 use innkeeper_protocol::workspace::changes::Trouble;
 
-/// Variables that would lead `git` elsewhere.
-const LEADING_ASTRAY: [&str; 9] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_LITERAL_PATHSPECS",
-];
+use stand_in::StandIn;
+
+pub(super) use regular::check_ignore_files;
+pub(in crate::changes) use running::{Git, LIMIT, LIMIT_BEFORE_TURN, LIMIT_OF_COMMIT, beside, run};
+pub(super) use stand_in::{StandIns, create_private};
+pub use version::{LEAST_GIT, judge_git};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GitError {
@@ -31,6 +41,11 @@ pub(crate) enum GitError {
     NotRun(io::Error),
     #[error("{}", first_line(.0))]
     Failed(String),
+    #[error(
+        "`git {task}` took longer than {} seconds and was ended; look for pipes or a slow disk \
+         in this directory", limit.as_secs()
+    )]
+    TookTooLong { task: String, limit: Duration },
     #[error("what `git {0}` says is not understood")]
     NotUnderstood(&'static str),
     #[error(transparent)]
@@ -74,40 +89,27 @@ pub(crate) struct Repository {
     pub(crate) index: PathBuf,
     /// It is ours alone: the directory is in no repository of the user's.
     pub(crate) is_shadow: bool,
+    /// What git is shown of it, if it is the user's.
+    stand_in: Option<Arc<StandIn>>,
 }
 
 impl Repository {
     /// The repository that a directory is in, if it is in one.
-    pub(crate) fn find(directory: &Path, index: PathBuf) -> GitResult<Option<Self>> {
-        let mut git = bare_command();
-        git.arg("-C").arg(directory).args([
-            "rev-parse",
-            "--path-format=absolute",
-            "--git-dir",
-            "--git-common-dir",
-            "--show-toplevel",
-            "--show-prefix",
-        ]);
-        let said = match run(git, None) {
-            Ok(said) => said,
-            Err(GitError::Failed(why)) if why.contains("not a git repository") => return Ok(None),
-            Err(error) => return Err(error),
+    pub(crate) fn find(
+        directory: &Path,
+        index: PathBuf,
+        stand_ins: &StandIns,
+    ) -> GitResult<Option<Self>> {
+        version::check().map_err(GitError::Other)?;
+        let Some(found) = finding::find(directory)? else {
+            return Ok(None);
         };
-        let mut lines = said.split(|byte| *byte == b'\n').map(path_of);
-        let mut next = || lines.next().ok_or(GitError::NotUnderstood("rev-parse"));
-        let (git_dir, common_dir, work_tree) = (next()?, next()?, next()?);
-        let scope = lines.next().unwrap_or_default();
-        if work_tree.as_os_str().is_empty() {
-            return Err(GitError::Other(
-                "this is within a repository's own files".to_owned(),
-            ));
-        }
         Ok(Some(Self {
-            git_dir,
-            common_dir,
-            work_tree,
-            // Without its trailing slash.
-            scope: scope.components().collect(),
+            stand_in: Some(stand_ins.of(&found)?),
+            git_dir: found.git_dir,
+            common_dir: found.common_dir,
+            work_tree: found.work_tree,
+            scope: found.scope,
             index,
             is_shadow: false,
         }))
@@ -116,54 +118,92 @@ impl Repository {
     /// A repository of our own beside a directory that is in none.
     pub(crate) fn shadow(directory: &Path, home: &Path, index: PathBuf) -> GitResult<Self> {
         let git_dir = home.join("git");
-        if !git_dir.join("HEAD").exists() {
-            let mut git = bare_command();
-            git.args(["-c", "init.defaultBranch=main", "init", "--quiet", "--bare"]);
-            git.arg("--template=").arg(&git_dir);
-            run(git, None)?;
-        }
-        Ok(Self {
+        let repository = Self {
             common_dir: git_dir.clone(),
             index,
-            git_dir,
             work_tree: std::fs::canonicalize(directory)?,
             scope: PathBuf::new(),
             is_shadow: true,
-        })
+            stand_in: None,
+            git_dir,
+        };
+        if !repository.git_dir.join("HEAD").exists() {
+            create_private(&repository.git_dir)?;
+            let mut git = Git::new();
+            git.args(["init", "--quiet", "--bare", "--initial-branch=main"]);
+            git.args(["--shared=0600", "--template="]);
+            git.arg(&repository.git_dir);
+            run(git, None)?;
+        }
+        Ok(repository)
+    }
+
+    /// The same repository, seen from none of its working trees.
+    pub(crate) fn without_tree(&self) -> Self {
+        Self {
+            work_tree: self.common_dir.clone(),
+            git_dir: self.common_dir.clone(),
+            ..self.clone()
+        }
     }
 
     /// A command that sees the user's index, and does not write to it.
-    pub(crate) fn reading(&self) -> Command {
+    pub(crate) fn reading(&self) -> Git {
         let mut git = self.command();
         git.env("GIT_OPTIONAL_LOCKS", "0");
         git
     }
 
     /// A command with the index of our own.
-    pub(crate) fn private(&self) -> Command {
+    pub(crate) fn private(&self) -> Git {
         let mut git = self.command();
         git.env("GIT_INDEX_FILE", &self.index);
         git
     }
 
-    fn command(&self) -> Command {
-        let mut git = self.as_the_user();
-        git.args(["-c", "core.hooksPath=/dev/null"]);
+    fn command(&self) -> Git {
+        let mut git = self.placed(Git::new());
+        match &self.stand_in {
+            Some(stand_in) => git.env("GIT_COMMON_DIR", stand_in.path()),
+            None => git.args(["-c", "core.autocrlf=false", "-c", "core.bare=false"]),
+        };
         git
     }
 
-    /// A command that does what the user would: with hooks.
-    pub(crate) fn as_the_user(&self) -> Command {
-        let mut git = bare_command();
-        git.arg("--git-dir").arg(&self.git_dir);
-        git.arg("--work-tree").arg(&self.work_tree);
-        git.args(["--literal-pathspecs", "-c", "core.fsmonitor=false"]);
-        git.args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"]);
-        if self.is_shadow {
-            git.args(["-c", "core.autocrlf=false", "-c", "core.bare=false"]);
-        }
+    /// A command that does what the user would: with the repository's own
+    /// configuration and hooks.
+    pub(crate) fn as_the_user(&self) -> Git {
+        self.placed(Git::as_the_user())
+    }
+
+    fn placed(&self, git: Git) -> Git {
+        let mut git = git.within(self);
+        git.env("GIT_DIR", &self.git_dir);
+        git.env("GIT_WORK_TREE", &self.work_tree);
+        git.env("GIT_LITERAL_PATHSPECS", "1");
         git.current_dir(&self.work_tree);
         git
+    }
+
+    /// Looks at what git will read, before it is started: whoever works here
+    /// may have put something else in its place since it was found.
+    pub(crate) fn prepare(&self) -> GitResult<()> {
+        let dirs = [self.git_dir.as_path(), self.common_dir.as_path()];
+        regular::check_files(dirs, &self.work_tree, &self.scope)?;
+        regular::check_place(&self.work_tree)?;
+        let inner = self.work_tree.join(&self.scope);
+        // One that is gone is a change like any other.
+        if inner.symlink_metadata().is_ok() {
+            regular::check_place(&inner)?;
+        }
+        let Some(stand_in) = &self.stand_in else {
+            return Ok(());
+        };
+        for directory in dirs {
+            regular::check_place(directory)?;
+            regular::check_parts(directory)?;
+        }
+        stand_in.refresh()
     }
 
     /// What commands are to look at.
@@ -201,45 +241,52 @@ impl Repository {
         git.args(["hash-object", "-w", "-t", "tree", "--stdin"]);
         Ok(text(&run(git, Some(b""))?))
     }
-}
 
-fn bare_command() -> Command {
-    let mut git = Command::new("git");
-    for name in LEADING_ASTRAY {
-        git.env_remove(name);
-    }
-    git.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0");
-    git
-}
-
-/// Runs a command to its end. What it says on standard error is the reason if
-/// it fails.
-pub(crate) fn run(mut git: Command, input: Option<&[u8]>) -> GitResult<Vec<u8>> {
-    git.stdin(match input {
-        Some(_) => Stdio::piped(),
-        None => Stdio::null(),
-    });
-    git.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = git.spawn().map_err(GitError::NotRun)?;
-    let stdin = child.stdin.take();
-    let output = std::thread::scope(|scope| {
-        if let (Some(mut stdin), Some(input)) = (stdin, input) {
-            // Beside reading: both sides may have more than a pipe holds. One
-            // that does not want all of it says why on standard error.
-            scope.spawn(move || stdin.write_all(input));
+    /// Says so if files go through a filter that only the repository's own
+    /// configuration has: written without it, they would not be what they are.
+    /// `paths` lists them, each with a NUL behind it.
+    pub(crate) fn check_filters(
+        &self,
+        paths: impl FnOnce() -> GitResult<Vec<u8>>,
+    ) -> GitResult<()> {
+        let unknown = self.own_filters()?;
+        if unknown.is_empty() {
+            return Ok(());
         }
-        child.wait_with_output()
-    })?;
-    if output.status.success() {
-        return Ok(output.stdout);
+        let mut git = self.reading();
+        git.args(["check-attr", "-z", "--stdin", "filter"]);
+        let said = run(git, Some(&paths()?))?;
+        // `PATH`, `filter`, its value.
+        let fields: Vec<&[u8]> = said.split(|byte| *byte == 0).collect();
+        let filtered = fields.chunks_exact(3);
+        match filtered.into_iter().find(|it| unknown.contains(it[2])) {
+            None => Ok(()),
+            Some(found) => Err(GitError::Other(format!(
+                "`{}` goes through the filter `{}`, which only this repository's own \
+                 configuration has and which is not run here; use git for it, or configure the \
+                 filter with `git config --global`",
+                path_of(found[0]).display(),
+                String::from_utf8_lossy(found[2])
+            ))),
+        }
     }
-    let said = match output.stderr.trim_ascii().is_empty() {
-        true => output.stdout,
-        false => output.stderr,
-    };
-    Err(GitError::Failed(
-        String::from_utf8_lossy(&said).into_owned(),
-    ))
+
+    /// The filters of the repository's own configuration that the user's has
+    /// not.
+    fn own_filters(&self) -> GitResult<BTreeSet<Vec<u8>>> {
+        self.prepare()?;
+        let stand_in = self.stand_in.as_ref();
+        let mut own = stand_in.map(|it| it.filters()).unwrap_or_default();
+        if own.is_empty() {
+            return Ok(own);
+        }
+        let mut git = self.reading();
+        git.args(["config", "--list", "-z"]);
+        let mut users = settings::Settings::default();
+        users.add(&run(git, None)?);
+        own.retain(|name| !users.filters.contains(name));
+        Ok(own)
+    }
 }
 
 /// What was said, without the end of its line.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use cap_std::fs::Dir;
 use innkeeper_protocol::workspace::changes::{OperationDone, Trouble};
 
-use super::checkpoint::{COMMITTING, Checkpoints, UNDO_COMMIT, UNDO_FILES, UNDO_PARENT};
-use super::git::{GitResult, Repository, nul_separated, run, text};
+use super::checkpoint::{COMMITTING, Checkpoints, UNDO_COMMIT, UNDO_FILES, UNDO_PARENT, stage_all};
+use super::git::{GitResult, LIMIT_OF_COMMIT, Repository, nul_separated, run, text};
 use super::trees::{Look, TreeChange, compare};
 
 /// Which files something is done to: paths relative to the working tree, or
@@ -32,23 +32,23 @@ impl Bench<'_> {
         let (written, removed): (Vec<TreeChange>, Vec<TreeChange>) = changes
             .into_iter()
             .partition(|change| change.after.is_some());
+        let paths = written.iter().filter_map(|change| change.path());
+        let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
+        let listed = || Ok(nul_separated(paths.iter().copied()));
+        self.repository.check_filters(listed)?;
         // First what goes: it may be a file where a directory has to be.
         for change in &removed {
             if let Some(path) = change.path() {
                 self.remove(path)?;
             }
         }
-        let written: Vec<&Path> = written
-            .iter()
-            .filter_map(|change| change.path().map(PathBuf::as_path))
-            .collect();
-        if !written.is_empty() {
+        if !paths.is_empty() {
             let mut git = self.repository.private();
             git.args(["restore", "--worktree", "--no-overlay", "--source", to]);
             git.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
-            run(git, Some(&nul_separated(written.iter().copied())))?;
+            run(git, Some(&nul_separated(paths.iter().copied())))?;
         }
-        Ok(written.len() + removed.len())
+        Ok(paths.len() + removed.len())
     }
 
     /// What is staged of these files is no longer staged.
@@ -78,7 +78,9 @@ impl Bench<'_> {
         self.checkpoints.name(repository, COMMITTING, &intended)?;
         let mut commit = repository.as_the_user();
         commit.env("GIT_INDEX_FILE", &repository.index);
-        commit.args(["commit", "--quiet", "--message", message]);
+        commit
+            .limit(LIMIT_OF_COMMIT)
+            .args(["commit", "--quiet", "--message", message]);
         if let Err(error) = run(commit, None) {
             self.checkpoints.unname(repository, COMMITTING)?;
             return Err(error);
@@ -101,10 +103,11 @@ impl Bench<'_> {
             None => read.args(["read-tree", "--empty"]),
         };
         run(read, None)?;
-        let mut add = repository.private();
-        add.args(["-c", "advice.addEmbeddedRepo=false", "add", "--all", "--"]);
-        add.arg(repository.pathspec());
-        run(add, None).map(drop)
+        // What is committed goes through the repository's own filters.
+        let mut add = repository.as_the_user();
+        add.env("GIT_INDEX_FILE", &repository.index);
+        add.args(["-c", "advice.addEmbeddedRepo=false", "add", "--all"]);
+        stage_all(repository, add)
     }
 
     /// After a commit: the user's index has what was committed, and the commit
@@ -158,7 +161,7 @@ impl Bench<'_> {
             let Some(parent) = parent.filter(|_| head.as_ref() == Some(&commit)) else {
                 return Err(Trouble::NewerCommits.into());
             };
-            let mut git = repository.as_the_user();
+            let mut git = repository.reading();
             git.args(["reset", "--quiet", "--soft", &parent]);
             run(git, None)?;
             self.unstage(&Which::new())?;

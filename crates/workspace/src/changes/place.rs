@@ -16,7 +16,9 @@ use super::checkpoint::{
     Checkpoints, check_size, home_of, name_of, own_index, replace_earlier_indices,
 };
 use super::entries::{Names, between};
-use super::git::{GitError, GitResult, Repository};
+use super::git::{
+    GitError, GitResult, LIMIT, LIMIT_BEFORE_TURN, Repository, StandIns, create_private,
+};
 use super::live::{Base, LiveView, Sight};
 use super::operations::{Bench, Which};
 use super::status::Status;
@@ -88,14 +90,19 @@ pub(super) fn home_in(home: &Path, directory: &Path) -> PathBuf {
 
 impl Place {
     /// `home` is where the host's own files for the session are.
-    pub(super) fn find(session: &ChannelUri, directory: &Path, home: &Path) -> GitResult<Self> {
+    pub(super) fn find(
+        session: &ChannelUri,
+        directory: &Path,
+        home: &Path,
+        stand_ins: &StandIns,
+    ) -> GitResult<Self> {
         let home = home_in(home, directory);
         let index = own_index(&home);
-        let repository = match Repository::find(directory, index.clone())? {
+        let repository = match Repository::find(directory, index.clone(), stand_ins)? {
             Some(repository) => repository,
             None => {
                 check_size(directory)?;
-                std::fs::create_dir_all(&home)?;
+                create_private(&home)?;
                 Repository::shadow(directory, &home, index)?
             }
         };
@@ -133,8 +140,12 @@ impl Place {
         match at {
             // A turn that goes on began when it began.
             Moment::BeforeTurn(_) if checkpoints.find(repository, &name)?.is_some() => Ok(()),
-            Moment::BeforeTurn(_) | Moment::AfterTurn(_) => {
-                let commit = checkpoints.take(repository)?;
+            Moment::BeforeTurn(_) => {
+                let commit = checkpoints.take_within(repository, LIMIT_BEFORE_TURN)?;
+                checkpoints.name(repository, &name, &commit)
+            }
+            Moment::AfterTurn(_) => {
+                let commit = checkpoints.take_within(repository, LIMIT)?;
                 checkpoints.name(repository, &name, &commit)
             }
         }

@@ -2,6 +2,8 @@
 
 mod checkpoints;
 mod directories;
+mod hostile;
+mod kept_working;
 mod operations;
 mod stage;
 mod views;

@@ -9,6 +9,7 @@ mod views;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use innkeeper_protocol::workspace::changes::{
     ChangesEvent, ChangesTask, Compared, Moment, Trouble, ViewId,
 };
 
-use super::git::GitError;
+use super::git::{GitError, StandIns};
 use super::place::{Place, Watch, nowhere};
 use super::trees::Counts;
 use crate::hub::Hub;
@@ -84,6 +85,7 @@ pub(super) struct Homes {
     /// Its own working tree, if it has one: never within the other, which
     /// goes as a whole.
     pub(super) worktree: PathBuf,
+    pub(super) stand_ins: Arc<StandIns>,
 }
 
 /// What a worker does next.
@@ -146,7 +148,12 @@ impl Worker {
         self.failure = None;
         let mut failure = None;
         for directory in outermost(&self.directories) {
-            match Place::find(&self.session, directory, &self.homes.own) {
+            match Place::find(
+                &self.session,
+                directory,
+                &self.homes.own,
+                &self.homes.stand_ins,
+            ) {
                 Ok(place) => self.places.push(place),
                 Err(error) => {
                     tracing::debug!(session = %self.session, %error, "no changes can be told");

@@ -1,19 +1,20 @@
 //! Working trees of sessions' own: made when a session begins, and removed
 //! with it, unless there is work in them that is nowhere else.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::git::{GitError, GitResult, Repository, run, text};
+use super::git::{GitError, GitResult, Repository, StandIns, create_private, run, text};
 
 /// Makes a working tree of the repository that a directory is in, on a branch
 /// of its own that begins where `from` is. Returns the same directory in it.
 pub(super) fn create(
     directory: &Path,
     from: Option<&str>,
-    at: &Path,
-    name: &str,
+    (at, name): (&Path, &str),
+    stand_ins: &StandIns,
 ) -> GitResult<PathBuf> {
-    let Some(repository) = Repository::find(directory, PathBuf::new())? else {
+    let Some(repository) = Repository::find(directory, PathBuf::new(), stand_ins)? else {
         return Err(GitError::Other(format!(
             "`{}` is in no git repository, and only those have working trees",
             directory.display()
@@ -22,6 +23,7 @@ pub(super) fn create(
     let within = at.join(&repository.scope);
     // A host that ended before the session knew of it has made it already.
     if at.join(".git").exists() {
+        fill(&repository, at, stand_ins)?;
         return Ok(within);
     }
     let from = from.unwrap_or("HEAD");
@@ -31,16 +33,66 @@ pub(super) fn create(
         )));
     };
     if let Some(parent) = at.parent() {
-        std::fs::create_dir_all(parent)?;
+        create_private(parent)?;
     }
     let branch = free_branch(&repository, name)?;
+    // Git would make it in the stand-in otherwise.
+    std::fs::create_dir_all(repository.common_dir.join("worktrees"))?;
     let mut git = repository.reading();
-    git.args(["worktree", "add", "--quiet", "-b", &branch]);
+    git.args(["worktree", "add", "--quiet", "--no-checkout", "-b", &branch]);
     git.arg(at).arg(commit);
     run(git, None)?;
+    if let Err(error) = fill(&repository, at, stand_ins) {
+        let mut git = repository.reading();
+        git.args(["worktree", "remove", "--force"]).arg(at);
+        // What stays behind is said with what went wrong, by the next one.
+        let _ = run(git, None);
+        let mut git = repository.reading();
+        git.args(["branch", "--quiet", "--delete", "--force", &branch]);
+        let _ = run(git, None);
+        return Err(error);
+    }
     // The directory may be one that is not in that commit.
     std::fs::create_dir_all(&within)?;
     Ok(within)
+}
+
+/// Connects a new working tree with its repository, and puts its files there.
+fn fill(repository: &Repository, at: &Path, stand_ins: &StandIns) -> GitResult<()> {
+    let pointer = at.join(".git");
+    let text = std::fs::read_to_string(&pointer)?;
+    // Git was told that the shared directory is a stand-in, and says so.
+    let Some(name) = Path::new(text.trim_end()).file_name() else {
+        return Err(GitError::NotUnderstood("worktree add"));
+    };
+    let own = repository.common_dir.join("worktrees").join(name);
+    let mut connected = b"gitdir: ".to_vec();
+    connected.extend_from_slice(own.as_os_str().as_bytes());
+    connected.push(b'\n');
+    std::fs::write(&pointer, connected)?;
+    let Some(tree) = Repository::find(at, PathBuf::new(), stand_ins)? else {
+        let reason = "the working tree that was made is not connected with its repository";
+        return Err(GitError::Other(reason.to_owned()));
+    };
+    if tree.git_dir.join("index").exists() {
+        return Ok(());
+    }
+    let ask = |args: &[&str]| {
+        let mut git = tree.reading();
+        git.args(args);
+        run(git, None)
+    };
+    // Attributes are asked of the commit, as there are no files yet.
+    let checked = tree.check_filters(|| {
+        ask(&["read-tree", "HEAD"])?;
+        ask(&["ls-files", "-z"])
+    });
+    if checked.is_err() {
+        // It is no working tree before its files are there.
+        let _ = std::fs::remove_file(tree.git_dir.join("index"));
+    }
+    checked?;
+    ask(&["reset", "--quiet", "--hard"]).map(drop)
 }
 
 fn free_branch(repository: &Repository, name: &str) -> GitResult<String> {
@@ -60,8 +112,8 @@ fn free_branch(repository: &Repository, name: &str) -> GitResult<String> {
 }
 
 /// Removes a working tree, unless something would be lost.
-pub(super) fn remove_or_say_why(at: &Path) {
-    match remove(at) {
+pub(super) fn remove_or_say_why(at: &Path, stand_ins: &StandIns) {
+    match remove(at, stand_ins) {
         Ok(()) => tracing::info!(tree = %at.display(), "a working tree is removed"),
         Err(error) => tracing::warn!(tree = %at.display(), %error, "a working tree stays"),
     }
@@ -70,11 +122,11 @@ pub(super) fn remove_or_say_why(at: &Path) {
 /// Removes a working tree, and its branch if that has nothing of its own.
 /// Where there is anything uncommitted in it, nothing happens: `git` itself
 /// refuses. So do we where its commit is on no branch, and would be lost.
-fn remove(at: &Path) -> GitResult<()> {
+fn remove(at: &Path, stand_ins: &StandIns) -> GitResult<()> {
     if !at.exists() {
         return Ok(());
     }
-    let Some(repository) = Repository::find(at, PathBuf::new())? else {
+    let Some(repository) = Repository::find(at, PathBuf::new(), stand_ins)? else {
         let reason = "this is no working tree of a repository";
         return Err(GitError::Other(reason.to_owned()));
     };
@@ -95,11 +147,7 @@ fn remove(at: &Path) -> GitResult<()> {
             return Err(GitError::Other(reason.to_owned()));
         }
     }
-    let home = Repository {
-        work_tree: repository.common_dir.clone(),
-        git_dir: repository.common_dir.clone(),
-        ..repository
-    };
+    let home = repository.without_tree();
     let mut git = home.reading();
     git.args(["worktree", "remove"]).arg(at);
     run(git, None)?;
@@ -120,8 +168,8 @@ fn remove(at: &Path) -> GitResult<()> {
 }
 
 /// The names of the branches, the latest first.
-pub(super) fn branches(directory: &Path) -> GitResult<Vec<String>> {
-    let Some(repository) = Repository::find(directory, PathBuf::new())? else {
+pub(super) fn branches(directory: &Path, stand_ins: &StandIns) -> GitResult<Vec<String>> {
+    let Some(repository) = Repository::find(directory, PathBuf::new(), stand_ins)? else {
         return Ok(Vec::new());
     };
     let mut git = repository.reading();

@@ -3,6 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use innkeeper_protocol::workspace::terminal::{OpenTerminal, Program};
@@ -159,7 +160,9 @@ fn kind_of(shell: &Path) -> Kind {
 }
 
 fn write_scripts(directory: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(directory.join("zsh"))?;
+    let mut private = std::fs::DirBuilder::new();
+    private.recursive(true).mode(0o700);
+    private.create(directory.join("zsh"))?;
     for (name, script) in [
         ("innkeeper.bash", BASH),
         ("zsh/.zshenv", ZSHENV),

@@ -75,7 +75,8 @@ impl Stage {
         stage
     }
 
-    fn at(home: TempDir, directory: PathBuf) -> Self {
+    /// In a directory below a home, whatever is there.
+    pub(super) fn at(home: TempDir, directory: PathBuf) -> Self {
         let data = tempfile::tempdir().unwrap();
         let (sender, reports) = channel();
         let sender = std::sync::Mutex::new(sender);
@@ -174,12 +175,16 @@ impl Stage {
     }
 
     fn checkpoint(&mut self, moment: Moment) {
+        assert_eq!(self.try_checkpoint(moment), None);
+    }
+
+    /// Returns why there is none, if there is none.
+    pub(super) fn try_checkpoint(&mut self, moment: Moment) -> Option<String> {
         self.tell(ChangesTask::Checkpoint(moment.clone()));
-        let failure = self.wait(|event| match event {
+        self.wait(|event| match event {
             ChangesEvent::Checkpointed { at, failure } if *at == moment => Some(failure.clone()),
             _ => None,
-        });
-        assert_eq!(failure, None);
+        })
     }
 
     pub(super) fn operate(&mut self, what: Operation) -> Result<Vec<OperationDone>, Trouble> {
@@ -216,6 +221,12 @@ impl Stage {
     pub(super) fn shown(&self, view: ViewId) -> Vec<String> {
         let files = self.views[&view].as_ref().expect("the view is there");
         files.values().map(|file| self.short(file)).collect()
+    }
+
+    /// The URIs of the files that a view has, if it has any.
+    pub(super) fn files(&self, view: ViewId) -> Vec<String> {
+        let files = self.views[&view].as_ref();
+        files.map_or(Vec::new(), |files| files.keys().cloned().collect())
     }
 
     pub(super) fn failure(&self, view: ViewId) -> String {
@@ -273,6 +284,24 @@ impl Stage {
             side.as_ref().map(|side| content(&side.content.uri))
         };
         (side(&edit.before), side(&edit.after))
+    }
+
+    /// Reads all kept content that any view refers to.
+    pub(super) fn read_all(&self) {
+        let views = self.views.values().flatten();
+        for file in views.flat_map(BTreeMap::values) {
+            for side in [&file.edit.before, &file.edit.after].into_iter().flatten() {
+                if let Some((session, id)) = parse_blob_uri(&side.content.uri) {
+                    let _ = self
+                        .changes
+                        .read(&self.directories(), &session, id, 1_000_000);
+                }
+            }
+        }
+    }
+
+    pub(super) fn branches(&self, directory: &str) -> usize {
+        self.changes.branches(directory, "").len()
     }
 
     pub(super) fn wait<T>(&mut self, wanted: impl Fn(&ChangesEvent) -> Option<T>) -> T {

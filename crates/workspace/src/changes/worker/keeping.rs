@@ -41,10 +41,10 @@ impl Neighbours {
 
 impl Worker {
     pub(super) fn isolate(&mut self, branch: Option<&str>) -> GitResult<String> {
-        let at = &self.homes.worktree;
+        let (at, stand_ins) = (&self.homes.worktree, &self.homes.stand_ins);
         let name = self.session.as_str().rsplit('/').next().unwrap_or_default();
         let directory = self.directories.first().ok_or_else(nowhere)?;
-        let made = worktree::create(directory, branch, at, &component(name))?;
+        let made = worktree::create(directory, branch, (at, &component(name)), stand_ins)?;
         uri_of_path(&made).ok_or_else(nowhere)
     }
 
@@ -83,7 +83,7 @@ impl Worker {
         }
         trees
             .iter()
-            .for_each(|tree| worktree::remove_or_say_why(tree));
+            .for_each(|tree| worktree::remove_or_say_why(tree, &self.homes.stand_ins));
     }
 
     pub(super) fn checkpoint(&mut self, at: &Moment) -> GitResult<()> {

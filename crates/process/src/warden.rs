@@ -64,7 +64,7 @@ fn start() -> Option<Mutex<ChildStdin>> {
         .process_group(0)
         .spawn()
         .inspect_err(
-            |error| tracing::warn!(%error, "no warden: if the host is killed, agents stay"),
+            |error| tracing::warn!(%error, "no warden: if the host is killed, what it started stays"),
         )
         .ok()?;
     // It is not waited for: it ends after the host.

@@ -1,0 +1,44 @@
+//! Groups of processes: what the host starts is the leader of a group of its
+//! own, so that it is ended together with everything that it started.
+//!
+//! *Invariant*: when a [`Group`] is gone, by whatever way, its processes have
+//! been told to go; and if the host itself is killed, the [`warden`] ends them
+//! in its place.
+
+mod warden;
+
+use rustix::process::{Pid, kill_process_group};
+
+pub use rustix::process::Signal;
+
+/// The process group of a child, which the host ends together.
+#[derive(Debug)]
+pub struct Group(Option<Pid>);
+
+impl Group {
+    /// Of a child that was started as the leader of a group of its own.
+    pub fn of(leader: Option<u32>) -> Self {
+        let id = leader.and_then(|id| i32::try_from(id).ok());
+        let group = id.and_then(Pid::from_raw);
+        if let Some(group) = group {
+            warden::watch(group);
+        }
+        Self(group)
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        if let Some(group) = self.0 {
+            // A group that is gone already is what was wanted.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+        if let Some(group) = self.0 {
+            warden::forget(group);
+        }
+    }
+}
