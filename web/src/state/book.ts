@@ -9,6 +9,7 @@ import type { ChatState, URI } from "../protocol/types";
 import type { PendingAction } from "./channel";
 import { givenBack, hostSays, NO_DRAFT, spoken as emptied, written } from "./drafts";
 import type { Draft } from "./drafts";
+import { waitingId } from "./waiting";
 import { placeOf } from "./spoken";
 import type { Spoken } from "./spoken";
 import { holds, isEmpty, NO_WORDS, wordsOf } from "./words";
@@ -138,6 +139,19 @@ export class Book {
     }
     this.giveBackAll(chat, lost, note);
     for (const one of this.spokenIn(chat)) if (lost.includes(one.words)) this.forget([one.id]);
+  }
+
+  /** What was written beside a request that nobody can decide any more goes to the editor. */
+  sweepReasons(chat: URI, { activeTurn }: ChatState): void {
+    const isOpen = (key: URI) =>
+      activeTurn?.responseParts.some(
+        (part) => part.kind === "toolCall" && part.toolCall.status === "pending-confirmation" && waitingId(chat, part.toolCall.toolCallId) === key,
+      );
+    for (const [key, { words }] of this.drafts) {
+      if (!key.startsWith(waitingId(chat, "")) || isEmpty(words) || isOpen(key)) continue;
+      this.giveBack(chat, words, "This was decided before you sent it.");
+      this.put(key, NO_DRAFT);
+    }
   }
 
   /** A chat went away with what was on its way to it. */

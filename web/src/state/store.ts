@@ -214,6 +214,7 @@ export class AppStore {
     const { uri, view, confirmed, pending } = after;
     if (view.kind !== "chat" || confirmed.kind !== "chat") return;
     if (this.book.hasSpokenIn(uri)) this.book.audit(uri, { view: view.state, confirmed: confirmed.state, pending }, refusal);
+    this.book.sweepReasons(uri, view.state);
     const known = before?.view.kind === "chat" ? before.view.state : undefined;
     if (!known || known.draft !== view.state.draft) this.book.hostSays(uri, view.state);
   }

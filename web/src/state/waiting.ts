@@ -1,7 +1,7 @@
 // What waits for a person's decision in the session on screen: first in the
 // chat that is open, then in its other chats. Only a turn that runs can wait.
 
-import type { AuthRequiredCall, ChatState, InputRequest, PendingCall, PendingResultCall, SessionState, ToolCall, URI } from "../protocol/types";
+import type { AuthRequiredCall, ChatState, InputRequest, PendingCall, PendingResultCall, SessionInputRequest, SessionState, ToolCall, URI } from "../protocol/types";
 import { titleOf } from "./timeline";
 
 /** A decision: where it waits, and what it is about. */
@@ -36,11 +36,14 @@ function inChat({ resource, activeTurn }: ChatState): Waiting[] {
 }
 
 function elsewhere(session: SessionState | undefined, current: URI | undefined): Waiting[] {
-  return (session?.inputNeeded ?? []).flatMap((needed): Waiting[] => {
-    if (needed.chat === current || needed.kind === "toolClientExecution") return [];
-    if (needed.kind === "chatInput") return [question(needed.chat, needed.request, true)];
-    return ofCall(needed.chat, needed.turnId, needed.toolCall, true);
-  });
+  return (session?.inputNeeded ?? []).filter(({ chat }) => chat !== current).flatMap(waitingOf);
+}
+
+/** What a session says that it needs, in the same form. */
+export function waitingOf(needed: SessionInputRequest): Waiting[] {
+  if (needed.kind === "toolClientExecution") return [];
+  if (needed.kind === "chatInput") return [question(needed.chat, needed.request, true)];
+  return ofCall(needed.chat, needed.turnId, needed.toolCall, true);
 }
 
 function question(chat: URI, request: InputRequest, isElsewhere: boolean): Waiting {

@@ -38,6 +38,8 @@ export function useShortcuts(openPalette: () => void): void {
         return;
       }
       if (event.altKey && (event.code === "KeyY" || event.code === "KeyN")) {
+        // A key that is held down must not decide what comes next, too.
+        if (event.repeat) return event.preventDefault();
         const decision = event.code === "KeyY" ? "approve" : "deny";
         if (decideFirst(decision)) event.preventDefault();
         return;

@@ -55,7 +55,7 @@ export function QuestionForm({ chat, request }: { chat: string; request: InputRe
           onChange={(value) => change(question.id, value)}
         />
       ))}
-      <div className="button-row">
+      <div className="button-row decide-actions">
         <button type="submit" className="button primary">
           {questions.length ? "Submit" : "Continue"}
         </button>

@@ -1,16 +1,17 @@
 import { useLayoutEffect, useRef, useState } from "react";
 
-/** Output that may be long: the end of it first, all of it on demand. */
+/** Text that may be long: as much as is read at once, all of it on demand. */
 const SHOWN = 6_000;
 
 interface Props {
   text: string;
   className?: string;
+  label?: string;
   /** Of what a command printed, the end is what matters. */
   fromEnd?: boolean;
 }
 
-export function LongText({ text, className = "output", fromEnd = false }: Props) {
+export function LongText({ text, className = "output", label = "Output", fromEnd = false }: Props) {
   const [isWhole, setWhole] = useState(false);
   const element = useRef<HTMLPreElement>(null);
   const isCut = text.length > SHOWN && !isWhole;
@@ -24,8 +25,8 @@ export function LongText({ text, className = "output", fromEnd = false }: Props)
           Show all {Math.round(text.length / 1024).toLocaleString()} KB
         </button>
       )}
-      <pre ref={element} className={className} tabIndex={0} aria-label="Output">
-        {isCut ? text.slice(-SHOWN) : text}
+      <pre ref={element} className={className} tabIndex={0} aria-label={label}>
+        {!isCut ? text : fromEnd ? text.slice(-SHOWN) : text.slice(0, SHOWN)}
       </pre>
     </>
   );
