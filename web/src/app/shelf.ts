@@ -87,8 +87,8 @@ export class BrowserShelf implements Shelf {
 
   private keep(name: string, record: Record): void {
     this.records.set(name, record);
-    this.write(name, record, false);
     for (const attachment of wordsIn(record).attachments) this.move(attachment);
+    this.write(name, record, false);
   }
 
   private drop(name: string): void {
@@ -121,15 +121,21 @@ export class BrowserShelf implements Shelf {
     const moved = { key: newId(), isThere: false };
     this.moved.set(attachment, moved);
     this.ownKeys.add(moved.key);
+    const writeAgain = () => {
+      for (const [name, record] of this.records) {
+        if (wordsIn(record).attachments.includes(attachment)) this.write(name, record, false);
+      }
+    };
     this.pictures.put(moved.key, attachment.data).then(
       () => {
         moved.isThere = true;
-        for (const [name, record] of this.records) {
-          if (wordsIn(record).attachments.includes(attachment)) this.write(name, record, false);
-        }
+        writeAgain();
       },
-      // Then it stays where it is, if it fits.
-      () => this.moved.delete(attachment),
+      () => {
+        // Then it stays beside the text, if it fits there.
+        this.moved.delete(attachment);
+        writeAgain();
+      },
     );
   }
 
