@@ -17,7 +17,7 @@ const FULL = "The browser’s storage is full. What you type is not kept if you 
 const NO_STORAGE = { getItem: () => null, setItem: () => {}, removeItem: () => {}, key: () => null, length: 0 };
 
 export class Keeping {
-  readonly page = pageName();
+  private page = pageName();
   private host: Host | undefined;
   private isFull = false;
   readonly shelf = new BrowserShelf(this.page, storage() ?? NO_STORAGE, new PictureDatabase(), (isFull) => this.said(isFull));
@@ -28,7 +28,13 @@ export class Keeping {
     const { drafts, spoken } = this.shelf.own();
     host.store.restoreWords(drafts, spoken);
     const alive = await this.alivePages();
-    void navigator.locks?.request(LOCK + this.page, () => new Promise(() => {}));
+    if (!(await this.takeName())) {
+      // A tab that was duplicated begins with the name of the other.
+      this.page = newId();
+      rememberName(this.page);
+      this.shelf.rename(this.page);
+      await this.takeName();
+    }
     const { left, done } = await this.shelf.later((page, at) => alive?.has(page) ?? Date.now() - at < SILENT_MS);
     host.store.restoreWords(left.drafts, left.spoken);
     done();
@@ -37,6 +43,19 @@ export class Keeping {
   private said(isFull: boolean): void {
     if (isFull && !this.isFull) this.host?.store.notify({ tone: "error", text: FULL });
     this.isFull = isFull;
+  }
+
+  /** Holds the name for as long as the page lives, unless another page has it. */
+  private takeName(): Promise<boolean> {
+    const { locks } = navigator;
+    if (!locks) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const hold = (lock: Lock | null) => {
+        resolve(lock !== null);
+        return lock ? new Promise(() => {}) : undefined;
+      };
+      locks.request(LOCK + this.page, { ifAvailable: true }, hold).catch(() => resolve(true));
+    });
   }
 
   private async alivePages(): Promise<Set<string> | undefined> {
@@ -50,10 +69,18 @@ export class Keeping {
 function pageName(): string {
   try {
     const known = sessionStorage.getItem(PAGE) ?? newId();
-    sessionStorage.setItem(PAGE, known);
+    rememberName(known);
     return known;
   } catch {
     return newId();
+  }
+}
+
+function rememberName(page: string): void {
+  try {
+    sessionStorage.setItem(PAGE, page);
+  } catch {
+    // Then a reload begins with another name, and takes over what this one left.
   }
 }
 

@@ -37,7 +37,7 @@ export class BrowserShelf implements Shelf {
   private readonly untouchable = new Set<string>();
 
   constructor(
-    private readonly page: string,
+    private page: string,
     private readonly storage: Pick<Storage, "getItem" | "setItem" | "removeItem" | "key" | "length">,
     private readonly pictures: Pictures,
     /** Told when something cannot be kept, and when it can be again. */
@@ -83,6 +83,13 @@ export class BrowserShelf implements Shelf {
       void this.pictures.keepOnly(new Set([...keys, ...this.ownKeys]));
     };
     return { left: leftIn(records), done };
+  }
+
+  /** Another page has this one's name: from now on this one writes under a new name. */
+  rename(page: string): void {
+    this.page = page;
+    this.untouchable.clear();
+    for (const [name, record] of this.records) this.write(name, record, false);
   }
 
   private keep(name: string, record: Record): void {

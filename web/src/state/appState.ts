@@ -129,6 +129,8 @@ export interface AppState {
   waiting: readonly Waiting[];
   /** Which of it is shown at the editor. */
   dockedId: string | null;
+  /** Messages of the current chat that wait for a connection, by id. */
+  unsent: readonly string[];
   /** What stands in the editors, by chat. */
   drafts: ReadonlyMap<URI, Draft>;
   /** Who decided on a tool call or a question, by its id, as far as seen. */

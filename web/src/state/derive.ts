@@ -61,6 +61,7 @@ export function derive(held: Held, before: AppState | undefined): AppState {
     inbox: sameInbox && before ? before.inbox : inboxOf(held.sessions, (uri) => viewOf(uri, "session")),
     waiting,
     dockedId: dockedId(waiting, held.dockedId, before?.dockedId ?? null),
+    unsent: unsentIn(held, currentChatId, before?.unsent),
     drafts: held.drafts,
     decisions: held.decisions.size === before?.decisions.size ? before.decisions : new Map(held.decisions),
     notices: held.notices,
@@ -91,6 +92,18 @@ function views(
     same &&= before?.get(uri) === view;
   }
   return same && before ? before : next;
+}
+
+const NOT_ONE: readonly string[] = [];
+
+/** While there is a connection, what is on its way is as good as sent. */
+function unsentIn({ connection, channels }: Held, chat: URI | null, before: readonly string[] = NOT_ONE): readonly string[] {
+  const pending = connection.phase === "connected" || !chat ? [] : (channels.get(chat)?.pending ?? []);
+  const ids = pending.flatMap(({ action }) => {
+    if (action.type === "chat/turnStarted") return [action.turnId];
+    return action.type === "chat/pendingMessageSet" ? [action.id] : [];
+  });
+  return ids.length === before.length && ids.every((id, index) => id === before[index]) ? before : ids;
 }
 
 /** An empty list stays the same empty list. */

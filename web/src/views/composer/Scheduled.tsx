@@ -1,4 +1,4 @@
-import { useHost } from "../../app/context";
+import { useApp, useHost } from "../../app/context";
 import { reorder } from "../../app/chat";
 import type { UiMessage } from "../../state/appState";
 import { Icon } from "../ui/Icon";
@@ -15,6 +15,7 @@ interface Props {
 /** Messages that wait: they stand here until the agent takes them up. */
 export function Scheduled({ chat, messages, onRestore, onRemove, onSendNow }: Props) {
   const host = useHost();
+  const unsent = useApp((state) => state.unsent);
   if (messages.length === 0) return null;
   const queued = messages.filter(({ scheduled }) => scheduled === "queued").map(({ id }) => id);
   const move = (id: string, by: number) => {
@@ -38,6 +39,7 @@ export function Scheduled({ chat, messages, onRestore, onRemove, onSendNow }: Pr
               <span className={`badge ${message.scheduled}`}>{message.scheduled === "steering" ? "steering" : `queued ${at + 1}`}</span>
               <span className="scheduled-text">{message.text}</span>
               <WaitingAttachments message={message} />
+              {unsent.includes(message.id) && <span className="unsent">Not sent yet</span>}
               {onSendNow && message.scheduled === "steering" && (
                 <button type="button" className="link-button" onClick={() => onSendNow(message)}>
                   Send now

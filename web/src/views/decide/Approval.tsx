@@ -45,11 +45,13 @@ export function Approval({ chat, turnId, call }: Props) {
     decide(host, { chat, turnId, toolCallId: call.toolCallId }, { approved, option: option.id ? option : undefined, editedInput, suggestion: isExplaining ? reason : "" });
     focusNext();
   };
-  const titleOfCard = confirmationTitle ? plain(confirmationTitle) : `Allow ${titleOf(call)}?`;
+  const name = titleOf(call);
+  const heading = confirmationTitle ? plain(confirmationTitle) : `Allow ${name}?`;
 
   return (
     <div className="approval" data-call={call.toolCallId}>
-      <p className="decide-title">{titleOfCard}</p>
+      <p className="decide-title">{heading}</p>
+      {!heading.includes(name) && <p className="call-name">{name}</p>}
       {riskAssessment?.status === "complete" && (
         <p className="risk">
           <Icon name="warning" /> {plain(riskAssessment.reason)}

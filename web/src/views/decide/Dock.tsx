@@ -3,7 +3,6 @@
 
 import { useEffect, useRef } from "react";
 import { useApp, useHost } from "../../app/context";
-import { firstLine } from "../../lib/text";
 import type { Waiting } from "../../state/waiting";
 import { Icon } from "../ui/Icon";
 import { Decide } from "./Decide";
@@ -29,11 +28,10 @@ export function Dock() {
   if (!item) return null;
   const step = (by: number) => store.dock(waiting[(at + by + waiting.length) % waiting.length]?.id ?? null);
   return (
-    <section className="dock" aria-label="Waiting for your decision" data-waiting data-dock tabIndex={-1}>
+    <section className="dock" aria-label="Waiting for your decision" data-dock tabIndex={-1}>
       <header>
         <Icon name="question" />
         <span className="dock-kind">{LABELS[item.kind]}</span>
-        <span className="dock-title">{item.kind === "question" ? "" : firstLine(item.title)}</span>
         {item.isElsewhere && <span className="badge">another chat</span>}
         {waiting.length > 1 && (
           <span className="dock-steps">

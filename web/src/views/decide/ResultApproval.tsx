@@ -1,6 +1,7 @@
 import { decideResult } from "../../app/chat";
 import { useHost } from "../../app/context";
 import type { PendingResultCall } from "../../protocol/types";
+import { titleOf } from "../../state/timeline";
 import { focusNext } from "./focus";
 
 /** May the agent see what the tool produced? */
@@ -13,6 +14,7 @@ export function ResultApproval({ chat, turnId, call }: { chat: string; turnId: s
   return (
     <div className="approval" data-call={call.toolCallId}>
       <p className="decide-title">Pass this result on to the agent?</p>
+      <p className="call-name">{titleOf(call)}</p>
       <div className="button-row decide-actions">
         <button type="button" className="button primary" data-decision="approve" onClick={() => choose(true)}>
           Pass it on <kbd>Alt Y</kbd>
