@@ -116,17 +116,55 @@ describe("a draft", () => {
     await chips(other).filter({ hasText: "dot.png" }).waitFor();
   });
 
-  test("that is too large for the browser's storage says so", async () => {
+  test("that the browser's storage has no room for says so", async () => {
     const page = await open();
     await newSession(page);
-    await editor(page).evaluate((element) => {
-      const field = element as HTMLTextAreaElement;
-      Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value")?.set?.call(field, "long ".repeat(1_300_000));
-      field.dispatchEvent(new Event("input", { bubbles: true }));
+    await page.evaluate(() => {
+      Storage.prototype.setItem = () => {
+        throw new DOMException("no room", "QuotaExceededError");
+      };
     });
+    await editor(page).fill("half a thought");
     await page.getByText("The browser’s storage is full").waitFor();
-    expect((await editor(page).inputValue()).length).toBe(6_500_000);
+    expect(await editor(page).inputValue()).toBe("half a thought");
   });
+});
+
+test("what is begun on one device is finished and sent on another, and leaves both editors", async () => {
+  const desk = await open();
+  await newSession(desk);
+  const phone = await open(new URL(desk.url()).hash);
+  await editor(phone).waitFor();
+  await editor(desk).pressSequentially("begun here");
+  await expect.poll(() => editor(phone).inputValue()).toBe("begun here");
+  await editor(phone).press("End");
+  await editor(phone).pressSequentially(" and finished there");
+  await expect.poll(() => editor(desk).inputValue()).toBe("begun here and finished there");
+  await editor(phone).press("Enter");
+  await desk.locator(".turn-footer").waitFor();
+  await expect.poll(() => editor(desk).inputValue()).toBe("");
+});
+
+test("what is said without a connection says that it is not sent yet, and is sent once", async () => {
+  const page = await open();
+  await newSession(page);
+  await play(page, "before");
+  await page.context().setOffline(true);
+  await page.evaluate(() => (globalThis as never as { innkeeper: { connection: { drop(): void } } }).innkeeper.connection.drop());
+  await page.locator(".banner").waitFor();
+  for (const text of ["one", "two", "three"]) await send(page, text);
+  expect(await page.getByText("Not sent yet").count()).toBe(2);
+  await page.context().setOffline(false);
+  await page.locator(".turn-footer").nth(1).waitFor();
+  await expect.poll(() => page.evaluate(() => (globalThis as never as Client).innkeeper.store.unconfirmed().length)).toBe(0);
+  await expect.poll(() => page.locator(".scheduled").count()).toBe(0);
+  const told = await page.evaluate(() => {
+    const { messages } = (globalThis as never as { innkeeper: { store: { getState(): { messages: { kind: string; text: string }[] } } } }).innkeeper.store.getState();
+    return messages.filter(({ kind }) => kind === "user").map(({ text }) => text);
+  });
+  // Said while the first of them was on its way, the others were meant to steer it.
+  expect(told.filter((text) => text !== "before").join("\n\n")).toBe("one\n\ntwo\n\nthree");
+  expect(await page.getByText("Not sent yet").count()).toBe(0);
 });
 
 describe("two pages of one browser", () => {

@@ -10,6 +10,8 @@ const PAGE = "innkeeper.page";
 const LOCK = "innkeeper.page.";
 /** Where pages cannot be asked, one that wrote nothing for this long counts as gone. */
 const SILENT_MS = 60_000;
+/** A page that is being left lets go of its name within this time. */
+const LETTING_GO_MS = 3_000;
 
 const FULL = "The browser’s storage is full. What you type is not kept if you close this page.";
 
@@ -27,14 +29,8 @@ export class Keeping {
     this.host = host;
     const { drafts, spoken } = this.shelf.own();
     host.store.restoreWords(drafts, spoken);
+    void this.takeName();
     const alive = await this.alivePages();
-    if (!(await this.takeName())) {
-      // A tab that was duplicated begins with the name of the other.
-      this.page = newId();
-      rememberName(this.page);
-      this.shelf.rename(this.page);
-      await this.takeName();
-    }
     const { left, done } = await this.shelf.later((page, at) => alive?.has(page) ?? Date.now() - at < SILENT_MS);
     host.store.restoreWords(left.drafts, left.spoken);
     done();
@@ -45,17 +41,18 @@ export class Keeping {
     this.isFull = isFull;
   }
 
-  /** Holds the name for as long as the page lives, unless another page has it. */
-  private takeName(): Promise<boolean> {
+  /**
+   * Holds the page's name for as long as the page lives. After a reload the
+   * page before it may hold it for a moment longer; a tab that was duplicated
+   * finds it taken, and goes on under a name of its own.
+   */
+  private async takeName(): Promise<void> {
     const { locks } = navigator;
-    if (!locks) return Promise.resolve(true);
-    return new Promise((resolve) => {
-      const hold = (lock: Lock | null) => {
-        resolve(lock !== null);
-        return lock ? new Promise(() => {}) : undefined;
-      };
-      locks.request(LOCK + this.page, { ifAvailable: true }, hold).catch(() => resolve(true));
-    });
+    if (!locks || (await hold(locks, LOCK + this.page))) return;
+    this.page = newId();
+    rememberName(this.page);
+    this.shelf.rename(this.page);
+    await hold(locks, LOCK + this.page);
   }
 
   private async alivePages(): Promise<Set<string> | undefined> {
@@ -64,6 +61,17 @@ export class Keeping {
     const names = (locks.held ?? []).map(({ name = "" }) => name);
     return new Set(names.filter((name) => name.startsWith(LOCK)).map((name) => name.slice(LOCK.length)));
   }
+}
+
+/** Whether the lock is ours from now on; it is, unless somebody keeps it. */
+function hold(locks: LockManager, name: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const forEver = () => {
+      resolve(true);
+      return new Promise(() => {});
+    };
+    locks.request(name, { signal: AbortSignal.timeout(LETTING_GO_MS) }, forEver).catch(() => resolve(false));
+  });
 }
 
 function pageName(): string {

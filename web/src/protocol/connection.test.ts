@@ -118,6 +118,17 @@ describe("a lost connection", () => {
     expect(store.unconfirmed()).toEqual([]);
   });
 
+  test("what the host found too large is not sent again, and its words come back", async () => {
+    const { store, sockets, comeBack } = await connected();
+    store.say(CHAT, "t", { text: "far too long", origin: { kind: "user" } }, "send", "2026-01-01T00:00:00.000Z");
+    sockets[0]?.onclose?.({ code: 1009 });
+    const socket = await comeBack();
+    await socket.answer("reconnect", { type: "replay", actions: [], missing: [] });
+    expect(socket.sent.filter(({ method }) => method === "dispatchAction")).toEqual([]);
+    store.flush();
+    expect(store.getState().drafts.get(CHAT)?.words.text).toBe("far too long");
+  });
+
   test("an action that did not arrive is sent again, with the same number", async () => {
     const { store, sockets, comeBack } = await connected();
     store.dispatch(CHAT, started("t"));
