@@ -24,6 +24,7 @@ async function tell(page: Page, ...parts: object[]): Promise<void> {
     const activeTurn = { id: "t", startedAt: "2026-01-01T00:00:00.000Z", message: { text: "go", origin: { kind: "user" } }, responseParts };
     store.handleServerEvent({ type: "snapshot", snapshot: { resource, state: { ...chat, status: 24, activeTurn }, fromSeq: 1_000_000 } });
   }, parts);
+  await dock(page).waitFor();
 }
 
 const call = (more: object) => ({

@@ -214,6 +214,17 @@ describe("steering", () => {
     ]);
   });
 
+  test("a snapshot whose part has the text only settles what was joined into it", () => {
+    const { store, send, echo, editor } = house(running());
+    echo(send("a", "left", "steer"));
+    echo(send("b", "right", "steer"));
+    const steering = { kind: "systemNotification" as const, content: "left\n\nright", _meta: { innkeeper: { steering: { id: "b" } } } };
+    const state = { ...running(), activeTurn: { ...running().activeTurn, responseParts: [steering] } };
+    store.handleServerEvent({ type: "snapshot", snapshot: { resource: CHAT, state, fromSeq: 50 } });
+    store.flush();
+    expect(editor()?.text).toBe("");
+  });
+
   test("a snapshot after a loss settles what it holds and gives back what it does not", () => {
     const { store, send, echo, editor } = house(running());
     echo(send("a", "was taken up", "steer"));

@@ -2,9 +2,9 @@
 // book from the moment it leaves the editor until it stands in the timeline.
 // Words that are nowhere else any more are given back.
 
-import type { ChatState, StateAction, URI } from "../protocol/types";
+import type { ChatState, Message, StateAction, URI } from "../protocol/types";
 import type { PendingAction } from "./channel";
-import { idsOf, saidIn, waitsIn } from "./steering";
+import { idsOf, saidIn, takenUp, waitsIn } from "./steering";
 import { holds, wordsOf } from "./words";
 import type { Words } from "./words";
 
@@ -31,12 +31,21 @@ export function placeOf(spoken: Spoken, chat: ChatState, confirmed: ChatState, p
   if (saidIn(confirmed, id)) return "timeline";
   if (waitsIn(chat, id)) return "waiting";
   // Other clients may join without leaving our mark.
-  const steering = chat.steeringMessage;
-  if (steering && manner === "steer" && holds(wordsOf(steering.message), words)) return "waiting";
+  if (manner === "steer") {
+    const { steeringMessage } = chat;
+    if (steeringMessage && holds(wordsOf(steeringMessage.message), words)) return "waiting";
+    if (lastTakenUp(confirmed).some((message) => holds(wordsOf(message), words))) return "timeline";
+  }
   // A queued message leaves the queue for a turn, or because a person took it
   // out; only a steering message can be put aside without anybody wanting that.
   if (manner === "queue" && isConfirmed) return "gone";
   return "nowhere";
+}
+
+/** What steered the turn that runs and the one before it; a host may say no more than the text. */
+function lastTakenUp({ turns, activeTurn }: ChatState): Message[] {
+  const parts = [...(turns.at(-1)?.responseParts ?? []), ...(activeTurn?.responseParts ?? [])];
+  return parts.flatMap((part) => takenUp(part)?.message ?? []);
 }
 
 /** The ids of the words that an action takes out of what waits. */

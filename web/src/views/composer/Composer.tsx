@@ -49,11 +49,12 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
   });
   const addFiles = useCallback(
     async (files: File[]) => {
+      if (isReadOnly) return void store.notify({ tone: "info", text: "This chat is read-only. Nothing can be attached to it." });
       const { added, problems } = await attachFiles(files);
       if (added.length > 0) store.write(chat, (known) => ({ ...known, attachments: [...known.attachments, ...added] }));
       for (const problem of problems) store.notify({ tone: "error", text: problem });
     },
-    [store, chat],
+    [store, chat, isReadOnly],
   );
   const isDropping = useDrop(useCallback((files: File[]) => void addFiles(files), [addFiles]));
   useGrowing(input, text);

@@ -46,10 +46,13 @@ function isElsewhere(target: EventTarget | null): boolean {
   return target.closest("input, textarea, [contenteditable], .xterm, dialog") !== null;
 }
 
-/** Dropped files never replace the page, whatever is open in it. */
+/** What is dropped never replaces the page, whatever is open in it. Text may be dropped into fields. */
 export function useNoNavigation(): void {
   useEffect(() => {
-    const prevent = (event: DragEvent) => event.preventDefault();
+    const prevent = (event: DragEvent) => {
+      const isField = event.target instanceof HTMLElement && event.target.closest("input, textarea, [contenteditable]") !== null;
+      if (!isField || event.dataTransfer?.types.includes("Files")) event.preventDefault();
+    };
     addEventListener("dragover", prevent);
     addEventListener("drop", prevent);
     return () => {
