@@ -98,6 +98,20 @@ describe("the dock", () => {
     expect(await axeFindings(page)).toEqual([]);
   });
 
+  test("keeps what was typed as an answer, and gives it to the editor if the question is gone", async () => {
+    const page = await open();
+    await newSession(page);
+    await send(page, scenario({ ask: { id: "q", message: "Which?", questions: [{ kind: "text", id: "t", message: "Say" }] } }));
+    await page.locator(".question-form").waitFor();
+    await offline(page);
+    await page.getByLabel("Say").fill("the blue one");
+    await page.reload();
+    await expect.poll(() => page.getByLabel("Say").inputValue()).toBe("the blue one");
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.locator(".question", { hasText: "Not answered" }).waitFor();
+    await expect.poll(() => page.locator("[data-composer]").inputValue()).toBe("the blue one");
+  });
+
   test("offers no question of a turn that is over", async () => {
     const page = await open();
     await newSession(page);
@@ -152,13 +166,20 @@ describe("an approval", () => {
   test("lets a command be edited as a command", async () => {
     const page = await open();
     await newSession(page);
-    await offline(page);
     const command = Array.from({ length: 13 }, (_, n) => `echo ${n}`).join("\n");
     await tell(page, call({ editable: true, toolInput: JSON.stringify({ command, cwd: "/x" }) }));
     const field = page.getByLabel(/editable/);
     expect(await field.inputValue()).toBe(command);
     expect(await field.evaluate((element) => element.scrollHeight <= element.clientHeight + 1)).toBe(true);
     await field.fill("echo safe");
+    // What was edited is there when one comes back to it.
+    const hash = new URL(page.url()).hash;
+    await page.evaluate(() => (location.hash = "#/settings"));
+    await dock(page).waitFor({ state: "detached" });
+    await page.evaluate((to) => (location.hash = to), hash);
+    await dock(page).waitFor();
+    expect(await field.inputValue()).toBe("echo safe");
+    await offline(page);
     await page.locator("[data-decision=approve]").click();
     const [decision] = await decisions(page);
     expect(JSON.parse(decision?.editedToolInput ?? "")).toEqual({ command: "echo safe", cwd: "/x" });

@@ -116,6 +116,16 @@ describe("a draft", () => {
     await chips(other).filter({ hasText: "dot.png" }).waitFor();
   });
 
+  test("reaches the host as the page is left", async () => {
+    const page = await open();
+    await newSession(page);
+    const hash = new URL(page.url()).hash;
+    await editor(page).fill("as I go");
+    await page.goto("about:blank");
+    const other = await open(hash);
+    await expect.poll(() => editor(other).inputValue()).toBe("as I go");
+  });
+
   test("that the browser's storage has no room for says so", async () => {
     const page = await open();
     await newSession(page);

@@ -12,7 +12,7 @@ import type {
 } from "../protocol/types";
 import type { UiMessage } from "../state/appState";
 import type { Manner } from "../state/spoken";
-import { waitingId } from "../state/waiting";
+import { answerEditor } from "../state/waiting";
 import { NO_WORDS } from "../state/words";
 import type { Host } from "./host";
 import { newId } from "../lib/id";
@@ -103,7 +103,7 @@ export function decide({ store }: Host, { chat, turnId, toolCallId }: Decision, 
     ...(approved && editedInput !== undefined ? { editedToolInput: editedInput } : {}),
     ...(words ? { reasonMessage: words, userSuggestion: { text: words, origin: { kind: "user" as const } } } : {}),
   };
-  store.deny(chat, action, { ...NO_WORDS, text: words }, waitingId(chat, toolCallId));
+  store.decide(chat, action, { ...NO_WORDS, text: words });
 }
 
 export function decideResult({ store }: Host, { chat, turnId, toolCallId }: Decision, approved: boolean): void {
@@ -117,6 +117,11 @@ export function draftAnswer(
   questionId: string,
   answer: InputAnswer | undefined,
 ): void {
+  // What is chosen can be chosen again; what is typed is kept.
+  if (!answer || answer.state === "skipped" || answer.value.kind === "text") {
+    const text = answer && answer.state !== "skipped" ? String(answer.value.value) : "";
+    store.write(answerEditor(chat, requestId, questionId), (known) => ({ ...known, text }));
+  }
   store.dispatch(chat, { type: "chat/inputAnswerChanged", requestId, questionId, ...(answer ? { answer } : {}) });
 }
 
@@ -127,6 +132,8 @@ export function completeInput(
   response: InputResponseKind,
   answers?: Record<string, InputAnswer>,
 ): void {
+  const isOfRequest = (key: string) => key.startsWith(answerEditor(chat, requestId, ""));
+  store.clear(...[...store.getState().drafts.keys()].filter(isOfRequest));
   store.dispatch(chat, { type: "chat/inputCompleted", requestId, response, ...(answers ? { answers } : {}) });
 }
 

@@ -9,9 +9,10 @@ import type { ChatState, URI } from "../protocol/types";
 import type { PendingAction } from "./channel";
 import { givenBack, hostSays, NO_DRAFT, spoken as emptied, written } from "./drafts";
 import type { Draft } from "./drafts";
-import { waitingId } from "./waiting";
+import type { Refusal } from "./refusal";
 import { placeOf } from "./spoken";
 import type { Spoken } from "./spoken";
+import { isOpenEditor, waitingId } from "./waiting";
 import { holds, isEmpty, NO_WORDS, wordsOf } from "./words";
 import type { Words } from "./words";
 
@@ -51,6 +52,10 @@ export class Book {
 
   giveBack(chat: URI, words: Words, note?: string): void {
     if (!isEmpty(words)) this.put(chat, givenBack(this.draftOf(chat), words, note));
+  }
+
+  clear(editor: URI): void {
+    if (this.drafts.has(editor)) this.put(editor, NO_DRAFT);
   }
 
   dismissNote(chat: URI): void {
@@ -125,7 +130,7 @@ export class Book {
   }
 
   /** Looks where everything is that was said in a chat. `refusal` is the reason for one that was refused. */
-  audit(chat: URI, { view, confirmed, pending }: Seen, refusal?: { clientSeq: number; reason: string }): void {
+  audit(chat: URI, { view, confirmed, pending }: Seen, refusal?: Refusal): void {
     const lost: Words[] = [];
     let note = "";
     for (const one of this.spokenIn(chat)) {
@@ -142,15 +147,11 @@ export class Book {
   }
 
   /** What was written beside a request that nobody can decide any more goes to the editor. */
-  sweepReasons(chat: URI, { activeTurn }: ChatState): void {
-    const isOpen = (key: URI) =>
-      activeTurn?.responseParts.some(
-        (part) => part.kind === "toolCall" && part.toolCall.status === "pending-confirmation" && waitingId(chat, part.toolCall.toolCallId) === key,
-      );
+  sweep(chat: URI, view: ChatState): void {
     for (const [key, { words }] of this.drafts) {
-      if (!key.startsWith(waitingId(chat, "")) || isEmpty(words) || isOpen(key)) continue;
+      if (!key.startsWith(waitingId(chat, "")) || isEmpty(words) || isOpenEditor(key, view)) continue;
       this.giveBack(chat, words, "This was decided before you sent it.");
-      this.put(key, NO_DRAFT);
+      this.clear(key);
     }
   }
 

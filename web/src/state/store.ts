@@ -16,17 +16,15 @@ import { Catalogue } from "./catalogue";
 import type { ServerEvent } from "./events";
 import { derive } from "./derive";
 import type { Draft } from "./drafts";
+import { isRepeat, largestOf, MAX_WEIGHT, mayMoveWords, TOO_LARGE, TOO_LARGE_HERE } from "./refusal";
+import type { Refusal } from "./refusal";
 import { removedBy } from "./spoken";
 import type { Manner, Spoken } from "./spoken";
 import { idsOf, joinedTo, marked } from "./steering";
 import { timeline } from "./timeline";
+import { editorsOf } from "./waiting";
 import { joinWords, weightOf, wordsOf } from "./words";
 import type { Words } from "./words";
-
-/** What a host takes by default is 16 MB, with all that goes around the words. */
-const MAX_WEIGHT = 12 * 1024 * 1024;
-const TOO_LARGE = "Not sent: a message can have 12 MB, attachments included.";
-const TOO_LARGE_HERE = "it is larger than this host accepts";
 
 export interface OwnAction extends PendingAction {
   channel: URI;
@@ -172,7 +170,7 @@ export class AppStore {
     this.seen(envelope.serverSeq);
     const before = this.channels.get(uri);
     const isOurs = origin?.clientId === this.clientId;
-    const refusal = isOurs && rejectionReason !== undefined ? { clientSeq: origin.clientSeq, reason: rejectionReason } : undefined;
+    const refusal: Refusal | undefined = isOurs && rejectionReason !== undefined ? { clientSeq: origin.clientSeq, reason: rejectionReason } : undefined;
     const hadWords = refusal !== undefined && this.book.carries(refusal.clientSeq);
     if (before) {
       const after = receive(before, envelope, this.clientId);
@@ -201,20 +199,19 @@ export class AppStore {
    * again, it would close the next one too.
    */
   private refuseLargest(): void {
-    const sized = this.unconfirmed().map((own) => ({ own, size: JSON.stringify(own.action).length }));
-    const [largest] = sized.sort((a, b) => b.size - a.size);
+    const largest = largestOf(this.unconfirmed());
     if (!largest) return;
-    const { channel, clientSeq, action } = largest.own;
+    const { channel, clientSeq, action } = largest;
     const origin = { clientId: this.clientId, clientSeq };
     this.acted({ channel, action, serverSeq: 0, origin, rejectionReason: TOO_LARGE_HERE });
   }
 
   /** Finds out what became of own words, and what the host's draft says. */
-  private lookAfterWords(after: Channel, before: Channel | undefined, refusal?: { clientSeq: number; reason: string }): void {
+  private lookAfterWords(after: Channel, before: Channel | undefined, refusal?: Refusal): void {
     const { uri, view, confirmed, pending } = after;
     if (view.kind !== "chat" || confirmed.kind !== "chat") return;
     if (this.book.hasSpokenIn(uri)) this.book.audit(uri, { view: view.state, confirmed: confirmed.state, pending }, refusal);
-    this.book.sweepReasons(uri, view.state);
+    this.book.sweep(uri, view.state);
     const known = before?.view.kind === "chat" ? before.view.state : undefined;
     if (!known || known.draft !== view.state.draft) this.book.hostSays(uri, view.state);
   }
@@ -279,6 +276,12 @@ export class AppStore {
     this.flush();
   }
 
+  /** What was written in these editors has gone where it was meant to go. */
+  clear(...editors: URI[]): void {
+    for (const editor of editors) this.book.clear(editor);
+    this.changed();
+  }
+
   dismissNote(chat: URI): void {
     this.book.dismissNote(chat);
     this.changed();
@@ -310,10 +313,11 @@ export class AppStore {
     if (isFromEditor && state?.draft) this.dispatch(chat, { type: "chat/draftChanged", draft: undefined });
   }
 
-  /** Decides on a call with words for the agent, which come back if the decision is refused. */
-  deny(chat: URI, action: Extract<StateAction, { type: "chat/toolCallConfirmed" }>, words: Words, editor: URI): void {
+  /** Decides on a call. Words for the agent come back if the decision is refused. */
+  decide(chat: URI, action: Extract<StateAction, { type: "chat/toolCallConfirmed" }>, words: Words): void {
     const clientSeq = this.nextClientSeq++;
-    this.book.say({ id: `${action.toolCallId}:${clientSeq}`, chat, manner: "deny", words, clientSeq, isConfirmed: false }, editor);
+    this.book.say({ id: `${action.toolCallId}:${clientSeq}`, chat, manner: "deny", words, clientSeq, isConfirmed: false }, undefined);
+    for (const editor of editorsOf(chat, action.toolCallId)) this.book.clear(editor);
     this.act(chat, action, clientSeq);
   }
 
@@ -410,16 +414,6 @@ export class AppStore {
       before,
     );
   }
-}
-
-/** Said again after a lost connection: it had arrived the first time. */
-function isRepeat({ action, rejectionReason = "" }: ActionEnvelope): boolean {
-  return action.type === "chat/turnStarted" && /exists already/.test(rejectionReason);
-}
-
-/** Deltas come by the thousand and move nothing. */
-function mayMoveWords({ type }: StateAction): boolean {
-  return /^chat\/(turn|pendingMessage|draftChanged|responsePart|truncated|error|toolCallConfirmed)/.test(type);
 }
 
 export type { SessionSummary };

@@ -68,6 +68,25 @@ export function waitingId(chat: URI, of: string): string {
   return `${chat}#${of}`;
 }
 
+/** Where words about a request are written: the reason of a denial, and the edited input. */
+export function editorsOf(chat: URI, toolCallId: string): [reason: string, input: string] {
+  const id = waitingId(chat, toolCallId);
+  return [id, `${id}/input`];
+}
+
+/** Where the text of an answer is written. */
+export function answerEditor(chat: URI, requestId: string, questionId: string): string {
+  return `${waitingId(chat, requestId)}/${questionId}`;
+}
+
+/** Whether an editor beside a request belongs to one that can still be decided. */
+export function isOpenEditor(key: string, { resource: chat, activeTurn }: ChatState): boolean {
+  return (activeTurn?.responseParts ?? []).some((part) => {
+    if (part.kind === "inputRequest") return part.response === undefined && key.startsWith(`${waitingId(chat, part.request.id)}/`);
+    return part.kind === "toolCall" && part.toolCall.status === "pending-confirmation" && editorsOf(chat, part.toolCall.toolCallId).includes(key);
+  });
+}
+
 /**
  * The one that is shown at the editor: what somebody chose, else what was
  * shown before (nothing may take its place under a finger), else the first.

@@ -8,7 +8,7 @@ import { plain } from "../../lib/text";
 import type { ConfirmationOption, PendingCall } from "../../protocol/types";
 import { choicesOf, editableInput } from "../../state/approval";
 import { detailsOf, titleOf } from "../../state/timeline";
-import { waitingId } from "../../state/waiting";
+import { editorsOf } from "../../state/waiting";
 import { Icon } from "../ui/Icon";
 import { Markdown } from "../ui/Markdown";
 import { DenialReason } from "./DenialReason";
@@ -26,9 +26,11 @@ interface Props {
 
 export function Approval({ chat, turnId, call }: Props) {
   const host = useHost();
-  const [edited, setEdited] = useState<string>();
-  const reasonKey = waitingId(chat, call.toolCallId);
+  const [reasonKey, inputKey] = editorsOf(chat, call.toolCallId);
   const reason = useApp((state) => state.drafts.get(reasonKey)?.words.text ?? "");
+  const draftInput = useApp((state) => state.drafts.get(inputKey));
+  const edited = draftInput?.isOwn ? draftInput.words.text : undefined;
+  const write = (key: string) => (text: string) => host.store.write(key, (known) => ({ ...known, text }));
   const [isExplaining, setExplaining] = useState(reason !== "");
   const { toolInput, editable, options, confirmationTitle, riskAssessment, edits } = call;
   const { options: choices, approve, deny } = choicesOf(options);
@@ -57,6 +59,7 @@ export function Approval({ chat, turnId, call }: Props) {
           <Icon name="warning" /> {plain(riskAssessment.reason)}
         </p>
       )}
+      {call.intention && <p className="call-name">{call.intention}</p>}
       {details && <Markdown text={details} />}
       {edits?.items.map((edit, index) => (
         <Suspense key={index} fallback={<p className="muted">Loading the change…</p>}>
@@ -64,7 +67,7 @@ export function Approval({ chat, turnId, call }: Props) {
         </Suspense>
       ))}
       {editor && typeof toolInput === "string" ? (
-        <EditedInput toolName={call.toolName} input={toolInput} text={edited ?? editor.text} isValid={isValid} onChange={setEdited} />
+        <EditedInput toolName={call.toolName} input={toolInput} text={edited ?? editor.text} isValid={isValid} onChange={write(inputKey)} />
       ) : edits?.items.length ? (
         <FoldedInput input={toolInput} meta={call._meta} />
       ) : (
@@ -72,7 +75,7 @@ export function Approval({ chat, turnId, call }: Props) {
       )}
       <div className="decide-actions">
         {isExplaining && deny && (
-          <DenialReason text={reason} onChange={(text) => host.store.write(reasonKey, (known) => ({ ...known, text }))} onDeny={() => choose(deny)} />
+          <DenialReason text={reason} onChange={write(reasonKey)} onDeny={() => choose(deny)} />
         )}
         <div className="button-row">
           {choices.map((option) => (

@@ -6,6 +6,9 @@ import { isBlank, readInput } from "../../state/approval";
 import { ContentRefView } from "../timeline/ContentRefView";
 import { LongText } from "../ui/LongText";
 
+/** Whoever approves something sees all of it; beyond this, after a click. */
+const WHOLE = 200_000;
+
 export function InputView({ input, meta }: { input: ToolInput | undefined; meta: JsonObject | undefined }) {
   if (input === undefined || isBlank(input)) return null;
   if (typeof input !== "string") return <ContentRefView content={input} />;
@@ -13,8 +16,8 @@ export function InputView({ input, meta }: { input: ToolInput | undefined; meta:
   return (
     <>
       {description && <p className="input-description">{description}</p>}
-      {command !== undefined && <LongText className="tool-input command" label="Command" text={command} />}
-      {text !== undefined && <LongText className="tool-input" label="Input" text={text} />}
+      {command !== undefined && <LongText className="tool-input command" label="Command" limit={WHOLE} text={command} />}
+      {text !== undefined && <LongText className="tool-input" label="Input" limit={WHOLE} text={text} />}
       <InputFields fields={fields} />
     </>
   );
@@ -27,7 +30,7 @@ export function InputFields({ fields }: { fields: { name: string; text: string }
       {fields.map(({ name, text }) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{text.includes("\n") || text.length > 120 ? <LongText className="tool-input" label={name} text={text} /> : text}</dd>
+          <dd>{text.includes("\n") || text.length > 120 ? <LongText className="tool-input" label={name} limit={WHOLE} text={text} /> : text}</dd>
         </div>
       ))}
     </dl>
