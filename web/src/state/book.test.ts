@@ -259,6 +259,19 @@ describe("what is restored", () => {
   });
 });
 
+test("pictures of the same name are all kept, joined and restored", () => {
+  const named = (data: string): MessageAttachment => ({ type: "embeddedResource", label: "image.png", contentType: "image/png", data });
+  const kept = (uri: string): MessageAttachment => ({ type: "resource", label: "image.png", uri });
+  const { store, send, echo, editor, sent } = house({ ...emptyChat(), status: 8, activeTurn: { id: "t", startedAt: AT, message: message("go"), responseParts: [] } });
+  const first = send("a", "one", "steer", [named("1")]);
+  echo({ clientSeq: first?.clientSeq ?? 0, action: { ...(first?.action as object), message: { ...message("one"), attachments: [kept("x:1")], _meta: { "innkeeper.messageId": "a" } } } });
+  send("b", "two", "steer", [named("2")]);
+  const { action } = sent.at(-1) as { action: { message: Message } };
+  expect(action.message.attachments).toEqual([kept("x:1"), named("2")]);
+  store.clearScheduledMessages();
+  expect(editor()).toEqual({ text: "one\n\ntwo", attachments: [named("1"), named("2")] });
+});
+
 describe("the draft", () => {
   const hostHas = (text: string | undefined): ChatAction => ({ type: "chat/draftChanged", draft: text === undefined ? undefined : message(text) });
 
@@ -296,6 +309,15 @@ describe("the draft", () => {
     say(hostHas(undefined), OTHER);
     store.flush();
     expect(editor()?.text).toBe("");
+  });
+
+  test("that says again what was said before stays while somebody writes elsewhere", () => {
+    const { say, store, editor, type } = house();
+    say(started("t", "yes please"), OTHER);
+    type("yes");
+    say(hostHas("something else"), OTHER);
+    store.flush();
+    expect(editor()?.text).toBe("yes");
   });
 
   const restored = (text: string, shared = ""): Draft => ({

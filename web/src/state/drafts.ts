@@ -41,14 +41,15 @@ export function givenBack(draft: Draft, words: Words, note?: string): Draft {
  */
 export function hostSays(draft: Draft, host: Words, wasSaid: (words: Words) => boolean): Draft {
   const { isRestored, ...known } = draft;
-  const taken: Draft = { words: host, isOwn: false, shared: host, ...(draft.note ? { note: draft.note } : {}) };
+  const note = isEmpty(host) ? undefined : draft.note;
+  const taken: Draft = { words: host, isOwn: false, shared: host, ...(note ? { note } : {}) };
   if (!draft.isOwn) return taken;
   if (sameWords(draft.words, host)) return { ...known, shared: host };
   // Nobody else has written since: what is here is newer.
   if (sameWords(draft.shared, host)) return known;
   if (isEmpty(draft.words) || holds(host, draft.words)) return taken;
   // Sent from another client, which emptied the draft that both had.
-  if (!sameWords(draft.words, NO_WORDS) && wasSaid(draft.words)) return taken;
+  if ((isRestored || isEmpty(host)) && wasSaid(draft.words)) return taken;
   if (holds(draft.words, host)) return { ...known, shared: host };
   // While somebody writes here, the others' words are in the others' editors.
   if (!isRestored) return { ...known, shared: host };

@@ -6,7 +6,7 @@
 // anything; what was published is never changed afterwards; an own action is
 // pending until the host echoes or rejects it; no word is lost (`book.ts`).
 
-import type { ActionEnvelope, ChatState, Message, SessionSummary, Snapshot, StateAction, URI } from "../protocol/types";
+import type { ActionEnvelope, ChatState, Message, MessageAttachment, SessionSummary, Snapshot, StateAction, URI } from "../protocol/types";
 import type { AppState, ConnectionState, Notice, UiMessage } from "./appState";
 import { Book } from "./book";
 import type { Shelf } from "./book";
@@ -338,8 +338,13 @@ export class AppStore {
   /** A message with its attachments as they were before the host took them in. */
   private asSaid(id: string, message: Message): Words {
     const { text, attachments } = wordsOf(message);
-    const own = this.book.wordsOfSaid([id, ...idsOf(message)]).flatMap((words) => words.attachments);
-    return { text, attachments: attachments.map((one) => own.find(({ label }) => label === one.label) ?? one) };
+    const own = this.book.wordsOfSaid([...new Set([...idsOf(message), id])]).flatMap((words) => words.attachments);
+    // Each once, in their order: pasted pictures all have the same name.
+    const original = (one: MessageAttachment) => {
+      const at = own.findIndex(({ label }) => label === one.label);
+      return at < 0 ? one : (own.splice(at, 1)[0] ?? one);
+    };
+    return { text, attachments: attachments.map(original) };
   }
 
   select(session: URI | null, chat: URI | null = null): void {

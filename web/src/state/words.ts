@@ -27,7 +27,7 @@ export function joinWords(...all: readonly Words[]): Words {
   const text = all.map((words) => words.text).filter((words) => words.trim() !== "").join("\n\n");
   const attachments: MessageAttachment[] = [];
   for (const attachment of all.flatMap((words) => words.attachments)) {
-    if (!isAmong(attachment, { attachments })) attachments.push(attachment);
+    if (!attachments.some((known) => isTheSame(known, attachment))) attachments.push(attachment);
   }
   return { text, attachments };
 }
@@ -55,15 +55,19 @@ function isLetter(char: string | undefined): boolean {
 }
 
 function isAmong(attachment: MessageAttachment, { attachments }: Pick<Words, "attachments">): boolean {
-  return attachments.some((known) => known === attachment || isSame(known, attachment));
+  return attachments.some((known) => isTheSame(known, attachment) || isStandIn(known, attachment) || isStandIn(attachment, known));
 }
 
-function isSame(a: MessageAttachment, b: MessageAttachment): boolean {
-  if (a.label !== b.label) return false;
-  // The host keeps large ones itself and leaves a reference in their place.
+function isTheSame(a: MessageAttachment, b: MessageAttachment): boolean {
+  if (a === b) return true;
+  if (a.label !== b.label || a.type !== b.type) return false;
   if (a.type === "embeddedResource" && b.type === "embeddedResource") return a.data === b.data;
-  if (a.type === "embeddedResource" || b.type === "embeddedResource") return isKept(a) || isKept(b);
   return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** The host keeps large ones itself and leaves a reference in their place. */
+function isStandIn(reference: MessageAttachment, attachment: MessageAttachment): boolean {
+  return isKept(reference) && attachment.type === "embeddedResource" && reference.label === attachment.label;
 }
 
 function isKept(attachment: MessageAttachment): boolean {
