@@ -104,9 +104,9 @@ describe("the dock", () => {
     await send(page, scenario({ ask: { id: "q", message: "Which?", questions: [{ kind: "text", id: "t", message: "Say" }] } }));
     await page.locator(".question-form").waitFor();
     await offline(page);
-    await page.getByLabel("Say").fill("the blue one");
+    await page.locator(".question-form").getByLabel("Say").fill("the blue one");
     await page.reload();
-    await expect.poll(() => page.getByLabel("Say").inputValue()).toBe("the blue one");
+    await expect.poll(() => page.locator(".question-form").getByLabel("Say").inputValue()).toBe("the blue one");
     await page.getByRole("button", { name: "Stop" }).click();
     await page.locator(".question", { hasText: "Not answered" }).waitFor();
     await expect.poll(() => page.locator("[data-composer]").inputValue()).toBe("the blue one");
