@@ -65,23 +65,41 @@ describe("writing", () => {
     expect(await entries(page, "assistant").innerText()).toContain("dot.png");
   });
 
-  test("a dropped and a picked image go along, and what is no image is said to be none", async () => {
+  test("images and text files go along, wherever they are dropped, and others are named", async () => {
     const page = await open();
     await newSession(page);
-    await page.locator(".composer").evaluate((element) => {
+    const isCaught = await page.locator(".session-main").evaluate((element) => {
       const data = new DataTransfer();
       data.items.add(new File([new Uint8Array([1])], "dropped.png", { type: "image/png" }));
       data.items.add(new File(["words"], "words.txt", { type: "text/plain" }));
-      element.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+      data.items.add(new File([new Uint8Array([0x25, 0x50, 0, 0xff])], "report.pdf", { type: "application/pdf" }));
+      const over = new DragEvent("dragover", { dataTransfer: data, bubbles: true, cancelable: true });
+      const drop = new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
+      element.dispatchEvent(over);
+      element.dispatchEvent(drop);
+      return over.defaultPrevented && drop.defaultPrevented;
     });
-    await page.getByText("“words.txt” is no image").waitFor();
-    await page.getByLabel("Add images").setInputFiles({ name: "picked.png", mimeType: "image/png", buffer: Buffer.from([1]) });
-    await expect.poll(() => page.locator(".attachment-strip .chip").count()).toBe(2);
+    expect(isCaught).toBe(true);
+    await page.getByText("“report.pdf” can’t be attached. You can attach images (up to 8 MB) and text files (up to 1 MB).").waitFor();
+    await page.getByLabel("Attach files").setInputFiles({ name: "picked.png", mimeType: "image/png", buffer: Buffer.from([1]) });
+    await expect.poll(() => page.locator(".attachment-strip .chip").count()).toBe(3);
     await page.getByRole("button", { name: "Remove dropped.png" }).click();
     await play(page, scenario({ echo: "attachments" }));
     const told = await entries(page, "assistant").innerText();
-    expect(told).toContain("picked.png");
+    for (const name of ["picked.png", "words.txt"]) expect(told).toContain(name);
     expect(told).not.toContain("dropped.png");
+  });
+
+  test("a file that is dropped where there is no editor does not replace the page", async () => {
+    const page = await open("#/settings");
+    const isCaught = await page.locator("body").evaluate((element) => {
+      const data = new DataTransfer();
+      data.items.add(new File(["words"], "words.txt", { type: "text/plain" }));
+      const drop = new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
+      element.dispatchEvent(drop);
+      return drop.defaultPrevented;
+    });
+    expect(isCaught).toBe(true);
   });
 
   test("the chosen model and how hard it thinks go along", async () => {

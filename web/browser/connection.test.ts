@@ -46,6 +46,7 @@ describe("a connection that breaks", () => {
     await page.locator(".user-bubble", { hasText: "dark" }).waitFor();
     await page.evaluate(() => (globalThis as never as Client).innkeeper.connection.start());
     await page.locator(".turn-footer").nth(1).waitFor();
+    expect(await page.getByText("Not sent yet").count()).toBe(0);
     expect(await entries(page, "user").count()).toBe(2);
     expect(await page.evaluate(() => (globalThis as never as Client).innkeeper.store.unconfirmed().length)).toBe(0);
   });

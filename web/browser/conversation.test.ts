@@ -86,6 +86,30 @@ describe("the view", () => {
     await expect.poll(distance).toBeLessThan(48);
   });
 
+  test("it follows on a slow machine, whatever shrinks or is measured again", async () => {
+    const page = await open("#/", { viewport: { width: 390, height: 780 } });
+    const session = await page.context().newCDPSession(page);
+    await newSession(page);
+    await session.send("Emulation.setCPUThrottlingRate", { rate: 4 });
+    const steps = Array.from({ length: 20 }, (_, n) => [
+      { say: `Step ${n}: I will now look at the file and think about it in a sentence or two.`, everyMs: 2 },
+      { tool: { name: "bash", title: `Run ${n}`, input: { command: `ls ${n}` }, runMs: 20, content: [`out ${n}\nmore\nmore`], result: { success: true, text: "o\no\no\no\no\n" } } },
+    ]).flat();
+    await send(page, scenario(...steps, { say: "the end of it" }));
+    // Between any two frames: the reader has done nothing, so the view follows.
+    const left = await page.evaluate(async () => {
+      const { store } = (globalThis as never as { innkeeper: { store: { getState(): { streaming: boolean } } } }).innkeeper;
+      while (store.getState().streaming) {
+        if (document.querySelector(".to-end")) return true;
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+      }
+      return document.querySelector(".to-end") !== null;
+    });
+    expect(left).toBe(false);
+    const distance = () => page.locator(".timeline").evaluate((e) => e.scrollHeight - e.scrollTop - e.clientHeight);
+    await expect.poll(distance).toBeLessThan(48);
+  });
+
   test("it does not move while the reader reads further up", async () => {
     const page = await open();
     await newSession(page);
@@ -168,6 +192,8 @@ async function movedByLoading(): Promise<number> {
       resolve();
     });
   });
+  // The reader turns the wheel; without that, the view would stay at its end.
+  timeline.dispatchEvent(new WheelEvent("wheel", { deltaY: -1 }));
   timeline.scrollTop = 700;
   // What comes into view is measured over a few frames.
   for (let n = 0; n < 6; n++) await frame();

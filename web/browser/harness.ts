@@ -19,6 +19,8 @@ export interface TestHost {
   web: string;
   directory: string;
   stop: () => Promise<void>;
+  /** As a machine that loses its power would. */
+  kill: () => Promise<void>;
 }
 
 /** A host on any free port in a directory of its own, unless told otherwise. */
@@ -41,7 +43,7 @@ export async function startHost(
   child.stderr.on("data", (text: Buffer) => (said += text.toString()));
   await appears(ready, directory, child, () => said);
   const { web } = JSON.parse(readFileSync(ready, "utf8")) as { web: string };
-  return { web, directory, stop: () => ended(child) };
+  return { web, directory, stop: () => ended(child, "SIGTERM"), kill: () => ended(child, "SIGKILL") };
 }
 
 /** Resolves once the file is there; the host writes it in one piece. */
@@ -61,11 +63,11 @@ function appears(file: string, directory: string, child: ChildProcess, said: () 
   });
 }
 
-function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return Promise.resolve();
+function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
   return new Promise((resolve) => {
     child.once("exit", () => resolve());
-    child.kill("SIGTERM");
+    child.kill(signal);
   });
 }
 
@@ -169,6 +171,22 @@ export async function play(page: Page, text: string): Promise<void> {
   const before = await page.locator(".turn-footer").count();
   await send(page, text);
   await page.locator(".turn-footer").nth(before).waitFor();
+}
+
+const DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+/** Pastes a picture into the editor, as large as it is told to be. */
+export async function pastePicture(page: Page, name: string, bytes = 0): Promise<void> {
+  await page.locator("[data-composer]").evaluate(
+    (element, { name: called, dot, more }) => {
+      const start = Uint8Array.from(atob(dot), (char) => char.charCodeAt(0));
+      const data = new DataTransfer();
+      data.items.add(new File([start, new Uint8Array(more)], called, { type: "image/png" }));
+      element.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true }));
+    },
+    { name, dot: DOT, more: bytes },
+  );
+  await page.locator(".attachment-strip .chip", { hasText: name }).waitFor();
 }
 
 export function scenario(...steps: object[]): string {

@@ -2,7 +2,9 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { socketUrl, takeToken } from "./app/address";
 import { HostContext } from "./app/context";
+import { shareDrafts } from "./app/drafts";
 import { Host } from "./app/host";
+import { Keeping } from "./app/keeping";
 import { callForAttention } from "./app/notifications";
 import { applyTheme, currentTheme, followAppearance } from "./app/settings";
 import type { SocketLike } from "./protocol/connection";
@@ -11,7 +13,9 @@ import "./styles/index.css";
 
 applyTheme(currentTheme());
 const token = takeToken();
+const keeping = new Keeping();
 const host = new Host({
+  shelf: keeping.shelf,
   open: () => new WebSocket(socketUrl(token)) as SocketLike,
   whyRefused,
 });
@@ -31,6 +35,8 @@ document.addEventListener("visibilitychange", () => {
 });
 callForAttention(host);
 followAppearance(host);
+void keeping.start(host);
+shareDrafts(host);
 host.connection.start();
 
 // For tests and for the curious; nothing in the client uses it.

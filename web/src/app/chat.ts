@@ -10,42 +10,42 @@ import type {
   ModelSelection,
   URI,
 } from "../protocol/types";
-import { MESSAGE_ID } from "../state/channel";
 import type { UiMessage } from "../state/appState";
+import type { Manner } from "../state/spoken";
+import { answerEditor } from "../state/waiting";
+import { NO_WORDS } from "../state/words";
 import type { Host } from "./host";
 import { newId } from "../lib/id";
 
-export interface Words {
+export interface Said {
   text: string;
-  attachments?: MessageAttachment[];
+  attachments?: readonly MessageAttachment[];
   model?: ModelSelection;
   agent?: AgentSelection;
 }
 
-export type Manner = "send" | "steer" | "queue";
-
-function messageOf({ text, attachments, model, agent }: Words, id: string): Message {
+function messageOf({ text, attachments, model, agent }: Said): Message {
   return {
     text,
     origin: { kind: "user" },
-    ...(attachments?.length ? { attachments } : {}),
+    ...(attachments?.length ? { attachments: [...attachments] } : {}),
     ...(model ? { model } : {}),
     ...(agent ? { agent } : {}),
-    _meta: { [MESSAGE_ID]: id },
   };
 }
 
 /** Begins a turn, steers the running one, or waits behind it. */
-export function say({ store }: Host, chat: URI, words: Words, manner: Manner): void {
-  const id = newId();
-  const message = messageOf(words, id);
-  if (manner === "send") {
-    const startedAt = new Date().toISOString();
-    store.dispatch(chat, { type: "chat/turnStarted", turnId: id, startedAt, message });
-  } else {
-    const kind = manner === "steer" ? "steering" : "queued";
-    store.dispatch(chat, { type: "chat/pendingMessageSet", kind, id, message });
-  }
+export function say({ store }: Host, chat: URI, said: Said, manner: Exclude<Manner, "deny">): void {
+  store.say(chat, newId(), messageOf(said), manner, new Date().toISOString());
+}
+
+/** Begins a turn with a steering message that found nothing to steer. */
+export function sendNow(host: Host, chat: URI, { id, scheduled }: UiMessage): void {
+  const waiting = host.store.getState().chat?.steeringMessage;
+  if (scheduled !== "steering" || waiting?.id !== id) return;
+  const { _meta: _, ...message } = waiting.message;
+  takeBack(host, chat, { id, scheduled } as UiMessage);
+  say(host, chat, message, "send");
 }
 
 export function stop({ store }: Host, chat: URI, turnId: string): void {
@@ -64,18 +64,16 @@ export function reorder({ store }: Host, chat: URI, order: string[]): void {
   store.dispatch(chat, { type: "chat/queuedMessagesReordered", order });
 }
 
-export function setDraft({ store }: Host, chat: URI, words: Words | undefined): void {
-  const empty = !words || (!words.text && !words.attachments?.length && !words.model && !words.agent);
-  const draft: Message | undefined = empty
-    ? undefined
-    : {
-        text: words.text,
-        origin: { kind: "user" },
-        ...(words.attachments?.length ? { attachments: words.attachments } : {}),
-        ...(words.model ? { model: words.model } : {}),
-        ...(words.agent ? { agent: words.agent } : {}),
-      };
-  store.dispatch(chat, { type: "chat/draftChanged", draft });
+/** Tells the host what stands in the editor of a chat. */
+export function setDraft({ store }: Host, chat: URI, said: Said): void {
+  const isEmpty = !said.text && !said.attachments?.length && !said.model && !said.agent;
+  store.dispatch(chat, { type: "chat/draftChanged", draft: isEmpty ? undefined : messageOf(said) });
+}
+
+/** Chooses the model or the agent of the next message: the host keeps that with the draft. */
+export function choose(host: Host, chat: URI, chosen: Pick<Said, "model" | "agent">): void {
+  const draft = host.store.getState().chat?.draft ?? { text: "", origin: { kind: "user" as const } };
+  setDraft(host, chat, { ...draft, ...chosen });
 }
 
 export interface Decision {
@@ -94,18 +92,18 @@ export interface Verdict {
 
 export function decide({ store }: Host, { chat, turnId, toolCallId }: Decision, verdict: Verdict): void {
   const { approved, option, editedInput, suggestion } = verdict;
-  store.dispatch(chat, {
-    type: "chat/toolCallConfirmed",
+  const words = approved ? "" : (suggestion ?? "").trim();
+  const action = {
+    type: "chat/toolCallConfirmed" as const,
     turnId,
     toolCallId,
     approved,
-    ...(approved ? { confirmed: "user-action" } : { reason: "denied" }),
+    ...(approved ? { confirmed: "user-action" as const } : { reason: "denied" as const }),
     ...(option ? { selectedOptionId: option.id } : {}),
     ...(approved && editedInput !== undefined ? { editedToolInput: editedInput } : {}),
-    ...(!approved && suggestion
-      ? { reasonMessage: suggestion, userSuggestion: { text: suggestion, origin: { kind: "user" } } }
-      : {}),
-  });
+    ...(words ? { reasonMessage: words, userSuggestion: { text: words, origin: { kind: "user" as const } } } : {}),
+  };
+  store.decide(chat, action, { ...NO_WORDS, text: words });
 }
 
 export function decideResult({ store }: Host, { chat, turnId, toolCallId }: Decision, approved: boolean): void {
@@ -119,6 +117,11 @@ export function draftAnswer(
   questionId: string,
   answer: InputAnswer | undefined,
 ): void {
+  // What is chosen can be chosen again; what is typed is kept.
+  if (!answer || answer.state === "skipped" || answer.value.kind === "text") {
+    const text = answer && answer.state !== "skipped" ? String(answer.value.value) : "";
+    store.write(answerEditor(chat, requestId, questionId), (known) => ({ ...known, text }));
+  }
   store.dispatch(chat, { type: "chat/inputAnswerChanged", requestId, questionId, ...(answer ? { answer } : {}) });
 }
 
@@ -129,6 +132,8 @@ export function completeInput(
   response: InputResponseKind,
   answers?: Record<string, InputAnswer>,
 ): void {
+  const isOfRequest = (key: string) => key.startsWith(answerEditor(chat, requestId, ""));
+  store.clear(...[...store.getState().drafts.keys()].filter(isOfRequest));
   store.dispatch(chat, { type: "chat/inputCompleted", requestId, response, ...(answers ? { answers } : {}) });
 }
 

@@ -7,6 +7,7 @@ import type { SessionSummary, Snapshot, URI } from "../protocol/types";
 import { frameScheduler } from "../lib/frame";
 import { groupOf } from "../state/sessions";
 import { AppStore } from "../state/store";
+import type { Shelf } from "../state/book";
 import { describeThisClient } from "./client";
 import { newId } from "../lib/id";
 
@@ -20,8 +21,8 @@ export class Host {
   private readonly users = new Map<URI, number>();
   private readonly opening = new Map<URI, Promise<void>>();
 
-  constructor(options: Pick<ConnectionOptions, "open" | "whyRefused">) {
-    this.store = new AppStore({ clientId: newId(), schedule: frameScheduler() });
+  constructor({ shelf, ...options }: Pick<ConnectionOptions, "open" | "whyRefused"> & { shelf?: Shelf }) {
+    this.store = new AppStore({ clientId: newId(), schedule: frameScheduler(), shelf });
     this.connection = new Connection({
       ...options,
       memory: this.store,
@@ -78,6 +79,8 @@ export class Host {
 
   private release(channel: URI): void {
     if (this.users.get(channel) || !this.store.has(channel) || this.needsWatching(channel)) return;
+    // What is still on its way would be forgotten.
+    if (this.store.unconfirmed().some((own) => own.channel === channel)) return void setTimeout(() => this.release(channel), 30_000);
     this.users.delete(channel);
     this.connection.notify("unsubscribe", { channel });
     this.store.handleServerEvent({ type: "channelGone", channel });

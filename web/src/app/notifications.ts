@@ -2,7 +2,7 @@
 // a notification of the browser when a session begins to need somebody.
 
 import type { AppState } from "../state/appState";
-import { plain } from "../lib/text";
+import { titleOf as nameOf } from "../state/timeline";
 import { go, hrefOf } from "./address";
 import type { Route } from "./address";
 import type { Host } from "./host";
@@ -57,7 +57,7 @@ function show({ session, sessionTitle, request }: AppState["inbox"][number]): vo
   const body =
     request.kind === "chatInput"
       ? (request.request.message ?? "The agent asks something")
-      : `Allow ${plain(request.toolCall.invocationMessage) || request.toolCall.toolName}?`;
+      : `Allow ${nameOf(request.toolCall)}?`;
   const route: Route = { view: "session", session, chat: null };
   const options = { body, tag: `${session}:${request.id}`, icon: "/icon-192.png", data: hrefOf(route) };
   const title = sessionTitle || "Innkeeper";

@@ -14,7 +14,7 @@ interface Sent {
 /** A socket whose other end is the test. */
 class FakeSocket implements SocketLike {
   onopen: ((event: never) => void) | null = null;
-  onclose: ((event: never) => void) | null = null;
+  onclose: ((event: { code?: number }) => void) | null = null;
   onmessage: ((event: { data: unknown }) => void) | null = null;
   sent: Sent[] = [];
   isClosed = false;
@@ -95,7 +95,7 @@ describe("a lost connection", () => {
   test("comes back with what was seen and replays what was missed", async () => {
     const { store, sockets, readies, comeBack } = await connected();
     sockets[0]?.push("action", action(6, started("t")));
-    sockets[0]?.onclose?.(undefined as never);
+    sockets[0]?.onclose?.({});
     store.flush();
     expect(store.getState().connection.phase).toBe("reconnecting");
     const socket = await comeBack();
@@ -111,17 +111,28 @@ describe("a lost connection", () => {
   test("an action whose echo is in the replay is not sent again", async () => {
     const { store, sockets, comeBack } = await connected();
     store.dispatch(CHAT, started("t"));
-    sockets[0]?.onclose?.(undefined as never);
+    sockets[0]?.onclose?.({});
     const socket = await comeBack();
     await socket.answer("reconnect", { type: "replay", actions: [action(6, started("t"), 1)], missing: [] });
     expect(socket.sent.filter(({ method }) => method === "dispatchAction")).toEqual([]);
     expect(store.unconfirmed()).toEqual([]);
   });
 
+  test("what the host found too large is not sent again, and its words come back", async () => {
+    const { store, sockets, comeBack } = await connected();
+    store.say(CHAT, "t", { text: "far too long", origin: { kind: "user" } }, "send", "2026-01-01T00:00:00.000Z");
+    sockets[0]?.onclose?.({ code: 1009 });
+    const socket = await comeBack();
+    await socket.answer("reconnect", { type: "replay", actions: [], missing: [] });
+    expect(socket.sent.filter(({ method }) => method === "dispatchAction")).toEqual([]);
+    store.flush();
+    expect(store.getState().drafts.get(CHAT)?.words.text).toBe("far too long");
+  });
+
   test("an action that did not arrive is sent again, with the same number", async () => {
     const { store, sockets, comeBack } = await connected();
     store.dispatch(CHAT, started("t"));
-    sockets[0]?.onclose?.(undefined as never);
+    sockets[0]?.onclose?.({});
     store.dispatch(CHAT, { type: "chat/draftChanged" });
     const socket = await comeBack();
     await socket.answer("reconnect", { type: "replay", actions: [], missing: [] });
@@ -131,7 +142,7 @@ describe("a lost connection", () => {
 
   test("fresh snapshots replace the state, and channels that are gone are closed", async () => {
     const { store, sockets, comeBack } = await connected();
-    sockets[0]?.onclose?.(undefined as never);
+    sockets[0]?.onclose?.({});
     const socket = await comeBack();
     await socket.answer("reconnect", { type: "snapshot", snapshots: [] });
     expect(store.has(CHAT)).toBe(false);
@@ -139,7 +150,7 @@ describe("a lost connection", () => {
 
   test("a host that knows nothing of us is greeted anew", async () => {
     const { store, sockets, comeBack } = await connected();
-    sockets[0]?.onclose?.(undefined as never);
+    sockets[0]?.onclose?.({});
     const socket = await comeBack();
     const { id } = socket.last("reconnect");
     socket.onmessage?.({ data: JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32600, message: "who are you?" } }) });
@@ -155,7 +166,7 @@ describe("a lost connection", () => {
     const answer = connection.persist("createSession", { channel: SESSION });
     await settled();
     expect(sockets[0]?.last("createSession")).toBeDefined();
-    sockets[0]?.onclose?.(undefined as never);
+    sockets[0]?.onclose?.({});
     const socket = await comeBack();
     await socket.answer("reconnect", { type: "replay", actions: [], missing: [] });
     await socket.answer("createSession", { fine: true });

@@ -15,6 +15,8 @@ const PROTOCOL_VERSIONS = ["1.0.0"];
 /** Silence for this long after a question means that nobody is there. */
 const PING_TIMEOUT_MS = 10_000;
 const PING_EVERY_MS = 25_000;
+/** The close code of whoever got a larger message than they take. */
+const TOO_LARGE = 1009;
 
 /** What the connection needs to know about the state when it comes back. */
 export interface Memory {
@@ -29,7 +31,7 @@ export interface SocketLike {
   send(text: string): void;
   close(): void;
   onopen: ((event: never) => void) | null;
-  onclose: ((event: never) => void) | null;
+  onclose: ((event: { code?: number }) => void) | null;
   onmessage: ((event: { data: unknown }) => void) | null;
 }
 
@@ -145,8 +147,9 @@ export class Connection {
     socket.onmessage = ({ data }) => {
       if (socket === this.socket && typeof data === "string") rpc.receive(data);
     };
-    socket.onclose = () => {
+    socket.onclose = ({ code }) => {
       if (socket !== this.socket) return;
+      if (code === TOO_LARGE) this.options.memory.handleServerEvent({ type: "tooLarge" });
       this.lost(socket);
       if (!wasOpen) void this.explain();
     };

@@ -17,8 +17,10 @@ import type {
   URI,
   UsageInfo,
 } from "../protocol/types";
+import type { Draft } from "./drafts";
 import type { InboxItem } from "./inbox";
 import type { ChannelState } from "./reducers";
+import type { Waiting } from "./waiting";
 
 export type ThinkingLevel = string;
 
@@ -78,6 +80,8 @@ export interface UiMessage {
   /** On errors: whether the turn can go on from here. */
   resumable?: boolean;
   errorType?: string;
+  /** On a steering message that the agent took up in the middle of a turn: its id. */
+  steeringId?: string;
   /** On scheduled messages: how they wait. */
   scheduled?: "steering" | "queued";
 }
@@ -121,6 +125,14 @@ export interface AppState {
   session: SessionState | undefined;
   chat: ChatState | undefined;
   inbox: InboxItem[];
+  /** What waits for a decision in the current session, the current chat's first. */
+  waiting: readonly Waiting[];
+  /** Which of it is shown at the editor. */
+  dockedId: string | null;
+  /** Messages of the current chat that wait for a connection, by id. */
+  unsent: readonly string[];
+  /** What stands in the editors, by chat. */
+  drafts: ReadonlyMap<URI, Draft>;
   /** Who decided on a tool call or a question, by its id, as far as seen. */
   decisions: ReadonlyMap<string, string>;
   notices: readonly Notice[];

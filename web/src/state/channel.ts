@@ -8,6 +8,7 @@ import type { ActionEnvelope, Snapshot, StateAction, URI } from "../protocol/typ
 import { channelOf, reduce } from "./reducers";
 import type { ChannelState } from "./reducers";
 import { bounded } from "./scrollback";
+import { saidIn, waitsIn } from "./steering";
 
 export interface PendingAction {
   clientSeq: number;
@@ -79,26 +80,15 @@ function foresee(view: ChannelState, action: StateAction): ChannelState {
  */
 function isContainedIn(channel: ChannelState, action: StateAction): boolean {
   if (channel.kind !== "chat") return false;
-  const { turns, activeTurn, queuedMessages, steeringMessage } = channel.state;
+  const { turns, activeTurn } = channel.state;
   switch (action.type) {
     case "chat/turnStarted":
       return activeTurn?.id === action.turnId || turns.some((turn) => turn.id === action.turnId);
-    case "chat/pendingMessageSet": {
-      const id = messageIdOf(action.message);
-      const said = [...turns, ...(activeTurn ? [activeTurn] : [])].map((turn) => turn.message);
-      const waits = [...(queuedMessages ?? []), ...(steeringMessage ? [steeringMessage] : [])];
-      return waits.some((entry) => entry.id === action.id) || said.some((message) => id && messageIdOf(message) === id);
-    }
+    case "chat/pendingMessageSet":
+      return waitsIn(channel.state, action.id) || saidIn(channel.state, action.id);
     case "chat/turnCancelled":
       return activeTurn?.id !== action.turnId;
     default:
       return false;
   }
-}
-
-/** Our own mark on a message: it survives the way from queue to turn. */
-export const MESSAGE_ID = "innkeeper.messageId";
-
-function messageIdOf(message: { _meta?: Record<string, unknown> }): unknown {
-  return message._meta?.[MESSAGE_ID];
 }

@@ -9,6 +9,7 @@ import { inboxOf } from "./inbox";
 import { contextUsage, modelsOf, selectedModel, thinkingLevel } from "./model";
 import type { ChannelState } from "./reducers";
 import { scheduled, timeline } from "./timeline";
+import { dockedId, waitingIn } from "./waiting";
 
 export interface Held {
   connection: ConnectionState;
@@ -19,6 +20,8 @@ export interface Held {
   currentSessionId: URI | null;
   currentChatId: URI | null;
   sidebarOpen: boolean;
+  drafts: AppState["drafts"];
+  dockedId: string | null;
   notices: readonly Notice[];
 }
 
@@ -36,6 +39,7 @@ export function derive(held: Held, before: AppState | undefined): AppState {
   const models = modelsOf(root, session);
   const model = chat && selectedModel(chat);
   const info = models.find(({ id }) => id === model?.id) ?? models[0];
+  const waiting = waitingIn(chat, session, before?.waiting);
   const sameInbox = before?.sessions === held.sessions && before?.channels === channels;
   return {
     connected: held.connection.phase === "connected",
@@ -55,6 +59,10 @@ export function derive(held: Held, before: AppState | undefined): AppState {
     session,
     chat,
     inbox: sameInbox && before ? before.inbox : inboxOf(held.sessions, (uri) => viewOf(uri, "session")),
+    waiting,
+    dockedId: dockedId(waiting, held.dockedId, before?.dockedId ?? null),
+    unsent: unsentIn(held, currentChatId, before?.unsent),
+    drafts: held.drafts,
     decisions: held.decisions.size === before?.decisions.size ? before.decisions : new Map(held.decisions),
     notices: held.notices,
     channels,
@@ -84,6 +92,18 @@ function views(
     same &&= before?.get(uri) === view;
   }
   return same && before ? before : next;
+}
+
+const NOT_ONE: readonly string[] = [];
+
+/** While there is a connection, what is on its way is as good as sent. */
+function unsentIn({ connection, channels }: Held, chat: URI | null, before: readonly string[] = NOT_ONE): readonly string[] {
+  const pending = connection.phase === "connected" || !chat ? [] : (channels.get(chat)?.pending ?? []);
+  const ids = pending.flatMap(({ action }) => {
+    if (action.type === "chat/turnStarted") return [action.turnId];
+    return action.type === "chat/pendingMessageSet" ? [action.id] : [];
+  });
+  return ids.length === before.length && ids.every((id, index) => id === before[index]) ? before : ids;
 }
 
 /** An empty list stays the same empty list. */

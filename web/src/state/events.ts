@@ -6,6 +6,7 @@ export type ServerEvent =
   | { type: "connecting"; attempt: number; reason?: string }
   | { type: "connected"; hello?: InitializeResult }
   | { type: "refused"; reason: string }
+  | { type: "tooLarge" }
   | { type: "snapshot"; snapshot: Snapshot }
   | { type: "action"; envelope: ActionEnvelope }
   | { type: "channelGone"; channel: URI }

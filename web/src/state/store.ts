@@ -4,16 +4,27 @@
 //
 // Invariants: nothing but `handleServerEvent` and the methods below changes
 // anything; what was published is never changed afterwards; an own action is
-// pending until the host echoes or rejects it.
+// pending until the host echoes or rejects it; no word is lost (`book.ts`).
 
-import type { ActionEnvelope, ChatState, SessionSummary, Snapshot, StateAction, URI } from "../protocol/types";
+import type { ActionEnvelope, ChatState, Message, MessageAttachment, SessionSummary, Snapshot, StateAction, URI } from "../protocol/types";
 import type { AppState, ConnectionState, Notice, UiMessage } from "./appState";
+import { Book } from "./book";
+import type { Shelf } from "./book";
 import type { Channel, PendingAction } from "./channel";
 import { openChannel, receive, withOwnAction } from "./channel";
 import { Catalogue } from "./catalogue";
 import type { ServerEvent } from "./events";
 import { derive } from "./derive";
+import type { Draft } from "./drafts";
+import { isRepeat, largestOf, MAX_WEIGHT, mayMoveWords, TOO_LARGE, TOO_LARGE_HERE } from "./refusal";
+import type { Refusal } from "./refusal";
+import { removedBy } from "./spoken";
+import type { Manner, Spoken } from "./spoken";
+import { idsOf, joinedTo, marked } from "./steering";
 import { timeline } from "./timeline";
+import { editorsOf } from "./waiting";
+import { joinWords, weightOf, wordsOf } from "./words";
+import type { Words } from "./words";
 
 export interface OwnAction extends PendingAction {
   channel: URI;
@@ -23,6 +34,8 @@ export interface StoreOptions {
   clientId: string;
   /** Asked to call back soon, whenever there is something new to publish. */
   schedule: (flush: () => void) => void;
+  /** Where words outlive the page. */
+  shelf?: Shelf;
 }
 
 export class AppStore {
@@ -35,18 +48,21 @@ export class AppStore {
   private readonly channels = new Map<URI, Channel>();
   private readonly decisions = new Map<string, string>();
   private readonly catalogue = new Catalogue();
+  private readonly book: Book;
   private connection: ConnectionState = { phase: "connecting", attempt: 0, completionTriggers: [] };
   private currentSessionId: URI | null = null;
   private currentChatId: URI | null = null;
   private sidebarOpen = true;
+  private dockedId: string | null = null;
   private notices: Notice[] = [];
   private nextNotice = 1;
   private nextClientSeq = 1;
   private state: AppState;
   private send: (own: OwnAction) => void = () => {};
 
-  constructor({ clientId, schedule }: StoreOptions) {
+  constructor({ clientId, schedule, shelf }: StoreOptions) {
     this.clientId = clientId;
+    this.book = new Book(shelf);
     this.schedule = schedule;
     this.state = this.derived(undefined);
   }
@@ -101,7 +117,11 @@ export class AppStore {
       case "action":
         this.acted(event.envelope);
         break;
+      case "tooLarge":
+        this.refuseLargest();
+        break;
       case "channelGone":
+        this.book.gone(event.channel, this.channels.get(event.channel)?.pending ?? []);
         this.channels.delete(event.channel);
         break;
       case "authRequired": {
@@ -140,23 +160,60 @@ export class AppStore {
     this.seen(snapshot.fromSeq);
     const before = this.channels.get(snapshot.resource);
     const channel = openChannel(snapshot, before?.pending);
-    if (channel) this.channels.set(snapshot.resource, channel);
+    if (!channel) return;
+    this.channels.set(snapshot.resource, channel);
+    this.lookAfterWords(channel, undefined);
   }
 
   private acted(envelope: ActionEnvelope): void {
     const { channel: uri, origin, action, rejectionReason } = envelope;
     this.seen(envelope.serverSeq);
-    const channel = this.channels.get(uri);
-    if (channel) this.channels.set(uri, receive(channel, envelope, this.clientId));
+    const before = this.channels.get(uri);
     const isOurs = origin?.clientId === this.clientId;
-    if (rejectionReason !== undefined) {
-      // Said again after a lost connection: it had arrived the first time.
-      const isRepeat = action.type === "chat/turnStarted" && /exists already/.test(rejectionReason);
-      if (isOurs && !isRepeat) this.notify({ tone: "error", text: rejectionReason });
-      if (isOurs) this.catalogue.forgetOwn(uri);
-    } else if (origin) {
-      this.noteDecision(action, origin.clientId);
+    const refusal: Refusal | undefined = isOurs && rejectionReason !== undefined ? { clientSeq: origin.clientSeq, reason: rejectionReason } : undefined;
+    const hadWords = refusal !== undefined && this.book.carries(refusal.clientSeq);
+    if (before) {
+      const after = receive(before, envelope, this.clientId);
+      this.channels.set(uri, after);
+      if (rejectionReason === undefined && before.confirmed.kind === "chat") this.book.forget(removedBy(action, before.confirmed.state));
+      if (isOurs && !refusal) this.book.confirm(origin.clientSeq);
+      if (isRepeat(envelope) && action.type === "chat/turnStarted") this.book.forget([action.turnId]);
+      if (refusal || mayMoveWords(action)) this.lookAfterWords(after, before, refusal);
     }
+    if (refusal) {
+      this.catalogue.forgetOwn(uri);
+      if (!isRepeat(envelope) && action.type !== "chat/draftChanged") this.tellRefusal(uri, refusal.reason, hadWords);
+    } else if (origin && rejectionReason === undefined) this.noteDecision(action, origin.clientId);
+  }
+
+  /** Words come back to their editor, and the reason stands there; elsewhere it is said. */
+  private tellRefusal(uri: URI, reason: string, hadWords: boolean): void {
+    if (!hadWords) this.notify({ tone: "error", text: reason });
+    else if (uri !== this.state.currentChatId) {
+      this.notify({ tone: "error", text: `A message was not sent: ${reason}. It is back in the editor of its session.` });
+    }
+  }
+
+  /**
+   * The host closed the connection because of the size of something. Sent
+   * again, it would close the next one too.
+   */
+  private refuseLargest(): void {
+    const largest = largestOf(this.unconfirmed());
+    if (!largest) return;
+    const { channel, clientSeq, action } = largest;
+    const origin = { clientId: this.clientId, clientSeq };
+    this.acted({ channel, action, serverSeq: 0, origin, rejectionReason: TOO_LARGE_HERE });
+  }
+
+  /** Finds out what became of own words, and what the host's draft says. */
+  private lookAfterWords(after: Channel, before: Channel | undefined, refusal?: Refusal): void {
+    const { uri, view, confirmed, pending } = after;
+    if (view.kind !== "chat" || confirmed.kind !== "chat") return;
+    if (this.book.hasSpokenIn(uri)) this.book.audit(uri, { view: view.state, confirmed: confirmed.state, pending }, refusal);
+    this.book.sweep(uri, view.state);
+    const known = before?.view.kind === "chat" ? before.view.state : undefined;
+    if (!known || known.draft !== view.state.draft) this.book.hostSays(uri, view.state);
   }
 
   private seen(serverSeq: number): void {
@@ -170,6 +227,8 @@ export class AppStore {
       this.decisions.set(action.requestId, clientId);
     } else if (action.type === "chat/turnStarted" || action.type === "chat/turnCancelled") {
       this.decisions.set(`${action.turnId}:${action.type}`, clientId);
+    } else if (action.type === "chat/pendingMessageSet") {
+      this.decisions.set(action.id, clientId);
     }
   }
 
@@ -186,23 +245,106 @@ export class AppStore {
    * and a second click would build on that.
    */
   dispatch(channel: URI, action: StateAction): void {
-    const own: OwnAction = { channel, clientSeq: this.nextClientSeq++, action };
+    this.act(channel, action, this.nextClientSeq++);
+  }
+
+  private act(channel: URI, action: StateAction, clientSeq: number): void {
+    const own: OwnAction = { channel, clientSeq, action };
     const open = this.channels.get(channel);
-    if (open) this.channels.set(channel, withOwnAction(open, own));
+    if (open) {
+      if (open.view.kind === "chat") this.book.forget(removedBy(action, open.view.state));
+      const next = withOwnAction(open, own);
+      this.channels.set(channel, next);
+      if (mayMoveWords(action)) this.lookAfterWords(next, open);
+    }
     this.catalogue.foresee(channel, action);
     this.send(own);
     this.changed();
     this.flush();
   }
 
-  /** Takes back everything that waits in the current chat, and returns it. */
+  /** What stands in the editor of a chat. */
+  write(chat: URI, change: (words: Words) => Words): void {
+    this.book.write(chat, change(this.book.draftOf(chat).words));
+    this.changed();
+    this.flush();
+  }
+
+  giveBack(chat: URI, words: Words, note?: string): void {
+    this.book.giveBack(chat, words, note);
+    this.changed();
+    this.flush();
+  }
+
+  /** What was written in these editors has gone where it was meant to go. */
+  clear(...editors: URI[]): void {
+    for (const editor of editors) this.book.clear(editor);
+    this.changed();
+  }
+
+  dismissNote(chat: URI): void {
+    this.book.dismissNote(chat);
+    this.changed();
+  }
+
+  /** Words that an earlier page left behind. */
+  restoreWords(drafts: Iterable<[URI, Draft]>, said: Iterable<Spoken>): void {
+    this.book.restore(drafts, said);
+    for (const channel of this.channels.values()) this.lookAfterWords(channel, undefined);
+    this.changed();
+  }
+
+  /**
+   * Says a message: it leaves the editor, and is kept until it has arrived. A
+   * steering message takes along the one that waits, which it would replace.
+   */
+  say(chat: URI, id: string, said: Message, manner: Exclude<Manner, "deny">, startedAt: string): void {
+    const view = this.channels.get(chat)?.view;
+    const state = view?.kind === "chat" ? view.state : undefined;
+    const words = wordsOf(said);
+    const message = joinedTo(manner === "steer" ? state?.steeringMessage : undefined, marked(said, id));
+    if (weightOf(wordsOf(message)) > MAX_WEIGHT) return this.giveBack(chat, words, TOO_LARGE);
+    const clientSeq = this.nextClientSeq++;
+    const isFromEditor = words.text === this.book.draftOf(chat).words.text;
+    this.book.say({ id, chat, manner, words, clientSeq, isConfirmed: false }, isFromEditor ? chat : undefined);
+    const kind = manner === "steer" ? "steering" : "queued";
+    if (manner === "send") this.act(chat, { type: "chat/turnStarted", turnId: id, startedAt, message }, clientSeq);
+    else this.act(chat, { type: "chat/pendingMessageSet", kind, id, message }, clientSeq);
+    if (isFromEditor && state?.draft) this.dispatch(chat, { type: "chat/draftChanged", draft: undefined });
+  }
+
+  /** Decides on a call. Words for the agent come back if the decision is refused. */
+  decide(chat: URI, action: Extract<StateAction, { type: "chat/toolCallConfirmed" }>, words: Words): void {
+    const clientSeq = this.nextClientSeq++;
+    this.book.say({ id: `${action.toolCallId}:${clientSeq}`, chat, manner: "deny", words, clientSeq, isConfirmed: false }, undefined);
+    for (const editor of editorsOf(chat, action.toolCallId)) this.book.clear(editor);
+    this.act(chat, action, clientSeq);
+  }
+
+  /** Takes back everything that waits in the current chat, into its editor. */
   clearScheduledMessages(): UiMessage[] {
     this.flush();
-    const { scheduledMessages, currentChatId: chat } = this.state;
-    for (const { id, scheduled: kind } of chat ? scheduledMessages : []) {
-      if (chat && kind) this.dispatch(chat, { type: "chat/pendingMessageRemoved", kind, id });
+    const { scheduledMessages, currentChatId: chat, chat: state } = this.state;
+    if (!chat || !state) return [];
+    const waiting = [...(state.steeringMessage ? [state.steeringMessage] : []), ...(state.queuedMessages ?? [])];
+    const back = joinWords(...waiting.map(({ id, message }) => this.asSaid(id, message)));
+    this.giveBack(chat, back);
+    for (const { id, scheduled: kind } of scheduledMessages) {
+      if (kind) this.dispatch(chat, { type: "chat/pendingMessageRemoved", kind, id });
     }
     return scheduledMessages;
+  }
+
+  /** A message with its attachments as they were before the host took them in. */
+  private asSaid(id: string, message: Message): Words {
+    const { text, attachments } = wordsOf(message);
+    const own = this.book.wordsOfSaid([...new Set([...idsOf(message), id])]).flatMap((words) => words.attachments);
+    // Each once, in their order: pasted pictures all have the same name.
+    const original = (one: MessageAttachment) => {
+      const at = own.findIndex(({ label }) => label === one.label);
+      return at < 0 ? one : (own.splice(at, 1)[0] ?? one);
+    };
+    return { text, attachments: attachments.map(original) };
   }
 
   select(session: URI | null, chat: URI | null = null): void {
@@ -210,6 +352,13 @@ export class AppStore {
     this.currentSessionId = session;
     this.currentChatId = chat;
     this.changed();
+  }
+
+  /** Which of the things that wait is shown at the editor. */
+  dock(id: string | null): void {
+    this.dockedId = id;
+    this.changed();
+    this.flush();
   }
 
   setSidebarOpen(open: boolean): void {
@@ -263,6 +412,8 @@ export class AppStore {
         currentSessionId: this.currentSessionId,
         currentChatId: this.currentChatId,
         sidebarOpen: this.sidebarOpen,
+        drafts: this.book.drafts,
+        dockedId: this.dockedId,
         notices: this.notices,
       },
       before,

@@ -4,6 +4,7 @@
 import type { ActiveTurn, ChatState, Message, ResponsePart, ToolCall, Turn } from "../protocol/types";
 import type { ImageContent, ToolPhase, ToolStepData, UiMessage } from "./appState";
 import { plain } from "../lib/text";
+import { takenUp } from "./steering";
 
 const ofTurn = new WeakMap<Turn | ActiveTurn, UiMessage[]>();
 const ofPart = new WeakMap<ResponsePart, UiMessage>();
@@ -79,8 +80,11 @@ function newEntry(id: string, part: ResponsePart): UiMessage {
       const { kind: _, ...contentRef } = part;
       return { id, kind: "assistant", text: "", contentRef };
     }
-    case "systemNotification":
+    case "systemNotification": {
+      const taken = takenUp(part);
+      if (taken) return { ...userEntry(id, taken.message), kind: "user", steeringId: taken.id };
       return { id, kind: "system", text: plain(part.content) };
+    }
     case "inputRequest": {
       const { request, response } = part;
       return { id, kind: "system", text: request.message ?? "", question: { request, response } };
@@ -96,10 +100,22 @@ function newEntry(id: string, part: ResponsePart): UiMessage {
   }
 }
 
+/** The call in one line. What an agent says beyond that stands in the call's body. */
 export function titleOf(call: ToolCall): string {
   const done = call.status === "completed" || call.status === "pending-result-confirmation";
   const message = done ? call.pastTenseMessage : call.invocationMessage;
-  return plain(message ?? "") || call.displayName || call.toolName;
+  return split(plain(message ?? "")).first || call.displayName || call.toolName;
+}
+
+/** What an agent says about a call beyond its first line: a plan, a request in words. */
+export function detailsOf(call: ToolCall): string {
+  return split(plain(call.invocationMessage ?? "")).rest;
+}
+
+function split(text: string): { first: string; rest: string } {
+  const trimmed = text.trim();
+  const end = trimmed.indexOf("\n");
+  return end < 0 ? { first: trimmed, rest: "" } : { first: trimmed.slice(0, end).trim(), rest: trimmed.slice(end).trim() };
 }
 
 export function stepOf(call: ToolCall): ToolStepData {

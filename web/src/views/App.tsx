@@ -6,6 +6,7 @@ import { Notices } from "./Notices";
 import { Palette } from "./Palette";
 import { SessionView } from "./SessionView";
 import { Sidebar } from "./Sidebar";
+import { useNoNavigation } from "./composer/useDrop";
 import { ConnectPage } from "./pages/ConnectPage";
 import { Home } from "./pages/Home";
 import { Inbox } from "./pages/Inbox";
@@ -21,6 +22,7 @@ export function App() {
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const openPalette = useCallback(() => setPaletteOpen(true), []);
   useShortcuts(openPalette);
+  useNoNavigation();
   const phase = useApp((state) => state.connection.phase);
   const isSession = route.view === "session";
   useEffect(() => {

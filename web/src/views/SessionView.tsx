@@ -5,6 +5,7 @@ import type { Route } from "../app/address";
 import { useApp, useChannel, useHost } from "../app/context";
 import { joinSession, markRead } from "../app/sessions";
 import { Status } from "../protocol/types";
+import { Dock } from "./decide/Dock";
 import { Composer } from "./composer/Composer";
 import { SessionHeader } from "./SessionHeader";
 import { Timeline } from "./timeline/Timeline";
@@ -55,6 +56,7 @@ export function SessionView({ route }: { route: SessionRoute }) {
         {chatUri && chat && isCurrent ? (
           <>
             {isEmpty ? <Welcome chat={chatUri} /> : <Timeline key={chatUri} chat={chatUri} sent={sent} />}
+            <Dock />
             <Composer key={`composer-${chatUri}`} chat={chatUri} isReadOnly={isReadOnly} onSent={() => setSent(sent + 1)} />
           </>
         ) : (

@@ -7,7 +7,7 @@ import { foldAll } from "./timeline/folds";
 
 export const SHORTCUTS = [
   { keys: "Ctrl K", meaning: "Commands and sessions" },
-  { keys: "Alt Y / Alt N", meaning: "Approve or deny what waits first" },
+  { keys: "Alt Y / Alt N", meaning: "Approve or deny what waits at the editor; in the inbox, what waits first" },
   { keys: "Enter", meaning: "Send; steer while the agent works" },
   { keys: "Alt Enter", meaning: "Queue behind the running turn" },
   { keys: "Shift Enter", meaning: "New line" },
@@ -38,6 +38,8 @@ export function useShortcuts(openPalette: () => void): void {
         return;
       }
       if (event.altKey && (event.code === "KeyY" || event.code === "KeyN")) {
+        // A key that is held down must not decide what comes next, too.
+        if (event.repeat) return event.preventDefault();
         const decision = event.code === "KeyY" ? "approve" : "deny";
         if (decideFirst(decision)) event.preventDefault();
         return;

@@ -28,6 +28,11 @@ describe("splitting", () => {
     ]);
   });
 
+  test("a fence may close at the very end of the text", () => {
+    expect(blocks("```rust\nfn main\n```")).toMatchObject([{ kind: "code", source: "fn main\n", isOpen: false }]);
+    expect(blocks("```\n```")).toMatchObject([{ kind: "code", source: "", isOpen: false }]);
+  });
+
   test("a line without an end is cut into pieces", () => {
     expect(blocks("word ".repeat(20_000)).length).toBeGreaterThan(5);
   });

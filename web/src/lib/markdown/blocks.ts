@@ -113,10 +113,7 @@ export class BlockSplitter {
 
   private fencedLine(line: string, at: number, next: number): void {
     const { fence } = this;
-    const closing = line.trim();
-    const closes =
-      fence && closing.length >= fence.marker.length && closing === fence.marker[0]?.repeat(closing.length);
-    if (!fence || !closes) return;
+    if (!fence || !closes(fence, line)) return;
     this.fence = undefined;
     if (fence.isInner) return;
     this.push({
@@ -145,10 +142,17 @@ export class BlockSplitter {
   private open(): Block[] {
     const { fence, start, text } = this;
     if (fence && !fence.isInner) {
-      const source = text.slice(fence.content);
-      return [...this.rest, { kind: "code", start, source, language: fence.language, isOpen: true }];
+      // A text may well end with the fence, without a line after it.
+      const isOver = this.scanned >= fence.content && closes(fence, text.slice(this.scanned));
+      const source = isOver ? text.slice(fence.content, this.scanned) : text.slice(fence.content);
+      return [...this.rest, { kind: "code", start, source, language: fence.language, isOpen: !isOver }];
     }
     const source = text.slice(start);
     return source.trim() ? [...this.rest, { kind: "markdown", start, source }] : this.rest;
   }
+}
+
+function closes({ marker }: Fence, line: string): boolean {
+  const closing = line.trim();
+  return closing.length >= marker.length && closing === marker[0]?.repeat(closing.length);
 }

@@ -1,3 +1,4 @@
+import { choose } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
 import type { AgentSelection, SessionState } from "../../protocol/types";
 import { Menu } from "../ui/Menu";
@@ -17,16 +18,13 @@ export function agentsOf(session: SessionState | undefined): Choice[] {
 }
 
 export function AgentPicker({ chat }: { chat: string }) {
-  const { store } = useHost();
+  const host = useHost();
   const session = useApp((state) => state.session);
   const draft = useApp((state) => state.chat?.draft);
   const agents = agentsOf(session);
   if (agents.length === 0) return null;
   const current = agents.find(({ uri }) => uri === draft?.agent?.uri);
-  const select = (agent: AgentSelection | undefined) => {
-    const { agent: _, ...rest } = draft ?? { text: "", origin: { kind: "user" as const } };
-    store.dispatch(chat, { type: "chat/draftChanged", draft: agent ? { ...rest, agent } : rest });
-  };
+  const select = (agent: AgentSelection | undefined) => choose(host, chat, { agent });
   return (
     <Menu
       label={`Agent: ${current?.name ?? "default"}`}

@@ -1,7 +1,7 @@
 import type { MessageAttachment } from "../../protocol/types";
 import { Icon } from "../ui/Icon";
 
-export function AttachmentStrip({ attachments, onRemove }: { attachments: MessageAttachment[]; onRemove: (at: number) => void }) {
+export function AttachmentStrip({ attachments, onRemove }: { attachments: readonly MessageAttachment[]; onRemove: (at: number) => void }) {
   if (attachments.length === 0) return null;
   return (
     <ul className="attachment-strip" aria-label="Attachments">

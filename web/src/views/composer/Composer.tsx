@@ -1,22 +1,24 @@
-// Where a person writes. The text being typed lives here; what should outlive
-// the page is sent to the host as the chat's draft.
+// Where a person writes. What stands here is the chat's draft in the store,
+// which keeps it (`state/drafts.ts`).
 
-import { useEffect, useRef, useState } from "react";
-import { say, stop, takeBack } from "../../app/chat";
-import type { Manner } from "../../app/chat";
+import { useCallback, useEffect, useRef } from "react";
+import { say, sendNow, stop, takeBack } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
 import { isTouch } from "../../lib/device";
 import type { MessageAttachment } from "../../protocol/types";
+import { NO_DRAFT } from "../../state/drafts";
+import { isEmpty as hasNoWords } from "../../state/words";
 import { Icon } from "../ui/Icon";
 import { AgentPicker } from "./AgentPicker";
 import { AttachmentStrip } from "./AttachmentStrip";
 import { CompletionList } from "./CompletionList";
+import { ComposerNote } from "./ComposerNote";
 import { ContextMeter } from "./ContextMeter";
 import { ModelPicker } from "./ModelPicker";
 import { Scheduled } from "./Scheduled";
-import { attachFiles, filesIn } from "./attach";
+import { attachFiles } from "./attach";
 import { useCompletions } from "./useCompletions";
-import { useDraft } from "./useDraft";
+import { useDrop } from "./useDrop";
 import { useHistory } from "./useHistory";
 
 interface Props {
@@ -34,36 +36,41 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
   const shellPrefix = useApp((state) => state.connection.shellPrefix);
   const scheduled = useApp((state) => state.scheduledMessages);
   const input = useRef<HTMLTextAreaElement>(null);
-  const [text, setText] = useState("");
-  const [isDropping, setDropping] = useState(false);
-  const [attachments, setAttachments] = useState<MessageAttachment[]>([]);
-  const forgetDraft = useDraft(chat, { text, attachments, model, agent }, (draft) => {
-    setText(draft.text);
-    setAttachments(draft.attachments ?? []);
-  });
+  const { words, note } = useApp((state) => state.drafts.get(chat)) ?? NO_DRAFT;
+  const { text, attachments } = words;
+  const { store } = host;
+  const setText = (next: string) => store.write(chat, (known) => ({ ...known, text: next }));
+  const setAttachments = (change: (known: readonly MessageAttachment[]) => readonly MessageAttachment[]) =>
+    store.write(chat, (known) => ({ ...known, attachments: change(known.attachments) }));
   const history = useHistory(text, setText);
   const completions = useCompletions(chat, text, input, (next, attachment) => {
     setText(next);
     if (attachment) setAttachments((known) => [...known, attachment]);
   });
+  const addFiles = useCallback(
+    async (files: File[]) => {
+      if (isReadOnly) return void store.notify({ tone: "info", text: "This chat is read-only. Nothing can be attached to it." });
+      const { added, problems } = await attachFiles(files);
+      if (added.length > 0) store.write(chat, (known) => ({ ...known, attachments: [...known.attachments, ...added] }));
+      for (const problem of problems) store.notify({ tone: "error", text: problem });
+    },
+    [store, chat, isReadOnly],
+  );
+  const isDropping = useDrop(useCallback((files: File[]) => void addFiles(files), [addFiles]));
   useGrowing(input, text);
 
   const isShell = !!shellPrefix && text.startsWith(shellPrefix);
-  const isEmpty = text.trim() === "" && attachments.length === 0;
+  const isEmpty = hasNoWords(words);
 
-  const send = (manner: Manner) => {
+  const send = (manner: "steer" | "queue") => {
     if (isEmpty) return;
     say(host, chat, { text, attachments, model, agent }, isStreaming ? manner : "send");
-    forgetDraft();
-    setText("");
-    setAttachments([]);
     history.reset();
     onSent();
   };
 
   const restore = () => {
-    const waiting = host.store.clearScheduledMessages();
-    setText([...waiting.map((message) => message.text), text].filter(Boolean).join("\n\n"));
+    store.clearScheduledMessages();
     input.current?.focus();
   };
 
@@ -81,34 +88,26 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
     send(event.altKey ? "queue" : "steer");
   };
 
-  const addFiles = async (files: File[]) => {
-    const { added, problems } = await attachFiles(files);
-    setAttachments((known) => [...known, ...added]);
-    for (const text of problems) host.store.notify({ tone: "error", text });
-  };
-
   if (isReadOnly) return <div className="composer-note">This chat is read-only.</div>;
   return (
     <div className="composer-frame">
-      <Scheduled chat={chat} messages={scheduled} onRestore={restore} onRemove={(message) => takeBack(host, chat, message)} />
+      <Scheduled
+        chat={chat}
+        messages={scheduled}
+        onRestore={restore}
+        onRemove={(message) => takeBack(host, chat, message)}
+        onSendNow={isStreaming ? undefined : (message) => sendNow(host, chat, message)}
+      />
+      <ComposerNote chat={chat} note={note} />
       <form
         className={`composer${isShell ? " shell" : ""}${isDropping ? " dropping" : ""}`}
         onSubmit={(event) => {
           event.preventDefault();
           send("steer");
         }}
-        onDragOver={(event) => {
-          event.preventDefault();
-          setDropping(event.dataTransfer.types.includes("Files"));
-        }}
-        onDragLeave={() => setDropping(false)}
-        onDrop={(event) => {
-          event.preventDefault();
-          setDropping(false);
-          void addFiles(filesIn(event.dataTransfer));
-        }}
       >
-        <AttachmentStrip attachments={attachments} onRemove={(at) => setAttachments(attachments.filter((_, index) => index !== at))} />
+        {isDropping && <p className="drop-hint">Drop files to attach them</p>}
+        <AttachmentStrip attachments={attachments} onRemove={(at) => setAttachments((known) => known.filter((_, index) => index !== at))} />
         <textarea
           ref={input}
           className="composer-input"
@@ -128,30 +127,23 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
           }}
           onKeyDown={onKeyDown}
           onBlur={completions.close}
-          onPaste={(event) => {
-            const files = filesIn(event.clipboardData);
-            if (files.length === 0) return;
-            event.preventDefault();
-            void addFiles(files);
-          }}
         />
         <CompletionList completions={completions} />
         <div className="composer-bar">
-          <label className="icon-button" title="Add images">
+          <label className="icon-button" title="Attach files">
             <Icon name="image" />
             <input
               type="file"
-              accept="image/*"
               multiple
               className="sr-only"
-              aria-label="Add images"
+              aria-label="Attach files"
               onChange={(event) => {
                 void addFiles([...(event.target.files ?? [])]);
                 event.target.value = "";
               }}
             />
           </label>
-          <ModelPicker chat={chat} text={text} />
+          <ModelPicker chat={chat} />
           <AgentPicker chat={chat} />
           {isShell && <span className="badge">runs in a shell, asks no agent</span>}
           <ContextMeter />

@@ -1,21 +1,20 @@
-import { setDraft } from "../../app/chat";
+import { choose } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
 import type { ModelSelection } from "../../protocol/types";
 import { modelsOf, thinkingKey } from "../../state/model";
 import { Menu } from "../ui/Menu";
 
 /** Which model answers next, and how hard it thinks: kept with the draft. */
-export function ModelPicker({ chat, text }: { chat: string; text: string }) {
+export function ModelPicker({ chat }: { chat: string }) {
   const host = useHost();
   const root = useApp((state) => state.root);
   const session = useApp((state) => state.session);
   const model = useApp((state) => state.model);
   const level = useApp((state) => state.thinkingLevel);
-  const agent = useApp((state) => state.chat?.draft?.agent);
   const models = modelsOf(root, session).filter(({ policyState }) => policyState !== "disabled");
   const info = models.find(({ id }) => id === model?.id) ?? models[0];
   if (!info) return null;
-  const select = (next: ModelSelection) => setDraft(host, chat, { text, model: next, agent });
+  const select = (next: ModelSelection) => choose(host, chat, { model: next });
   const key = thinkingKey(info.configSchema);
   const schema = key ? info.configSchema?.properties[key] : undefined;
   return (

@@ -1,4 +1,4 @@
-import { useHost } from "../../app/context";
+import { useApp, useHost } from "../../app/context";
 import { reorder } from "../../app/chat";
 import type { UiMessage } from "../../state/appState";
 import { Icon } from "../ui/Icon";
@@ -8,11 +8,14 @@ interface Props {
   messages: UiMessage[];
   onRestore: () => void;
   onRemove: (message: UiMessage) => void;
+  /** While nothing runs, a steering message has nothing to steer. */
+  onSendNow?: (message: UiMessage) => void;
 }
 
-/** Messages that wait: they stand here until they are woven in. */
-export function Scheduled({ chat, messages, onRestore, onRemove }: Props) {
+/** Messages that wait: they stand here until the agent takes them up. */
+export function Scheduled({ chat, messages, onRestore, onRemove, onSendNow }: Props) {
   const host = useHost();
+  const unsent = useApp((state) => state.unsent);
   if (messages.length === 0) return null;
   const queued = messages.filter(({ scheduled }) => scheduled === "queued").map(({ id }) => id);
   const move = (id: string, by: number) => {
@@ -33,8 +36,15 @@ export function Scheduled({ chat, messages, onRestore, onRemove }: Props) {
           const at = queued.indexOf(message.id);
           return (
             <li key={message.id}>
-              <span className={`badge ${message.scheduled}`}>{message.scheduled === "steering" ? "steers" : `queued ${at + 1}`}</span>
+              <span className={`badge ${message.scheduled}`}>{message.scheduled === "steering" ? "steering" : `queued ${at + 1}`}</span>
               <span className="scheduled-text">{message.text}</span>
+              <WaitingAttachments message={message} />
+              {unsent.includes(message.id) && <span className="unsent">Not sent yet</span>}
+              {onSendNow && message.scheduled === "steering" && (
+                <button type="button" className="link-button" onClick={() => onSendNow(message)}>
+                  Send now
+                </button>
+              )}
               {at > 0 && (
                 <button type="button" className="icon-button small" aria-label="Earlier" onClick={() => move(message.id, -1)}>
                   <Icon name="arrowUp" />
@@ -53,5 +63,15 @@ export function Scheduled({ chat, messages, onRestore, onRemove }: Props) {
         })}
       </ul>
     </section>
+  );
+}
+
+function WaitingAttachments({ message: { images = [], attachments = [] } }: { message: UiMessage }) {
+  const count = images.length + attachments.length;
+  if (count === 0) return null;
+  return (
+    <span className="badge" title={[...images, ...attachments].map(({ label }) => label).join(", ")}>
+      {count === 1 ? "1 attachment" : `${count} attachments`}
+    </span>
   );
 }

@@ -1,9 +1,12 @@
-// Pictures on their way into a message.
+// Files on their way into a message: pictures, and text.
 
 import type { MessageAttachment } from "../../protocol/types";
 
 /** Larger ones would not fit into a message of the protocol. */
-const LIMIT = 8 * 1024 * 1024;
+const IMAGE_LIMIT = 8 * 1024 * 1024;
+const TEXT_LIMIT = 1024 * 1024;
+
+const WHAT_FITS = "You can attach images (up to 8 MB) and text files (up to 1 MB).";
 
 export function filesIn(data: DataTransfer | null): File[] {
   return [...(data?.files ?? [])];
@@ -25,21 +28,37 @@ export async function attachFiles(files: File[]): Promise<Attached> {
 
 async function attach(file: File): Promise<MessageAttachment | string> {
   const { type, size } = file;
-  const name = file.name || "image";
-  if (!type.startsWith("image/")) return `“${name}” is no image`;
-  if (size > LIMIT) return `“${name}” is larger than ${LIMIT / 1024 / 1024} MB`;
+  const isImage = type.startsWith("image/");
+  const name = file.name || (isImage ? "image" : "file");
+  if (size > (isImage ? IMAGE_LIMIT : TEXT_LIMIT)) return `“${name}” is too large to attach. ${WHAT_FITS}`;
   try {
-    return { type: "embeddedResource", label: name, contentType: type, data: await base64(file), displayKind: "image" };
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    if (!isImage && !isText(bytes)) return `“${name}” can’t be attached. ${WHAT_FITS}`;
+    const contentType = isImage ? type : textType(type);
+    return { type: "embeddedResource", label: name, contentType, data: base64(bytes), displayKind: isImage ? "image" : "document" };
   } catch {
-    return `“${name}” cannot be read`;
+    return `“${name}” can’t be read. If it is a folder, attach the files in it.`;
   }
 }
 
-function base64(file: File): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => resolve(String(reader.result).replace(/^data:[^,]*,/, ""));
-    reader.onerror = () => reject(reader.error ?? new Error("the file cannot be read"));
-    reader.readAsDataURL(file);
-  });
+/** What reads as UTF-8 and has no NUL in it, whatever the browser calls it. */
+function isText(bytes: Uint8Array): boolean {
+  if (bytes.includes(0)) return false;
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Agents are given text where the type says that it is text. */
+function textType(type: string): string {
+  return type.startsWith("text/") ? type : "text/plain";
+}
+
+function base64(bytes: Uint8Array): string {
+  let binary = "";
+  for (let at = 0; at < bytes.length; at += 32_768) binary += String.fromCharCode(...bytes.subarray(at, at + 32_768));
+  return btoa(binary);
 }

@@ -1,21 +1,22 @@
 // May the agent do this? With the host's own options, the input as it is or
 // edited, and the changes that it would make.
 
-import { lazy, Suspense, useId, useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { decide } from "../../app/chat";
-import { useHost } from "../../app/context";
-import type { ConfirmationOption, PendingCall } from "../../protocol/types";
+import { useApp, useHost } from "../../app/context";
 import { plain } from "../../lib/text";
+import type { ConfirmationOption, PendingCall } from "../../protocol/types";
+import { choicesOf, editableInput } from "../../state/approval";
+import { detailsOf, titleOf } from "../../state/timeline";
+import { editorsOf } from "../../state/waiting";
 import { Icon } from "../ui/Icon";
+import { Markdown } from "../ui/Markdown";
+import { DenialReason } from "./DenialReason";
+import { EditedInput } from "./EditedInput";
 import { focusNext } from "./focus";
-import { InputText } from "../timeline/ToolInputView";
+import { FoldedInput, InputView } from "./InputView";
 
 const FileEditView = lazy(() => import("../panes/FileEditView"));
-
-const DEFAULT_OPTIONS: ConfirmationOption[] = [
-  { id: "", label: "Approve", kind: "approve" },
-  { id: "", label: "Deny", kind: "deny" },
-];
 
 interface Props {
   chat: string;
@@ -25,83 +26,78 @@ interface Props {
 
 export function Approval({ chat, turnId, call }: Props) {
   const host = useHost();
-  const id = useId();
-  const [edited, setEdited] = useState<string>();
-  const [suggestion, setSuggestion] = useState<string>();
+  const [reasonKey, inputKey] = editorsOf(chat, call.toolCallId);
+  const reason = useApp((state) => state.drafts.get(reasonKey)?.words.text ?? "");
+  const draftInput = useApp((state) => state.drafts.get(inputKey));
+  const edited = draftInput?.isOwn ? draftInput.words.text : undefined;
+  const write = (key: string) => (text: string) => host.store.write(key, (known) => ({ ...known, text }));
+  const [isExplaining, setExplaining] = useState(reason !== "");
   const { toolInput, editable, options, confirmationTitle, riskAssessment, edits } = call;
-  const choices = options?.length ? options : DEFAULT_OPTIONS;
-  const firstApproval = choices.find(({ kind }) => kind === "approve");
-  const firstDenial = choices.find(({ kind }) => kind === "deny");
+  const { options: choices, approve, deny } = choicesOf(options);
+  const editor = editable && typeof toolInput === "string" ? editableInput(toolInput) : undefined;
+  const isChanged = editor !== undefined && edited !== undefined && edited !== editor.text;
+  const editedInput = isChanged ? editor.toInput(edited) : undefined;
+  const isValid = !isChanged || editedInput !== undefined;
+  const details = detailsOf(call);
+  const hasReason = isExplaining && reason.trim() !== "";
 
   const choose = (option: ConfirmationOption) => {
-    decide(host, { chat, turnId, toolCallId: call.toolCallId }, {
-      approved: option.kind === "approve",
-      option: option.id ? option : undefined,
-      editedInput: edited !== undefined && edited !== toolInput ? edited : undefined,
-      suggestion,
-    });
+    const approved = option.kind === "approve";
+    if (approved && !isValid) return;
+    decide(host, { chat, turnId, toolCallId: call.toolCallId }, { approved, option: option.id ? option : undefined, editedInput, suggestion: isExplaining ? reason : "" });
     focusNext();
   };
+  const name = titleOf(call);
+  const heading = confirmationTitle ? plain(confirmationTitle) : `Allow ${name}?`;
 
   return (
     <div className="approval" data-call={call.toolCallId}>
-      <p className="decide-title">{confirmationTitle ? plain(confirmationTitle) : `Allow ${call.displayName || call.toolName}?`}</p>
+      <p className="decide-title">{heading}</p>
+      {!heading.includes(name) && <p className="call-name">{name}</p>}
       {riskAssessment?.status === "complete" && (
         <p className="risk">
           <Icon name="warning" /> {plain(riskAssessment.reason)}
         </p>
       )}
-      {editable && typeof toolInput === "string" ? (
-        <>
-          <label className="sr-only" htmlFor={id}>
-            Input of {call.toolName}, editable
-          </label>
-          <textarea
-            id={id}
-            className="tool-input"
-            rows={Math.min(12, (edited ?? toolInput).split("\n").length + 1)}
-            value={edited ?? toolInput}
-            spellCheck={false}
-            onChange={(event) => setEdited(event.target.value)}
-          />
-        </>
-      ) : (
-        toolInput !== undefined && toolInput !== "{}" && <InputText input={toolInput} />
-      )}
+      {call.intention && <p className="call-name">{call.intention}</p>}
+      {details && <Markdown text={details} />}
       {edits?.items.map((edit, index) => (
         <Suspense key={index} fallback={<p className="muted">Loading the change…</p>}>
           <FileEditView edit={edit} />
         </Suspense>
       ))}
-      {suggestion !== undefined && (
-        <textarea
-          autoFocus
-          rows={2}
-          aria-label="What should the agent do instead?"
-          placeholder="What should the agent do instead?"
-          value={suggestion}
-          onChange={(event) => setSuggestion(event.target.value)}
-        />
+      {editor && typeof toolInput === "string" ? (
+        <EditedInput toolName={call.toolName} input={toolInput} text={edited ?? editor.text} isValid={isValid} onChange={write(inputKey)} />
+      ) : edits?.items.length ? (
+        <FoldedInput input={toolInput} meta={call._meta} />
+      ) : (
+        <InputView input={toolInput} meta={call._meta} />
       )}
-      <div className="button-row">
-        {choices.map((option) => (
-          <button
-            key={option.id + option.label}
-            type="button"
-            className={option === firstApproval ? "button primary" : option.kind === "deny" ? "button danger" : "button"}
-            data-decision={option === firstApproval ? "approve" : option === firstDenial ? "deny" : undefined}
-            onClick={() => choose(option)}
-          >
-            {option.label}
-            {option === firstApproval && <kbd>Alt Y</kbd>}
-            {option === firstDenial && <kbd>Alt N</kbd>}
-          </button>
-        ))}
-        {suggestion === undefined && (
-          <button type="button" className="button quiet" onClick={() => setSuggestion("")}>
-            Say why not…
-          </button>
+      <div className="decide-actions">
+        {isExplaining && deny && (
+          <DenialReason text={reason} onChange={write(reasonKey)} onDeny={() => choose(deny)} />
         )}
+        <div className="button-row">
+          {choices.map((option) => (
+            <button
+              key={option.id + option.label}
+              type="button"
+              className={option === approve ? "button primary" : option.kind === "deny" ? "button danger" : "button"}
+              data-decision={option === approve ? "approve" : option === deny ? "deny" : undefined}
+              disabled={option.kind === "approve" && !isValid}
+              onClick={() => choose(option)}
+            >
+              {option === deny && hasReason ? "Deny and send" : option.label}
+              {option === approve && <kbd>Alt Y</kbd>}
+              {option === deny && <kbd>Alt N</kbd>}
+            </button>
+          ))}
+          {!isExplaining && deny && (
+            <button type="button" className="button quiet" onClick={() => setExplaining(true)}>
+              Deny with a reason…
+            </button>
+          )}
+        </div>
       </div>
     </div>
   );

@@ -3,8 +3,9 @@
 
 import { useState } from "react";
 import { completeInput, draftAnswer } from "../../app/chat";
-import { useHost } from "../../app/context";
+import { useApp, useHost } from "../../app/context";
 import type { AnswerValue, InputRequest } from "../../protocol/types";
+import { answerEditor } from "../../state/waiting";
 import { Icon } from "../ui/Icon";
 import { Markdown } from "../ui/Markdown";
 import { QuestionField } from "./QuestionField";
@@ -16,9 +17,13 @@ export function QuestionForm({ chat, request }: { chat: string; request: InputRe
   const [wasTried, setTried] = useState(false);
   const questions = request.questions ?? [];
   const [own, setOwn] = useOwnAnswers(request.answers);
-  const values = questions.map((question) =>
-    own.has(question.id) ? own.get(question.id) : valueOf(question, request.answers?.[question.id]),
-  );
+  const drafts = useApp((state) => state.drafts);
+  const values = questions.map((question) => {
+    if (own.has(question.id)) return own.get(question.id);
+    // Typed here before, and not arrived: there was no connection.
+    const kept = question.kind === "text" && !request.answers?.[question.id] && drafts.get(answerEditor(chat, request.id, question.id));
+    return kept && kept.isOwn ? { kind: "text" as const, value: kept.words.text } : valueOf(question, request.answers?.[question.id]);
+  });
   const problems = questions.map((question, index) => problemOf(question, values[index]));
 
   const change = (id: string, value: AnswerValue | undefined) => {
@@ -55,7 +60,7 @@ export function QuestionForm({ chat, request }: { chat: string; request: InputRe
           onChange={(value) => change(question.id, value)}
         />
       ))}
-      <div className="button-row">
+      <div className="button-row decide-actions">
         <button type="submit" className="button primary">
           {questions.length ? "Submit" : "Continue"}
         </button>

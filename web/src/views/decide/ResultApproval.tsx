@@ -1,6 +1,7 @@
 import { decideResult } from "../../app/chat";
 import { useHost } from "../../app/context";
 import type { PendingResultCall } from "../../protocol/types";
+import { titleOf } from "../../state/timeline";
 import { focusNext } from "./focus";
 
 /** May the agent see what the tool produced? */
@@ -12,13 +13,14 @@ export function ResultApproval({ chat, turnId, call }: { chat: string; turnId: s
   };
   return (
     <div className="approval" data-call={call.toolCallId}>
-      <p className="decide-title">Give this result to the agent?</p>
-      <div className="button-row">
+      <p className="decide-title">Pass this result on to the agent?</p>
+      <p className="call-name">{titleOf(call)}</p>
+      <div className="button-row decide-actions">
         <button type="button" className="button primary" data-decision="approve" onClick={() => choose(true)}>
-          Give it <kbd>Alt Y</kbd>
+          Pass it on <kbd>Alt Y</kbd>
         </button>
         <button type="button" className="button danger" data-decision="deny" onClick={() => choose(false)}>
-          Withhold it <kbd>Alt N</kbd>
+          Withhold <kbd>Alt N</kbd>
         </button>
       </div>
     </div>

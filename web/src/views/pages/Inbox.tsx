@@ -2,12 +2,8 @@
 
 import { hrefOf } from "../../app/address";
 import { useApp } from "../../app/context";
-import type { InboxItem } from "../../state/inbox";
-import { Approval } from "../decide/Approval";
-import { AuthNeeded } from "../decide/AuthNeeded";
-import { QuestionForm } from "../decide/QuestionForm";
-import { ResultApproval } from "../decide/ResultApproval";
-import { ToolContent } from "../timeline/ToolContent";
+import { waitingOf } from "../../state/waiting";
+import { Decide } from "../decide/Decide";
 import { Icon } from "../ui/Icon";
 
 export function Inbox() {
@@ -29,7 +25,9 @@ export function Inbox() {
                 <header>
                   <a href={hrefOf({ view: "session", session: item.session, chat: null })}>{item.sessionTitle || "New session"}</a>
                 </header>
-                <Request item={item} />
+                {waitingOf(item.request).map((waiting) => (
+                  <Decide key={waiting.id} item={waiting} />
+                ))}
               </li>
             ))}
           </ul>
@@ -37,23 +35,4 @@ export function Inbox() {
       </div>
     </div>
   );
-}
-
-function Request({ item: { request } }: { item: InboxItem }) {
-  switch (request.kind) {
-    case "chatInput":
-      return <QuestionForm chat={request.chat} request={request.request} />;
-    case "toolConfirmation": {
-      const { chat, turnId, toolCall } = request;
-      if (toolCall.status === "pending-confirmation") return <Approval chat={chat} turnId={turnId} call={toolCall} />;
-      return (
-        <>
-          {toolCall.content && <ToolContent items={toolCall.content} />}
-          <ResultApproval chat={chat} turnId={turnId} call={toolCall} />
-        </>
-      );
-    }
-    case "toolAuthentication":
-      return <AuthNeeded chat={request.chat} turnId={request.turnId} call={request.toolCall} />;
-  }
 }

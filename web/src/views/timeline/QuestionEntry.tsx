@@ -1,17 +1,24 @@
 import type { UiMessage } from "../../state/appState";
-import { QuestionForm } from "../decide/QuestionForm";
+import { waitingId } from "../../state/waiting";
+import { useWaits } from "../decide/Decide";
 import { answerText } from "../decide/answers";
 import { Icon } from "../ui/Icon";
 import { Decider } from "./Decider";
+import { DockLink } from "./DockLink";
 
 export function QuestionEntry({ message, chat }: { message: UiMessage; chat: string }) {
   const { question } = message;
+  const waits = useWaits(waitingId(chat, question?.request.id ?? ""));
   if (!question) return null;
   const { request, response } = question;
   if (response === undefined) {
+    // A turn that is over asks nothing any more.
     return (
-      <section className="question" aria-label="Question">
-        <QuestionForm chat={chat} request={request} />
+      <section className={waits ? "question" : "question answered"} aria-label="Question">
+        <p>
+          <Icon name={waits ? "question" : "close"} /> <strong>{waits ? "The agent asks" : "Not answered"}</strong> {request.message}
+        </p>
+        <DockLink chat={chat} of={request.id} label="Answer below" />
       </section>
     );
   }

@@ -23,6 +23,7 @@ export function Timeline({ chat, sent }: { chat: string; sent: number }) {
   const cursor = useApp((state) => state.chat?.turnsNextCursor);
   const activity = useApp((state) => state.chat?.activity);
   const isBlocked = useApp((state) => ((state.chat?.status ?? 0) & Status.InputNeeded) === Status.InputNeeded);
+  const isStarting = useApp((state) => state.session?.lifecycle === "creating");
   const scroller = useRef<HTMLDivElement>(null);
   const { isFollowing, onScroll, toEnd } = useFollow(scroller);
   const wasPrepended = usePrepended(messages);
@@ -69,7 +70,7 @@ export function Timeline({ chat, sent }: { chat: string; sent: number }) {
           </Virtualizer>
           {isStreaming && (
             <div className="working" aria-hidden="true">
-              <span className="working-dots" /> {isBlocked ? "Waiting for you" : activity || "Working"}
+              <span className="working-dots" /> {isBlocked ? "Waiting for you" : isStarting ? "Starting the agent" : activity || "Working"}
             </div>
           )}
         </div>

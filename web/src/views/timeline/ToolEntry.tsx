@@ -1,13 +1,18 @@
+// One tool call in the conversation: a line, and what it was given and made of
+// it on demand. What it waits for is decided at the editor.
+
 import { memo, useState } from "react";
+import { plain } from "../../lib/text";
 import type { ToolPhase, UiMessage } from "../../state/appState";
-import { Approval } from "../decide/Approval";
-import { AuthNeeded } from "../decide/AuthNeeded";
-import { ResultApproval } from "../decide/ResultApproval";
+import { withoutTwins } from "../../state/approval";
+import { detailsOf } from "../../state/timeline";
+import { InputView } from "../decide/InputView";
 import { Icon } from "../ui/Icon";
 import type { IconName } from "../ui/Icon";
+import { Markdown } from "../ui/Markdown";
 import { Decider } from "./Decider";
+import { DockLink } from "./DockLink";
 import { ToolContent } from "./ToolContent";
-import { ToolInputView } from "./ToolInputView";
 
 const PHASES: Record<ToolPhase, { label: string; icon: IconName }> = {
   calling: { label: "Preparing", icon: "tool" },
@@ -21,16 +26,17 @@ const PHASES: Record<ToolPhase, { label: string; icon: IconName }> = {
 };
 
 export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: UiMessage; chat: string }) {
-  const { toolCall: call, toolStep: step, turnId = "" } = message;
+  const { toolCall: call, toolStep: step } = message;
   const [chosen, setChosen] = useState<boolean>();
   if (!call || !step) return null;
   const { phase } = step;
   const waits = phase === "confirm" || phase === "confirm-result" || phase === "auth";
-  const content = "content" in call ? call.content : undefined;
+  const content = "content" in call && call.content ? withoutTwins(call.content) : undefined;
   const has = (kind: string) => content?.some(({ type }) => type === kind) ?? false;
   const hasLasting = has("subagent") || has("fileEdit");
-  const isOpen = waits || (chosen ?? ((phase === "running" && content !== undefined) || hasLasting));
+  const isOpen = !waits && (chosen ?? ((phase === "running" && content !== undefined) || hasLasting));
   const { label, icon } = PHASES[phase];
+  const details = detailsOf(call);
   return (
     <section className={`tool tool-${phase}`} data-phase={phase} aria-label={`${label}: ${message.text}`}>
       <button type="button" className="tool-head" aria-expanded={isOpen} disabled={waits} onClick={() => setChosen(!isOpen)}>
@@ -42,22 +48,24 @@ export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: U
         <span className="sr-only">{label}</span>
         {!waits && <Icon name="chevron" />}
       </button>
+      {waits && (
+        <p className="tool-waits">
+          {label} <DockLink chat={chat} of={call.toolCallId} label={phase === "auth" ? "Sign in below" : "Decide below"} />
+        </p>
+      )}
       {isOpen && (
         <div className="tool-body">
           {call.intention && <p className="muted">{call.intention}</p>}
-          {phase === "confirm" && call.status === "pending-confirmation" ? (
-            <Approval chat={chat} turnId={turnId} call={call} />
-          ) : (
+          {details && <Markdown text={details} />}
+          {
             // The difference says what the input said, and better.
-            !has("fileEdit") && <ToolInputView call={call} />
-          )}
+            !has("fileEdit") && <InputView input={call.status === "streaming" ? call.partialInput : call.toolInput} meta={call._meta} />
+          }
           {content && <ToolContent items={content} isLive={phase === "running"} />}
           {call.status === "completed" && call.error !== undefined && <ToolError error={call.error} />}
           {call.status === "completed" && call.structuredContent && !content && (
             <pre className="output">{JSON.stringify(call.structuredContent, null, 2)}</pre>
           )}
-          {call.status === "pending-result-confirmation" && <ResultApproval chat={chat} turnId={turnId} call={call} />}
-          {call.status === "auth-required" && <AuthNeeded chat={chat} turnId={turnId} call={call} />}
           {call.status === "cancelled" && <Cancelled call={call} />}
         </div>
       )}
@@ -73,7 +81,8 @@ function ToolError({ error }: { error: unknown }) {
 
 function Cancelled({ call }: { call: Extract<NonNullable<UiMessage["toolCall"]>, { status: "cancelled" }> }) {
   const why = { denied: "Denied", skipped: "Skipped", "result-denied": "Its result was withheld" }[call.reason];
-  const reason = typeof call.reasonMessage === "string" ? call.reasonMessage : call.reasonMessage?.markdown;
+  // What a person said with a denial stands where it went, not here.
+  const reason = call.reason === "denied" ? "" : plain(call.reasonMessage ?? "");
   return (
     <p className="muted">
       {why}

@@ -5,18 +5,22 @@ import { Attachments } from "./Attachments";
 
 export function UserEntry({ message, chat }: { message: UiMessage; chat: string }) {
   const { store } = useHost();
-  const author = useApp((state) => state.decisions.get(`${message.turnId}:chat/turnStarted`));
+  const { steeringId } = message;
+  const author = useApp((state) => state.decisions.get(steeringId ?? `${message.turnId}:chat/turnStarted`));
   const name = useApp((state) => state.session?.activeClients.find(({ clientId }) => clientId === author)?.displayName);
+  const isUnsent = useApp((state) => message.turnId !== undefined && state.unsent.includes(message.turnId));
   const isElsewhere = author !== undefined && author !== store.clientId;
   return (
-    <div className="user-message" data-chat={chat}>
+    <div className={steeringId === undefined ? "user-message" : "user-message steered"} data-chat={chat}>
       <div className="user-bubble">
         <Attachments message={message} />
         {message.text}
       </div>
       <div className="user-meta">
-        {isElsewhere && <span>{name ?? "Another client"}</span>}
-        <time dateTime={message.turn?.startedAt}>{clock(message.turn?.startedAt)}</time>
+        {steeringId !== undefined && <span>{isElsewhere ? (name ?? "Another client") : "You"}, while it worked</span>}
+        {steeringId === undefined && isElsewhere && <span>{name ?? "Another client"}</span>}
+        {isUnsent && message.turn && <span className="unsent">Not sent yet</span>}
+        {message.turn && <time dateTime={message.turn.startedAt}>{clock(message.turn.startedAt)}</time>}
       </div>
     </div>
   );

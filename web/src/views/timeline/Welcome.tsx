@@ -2,6 +2,12 @@ import { say } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
 import { pathOf } from "../../protocol/uri";
 
+const TITLES = {
+  creating: (name: string) => `${name} is starting…`,
+  ready: (name: string) => `${name} is ready`,
+  failed: (name: string) => `${name} did not start`,
+};
+
 /** An empty chat says what it is ready for. */
 export function Welcome({ chat }: { chat: string }) {
   const host = useHost();
@@ -10,7 +16,8 @@ export function Welcome({ chat }: { chat: string }) {
   const isScript = session?.provider === "script";
   return (
     <div className="welcome">
-      <h2>{agent?.displayName ?? session?.provider} is ready</h2>
+      <h2 role="status">{TITLES[session?.lifecycle ?? "creating"](agent?.displayName ?? session?.provider ?? "The agent")}</h2>
+      {session?.lifecycle === "creating" && <p className="muted">You can write already. Your message runs as soon as it has started.</p>}
       <p className="muted">{session?.workingDirectories?.map(pathOf).join(", ") || agent?.description}</p>
       {isScript && (
         <div className="suggestions" aria-label="Try a scenario">

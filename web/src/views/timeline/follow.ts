@@ -1,33 +1,26 @@
+// Following the end of the conversation. It is left by a gesture of the reader
+// and by nothing else: content that shrinks or is measured again moves the
+// page too, and means nothing.
+
 import { useCallback, useEffect, useRef, useState } from "react";
 import type { RefObject } from "react";
 
 /** This close to the end counts as being there. */
 const NEAR = 48;
+/** Keys that move the view, or the focus and the view with it. */
+const MOVING = new Set(["ArrowUp", "PageUp", "Home", "Tab", " "]);
 
-/**
- * Follows the end of a scrolled list while the reader is there. Reading
- * upwards leaves it; coming back to the end takes it up again.
- */
 export function useFollow(scroller: RefObject<HTMLElement | null>) {
   const [isFollowing, setFollowing] = useState(true);
   const follows = useRef(true);
   const lastTop = useRef(0);
+  /** The reader holds the scroll bar or a key that moves the view. */
+  const isHeld = useRef(false);
 
   const set = useCallback((next: boolean) => {
     follows.current = next;
     setFollowing(next);
   }, []);
-
-  const onScroll = useCallback(() => {
-    const element = scroller.current;
-    if (!element) return;
-    const { scrollTop, scrollHeight, clientHeight } = element;
-    const isNear = scrollHeight - scrollTop - clientHeight < NEAR;
-    // New text below moves the end away; only the reader moves up.
-    if (isNear) set(true);
-    else if (scrollTop < lastTop.current - 1) set(false);
-    lastTop.current = scrollTop;
-  }, [scroller, set]);
 
   const stick = useCallback(() => {
     const element = scroller.current;
@@ -35,6 +28,19 @@ export function useFollow(scroller: RefObject<HTMLElement | null>) {
     element.scrollTop = element.scrollHeight;
     lastTop.current = element.scrollTop;
   }, [scroller]);
+
+  const onScroll = useCallback(() => {
+    const element = scroller.current;
+    if (!element) return;
+    const { scrollTop, scrollHeight, clientHeight } = element;
+    const gap = scrollHeight - scrollTop - clientHeight;
+    const isUp = scrollTop < lastTop.current - 1;
+    lastTop.current = scrollTop;
+    if (follows.current && isUp && isHeld.current) set(false);
+    // Whoever comes down to the end follows it again.
+    else if (!follows.current && !isUp && gap < NEAR) set(true);
+    else if (follows.current && gap >= 1) stick();
+  }, [scroller, set, stick]);
 
   const toEnd = useCallback(() => {
     set(true);
@@ -50,5 +56,55 @@ export function useFollow(scroller: RefObject<HTMLElement | null>) {
     return () => observer.disconnect();
   }, [scroller, stick]);
 
+  useEffect(() => {
+    const element = scroller.current;
+    if (!element) return;
+    const canGoUp = () => element.scrollTop > 0;
+    let touchedAt = 0;
+    const gestures = {
+      wheel: (event: WheelEvent) => {
+        if (event.deltaY < 0 && !event.ctrlKey && canGoUp() && !scrollsInside(event.target, element)) set(false);
+      },
+      touchstart: (event: TouchEvent) => {
+        touchedAt = event.touches[0]?.clientY ?? 0;
+      },
+      touchmove: (event: TouchEvent) => {
+        const isDown = (event.touches[0]?.clientY ?? 0) > touchedAt;
+        if (isDown && canGoUp() && !scrollsInside(event.target, element)) set(false);
+      },
+      keydown: (event: KeyboardEvent) => {
+        if (MOVING.has(event.key)) isHeld.current = true;
+      },
+      pointerdown: (event: PointerEvent) => {
+        // Beside the content of the element there is only its scroll bar.
+        if (event.target === element && event.offsetX >= element.clientWidth) isHeld.current = true;
+      },
+    };
+    const letGo = () => {
+      isHeld.current = false;
+    };
+    const moved = (event: PointerEvent) => {
+      if (event.buttons === 0) letGo();
+    };
+    for (const [name, listener] of Object.entries(gestures)) element.addEventListener(name, listener as EventListener, { passive: true });
+    addEventListener("keyup", letGo);
+    addEventListener("pointerup", letGo);
+    addEventListener("pointermove", moved);
+    return () => {
+      for (const [name, listener] of Object.entries(gestures)) element.removeEventListener(name, listener as EventListener);
+      removeEventListener("keyup", letGo);
+      removeEventListener("pointerup", letGo);
+      removeEventListener("pointermove", moved);
+    };
+  }, [scroller, set]);
+
   return { isFollowing, onScroll, toEnd };
+}
+
+/** Whether something within the conversation takes the gesture: output, code, a difference. */
+function scrollsInside(target: EventTarget | null, outer: HTMLElement): boolean {
+  for (let at = target instanceof Element ? target : null; at && at !== outer; at = at.parentElement) {
+    if (at.scrollTop > 0) return true;
+  }
+  return false;
 }

@@ -1,0 +1,98 @@
+import { describe, expect, test } from "vitest";
+import type { ConfirmationOption, ToolResultContent } from "../protocol/types";
+import { choicesOf, editableInput, readInput, withoutTwins } from "./approval";
+
+const option = (id: string, kind: "approve" | "deny", group?: number, label = id): ConfirmationOption => ({ id, label, kind, group });
+
+describe("the careful option", () => {
+  test.each<[string, ConfirmationOption[], string[], string | undefined, string | undefined]>([
+    [
+      "always first, as goose lists them",
+      [option("allow_always", "approve", 1), option("allow_once", "approve", 0), option("reject_once", "deny", 0), option("reject_always", "deny", 1)],
+      ["allow_once", "allow_always", "reject_once", "reject_always"],
+      "allow_once",
+      "reject_once",
+    ],
+    [
+      "the group decides, whatever they are called",
+      [option("b", "approve", 1), option("no", "deny", 1), option("a", "approve", 0)],
+      ["a", "b", "no"],
+      "a",
+      "no",
+    ],
+    [
+      "the name decides where the groups are alike",
+      [option("session", "approve", 1, "Allow in this session"), option("once", "approve", 1), option("deny", "deny", 2)],
+      ["once", "session", "deny"],
+      "once",
+      "deny",
+    ],
+    ["nothing but always: no key means it", [option("allow_always", "approve", 0), option("no", "deny", 0)], ["allow_always", "no"], undefined, "no"],
+    ["an always in the lowest group is none, and neither is what lasts longer", [option("allow_always", "approve", 0), option("later", "approve", 1)], ["later", "allow_always"], undefined, undefined],
+  ])("%s", (_, offered, order, approve, deny) => {
+    const choices = choicesOf(offered);
+    expect(choices.options.map(({ id }) => id)).toEqual(order);
+    expect(choices.approve?.id).toBe(approve);
+    expect(choices.deny?.id).toBe(deny);
+  });
+
+  test("identifiers are no labels", () => {
+    expect(choicesOf([option("allow_once", "approve", 0)]).options[0]?.label).toBe("Allow once");
+    expect(choicesOf([]).options.map(({ label }) => label)).toEqual(["Approve", "Deny"]);
+  });
+});
+
+describe("an input in words", () => {
+  test("a command is a command, with its lines, and nothing else is hidden", () => {
+    const input = JSON.stringify({ command: "cd a\nls", description: "Look around", timeout: 5, commands: ["cd a\nls"], env: { A: "1", B: "x\ny" } });
+    expect(readInput(input, undefined)).toEqual({
+      command: "cd a\nls",
+      description: "Look around",
+      fields: [
+        { name: "timeout", text: "5" },
+        { name: "commands", text: "- cd a\n  ls" },
+        { name: "env", text: "A: 1\nB:\n  x\n  y" },
+      ],
+    });
+  });
+
+  test("what is no JSON is a command in a terminal, and text elsewhere", () => {
+    expect(readInput("rm -rf build", { toolKind: "terminal" })).toEqual({ command: "rm -rf build", fields: [] });
+    expect(readInput("rm -rf build", undefined)).toEqual({ text: "rm -rf build", fields: [] });
+    expect(readInput("[1]", undefined)).toEqual({ text: "[1]", fields: [] });
+  });
+
+  test("a command that is no text is a field like others", () => {
+    expect(readInput('{"command":["ls","-l"]}', undefined)).toEqual({ fields: [{ name: "command", text: "- ls\n- -l" }] });
+  });
+});
+
+describe("an input that is edited", () => {
+  test("a command as such, and put back where it was", () => {
+    const { text, toInput } = editableInput('{"command":"a\\nb","cwd":"/x"}');
+    expect(text).toBe("a\nb");
+    expect(JSON.parse(toInput("c") ?? "")).toEqual({ command: "c", cwd: "/x" });
+  });
+
+  test("other JSON with room to breathe, and only as JSON", () => {
+    const { text, toInput } = editableInput('{"to":"prod"}');
+    expect(text).toBe('{\n  "to": "prod"\n}');
+    expect(toInput('{"to": "test"}')).toBe('{"to": "test"}');
+    expect(toInput('{"to": ')).toBeUndefined();
+  });
+
+  test("text as it is", () => expect(editableInput("rm -rf build").toInput("ls")).toBe("ls"));
+});
+
+test("of edits that say the same, one is shown", () => {
+  const edit = (name: string, content: string, size: number, added = 1): ToolResultContent => ({
+    type: "fileEdit",
+    before: { uri: name, content: { uri: `${content}-before`, sizeHint: size } },
+    after: { uri: name, content: { uri: `${content}-after`, sizeHint: size } },
+    diff: { added, removed: 0 },
+  });
+  const text: ToolResultContent = { type: "text", text: "Edit applied." };
+  const [snippet, whole, other, more] = [edit("a", "snippet", 10), edit("a", "whole", 500), edit("b", "snippet", 10), edit("a", "more", 10, 7)];
+  expect(withoutTwins([snippet, text, whole, other, more])).toEqual([text, whole, other, more]);
+  expect(withoutTwins([whole, { ...whole }])).toHaveLength(1);
+});

@@ -1,0 +1,141 @@
+// How a request for approval is read: which option is the careful one, what a
+// call's input says in words, and what of it can be edited.
+
+import type { ConfirmationOption, FileEdit, JsonObject, ToolInput, ToolResultContent } from "../protocol/types";
+
+const DEFAULT_OPTIONS: ConfirmationOption[] = [
+  { id: "", label: "Approve", kind: "approve" },
+  { id: "", label: "Deny", kind: "deny" },
+];
+
+export interface Choices {
+  /** Approvals first, and what counts once before what counts for longer. */
+  options: ConfirmationOption[];
+  /** The one that a key or the large button may mean; none, if all of them count for longer. */
+  approve: ConfirmationOption | undefined;
+  deny: ConfirmationOption | undefined;
+}
+
+/** Words for more than this one time, in the labels and ids that agents use. */
+const LASTING = /always|session|forever|permanent|remember|(don|do not).{0,3}\s*ask|\ball\b|immer|sitzung|toujours|siempre|sesi[oó]n/i;
+
+export function choicesOf(offered: readonly ConfirmationOption[] | undefined): Choices {
+  const options = (offered?.length ? [...offered] : [...DEFAULT_OPTIONS]).map((option) => ({ ...option, label: labelOf(option) }));
+  const rank = (option: ConfirmationOption) => [option.kind === "approve" ? 0 : 1, lasts(option) ? 1 : 0, option.group ?? 0];
+  options.sort((a, b) => compare(rank(a), rank(b)));
+  const lowest = (kind: string) => Math.min(...options.filter((option) => option.kind === kind).map(({ group }) => group ?? 0));
+  const careful = (kind: string) => options.find((option) => option.kind === kind && !lasts(option) && (option.group ?? 0) === lowest(kind));
+  return { options, approve: careful("approve"), deny: careful("deny") ?? options.find(({ kind }) => kind === "deny") };
+}
+
+function lasts({ id, label }: ConfirmationOption): boolean {
+  return LASTING.test(id) || LASTING.test(label);
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  const at = a.findIndex((value, index) => value !== b[index]);
+  return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0);
+}
+
+/** Some agents give their identifiers as labels. */
+function labelOf({ label, id }: ConfirmationOption): string {
+  const text = label || id;
+  if (!/^[a-z]+(_[a-z]+)+$/.test(text)) return text;
+  const words = text.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** A call's input, as a person reads it. */
+export interface ReadableInput {
+  /** What would be run, with its real lines. */
+  command?: string;
+  description?: string;
+  /** Everything else that the input says, by name. */
+  fields: { name: string; text: string }[];
+  /** An input that is no object: as it is. */
+  text?: string;
+}
+
+export function readInput(input: string, meta: JsonObject | undefined): ReadableInput {
+  const object = objectIn(input);
+  if (!object) return meta?.["toolKind"] === "terminal" ? { command: input, fields: [] } : { text: input, fields: [] };
+  const { command, description, ...rest } = object;
+  const isCommand = typeof command === "string";
+  const isDescribed = typeof description === "string";
+  const others = { ...(isCommand || command === undefined ? {} : { command }), ...(isDescribed || description === undefined ? {} : { description }), ...rest };
+  return {
+    ...(isCommand ? { command } : {}),
+    ...(isDescribed ? { description } : {}),
+    fields: Object.entries(others).map(([name, value]) => ({ name, text: readable(value) })),
+  };
+}
+
+/** Values in lines, with the line breaks that they have. */
+function readable(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return value.map((item) => `- ${indented(readable(item))}`).join("\n");
+  if (typeof value === "object" && value !== null) {
+    return Object.entries(value)
+      .map(([name, item]) => {
+        const text = readable(item);
+        return text.includes("\n") ? `${name}:\n  ${indented(text)}` : `${name}: ${text}`;
+      })
+      .join("\n");
+  }
+  return String(value);
+}
+
+function indented(text: string): string {
+  return text.replaceAll("\n", "\n  ");
+}
+
+function objectIn(input: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(input);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is put into the field where an input is edited. */
+export interface Editable {
+  text: string;
+  /** The input that a text stands for; nothing, if it is not one. */
+  toInput: (text: string) => string | undefined;
+}
+
+export function editableInput(input: string): Editable {
+  const object = objectIn(input);
+  if (!object) return { text: input, toInput: (text) => text };
+  const { command } = object;
+  if (typeof command === "string") return { text: command, toInput: (text) => JSON.stringify({ ...object, command: text }) };
+  return { text: JSON.stringify(object, null, 2), toInput: (text) => (objectIn(text) ? text : undefined) };
+}
+
+/** Whether an input says nothing. */
+export function isBlank(input: ToolInput | undefined): boolean {
+  return input === undefined || input === "" || input === "{}";
+}
+
+/** Of several edits of one file that say the same, the one that shows most of it. */
+export function withoutTwins(content: readonly ToolResultContent[]): ToolResultContent[] {
+  return content.filter((item, index) => {
+    if (item.type !== "fileEdit") return true;
+    const twins = content.flatMap((other, at) => (other.type === "fileEdit" && isTwin(item, other) ? [{ at, size: sizeOf(other) }] : []));
+    const best = twins.reduce((known, next) => (next.size > known.size ? next : known));
+    return best.at === index;
+  });
+}
+
+function isTwin(a: FileEdit, b: FileEdit): boolean {
+  if (a === b) return true;
+  if (a.before?.uri !== b.before?.uri || a.after?.uri !== b.after?.uri) return false;
+  const isSameContent = a.before?.content.uri === b.before?.content.uri && a.after?.content.uri === b.after?.content.uri;
+  const isSameChange = a.diff !== undefined && a.diff.added === b.diff?.added && a.diff.removed === b.diff?.removed;
+  return isSameContent || isSameChange;
+}
+
+function sizeOf({ before, after }: FileEdit): number {
+  return (before?.content.sizeHint ?? 0) + (after?.content.sizeHint ?? 0);
+}
