@@ -44,6 +44,7 @@ use crate::hub::Hub;
 use crate::resources::place::{path_of_uri, uri_of_path};
 use blobs::Blobs;
 use checkpoint::{home_of, own_index};
+pub(crate) use git::check_ignore_files;
 pub use git::{LEAST_GIT, judge_git};
 use git::{Repository, StandIns};
 use place::home_in;

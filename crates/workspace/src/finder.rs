@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ignore::WalkBuilder;
+use ignore::{DirEntry, WalkBuilder};
 use innkeeper_protocol::workspace::FoundFile;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use url::Url;
+
+use crate::changes::check_ignore_files;
 
 /// How long the paths of a directory are kept before it is walked again.
 const FRESH_FOR: Duration = Duration::from_secs(10);
@@ -106,9 +108,15 @@ impl FileFinder {
 }
 
 fn walk(root: &Path) -> Vec<Entry> {
+    // Whoever walks reads what is ignored, and would wait at a pipe for ever.
+    if !root.ancestors().all(can_be_read) {
+        return Vec::new();
+    }
+    let is_directory = |entry: &DirEntry| entry.file_type().is_some_and(|kind| kind.is_dir());
     let entries = WalkBuilder::new(root)
         .require_git(false)
         .sort_by_file_name(Ord::cmp)
+        .filter_entry(move |entry| !is_directory(entry) || can_be_read(entry.path()))
         .build();
     entries
         .filter_map(Result::ok)
@@ -121,6 +129,12 @@ fn walk(root: &Path) -> Vec<Entry> {
         })
         .take(MOST_PATHS)
         .collect()
+}
+
+fn can_be_read(directory: &Path) -> bool {
+    check_ignore_files(directory)
+        .inspect_err(|error| tracing::debug!(%error, "a directory is not completed from"))
+        .is_ok()
 }
 
 /// How well a path fits: by the match, then shorter ones first.
@@ -178,6 +192,19 @@ mod tests {
 
     fn paths(found: &[FoundFile]) -> Vec<&str> {
         found.iter().map(|file| file.path.as_str()).collect()
+    }
+
+    #[test]
+    fn nobody_waits_for_a_pipe_that_says_what_is_ignored() {
+        let (root, uri) = directory(&["src/main.rs", "trap/main.rs"]);
+        let made = std::process::Command::new("mkfifo")
+            .arg(root.path().join("trap/.gitignore"))
+            .status();
+        assert!(made.unwrap().success());
+        let find = || FileFinder::default().find(std::slice::from_ref(&uri), "main", 10);
+        assert_eq!(paths(&find()), ["src/main.rs"]);
+        fs::rename(root.path().join("trap/.gitignore"), root.path().join(".ignore")).unwrap();
+        assert!(find().is_empty());
     }
 
     #[test]

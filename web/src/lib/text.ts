@@ -5,6 +5,13 @@ export function plain(text: StringOrMarkdown): string {
   return typeof text === "string" ? text : text.markdown;
 }
 
+/** The first line of what may be Markdown, without its marks. */
+export function headline(text: StringOrMarkdown): string {
+  const line = plain(text).trim().split("\n", 1)[0] ?? "";
+  if (typeof text === "string") return line;
+  return line.replace(/\\([\\`*_[\]<>~#])/g, "$1").replace(/(`+) ?(.+?) ?\1/g, "$2");
+}
+
 export function firstLine(text: string, limit = 120): string {
   const line = text.trim().split("\n", 1)[0] ?? "";
   return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;

@@ -3,7 +3,7 @@
 
 import type { ActiveTurn, ChatState, Message, ResponsePart, ToolCall, Turn } from "../protocol/types";
 import type { ImageContent, ToolPhase, ToolStepData, UiMessage } from "./appState";
-import { plain } from "../lib/text";
+import { headline, plain } from "../lib/text";
 import { takenUp } from "./steering";
 
 const ofTurn = new WeakMap<Turn | ActiveTurn, UiMessage[]>();
@@ -104,18 +104,14 @@ function newEntry(id: string, part: ResponsePart): UiMessage {
 export function titleOf(call: ToolCall): string {
   const done = call.status === "completed" || call.status === "pending-result-confirmation";
   const message = done ? call.pastTenseMessage : call.invocationMessage;
-  return split(plain(message ?? "")).first || call.displayName || call.toolName;
+  return headline(message ?? "") || call.displayName || call.toolName;
 }
 
 /** What an agent says about a call beyond its first line: a plan, a request in words. */
 export function detailsOf(call: ToolCall): string {
-  return split(plain(call.invocationMessage ?? "")).rest;
-}
-
-function split(text: string): { first: string; rest: string } {
-  const trimmed = text.trim();
-  const end = trimmed.indexOf("\n");
-  return end < 0 ? { first: trimmed, rest: "" } : { first: trimmed.slice(0, end).trim(), rest: trimmed.slice(end).trim() };
+  const text = plain(call.invocationMessage ?? "").trim();
+  const end = text.indexOf("\n");
+  return end < 0 ? "" : text.slice(end).trim();
 }
 
 export function stepOf(call: ToolCall): ToolStepData {

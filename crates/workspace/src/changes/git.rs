@@ -30,7 +30,7 @@ use innkeeper_protocol::workspace::changes::Trouble;
 
 use stand_in::StandIn;
 
-pub(super) use regular::check_ignore_files;
+pub(crate) use regular::check_ignore_files;
 pub(in crate::changes) use running::{Git, LIMIT, LIMIT_BEFORE_TURN, LIMIT_OF_COMMIT, beside, run};
 pub(super) use stand_in::{StandIns, create_private};
 pub use version::{LEAST_GIT, judge_git};

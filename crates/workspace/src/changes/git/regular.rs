@@ -72,7 +72,7 @@ const IGNORING: [&str; 5] = [
 
 /// Looks at what says which files of a directory are ignored, before anybody
 /// reads it.
-pub(in crate::changes) fn check_ignore_files(directory: &Path) -> GitResult<()> {
+pub(crate) fn check_ignore_files(directory: &Path) -> GitResult<()> {
     let mut names = IGNORING.iter();
     names.try_for_each(|name| check_file(directory.join(name)))
 }
