@@ -274,7 +274,7 @@ pub(crate) struct Steering {
 }
 
 /// How many versions an agent may be behind.
-const VERSIONS: usize = 16;
+const VERSIONS: usize = 8;
 
 impl Steering {
     /// What the agent is to be given now, if that is news to it.
