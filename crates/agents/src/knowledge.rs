@@ -61,7 +61,13 @@ impl Knowledge {
         let file = directory.map(|directory| directory.join(format!("{provider}.json")));
         let stored = file.as_ref().and_then(|file| std::fs::read(file).ok());
         let learned = stored.and_then(|stored| serde_json::from_slice(&stored).ok());
-        let learned = learned.filter(|learned: &Learned| learned.form == FORM);
+        let learned = learned.map(|learned: Learned| match learned.form {
+            FORM => learned,
+            _ => Learned {
+                trouble: learned.trouble,
+                ..Learned::default()
+            },
+        });
         Self {
             provider,
             display_name,

@@ -6,7 +6,7 @@
 mod common;
 
 use common::raw::Raw;
-use common::{Inn, InnOptions, default_chat};
+use common::{Inn, InnOptions, default_chat, script};
 use innkeeper_protocol::house::state::{ChatState, SessionState, TurnState};
 use serde_json::{Value, json};
 
@@ -96,11 +96,9 @@ async fn settings_of_the_first_release_mean_what_they_meant() {
     let chat = default_chat(session);
     let guest = inn.guest("a").await;
     let mut watch = guest.watch_chat(&chat).await;
-    guest.say(&chat, "t", "confirm").await;
-    let mut end = watch.turn_end("t").await;
-    if end != TurnState::Complete {
-        end = watch.turn_end("t").await;
-    }
+    let tool = json!({"name": "rm", "input": "x", "confirm": "ask", "result": {"success": true}});
+    guest.say(&chat, "t", &script(json!([{"tool": tool}]))).await;
+    let end = watch.turn_end("t").await;
     assert_eq!(end, TurnState::Complete, "nothing was asked");
     // Its schema has the names of then; those of today are taken for them.
     let mut raw = Raw::initialized(&inn.url, "raw").await;

@@ -50,6 +50,10 @@ struct Call {
     locations: Vec<ToolCallLocation>,
     output: Output,
     phase: Phase,
+    /// The house knows of it.
+    started: bool,
+    /// Its start was put off once.
+    waited: bool,
     /// Requests of the agent that wait for the same decision.
     asked: Vec<PermissionRequest>,
 }
@@ -77,9 +81,12 @@ impl Calls {
     ) -> Vec<TurnEvent> {
         let mut events = Vec::new();
         let status = update.fields.status;
-        let call = self.upsert(update, &mut events);
+        let call = self.upsert(update);
+        if !call.started && !call.may_tell_its_command(status) {
+            events.push(call.start());
+        }
         match status {
-            _ if call.phase == Phase::Over => events.clear(),
+            _ if call.phase == Phase::Over || !call.started => events.clear(),
             Some(ToolCallStatus::Completed) => call.finish(true, terminals, &mut events),
             Some(ToolCallStatus::Failed) => call.finish(false, terminals, &mut events),
             Some(ToolCallStatus::InProgress) => call.run(terminals, &mut events),
@@ -112,7 +119,10 @@ impl Calls {
             self.reused += 1;
             self.known.remove(&key);
         }
-        let call = self.upsert(update, &mut events);
+        let call = self.upsert(update);
+        if !call.started {
+            events.push(call.start());
+        }
         if call.phase != Phase::Asking {
             call.phase = Phase::Asking;
             let edits = call.edits();
@@ -213,21 +223,17 @@ impl Calls {
         self.known.values().any(|call| !call.asked.is_empty())
     }
 
-    fn upsert(&mut self, update: ToolCallUpdate, events: &mut Vec<TurnEvent>) -> &mut Call {
+    fn upsert(&mut self, update: ToolCallUpdate) -> &mut Call {
         let key = update.tool_call_id.0.to_string();
         let id = match self.reused {
             0 => key.clone(),
             times => format!("{key}~{times}"),
         };
-        let is_new = !self.known.contains_key(&key);
-        if is_new {
+        if !self.known.contains_key(&key) {
             self.order.push(key.clone());
         }
         let call = self.known.entry(key).or_insert_with(|| Call::new(id));
         call.learn(update);
-        if is_new {
-            events.push(call.start());
-        }
         call
     }
 }
@@ -246,6 +252,8 @@ impl Call {
             locations: Vec::new(),
             output: Output::default(),
             phase: Phase::Streaming,
+            started: false,
+            waited: false,
             asked: Vec::new(),
         }
     }
@@ -270,7 +278,17 @@ impl Call {
         }
     }
 
-    fn start(&self) -> TurnEvent {
+    /// Whether the next word about the call may say which command it runs. What
+    /// a call is can be said with its start only, so that one word is worth
+    /// waiting for.
+    fn may_tell_its_command(&mut self, status: Option<ToolCallStatus>) -> bool {
+        let is_begun = !matches!(status, None | Some(ToolCallStatus::Pending));
+        let waited = std::mem::replace(&mut self.waited, true);
+        self.kind == ToolKind::Execute && self.input.is_none() && !is_begun && !waited
+    }
+
+    fn start(&mut self) -> TurnEvent {
+        self.started = true;
         TurnEvent::ToolStarted(Box::new(ToolStart {
             call: self.id.clone(),
             name: self.name.clone().unwrap_or_else(|| self.kind_name()),

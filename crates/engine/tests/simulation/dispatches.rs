@@ -113,6 +113,8 @@ fn decide_something(world: &mut World, client: usize, chat: &str) {
         (5, "queuedMessagesReordered"),
     ]);
     let (turn, mut call) = any_call(world, client, chat);
+    let facts = world.ledger.chats.get(chat);
+    let steering = facts.and_then(|facts| facts.steering.clone());
     let judged = call_with_a_result(world, client, chat).filter(|_| world.rng.chance(60));
     let kind = match judged {
         Some(waiting) => {
@@ -176,6 +178,9 @@ fn decide_something(world: &mut World, client: usize, chat: &str) {
             let id = format!("m{}", world.rng.below(5));
             let message = message(&format!("Then {number}"), "user");
             json!({"kind": kind, "id": id, "message": message})
+        }
+        "pendingMessageRemoved" if world.rng.chance(50) && steering.is_some() => {
+            json!({"kind": "steering", "id": steering})
         }
         "pendingMessageRemoved" => {
             let kind = if world.rng.chance(70) {

@@ -236,7 +236,8 @@ impl World {
         for effect in effects {
             match effect {
                 Effect::Send { to, message } => {
-                    self.check_durable(&message);
+                    // Of what is told to one alone, nothing was to be stored.
+                    self.check_number(&message);
                     self.send(to, message);
                 }
                 Effect::Publish { to, message } => {
@@ -331,8 +332,8 @@ impl World {
         }
     }
 
-    /// What a client did is durable before anybody is told, and a number
-    /// stands for one action only.
+    /// What a client did is durable before anybody is told. And a number stands
+    /// for one action only.
     fn check_durable(&mut self, message: &HostMessage) {
         let HostMessage::Action(action) = message else {
             return;
@@ -345,6 +346,13 @@ impl World {
             "{} was told before it was durable",
             action.seq
         );
+        self.check_number(message);
+    }
+
+    fn check_number(&mut self, message: &HostMessage) {
+        let HostMessage::Action(action) = message else {
+            return;
+        };
         let before = self
             .told
             .entry(action.seq)

@@ -220,7 +220,7 @@ async fn a_running_call_may_need_approval_once_more() {
         )
         .await;
     let call = stage.call("pending-confirmation").await;
-    assert_eq!(call["invocationMessage"], "Also the network?");
+    assert_eq!(call["invocationMessage"]["markdown"], "Also the network?");
     stage.act(confirmed("t", &call, true)).await;
     let turn = stage.end("t").await;
     assert_eq!(last_call(&turn)["status"], "completed");
