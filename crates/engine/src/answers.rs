@@ -398,9 +398,21 @@ mod tests {
         let picked = |value: &str| json!({"kind": "selected", "value": value});
         let own = json!({"kind": "selected", "value": "", "freeformValues": ["neither"]});
         let cases = [
-            (ask("number", true), " 2.5 ", json!({"kind": "number", "value": 2.5})),
-            (ask("integer", true), "12", json!({"kind": "number", "value": 12.0})),
-            (ask("boolean", true), "No", json!({"kind": "boolean", "value": false})),
+            (
+                ask("number", true),
+                " 2.5 ",
+                json!({"kind": "number", "value": 2.5}),
+            ),
+            (
+                ask("integer", true),
+                "12",
+                json!({"kind": "number", "value": 12.0}),
+            ),
+            (
+                ask("boolean", true),
+                "No",
+                json!({"kind": "boolean", "value": false}),
+            ),
             (ask("single-select", true), "b", picked("b")),
             (ask("single-select", true), "the first", picked("a")),
             (ask("single-select", true), "neither", own),
@@ -410,8 +422,16 @@ mod tests {
                 json!({"kind": "selected-many", "value": ["b"]}),
             ),
             // What cannot be read stays, to be refused with a reason.
-            (ask("number", true), "many", json!({"kind": "text", "value": "many"})),
-            (ask("number", true), "inf", json!({"kind": "text", "value": "inf"})),
+            (
+                ask("number", true),
+                "many",
+                json!({"kind": "text", "value": "many"}),
+            ),
+            (
+                ask("number", true),
+                "inf",
+                json!({"kind": "text", "value": "inf"}),
+            ),
             (ask("text", true), "", json!({"kind": "text", "value": ""})),
         ];
         for (question, text, expected) in cases {
@@ -430,7 +450,10 @@ mod tests {
             ("number", json!({"kind": "text", "value": ""})),
             ("boolean", json!({"kind": "text", "value": ""})),
             ("single-select", json!({"kind": "text", "value": ""})),
-            ("multi-select", json!({"kind": "selected-many", "value": []})),
+            (
+                "multi-select",
+                json!({"kind": "selected-many", "value": []}),
+            ),
         ];
         for (kind, value) in empty {
             let question = json!({"id": "q", "message": "?", "kind": kind, "options": []});

@@ -11,10 +11,9 @@ use innkeeper_protocol::agent::{
 use innkeeper_protocol::house::actions::{StateAction, TerminalClaimedAction};
 use innkeeper_protocol::house::common::StringOrMarkdown;
 use innkeeper_protocol::house::state::{
-    ContentRef, FileEditSide, Message, MessageKind, TerminalClaim,
-    TerminalCommandResult, TerminalContentPart, TerminalSessionClaim, TerminalState,
-    ToolCallResult, ToolCallState, ToolResultContent, ToolResultFileEditContent,
-    ToolResultTerminalContent,
+    ContentRef, FileEditSide, Message, MessageKind, TerminalClaim, TerminalCommandResult,
+    TerminalContentPart, TerminalSessionClaim, TerminalState, ToolCallResult, ToolCallState,
+    ToolResultContent, ToolResultFileEditContent, ToolResultTerminalContent,
 };
 use innkeeper_protocol::workspace::terminal::{OpenTerminal, Program, Size, TerminalCommand};
 use innkeeper_protocol::{ChannelUri, Timestamp};

@@ -95,7 +95,10 @@ impl Engine {
             self.judge_for_root(&action)
         } else if let Some(changeset) = self.changesets.get(&channel) {
             judge_for_changeset(changeset, &action)
-        } else if self.version_of(connection).is_silent_about_unknown_channels() {
+        } else if self
+            .version_of(connection)
+            .is_silent_about_unknown_channels()
+        {
             return;
         } else {
             reject(format!("there is no `{channel}`"))

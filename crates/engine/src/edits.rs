@@ -45,9 +45,7 @@ impl Engine {
             };
             let name = side.uri.trim_end_matches('/').rsplit('/').next();
             let name = name.filter(|name| !name.is_empty()).map(str::to_owned);
-            if let Some(kept) =
-                self.keep_named_content(chat, data, content_type, name.as_deref())
-            {
+            if let Some(kept) = self.keep_named_content(chat, data, content_type, name.as_deref()) {
                 side.content.uri = kept.uri;
                 side.content.size_hint = kept.size_hint;
                 side.content.content_type = kept.content_type;
@@ -57,7 +55,10 @@ impl Engine {
 }
 
 /// How many lines came and went, seen as bags of lines.
-pub(crate) fn line_counts(before: Option<&[u8]>, after: Option<&[u8]>) -> Option<FileEditDiffStats> {
+pub(crate) fn line_counts(
+    before: Option<&[u8]>,
+    after: Option<&[u8]>,
+) -> Option<FileEditDiffStats> {
     let lines = |content: Option<&[u8]>| -> Option<Vec<String>> {
         let text = std::str::from_utf8(content.unwrap_or_default()).ok()?;
         Some(text.lines().map(str::to_owned).collect())

@@ -105,7 +105,9 @@ impl Label<'_> {
             Self::SideChatOf(title) => format!("Nebenbei zu {title}"),
             Self::ApproveTool(tool) => format!("{tool} ausführen?"),
             Self::ApproveCommand => "Diesen Befehl ausführen?".to_owned(),
-            Self::NotCreated(reason) => format!("Die Sitzung konnte nicht angelegt werden: {reason}"),
+            Self::NotCreated(reason) => {
+                format!("Die Sitzung konnte nicht angelegt werden: {reason}")
+            }
             Self::HostInterrupted => "Der Host wurde beendet, während diese Anfrage lief. Was \
                  bis dahin gesagt wurde, steht hier; zum Weitermachen die Anfrage fortsetzen."
                 .to_owned(),

@@ -311,7 +311,12 @@ const BETWEEN: &str = "\n\n";
 fn joined(mut first: Message, second: Message) -> Message {
     first.text = format!("{}{BETWEEN}{}", first.text, second.text);
     let more = second.attachments.into_iter().flatten();
-    let all: Vec<MessageAttachment> = first.attachments.into_iter().flatten().chain(more).collect();
+    let all: Vec<MessageAttachment> = first
+        .attachments
+        .into_iter()
+        .flatten()
+        .chain(more)
+        .collect();
     first.attachments = (!all.is_empty()).then_some(all);
     first
 }

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::actions::StateAction;
 use innkeeper_protocol::house::commands::ReconnectParams;
-use innkeeper_protocol::outgoing::{
-    Envelope, HostMessage, Notification, ReconnectReply, Reply,
-};
+use innkeeper_protocol::outgoing::{Envelope, HostMessage, Notification, ReconnectReply, Reply};
 use innkeeper_protocol::record::{LogEntry, Sequenced};
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::telemetry::is_telemetry_channel;

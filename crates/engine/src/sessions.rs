@@ -460,8 +460,7 @@ pub(crate) fn resolve_config(
     let mut values = JsonObject::new();
     for (key, property) in &schema.properties {
         let chosen = chosen.get(key);
-        let chosen =
-            chosen.and_then(|it| config::fitting_value(key, property, synonyms, it).ok());
+        let chosen = chosen.and_then(|it| config::fitting_value(key, property, synonyms, it).ok());
         if let Some(value) = chosen.or_else(|| property.default.clone()) {
             values.insert(key.clone(), value);
         }

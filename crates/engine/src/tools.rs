@@ -18,9 +18,9 @@ use innkeeper_protocol::house::actions::{
 };
 use innkeeper_protocol::house::common::StringOrMarkdown;
 use innkeeper_protocol::house::state::{
-    ChatState, ConfirmationOption, ContentRef, ResourceResponsePart, ResponsePart, ToolCallConfirmationReason,
-    ToolCallContributor, ToolCallResult, ToolCallState, ToolInput, ToolResultContent,
-    ToolResultFileEditContent, ToolResultResourceContent, ToolResultTextContent,
+    ChatState, ConfirmationOption, ContentRef, ResourceResponsePart, ResponsePart,
+    ToolCallConfirmationReason, ToolCallContributor, ToolCallResult, ToolCallState, ToolInput,
+    ToolResultContent, ToolResultFileEditContent, ToolResultResourceContent, ToolResultTextContent,
 };
 use innkeeper_protocol::markdown;
 use innkeeper_protocol::settings::approves_all;
@@ -151,7 +151,8 @@ impl Engine {
                     Some(title.unwrap_or(StringOrMarkdown::Plain(default_title)));
                 action.edits = request.edits.map(|edits| self.keep_edits(uri, edits));
                 action.editable = request.editable.then_some(true);
-                action.options = (!request.options.is_empty()).then(|| modest_first(request.options));
+                action.options =
+                    (!request.options.is_empty()).then(|| modest_first(request.options));
             }
         }
         // What may still be edited stays where it can be.

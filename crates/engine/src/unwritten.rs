@@ -54,7 +54,9 @@ impl Engine {
             // What is not in memory was not open since it left.
             let stored = self.sessions_to_load([&uri]);
             let was_stored = !stored.is_empty();
-            self.when_loaded(stored, move |engine| engine.look_at_unwritten(&uri, was_stored));
+            self.when_loaded(stored, move |engine| {
+                engine.look_at_unwritten(&uri, was_stored);
+            });
         }
     }
 

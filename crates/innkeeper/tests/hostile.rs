@@ -2,7 +2,6 @@
 //! and nobody else notices.
 
 #![expect(
-    clippy::panic,
     clippy::unwrap_used,
     reason = "a helper of a test may fail as the test may"
 )]
@@ -11,16 +10,16 @@ mod common;
 
 use common::raw::Raw;
 use common::{Inn, InnOptions, TOKEN, default_chat, in_time, script};
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::SinkExt as _;
 use innkeeper::server::stdio;
 use innkeeper_engine::Limits;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 #[tokio::test]
 async fn garbled_messages_are_answered_and_the_connection_lives() {

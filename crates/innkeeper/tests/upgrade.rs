@@ -40,7 +40,14 @@ async fn all_sessions_of_the_first_release_are_there() {
         .map(|item| item["resource"].as_str().unwrap().to_owned())
         .collect();
     names.sort();
-    let expected = ["approves-all", "empty", "finished", "forked", "running", "waiting"];
+    let expected = [
+        "approves-all",
+        "empty",
+        "finished",
+        "forked",
+        "running",
+        "waiting",
+    ];
     assert_eq!(names, expected.map(|name| format!("ahp-session:/{name}")));
 
     let chat = default_chat("ahp-session:/finished");
@@ -73,7 +80,10 @@ async fn what_waited_and_what_ran_in_the_first_release_goes_on() {
     let chat = default_chat("ahp-session:/waiting");
     let mut watch = guest.watch_chat(&chat).await;
     assert_eq!(watch.state.draft.as_ref().unwrap().text, "half a tho");
-    assert_eq!(watch.state.steering_message.as_ref().unwrap().message.text, "be quick");
+    assert_eq!(
+        watch.state.steering_message.as_ref().unwrap().message.text,
+        "be quick"
+    );
     let parts = json!(watch.state.active_turn);
     let call = parts["responseParts"][0]["toolCall"].clone();
     assert_eq!(call["status"], "pending-confirmation");
@@ -84,7 +94,9 @@ async fn what_waited_and_what_ran_in_the_first_release_goes_on() {
     assert_eq!(watch.turn_end("w1").await, TurnState::Complete);
     // The steering message and the queued one follow.
     watch
-        .until("all turns", |chat| chat.turns.len() == 3 && chat.queued_messages.is_none())
+        .until("all turns", |chat| {
+            chat.turns.len() == 3 && chat.queued_messages.is_none()
+        })
         .await;
     inn.close().await;
 }
@@ -97,7 +109,9 @@ async fn settings_of_the_first_release_mean_what_they_meant() {
     let guest = inn.guest("a").await;
     let mut watch = guest.watch_chat(&chat).await;
     let tool = json!({"name": "rm", "input": "x", "confirm": "ask", "result": {"success": true}});
-    guest.say(&chat, "t", &script(json!([{"tool": tool}]))).await;
+    guest
+        .say(&chat, "t", &script(json!([{"tool": tool}])))
+        .await;
     let end = watch.turn_end("t").await;
     assert_eq!(end, TurnState::Complete, "nothing was asked");
     // Its schema has the names of then; those of today are taken for them.

@@ -55,7 +55,10 @@ impl ChannelUri {
     /// this URI, too.
     pub fn of_delegate(session: &str, call: &str) -> Self {
         let session = URL_SAFE_NO_PAD.encode(session);
-        Self::from(format!("ahp-chat://subagent/{session}/{}", path_segment(call)))
+        Self::from(format!(
+            "ahp-chat://subagent/{session}/{}",
+            path_segment(call)
+        ))
     }
 
     pub fn as_str(&self) -> &str {

@@ -203,7 +203,11 @@ mod tests {
         assert!(made.unwrap().success());
         let find = || FileFinder::default().find(std::slice::from_ref(&uri), "main", 10);
         assert_eq!(paths(&find()), ["src/main.rs"]);
-        fs::rename(root.path().join("trap/.gitignore"), root.path().join(".ignore")).unwrap();
+        fs::rename(
+            root.path().join("trap/.gitignore"),
+            root.path().join(".ignore"),
+        )
+        .unwrap();
         assert!(find().is_empty());
     }
 

@@ -127,7 +127,10 @@ mod tests {
         assert_eq!(named("allow_once", "allow_once"), "Allow once");
         assert_eq!(named("allow_always", "allow_always"), "Always allow");
         assert_eq!(named("reject_once", ""), "Deny");
-        assert_eq!(named("reject_once", "No, keep planning"), "No, keep planning");
+        assert_eq!(
+            named("reject_once", "No, keep planning"),
+            "No, keep planning"
+        );
         assert_eq!(named("postpone", "not_now"), "not_now");
     }
 

@@ -39,7 +39,9 @@ impl Command {
         let runs = match kind {
             ToolKind::Execute => true,
             // Tools that edit files have commands of their own.
-            ToolKind::Other => !["path", "file_path"].iter().any(|key| input.contains_key(*key)),
+            ToolKind::Other => !["path", "file_path"]
+                .iter()
+                .any(|key| input.contains_key(*key)),
             _ => false,
         };
         let line = line_of(input.get("command").filter(|_| runs)?)?;
@@ -106,7 +108,11 @@ pub(super) fn message(
     content: &[ToolCallContent],
 ) -> StringOrMarkdown {
     let mut paragraphs = vec![markdown::line(title)];
-    paragraphs.extend(command.and_then(|it| it.description.as_deref()).map(markdown::line));
+    paragraphs.extend(
+        command
+            .and_then(|it| it.description.as_deref())
+            .map(markdown::line),
+    );
     for text in content.iter().filter_map(text_of) {
         let text = text.trim();
         let known = |it: &str| it.trim() == text;

@@ -94,7 +94,10 @@ impl Settings {
         }
         match self.modes_without_option() {
             Some(modes) => {
-                let names = modes.available_modes.iter().map(|mode| mode.id.0.to_string());
+                let names = modes
+                    .available_modes
+                    .iter()
+                    .map(|mode| mode.id.0.to_string());
                 (Some(modes.current_mode_id.0.to_string()), names.collect())
             }
             None => (None, Vec::new()),

@@ -487,7 +487,10 @@ fn the_profile_is_what_the_contract_says() {
     );
 
     let config = &json!(profile.config)["properties"];
-    assert_eq!(config["autoApprove"]["enum"], json!(["default", "autoApprove"]));
+    assert_eq!(
+        config["autoApprove"]["enum"],
+        json!(["default", "autoApprove"])
+    );
     assert_eq!(config["autoApprove"]["sessionMutable"], true);
     assert_eq!(config["isolation"]["enum"], json!(["folder", "worktree"]));
     assert_eq!(config["isolation"]["sessionMutable"], Value::Null);

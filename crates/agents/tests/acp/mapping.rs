@@ -329,10 +329,10 @@ async fn a_mode_that_the_agent_changes_is_shown() {
 fn with_modes_twice() -> Value {
     let modes = |current: &str| {
         json!([{"id": "mode", "name": "Mode", "type": "select", "category": "mode",
-                "currentValue": current, "options": [
-                    {"value": "default", "name": "Manual"},
-                    {"value": "acceptEdits", "name": "Accept edits"},
-                ]}])
+        "currentValue": current, "options": [
+            {"value": "default", "name": "Manual"},
+            {"value": "acceptEdits", "name": "Accept edits"},
+        ]}])
     };
     let mode_update =
         json!({"sessionUpdate": "current_mode_update", "currentModeId": "acceptEdits"});

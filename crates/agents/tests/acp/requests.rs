@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use innkeeper_protocol::agent::{Approval, ToolReady};
+use innkeeper_protocol::house::common::StringOrMarkdown;
 use innkeeper_protocol::house::state::{
     ChatInputQuestion, ChatInputRequest, ChatInputResponseKind,
 };
@@ -89,7 +90,9 @@ async fn what_a_request_leaves_empty_is_as_it_was() {
     let turn = conversation.prompt(&scenario(json!([
         call(json!({"toolCallId": "c", "title": "Ready to code?", "kind": "switch_mode"})),
         call_update(json!({"toolCallId": "c", "content": words(plan), "rawInput": {"plan": plan}})),
-        permission(json!({"toolCallId": "c", "title": "Approve Plan", "rawInput": {}, "content": []})),
+        permission(
+            json!({"toolCallId": "c", "title": "Approve Plan", "rawInput": {}, "content": []})
+        ),
     ])));
     let ready = ready(&mut conversation).await;
     assert_eq!(ready.message.as_text(), format!("Approve Plan\n\n{plan}"));
@@ -97,7 +100,7 @@ async fn what_a_request_leaves_empty_is_as_it_was() {
     let Approval::Needed(request) = &ready.approval else {
         panic!("nothing was asked");
     };
-    let title = request.title.as_ref().map(|title| title.as_text());
+    let title = request.title.as_ref().map(StringOrMarkdown::as_text);
     assert_eq!(title, Some("Approve Plan"));
     // The plan stays to be read.
     conversation.decide(&turn, approve("c", None));

@@ -197,10 +197,19 @@ fn a_session_that_nobody_wrote_in_goes_after_a_restart_as_well() {
 fn a_session_with_anything_of_its_own_stays() {
     let message = json!({"text": "x", "origin": {"kind": "user"}});
     let own = [
-        (chat(), json!({"type": "chat/turnStarted", "turnId": "t", "message": message})),
-        (chat(), json!({"type": "chat/draftChanged", "draft": message})),
+        (
+            chat(),
+            json!({"type": "chat/turnStarted", "turnId": "t", "message": message}),
+        ),
+        (
+            chat(),
+            json!({"type": "chat/draftChanged", "draft": message}),
+        ),
         (chat(), pending("steering", "s", "x")),
-        (SESSION.to_owned(), json!({"type": "session/titleChanged", "title": "T"})),
+        (
+            SESSION.to_owned(),
+            json!({"type": "session/titleChanged", "title": "T"}),
+        ),
         (
             SESSION.to_owned(),
             json!({"type": "session/isArchivedChanged", "isArchived": true}),
@@ -247,7 +256,9 @@ fn whoever_comes_back_is_told_what_sessions_amount_to() {
     let params = json!({"clientId": "a", "lastSeenServerSeq": seen, "subscriptions": [ROOT]});
     host.ok(3, "reconnect", params);
     let heard = host.heard.remove(&3).unwrap_or_default();
-    let told = heard.iter().find(|it| it["method"] == "root/sessionSummaryChanged");
+    let told = heard
+        .iter()
+        .find(|it| it["method"] == "root/sessionSummaryChanged");
     let told = told.unwrap_or_else(|| panic!("{heard:?}"));
     assert_eq!(told["params"]["session"], SESSION);
     assert_eq!(told["params"]["changes"]["title"], "Meanwhile");
@@ -407,7 +418,11 @@ fn the_words_of_a_denial_are_for_the_agent_to_hear() {
 #[test]
 fn an_agent_that_ends_its_turn_at_a_denial_hears_the_words_with_the_next() {
     let mut host = asked();
-    host.dispatch(1, &chat(), denied(json!({"reasonMessage": "Never delete it"})));
+    host.dispatch(
+        1,
+        &chat(),
+        denied(json!({"reasonMessage": "Never delete it"})),
+    );
     host.in_turn("t", TurnEvent::Cancelled);
     assert_eq!(prompts(&host), ["Do t", "Never delete it"]);
 }
@@ -454,7 +469,10 @@ fn check_that_the_rest_waits(name: &str) {
     assert_eq!(text, "No, right");
     host.in_turn("t", TurnEvent::Steered { message: rest });
     let state = host.state(&chat());
-    assert_eq!(state["activeTurn"]["responseParts"][1]["content"], "No, right");
+    assert_eq!(
+        state["activeTurn"]["responseParts"][1]["content"],
+        "No, right"
+    );
     assert_eq!(state.get("steeringMessage"), None);
 }
 

@@ -13,9 +13,7 @@ use innkeeper_engine::{
 };
 use innkeeper_protocol::agent::AgentReport;
 use innkeeper_protocol::house::commands::Implementation;
-use innkeeper_protocol::house::state::{
-    ChatOrigin, ResponsePart, SessionLifecycle, ToolCallState,
-};
+use innkeeper_protocol::house::state::{ChatOrigin, ResponsePart, SessionLifecycle, ToolCallState};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
@@ -551,8 +549,7 @@ impl World {
         let sessions = boot.interrupted.iter();
         let loaded = sessions.filter_map(|uri| self.reader.load_session(uri).unwrap());
         // A turn whose session is not there yet has not begun.
-        let loaded = loaded
-            .filter(|it| it.session.state.lifecycle != SessionLifecycle::Creating);
+        let loaded = loaded.filter(|it| it.session.state.lifecycle != SessionLifecycle::Creating);
         let chats = loaded.flat_map(|session| session.chats);
         chats
             .filter_map(|mut chat| {

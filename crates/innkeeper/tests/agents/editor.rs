@@ -181,13 +181,16 @@ async fn a_session_works_with_the_settings_and_the_pace_of_an_editor() {
     );
     assert_eq!(property("mode")["enum"], json!(["interactive", "plan"]));
     let directory = format!("file://{}", project.path().display());
-    let tool = json!({"name": "open_file", "description": "Opens", "inputSchema": {"type": "object"}});
+    let tool =
+        json!({"name": "open_file", "description": "Opens", "inputSchema": {"type": "object"}});
     let client = json!({"clientId": "vscode-1", "displayName": "VS Code", "tools": [tool]});
     let new = json!({"channel": SESSION, "provider": "test", "workingDirectories": [directory],
                      "config": config});
     editor.request("createSession", new).await;
     let chat = default_chat(SESSION);
-    let state = editor.request("subscribe", json!({"channel": SESSION})).await;
+    let state = editor
+        .request("subscribe", json!({"channel": SESSION}))
+        .await;
     assert_eq!(state["snapshot"]["state"]["lifecycle"], "creating");
     editor.request("subscribe", json!({"channel": chat})).await;
     let active = json!({"type": "session/activeClientSet", "activeClient": client});
@@ -211,7 +214,10 @@ async fn a_session_works_with_the_settings_and_the_pace_of_an_editor() {
     assert_eq!(started["_meta"]["toolKind"], "terminal");
     assert_eq!(started["_meta"]["kind"], "execute");
     assert_eq!(ready["confirmationTitle"], "Clean up");
-    assert!(ready["invocationMessage"]["markdown"].is_string(), "{ready}");
+    assert!(
+        ready["invocationMessage"]["markdown"].is_string(),
+        "{ready}"
+    );
     let options = ready["options"].as_array().unwrap().iter();
     let options: Vec<&Value> = options.map(|option| &option["label"]).collect();
     assert_eq!(options, ["Allow once", "Deny", "Always allow"]);
@@ -225,20 +231,29 @@ async fn a_session_works_with_the_settings_and_the_pace_of_an_editor() {
     let questions = request["questions"].as_array().unwrap();
     let choice = questions.iter().find(|question| question["id"] == "size");
     assert_eq!(choice.unwrap()["allowFreeformInput"], false);
-    let answer = |text: &str| json!({"state": "submitted", "value": {"kind": "text", "value": text}});
+    let answer =
+        |text: &str| json!({"state": "submitted", "value": {"kind": "text", "value": text}});
     let answers = json!({"guests": answer("3"), "size": answer("large"), "note": answer("")});
     let completed = json!({"type": "chat/inputCompleted", "requestId": request["id"],
                            "response": "accept", "answers": answers});
     editor.dispatch(&chat, completed).await;
     editor.until("chat/turnComplete").await;
-    let said = editor.actions.iter().filter(|it| it["type"] == "chat/delta");
+    let said = editor
+        .actions
+        .iter()
+        .filter(|it| it["type"] == "chat/delta");
     let said: String = said.filter_map(|delta| delta["content"].as_str()).collect();
-    assert_eq!(said.split_whitespace().collect::<String>(), "oncethreelarge");
+    assert_eq!(
+        said.split_whitespace().collect::<String>(),
+        "oncethreelarge"
+    );
 
     // Addresses that it computes.
     for view in ["turn/request_1", "branch"] {
         let channel = format!("{SESSION}/changeset/{view}");
-        editor.request("subscribe", json!({"channel": channel})).await;
+        editor
+            .request("subscribe", json!({"channel": channel}))
+            .await;
         editor.actions.clear();
         let changed = editor.until("changeset/contentChanged").await;
         let file = &changed["files"][0]["edit"];
