@@ -19,7 +19,9 @@ use tokio_tungstenite::tungstenite::Message;
 
 const DELTAS: u64 = 200_000;
 const BYTES: u64 = 20;
-const MOST_GROWTH_KIB: u64 = 16 * 1024;
+/// About 14 MiB on a machine that has nothing else to do. Without a bound it
+/// would be more than 30: what was said, once for each client.
+const MOST_GROWTH_KIB: u64 = 24 * 1024;
 
 #[tokio::test]
 async fn a_client_that_reads_nothing_costs_little_and_catches_up() {
