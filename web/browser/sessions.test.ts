@@ -115,7 +115,7 @@ describe("sessions", () => {
     await page.getByRole("menuitem", { name: /Details/ }).click();
     await page.getByLabel("Approvals").selectOption({ index: 1 });
     await play(page, scenario({ echo: "config" }));
-    expect(await entries(page, "assistant").innerText()).toContain("all");
+    expect(await entries(page, "assistant").innerText()).toContain("autoApprove\":\"autoApprove");
   });
 
   test("a skill of the project is found, and switched off for this session", async () => {

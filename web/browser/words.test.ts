@@ -232,27 +232,35 @@ describe("steering", () => {
     expect(await page.locator(".editor-note").innerText()).toContain("Another client replaced");
     expect(await page.locator(".scheduled-text").allInnerTexts()).toEqual(["theirs"]);
   });
+});
 
-  test("that was taken up stands in the turn", async () => {
-    const page = await open();
-    await newSession(page);
-    await send(page, "hello");
-    await page.locator(".turn-footer").waitFor();
-    // As the host tells it.
-    await page.evaluate(() => {
-      interface Store {
-        getState(): { currentChatId: string; chat?: object };
-        handleServerEvent(event: object): void;
-      }
-      const { store } = (globalThis as never as { innkeeper: { store: Store } }).innkeeper;
-      const { currentChatId: resource, chat } = store.getState();
-      const part = { kind: "systemNotification", content: "go left", _meta: { innkeeper: { steering: { id: "s" } } } };
-      const turn = { id: "t", startedAt: "2026-01-01T00:00:00.000Z", message: { text: "walk", origin: { kind: "user" } }, responseParts: [part], state: "complete", duration: 1 };
-      store.handleServerEvent({ type: "snapshot", snapshot: { resource, state: { ...chat, turns: [turn] }, fromSeq: 1_000_000 } });
-    });
-    await page.locator(".user-message.steered", { hasText: "go left" }).waitFor();
-    expect(await page.locator(".user-message.steered").innerText()).toContain("You, while it worked");
-  });
+test("what steered a turn stands in it with its picture, also after a reload", async () => {
+  const page = await open();
+  await newSession(page);
+  await send(page, waiting);
+  await said(page, "started").waitFor();
+  await pastePicture(page, "dot.png");
+  await send(page, "look left");
+  await said(page, "over").waitFor();
+  const steered = page.locator(".user-message.steered", { hasText: "look left" });
+  for (const isAgain of [false, true]) {
+    if (isAgain) await page.reload();
+    await steered.waitFor();
+    expect(await steered.count()).toBe(1);
+    expect(await steered.innerText()).toContain("You, while it worked");
+    expect(await steered.locator("img").count()).toBe(1);
+  }
+});
+
+test("the words of a denial are said to the agent", async () => {
+  const page = await open();
+  await newSession(page);
+  await send(page, scenario({ tool: { name: "run", input: { command: "make" }, confirm: "ask", result: { success: true } } }));
+  await page.getByRole("button", { name: "Deny with a reason…" }).click();
+  await page.keyboard.type("Use ninja instead");
+  await page.keyboard.press("Enter");
+  await page.locator(".user-bubble", { hasText: "Use ninja instead" }).waitFor();
+  await said(page, "Use ninja instead").waitFor();
 });
 
 test("fifty messages in a row all stand somewhere", async () => {
