@@ -103,7 +103,7 @@ fn read_text(path: &Path) -> Result<String, Error> {
     let file = file.map_err(|error| failed(path, &error))?;
     let metadata = file.metadata().map_err(|error| failed(path, &error))?;
     if !metadata.is_file() {
-        return Err(refused(format!("{} is no regular file", path.display())));
+        return Err(refused(format!("{} is not a regular file", path.display())));
     }
     let mut text = String::new();
     let read = file.take(LARGEST + 1).read_to_string(&mut text);
@@ -167,7 +167,7 @@ mod tests {
         let socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
         for name in ["pipe", "link", "directory", "socket"] {
             let why = read(&files, at(name)).unwrap_err();
-            let opened = why.ends_with("is no regular file");
+            let opened = why.ends_with("is not a regular file");
             assert!(opened || name == "socket", "{name}: {why}");
         }
         drop(socket);

@@ -42,7 +42,7 @@ fn remove_left_over(path: &Path) -> io::Result<()> {
     if !found.file_type().is_socket() {
         return refused(
             ErrorKind::AlreadyExists,
-            "there is a file that is no socket",
+            "a file that is not a socket is there",
         );
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
@@ -97,7 +97,7 @@ mod tests {
         std::os::unix::fs::symlink(&socket, &link).unwrap();
         for path in [&file, &directory, &link] {
             let refused = bind(path).unwrap_err();
-            assert!(refused.to_string().contains("no socket"), "{refused}");
+            assert!(refused.to_string().contains("not a socket"), "{refused}");
             assert!(path.symlink_metadata().is_ok(), "{}", path.display());
         }
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");

@@ -86,6 +86,6 @@ fn a_socket_replaces_no_file() {
     let file = inn.write("precious", "work");
     let flags = ["serve", "--log", "off", "--port", "0", "--socket"];
     inn.call(&[&flags[..], &[file.to_str().unwrap()]].concat())
-        .failed("there is a file that is no socket");
+        .failed("a file that is not a socket is there");
     assert_eq!(fs::read_to_string(file).unwrap(), "work");
 }

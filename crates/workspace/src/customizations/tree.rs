@@ -97,7 +97,7 @@ impl Tree for Disk {
     fn read(&self, path: &str) -> io::Result<String> {
         let path = self.path(path);
         if !fs::metadata(&path)?.is_file() {
-            return Err(io::Error::other("it is no regular file"));
+            return Err(io::Error::other("it is not a regular file"));
         }
         let mut text = Vec::new();
         fs::File::open(&path)?

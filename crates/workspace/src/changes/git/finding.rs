@@ -117,7 +117,7 @@ fn pointed_to(dot_git: &Path, is_link: bool, work_tree: &Path) -> GitResult<Dirs
                 .and_then(|it| it.strip_prefix(b"gitdir: "))
             else {
                 return Err(GitError::Other(format!(
-                    "{} is no repository and names none",
+                    "{} is not a repository and does not name one",
                     dot_git.display()
                 )));
             };
@@ -394,7 +394,7 @@ mod tests {
                 assert!(made.unwrap().success());
             });
             let why = piped.unwrap_err();
-            assert!(why.contains("is no regular file"), "{name}: {why}");
+            assert!(why.contains("is not a regular file"), "{name}: {why}");
         }
     }
 }

@@ -177,7 +177,7 @@ fn open(path: &Path) -> io::Result<File> {
 
 fn not_regular(path: &Path) -> GitError {
     GitError::Other(format!(
-        "{} is no regular file, and git would wait for it; remove it to see changes",
+        "{} is not a regular file, and git would wait for it; remove it to see changes",
         path.display()
     ))
 }
