@@ -259,7 +259,9 @@ test("the words of a denial are said to the agent", async () => {
   await page.getByRole("button", { name: "Deny with a reason…" }).click();
   await page.keyboard.type("Use ninja instead");
   await page.keyboard.press("Enter");
-  await page.locator(".user-bubble", { hasText: "Use ninja instead" }).waitFor();
+  const bubble = page.locator(".user-bubble", { hasText: "Use ninja instead" });
+  await bubble.waitFor();
+  expect(await bubble.innerText()).toBe("Use ninja instead");
   await said(page, "Use ninja instead").waitFor();
 });
 

@@ -120,6 +120,9 @@ impl Engine {
         let call = action.tool_call_id;
         self.decided(uri, Decision::Tool { call, verdict });
         let reason = action.reason_message.map(|it| it.as_text().to_owned());
+        let suggestion = action.user_suggestion.as_ref().map(|said| said.text.trim());
+        // Some clients say the same in both places.
+        let reason = reason.filter(|text| suggestion != Some(text.trim()));
         let reason = reason.map(|text| plain_message(MessageKind::User, text));
         for said in [reason, action.user_suggestion].into_iter().flatten() {
             if !said.text.trim().is_empty() {

@@ -101,7 +101,7 @@ export function decide({ store }: Host, { chat, turnId, toolCallId }: Decision, 
     ...(approved ? { confirmed: "user-action" as const } : { reason: "denied" as const }),
     ...(option ? { selectedOptionId: option.id } : {}),
     ...(approved && editedInput !== undefined ? { editedToolInput: editedInput } : {}),
-    ...(words ? { reasonMessage: words, userSuggestion: { text: words, origin: { kind: "user" as const } } } : {}),
+    ...(words ? { userSuggestion: { text: words, origin: { kind: "user" as const } } } : {}),
   };
   store.decide(chat, action, { ...NO_WORDS, text: words });
 }

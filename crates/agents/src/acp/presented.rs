@@ -133,14 +133,15 @@ pub(super) fn message(
 }
 
 /// The heading of the question, if the call's title makes one: a command is
-/// none, and is shown below.
+/// none, and is shown below, nor is the bare name of the tool that runs it.
 pub(super) fn heading(title: &str, command: Option<&Command>) -> Option<String> {
     let title = title.replace('`', "");
     let is_command = command.is_some_and(|command| {
         let title = title.trim().trim_end_matches('…').trim_end_matches("...");
         command.line.trim().starts_with(title)
     });
-    (!is_command).then_some(title)
+    let is_name = command.is_some() && !title.trim().contains(char::is_whitespace);
+    (!is_command && !is_name).then_some(title)
 }
 
 fn text_of(block: &ToolCallContent) -> Option<String> {
@@ -245,6 +246,9 @@ mod tests {
         assert_eq!(heading("rm -rf build…", command.as_ref()), None);
         let heading = |title| heading(title, command.as_ref());
         assert_eq!(heading("Clean up").as_deref(), Some("Clean up"));
+        assert_eq!(heading("shell"), None);
+        let unknown = super::heading("Bash", None);
+        assert_eq!(unknown.as_deref(), Some("Bash"));
     }
 
     #[test]

@@ -428,6 +428,15 @@ fn an_agent_that_ends_its_turn_at_a_denial_hears_the_words_with_the_next() {
 }
 
 #[test]
+fn words_that_a_client_says_in_both_places_are_said_once() {
+    let mut host = asked();
+    let suggestion = json!({"text": "Use make clean", "origin": {"kind": "user"}});
+    let words = json!({"reasonMessage": "Use make clean", "userSuggestion": suggestion});
+    host.dispatch(1, &chat(), denied(words));
+    assert_eq!(steered(&host).unwrap().1, "Use make clean");
+}
+
+#[test]
 fn a_denial_without_words_says_nothing() {
     let mut host = asked();
     host.dispatch(1, &chat(), denied(json!({"reasonMessage": "  "})));
