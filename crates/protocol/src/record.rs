@@ -310,7 +310,8 @@ pub struct Boot {
     pub chats: Vec<(ChannelUri, ChannelUri)>,
     /// Sessions whose stored state has a running turn.
     pub interrupted: Vec<ChannelUri>,
-    /// Sessions in which no turn has ended.
+    /// Sessions that were not modified since they were created, and in which
+    /// no turn has ended.
     pub without_turns: Vec<ChannelUri>,
     pub clients: Vec<ClientRecord>,
     pub root_config: Option<Value>,

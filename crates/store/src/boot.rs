@@ -79,9 +79,11 @@ fn interrupted(connection: &Connection) -> Result<Vec<ChannelUri>, StoreError> {
     Ok(sessions.collect::<Result<_, _>>()?)
 }
 
+/// Few sessions were never modified, so the turns of few are looked for.
 fn without_turns(connection: &Connection) -> Result<Vec<ChannelUri>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT uri FROM session WHERE disposed_at IS NULL AND NOT EXISTS (
+        "SELECT uri FROM session
+         WHERE disposed_at IS NULL AND modified_at <= created_at AND NOT EXISTS (
              SELECT 1 FROM chat JOIN turn ON turn.chat = chat.uri
              WHERE chat.session = session.uri)
          ORDER BY uri",
