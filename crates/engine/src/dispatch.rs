@@ -32,6 +32,9 @@ use crate::sessions::Session;
 use crate::switches::{child_is_on, is_on, judge_switch};
 use crate::{ConnectionId, Effect, Engine, config};
 
+/// How much of a name is repeated to who said it.
+const NAMED: usize = 200;
+
 /// What becomes of an action.
 #[expect(
     clippy::large_enum_variant,
@@ -101,7 +104,8 @@ impl Engine {
         {
             return;
         } else {
-            reject(format!("there is no `{channel}`"))
+            let name: String = channel.as_str().chars().take(NAMED).collect();
+            reject(format!("there is no `{name}`"))
         };
         self.use_session(&channel);
         let selects = piece.filter(|it| matches!(it, Piece::Model(_) | Piece::Agent(_)));

@@ -126,6 +126,8 @@ fn whatever_is_dispatched_is_echoed_or_rejected() {
     let title = json!({"type": "session/titleChanged", "title": "T"});
     host.dispatch(1, "ahp-session:/gone", title.clone());
     assert_eq!(host.rejection(1), "there is no `ahp-session:/gone`");
+    host.dispatch(1, &format!("x:/{}", "y".repeat(100_000)), title.clone());
+    assert!(host.rejection(1).len() < 300);
     // As the protocol had it at first.
     host.enter_as(Version::V0_2, 2, "old", &[]);
     host.dispatch(2, "ahp-session:/gone", title);
