@@ -172,9 +172,11 @@ fn first_that_works(agents: &[AgentProfile]) -> Option<&str> {
     Some(&first.info.provider)
 }
 
-/// Whether the stored configuration says which agent is the default.
-pub(crate) fn names_default_agent(stored: Option<&Value>) -> bool {
-    stored.is_some_and(|stored| stored.get(DEFAULT_AGENT).is_some())
+/// Whether the stored configuration says which of the agents is the default.
+pub(crate) fn names_default_agent(stored: Option<&Value>, agents: &[AgentProfile]) -> bool {
+    let named = stored.and_then(|stored| stored.get(DEFAULT_AGENT)?.as_str());
+    let mut providers = agents.iter().map(|agent| &*agent.info.provider);
+    named.is_some_and(|named| providers.any(|provider| provider == named))
 }
 
 impl Engine {

@@ -39,9 +39,8 @@ impl Engine {
         let mut uri = ChannelUri::of_delegate(session.as_str(), &delegation.call);
         if self.exists(&uri) || uri.as_str().len() > LONGEST_URI {
             // A call that lets several others work, or has an endless name.
-            uri = ChannelUri::from("ahp-chat:/");
-            let number = format!("{}-{}", self.config.nonce, self.server_seq());
-            uri = ChannelUri::from(format!("{uri}{number}"));
+            let (nonce, number) = (&self.config.nonce, self.server_seq());
+            uri = ChannelUri::from(format!("ahp-chat:/{nonce}-{number}"));
         }
         let origin = ChatOrigin::Tool {
             chat: parent.to_string(),

@@ -229,7 +229,10 @@ impl Engine {
             .map(|record| (record.client_id.clone(), KnownClient::from(record)))
             .collect();
         let mut engine = Self {
-            default_agent_is_chosen: config::names_default_agent(boot.root_config.as_ref()),
+            default_agent_is_chosen: config::names_default_agent(
+                boot.root_config.as_ref(),
+                &agents,
+            ),
             root: config::root_state(&agents, &catalogue, boot.root_config),
             next_sweep: now.after(config.limits.idle_session),
             subscriptions: Subscriptions::new(config.limits.subscriptions),

@@ -1,4 +1,9 @@
-//! Plain text where Markdown is read.
+//! Plain text where Markdown is read, and Markdown where plain text is.
+
+use crate::house::common::StringOrMarkdown;
+
+/// What has a meaning in Markdown.
+const MARKS: &str = "\\*_[]<>~#`";
 
 /// A line of plain text as Markdown that shows it. One with code in it is
 /// Markdown already.
@@ -14,10 +19,25 @@ pub fn line(text: &str) -> String {
 pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if "\\*_[]<>~#`".contains(c) {
+        if MARKS.contains(c) {
             shown.push('\\');
         }
         shown.push(c);
+    }
+    shown
+}
+
+/// A text as a terminal shows it: what was escaped is itself again.
+pub fn plain(text: &StringOrMarkdown) -> String {
+    let markdown = match text {
+        StringOrMarkdown::Plain(text) => return text.clone(),
+        StringOrMarkdown::Markdown { markdown } => markdown,
+    };
+    let mut shown = String::with_capacity(markdown.len());
+    let mut rest = markdown.chars().peekable();
+    while let Some(c) = rest.next() {
+        let escaped = rest.next_if(|next| c == '\\' && MARKS.contains(*next));
+        shown.push(escaped.unwrap_or(c));
     }
     shown
 }
@@ -39,6 +59,15 @@ pub fn code(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_escaped_is_read_as_it_was() {
+        for text in ["Read __init__.py", r"C:\temp\_x", "a `b` *c* <d>", r"\\"] {
+            let markdown = escaped(text);
+            assert_eq!(plain(&StringOrMarkdown::Markdown { markdown }), text);
+            assert_eq!(plain(&StringOrMarkdown::Plain(text.to_owned())), text);
+        }
+    }
 
     #[test]
     fn plain_text_is_shown_as_it_is() {

@@ -36,6 +36,9 @@ const SESSION: &str = "acp";
 /// Likewise of the mode that clients know as `interactive`.
 const INTERACTIVE: &str = "interactive";
 
+/// How much an agent may say while a conversation begins that is kept for it.
+const MEANWHILE: usize = 256;
+
 /// How long a change of a setting may take before a prompt goes on without it.
 const SETTING: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -356,7 +359,9 @@ impl Backend {
             match tokio::time::timeout_at(deadline, self.session.peer.next()).await {
                 Ok(Some(Incoming::Response { to, result })) if to == request => break result.ok(),
                 // It may be about the conversation that is just beginning.
-                Ok(Some(said @ Incoming::Notification { .. })) => meanwhile.push(said),
+                Ok(Some(said @ Incoming::Notification { .. })) if meanwhile.len() < MEANWHILE => {
+                    meanwhile.push(said);
+                }
                 Ok(Some(other)) => Box::pin(self.incoming(other)).await,
                 Ok(None) | Err(_) => break None,
             }

@@ -18,6 +18,7 @@ use ahp::ahp_types::state::{
     ToolDefinition, ToolInput,
 };
 use clap::ValueEnum;
+use innkeeper_protocol::markdown;
 
 use super::text;
 
@@ -113,8 +114,8 @@ impl Decisions {
     ) -> StateAction {
         let title = call.confirmation_title.as_ref();
         let title = title.map_or("Run a tool?", StringOrMarkdown::as_text);
-        let message = call.invocation_message.as_text();
-        let mut question = format!("{title}\n{}", indented(message));
+        let message = markdown::plain(&call.invocation_message);
+        let mut question = format!("{title}\n{}", indented(&message));
         match &call.tool_input {
             Some(ToolInput::Inline(input)) => question += &format!("\n{}", indented(input)),
             Some(ToolInput::ContentRef(input)) => {

@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use innkeeper_protocol::house::state::{
     ChatState, ResponsePart, ToolInput, ToolResultContent, UsageInfo,
 };
+use innkeeper_protocol::steering;
 
 use super::text;
 use super::transcript::{ToolView, Transcript, TurnView, ending, turns};
@@ -74,7 +75,10 @@ fn part(part: &ResponsePart) -> Option<String> {
             content(&part.uri, part.content_type.as_deref(), part.size_hint)
         }
         ResponsePart::ToolCall(part) => tool_call(&ToolView::of(&part.tool_call)?),
-        ResponsePart::SystemNotification(part) => quoted("Notice", part.content.as_text()),
+        ResponsePart::SystemNotification(part) => match steering::words(part) {
+            Some(words) => quoted("You, meanwhile", words),
+            None => quoted("Notice", part.content.as_text()),
+        },
         ResponsePart::InputRequest(part) => {
             let question = part.request.message.as_deref();
             quoted("Asked", question.unwrap_or("a question without a message"))
@@ -91,7 +95,7 @@ fn part(part: &ResponsePart) -> Option<String> {
 }
 
 fn tool_call(call: &ToolView<'_>) -> String {
-    let message = text::one_line(call.message);
+    let message = text::one_line(&call.message);
     let mut blocks = vec![format!(
         "**Tool {}** ({}): {message}",
         call.name, call.outcome

@@ -4,11 +4,13 @@
 use anyhow::{Result, bail};
 use innkeeper_engine::fold_log;
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::house::common::StringOrMarkdown;
 use innkeeper_protocol::house::state::{
     ChatState, Message, ResponsePart, SessionState, SessionSummary, ToolCallState, ToolInput,
     ToolResultContent, TurnState, UsageInfo,
 };
 use innkeeper_protocol::snapshot::ChatSnapshot;
+use innkeeper_protocol::{markdown, steering};
 use innkeeper_store::Reader;
 use serde::Serialize;
 
@@ -79,7 +81,7 @@ pub(crate) fn turns(chat: &ChatState) -> impl Iterator<Item = TurnView<'_>> {
 #[derive(Debug)]
 pub(crate) struct ToolView<'a> {
     pub(crate) name: &'a str,
-    pub(crate) message: &'a str,
+    pub(crate) message: String,
     pub(crate) outcome: &'static str,
     pub(crate) input: Option<&'a ToolInput>,
     pub(crate) content: &'a [ToolResultContent],
@@ -98,12 +100,12 @@ impl<'a> ToolView<'a> {
         Some(match state {
             ToolCallState::Streaming(call) => {
                 let message = call.invocation_message.as_ref();
-                let message = message.map_or("", |message| message.as_text());
+                let message = message.map(headline).unwrap_or_default();
                 view(&call.display_name, message, "being called", None)
             }
             ToolCallState::PendingConfirmation(call) => view(
                 &call.display_name,
-                call.invocation_message.as_text(),
+                headline(&call.invocation_message),
                 "waiting for approval",
                 call.tool_input.as_ref(),
             ),
@@ -111,14 +113,14 @@ impl<'a> ToolView<'a> {
                 content: call.content.as_deref().unwrap_or(&[]),
                 ..view(
                     &call.display_name,
-                    call.invocation_message.as_text(),
+                    headline(&call.invocation_message),
                     "running",
                     call.tool_input.as_ref(),
                 )
             },
             ToolCallState::AuthRequired(call) => view(
                 &call.display_name,
-                call.invocation_message.as_text(),
+                headline(&call.invocation_message),
                 "waiting for authentication",
                 call.tool_input.as_ref(),
             ),
@@ -126,7 +128,7 @@ impl<'a> ToolView<'a> {
                 content: call.content.as_deref().unwrap_or(&[]),
                 ..view(
                     &call.display_name,
-                    call.past_tense_message.as_text(),
+                    headline(&call.past_tense_message),
                     "waiting for approval of its result",
                     call.tool_input.as_ref(),
                 )
@@ -135,20 +137,26 @@ impl<'a> ToolView<'a> {
                 content: call.content.as_deref().unwrap_or(&[]),
                 ..view(
                     &call.display_name,
-                    call.past_tense_message.as_text(),
+                    headline(&call.past_tense_message),
                     called(call.success),
                     call.tool_input.as_ref(),
                 )
             },
             ToolCallState::Cancelled(call) => view(
                 &call.display_name,
-                call.invocation_message.as_text(),
+                headline(&call.invocation_message),
                 "not run",
                 call.tool_input.as_ref(),
             ),
             ToolCallState::Unknown(_) => return None,
         })
     }
+}
+
+/// What a call is called: the first line of what is said about it.
+fn headline(message: &StringOrMarkdown) -> String {
+    let text = markdown::plain(message);
+    text.lines().next().unwrap_or_default().to_owned()
 }
 
 /// The transcript for reading on a terminal.
@@ -205,7 +213,10 @@ fn shown_part(part: &ResponsePart) -> Option<String> {
             let call = ToolView::of(&part.tool_call)?;
             format!("[tool {}, {}: {}]", call.name, call.outcome, call.message)
         }
-        ResponsePart::SystemNotification(part) => format!("[notice: {}]", part.content.as_text()),
+        ResponsePart::SystemNotification(part) => match steering::words(part) {
+            Some(words) => format!("[meanwhile you said: {words}]"),
+            None => format!("[notice: {}]", part.content.as_text()),
+        },
         ResponsePart::InputRequest(part) => {
             let question = part.request.message.as_deref().unwrap_or("a question");
             format!("[asked: {question}]")
