@@ -1,5 +1,6 @@
-//! All sessions there are, as their summaries. Most are only ever listed, so
-//! they stay the JSON that the store has until somebody loads the session.
+//! All sessions there are, in memory or not, as their summaries, and which of
+//! them each chat belongs to. Most are only ever listed, so they stay the JSON
+//! that the store has until somebody loads the session.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,12 +11,18 @@ use innkeeper_protocol::house::state::SessionSummary;
 use innkeeper_protocol::outgoing::{ListSessionsReply, SummaryItem};
 use innkeeper_protocol::record::CatalogueRow;
 use innkeeper_protocol::rpc::RpcError;
+use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::value::RawValue;
+
+use crate::core::Core;
+use crate::core::changeset_uri;
 
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     rows: HashMap<ChannelUri, Row>,
+    /// The sessions of chats that are not their session's default chat.
+    session_of_chat: HashMap<ChannelUri, ChannelUri>,
 }
 
 #[derive(Debug)]
@@ -33,7 +40,9 @@ enum Summary {
 }
 
 impl Catalogue {
-    pub(crate) fn new(rows: Vec<CatalogueRow>) -> Self {
+    /// The sessions that are stored, and their further chats with the sessions
+    /// that these belong to.
+    pub(crate) fn new(rows: Vec<CatalogueRow>, chats: Vec<(ChannelUri, ChannelUri)>) -> Self {
         let rows = rows.into_iter().map(|row| {
             let summary = Summary::Stored(row.summary);
             let modified_at = row.modified_at;
@@ -48,7 +57,55 @@ impl Catalogue {
         });
         Self {
             rows: rows.collect(),
+            session_of_chat: chats.into_iter().collect(),
         }
+    }
+
+    /// The session that a channel belongs to: itself, or that of the chat or
+    /// the changeset.
+    pub(crate) fn session_of(&self, core: &Core, channel: &ChannelUri) -> Option<ChannelUri> {
+        if self.contains(channel) {
+            return Some(channel.clone());
+        }
+        self.session_of_chat(core, channel)
+    }
+
+    pub(crate) fn session_of_chat(&self, core: &Core, chat: &ChannelUri) -> Option<ChannelUri> {
+        if let Some(chat) = core.channels.chat(chat) {
+            return Some(chat.session.clone());
+        }
+        let listed = self.session_of_chat.get(chat).cloned();
+        let session = listed
+            .or_else(|| chat.session_of_default_chat())
+            .or_else(|| Some(changeset_uri::parse(chat)?.0));
+        session.filter(|session| self.contains(session))
+    }
+
+    /// Whether there is such a channel, in memory or not.
+    pub(crate) fn exists(&self, core: &Core, channel: &ChannelUri) -> bool {
+        is_telemetry_channel(channel.as_str())
+            || core.channels.contains(channel)
+            || self.session_of(core, channel).is_some()
+    }
+
+    /// Whether a chat is one beside its session's default chat.
+    pub(crate) fn is_further_chat(&self, chat: &str) -> bool {
+        self.session_of_chat.contains_key(chat)
+    }
+
+    /// The chats of a session beside its default one.
+    pub(crate) fn further_chats_of(&self, session: &ChannelUri) -> Vec<ChannelUri> {
+        let all = self.session_of_chat.iter();
+        let of_session = all.filter(|(_, its_session)| *its_session == session);
+        of_session.map(|(chat, _)| chat.clone()).collect()
+    }
+
+    pub(crate) fn add_further_chat(&mut self, chat: &ChannelUri, session: &ChannelUri) {
+        self.session_of_chat.insert(chat.clone(), session.clone());
+    }
+
+    pub(crate) fn remove_chat(&mut self, chat: &ChannelUri) {
+        self.session_of_chat.remove(chat);
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -180,6 +237,7 @@ mod tests {
                     summary: RawValue::from_string(n.to_string()).unwrap().into(),
                 })
                 .collect(),
+            Vec::new(),
         )
     }
 
@@ -221,7 +279,7 @@ mod tests {
             ("file:///t/10", false),
             ("file:///t", false),
         ] {
-            let catalogue = Catalogue::new(vec![row(at)]);
+            let catalogue = Catalogue::new(vec![row(at)], Vec::new());
             assert_eq!(catalogue.works_in("file:///t/1"), works_there, "{at}");
         }
     }

@@ -1,23 +1,28 @@
-//! What may complete a message that is being typed: files after `@` or `#`,
-//! the agent's commands after a leading `/`.
+//! What may complete what is being typed: in a message, files after `@` or `#`
+//! and the agent's commands after a leading `/`; in a setting, its values.
 
+use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::agent::{AgentCommandInfo, ConfigQuery};
 use innkeeper_protocol::house::commands::{
     CompletionItem, CompletionItemKind, CompletionsParams, CompletionsResult,
+    SessionConfigCompletionsParams, SessionConfigCompletionsResult, SessionConfigValueItem,
 };
 use innkeeper_protocol::house::state::{
-    MessageAttachment, MessageResourceAttachment, SimpleMessageAttachment,
+    MessageAttachment, MessageResourceAttachment, SessionState, SimpleMessageAttachment,
 };
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::workspace::FoundFile;
 use serde_json::json;
 
-use crate::chats::Chat;
+use crate::agents::{Agents, BRANCH, schema_of_sessions};
+use crate::core::Core;
+use crate::core::channels::Chat;
 use crate::customizations::invocable;
-use crate::requests::Need;
-use crate::sessions::Session;
-use crate::{ConnectionId, Effect, Engine};
+use crate::effect::{ConnectionId, Effect, Ticket};
+use crate::labels::Locale;
+use crate::turns::Turns;
 
 /// How many items an answer has at most.
 const MOST_ITEMS: usize = 50;
@@ -27,7 +32,7 @@ pub(crate) const TRIGGERS: [&str; 3] = ["@", "#", "/"];
 
 /// What is being typed at the cursor.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Typed {
+enum Typed {
     File { trigger: char, query: String },
     Command { query: String },
     Nothing,
@@ -35,80 +40,163 @@ pub(crate) enum Typed {
 
 /// A word of the input, and where it stands in UTF-16 code units.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TypedAt {
-    pub(crate) typed: Typed,
-    pub(crate) start: i64,
-    pub(crate) end: i64,
+struct TypedAt {
+    typed: Typed,
+    start: i64,
+    end: i64,
 }
 
-impl Engine {
+/// The clients that wait for what is being looked for.
+#[derive(Debug, Default)]
+pub(crate) struct Completions {
+    files: HashMap<Ticket, (ConnectionId, RequestId, TypedAt)>,
+    values: HashMap<Ticket, (ConnectionId, RequestId)>,
+}
+
+impl Completions {
+    /// Completes a message.
     pub(crate) fn complete(
         &mut self,
-        connection: ConnectionId,
-        id: RequestId,
-        params: CompletionsParams,
+        core: &mut Core,
+        turns: &Turns,
+        (connection, id): (ConnectionId, RequestId),
+        params: &CompletionsParams,
     ) {
-        match self.completions(&params) {
+        match found(core, turns, params) {
             Ok((at, Found::Now(items))) => {
                 let items = items.into_iter().map(|item| item.placed(&at)).collect();
                 let reply = Reply::Completions(CompletionsResult { items });
-                self.reply(connection, id, reply);
+                core.reply(connection, id, reply);
             }
             Ok((at, Found::Search { directories, query })) => {
-                let ticket = self.wait(connection, id, Need::Files(at));
-                self.step.effects.push(Effect::FindFiles {
+                let ticket = core.next_ticket();
+                self.files.insert(ticket, (connection, id, at));
+                core.effect(Effect::FindFiles {
                     ticket,
                     directories,
                     query,
                     limit: MOST_ITEMS,
                 });
             }
-            Err(error) => self.fail(connection, Some(id), error),
+            Err(error) => core.fail(connection, Some(id), error),
         }
     }
 
-    fn completions(&self, params: &CompletionsParams) -> Result<(TypedAt, Found), RpcError> {
-        let channel = ChannelUri::from(params.channel.as_str());
-        let Some(chat) = self.chat_meant(&channel) else {
-            return Err(RpcError::session_not_found(channel.as_str()));
+    pub(crate) fn files_found(&mut self, core: &mut Core, ticket: Ticket, files: Vec<FoundFile>) {
+        if let Some((connection, id, at)) = self.files.remove(&ticket) {
+            let reply = Reply::Completions(file_items(&at, files));
+            core.reply(connection, id, reply);
+        }
+    }
+
+    /// Completes the value of a session's setting.
+    pub(crate) fn complete_settings(
+        &mut self,
+        core: &mut Core,
+        agents: &Agents,
+        (connection, id): (ConnectionId, RequestId),
+        params: SessionConfigCompletionsParams,
+        locale: Locale,
+    ) {
+        let agent = match agents.wanted(core, params.provider.as_deref()) {
+            Ok(agent) => agent,
+            Err(error) => return core.fail(connection, Some(id), error),
         };
-        if params.kind != CompletionItemKind::UserMessage {
-            return Err(RpcError::invalid_params(
-                "only `userMessage` is completed here",
+        let schema = schema_of_sessions(core, agent, locale);
+        let known = schema.is_some_and(|it| it.properties.contains_key(&params.property));
+        if !known {
+            let error = RpcError::invalid_params(format!(
+                "`{}` has no session setting `{}`",
+                agent.info.provider, params.property
             ));
+            return core.fail(connection, Some(id), error);
         }
-        let at = typed_at(&params.text, params.offset)?;
-        let found = match &at.typed {
-            Typed::Nothing => Found::Now(Vec::new()),
-            Typed::Command { query } => {
-                let session = self.sessions.get(&chat.session);
-                Found::Now(commands(chat, session, query))
-            }
-            Typed::File { query, .. } => {
-                let session = self.sessions.get(&chat.session);
-                let all = session.and_then(|s| s.state.working_directories.clone());
-                let own = chat.head.working_directories.clone();
-                match own.or(all).filter(|directories| !directories.is_empty()) {
-                    Some(directories) => Found::Search {
-                        directories,
-                        query: query.clone(),
-                    },
-                    None => Found::Now(Vec::new()),
-                }
-            }
-        };
-        Ok((at, found))
+        let ticket = core.next_ticket();
+        self.values.insert(ticket, (connection, id));
+        let query = params.query.unwrap_or_default();
+        let here = params.working_directory.as_ref();
+        let here = here.filter(|directory| directory.starts_with("file:"));
+        if let Some(directory) = here.filter(|_| params.property == BRANCH) {
+            let directory = directory.clone();
+            return core.effect(Effect::ListBranches {
+                ticket,
+                directory,
+                query,
+            });
+        }
+        let query = Box::new(ConfigQuery {
+            provider: agent.info.provider.clone(),
+            directory: params.working_directory,
+            config: params.config.unwrap_or_default(),
+            property: params.property,
+            query,
+        });
+        core.effect(Effect::CompleteConfig { ticket, query });
     }
 
-    /// The chat, or the leading one of a session: clients ask for either.
-    fn chat_meant(&self, channel: &ChannelUri) -> Option<&Chat> {
-        if let Some(chat) = self.chats.get(channel) {
-            return Some(chat);
+    pub(crate) fn values_found(
+        &mut self,
+        core: &mut Core,
+        ticket: Ticket,
+        items: Vec<SessionConfigValueItem>,
+    ) {
+        if let Some((connection, id)) = self.values.remove(&ticket) {
+            let result = SessionConfigCompletionsResult { items };
+            core.reply(connection, id, Reply::CompleteSessionConfig(result));
         }
-        let session = self.sessions.get(channel)?;
-        let default = session.state.default_chat.as_deref()?;
-        self.chats.get(default)
     }
+
+    /// Nobody waits behind a connection that has ended.
+    pub(crate) fn forget_connection(&mut self, connection: ConnectionId) {
+        self.files.retain(|_, (waiting, ..)| *waiting != connection);
+        self.values.retain(|_, (waiting, _)| *waiting != connection);
+    }
+}
+
+fn found(
+    core: &Core,
+    turns: &Turns,
+    params: &CompletionsParams,
+) -> Result<(TypedAt, Found), RpcError> {
+    let channel = ChannelUri::from(params.channel.as_str());
+    let Some(chat) = chat_meant(core, &channel) else {
+        return Err(RpcError::session_not_found(channel.as_str()));
+    };
+    if params.kind != CompletionItemKind::UserMessage {
+        return Err(RpcError::invalid_params(
+            "only `userMessage` is completed here",
+        ));
+    }
+    let at = typed_at(&params.text, params.offset)?;
+    let session = core.channels.session(&chat.session).map(|it| &it.state);
+    let found = match &at.typed {
+        Typed::Nothing => Found::Now(Vec::new()),
+        Typed::Command { query } => {
+            Found::Now(commands(turns.commands_of(&chat.uri), session, query))
+        }
+        Typed::File { query, .. } => {
+            let all = session.and_then(|session| session.working_directories.clone());
+            let own = chat.head.working_directories.clone();
+            match own.or(all).filter(|directories| !directories.is_empty()) {
+                Some(directories) => Found::Search {
+                    directories,
+                    query: query.clone(),
+                },
+                None => Found::Now(Vec::new()),
+            }
+        }
+    };
+    Ok((at, found))
+}
+
+/// The chat, or the leading one of a session: clients ask for either.
+fn chat_meant<'a>(core: &'a Core, channel: &ChannelUri) -> Option<&'a Chat> {
+    if let Some(chat) = core.channels.chat(channel) {
+        return Some(chat);
+    }
+    let session = core.channels.session(channel)?;
+    let default = session.state.default_chat.as_deref()?;
+    core.channels.chat(default)
 }
 
 enum Found {
@@ -137,10 +225,14 @@ impl Candidate {
 
 /// The agent's own commands, and the skills and prompts of the session that
 /// it does not know by itself.
-fn commands(chat: &Chat, session: Option<&Session>, query: &str) -> Vec<Candidate> {
+fn commands(
+    of_agent: &[AgentCommandInfo],
+    session: Option<&SessionState>,
+    query: &str,
+) -> Vec<Candidate> {
     let wanted = query.to_lowercase();
     let matches = |name: &str| name.to_lowercase().starts_with(&wanted);
-    let own = chat.commands.iter().map(|command| {
+    let own = of_agent.iter().map(|command| {
         let label = format!("/{}", command.name);
         let about = json!({"command": command.name, "description": command.description});
         let attachment = MessageAttachment::Simple(SimpleMessageAttachment {
@@ -152,7 +244,7 @@ fn commands(chat: &Chat, session: Option<&Session>, query: &str) -> Vec<Candidat
         });
         (command.name.clone(), label, attachment)
     });
-    let known = |name: &str| chat.commands.iter().any(|command| command.name == name);
+    let known = |name: &str| of_agent.iter().any(|command| command.name == name);
     let found = session.map(invocable).unwrap_or_default();
     let found = found.into_iter().filter(|it| !known(&it.name)).map(|it| {
         let label = format!("/{}", it.name);
@@ -181,7 +273,7 @@ fn commands(chat: &Chat, session: Option<&Session>, query: &str) -> Vec<Candidat
         .collect()
 }
 
-pub(crate) fn file_items(at: &TypedAt, files: Vec<FoundFile>) -> CompletionsResult {
+fn file_items(at: &TypedAt, files: Vec<FoundFile>) -> CompletionsResult {
     let trigger = match at.typed {
         Typed::File { trigger, .. } => trigger,
         Typed::Command { .. } | Typed::Nothing => '@',

@@ -1,29 +1,9 @@
 //! What the engine is told about its surroundings, and its limits.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
-use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::agent::{AgentProfile, string_property};
-use innkeeper_protocol::house::actions::{
-    RootActiveSessionsChangedAction, RootAgentsChangedAction, RootConfigChangedAction,
-    RootTerminalsChangedAction, StateAction,
-};
 use innkeeper_protocol::house::commands::Implementation;
-use innkeeper_protocol::house::common::JsonObject;
-use innkeeper_protocol::house::state::{
-    ConfigPropertySchema, ConfigSchema, RootConfigState, RootState, SessionConfigPropertySchema,
-};
-use innkeeper_protocol::settings::{Synonym, former_names};
 use innkeeper_protocol::workspace::resource::Root;
-use serde_json::Value;
-
-use crate::catalogue::Catalogue;
-use crate::{CustomizationPolicy, Engine, GrantPolicy};
-
-/// The property of the root configuration that names the agent of sessions
-/// that are created without one.
-pub(crate) const DEFAULT_AGENT: &str = "defaultAgent";
 
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
@@ -49,6 +29,30 @@ pub struct WorkspaceConfig {
     /// its own: a `file:` URI.
     pub worktrees: Option<String>,
     pub customizations: CustomizationPolicy,
+}
+
+/// What clients are granted that ask for more than is open to them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GrantPolicy {
+    /// Nothing.
+    None,
+    /// Reading, wherever the user of the host may read.
+    #[default]
+    Read,
+    /// Writing as well.
+    Write,
+}
+
+/// How a host treats customizations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CustomizationPolicy {
+    /// Whether working directories and clients' plugins are read.
+    pub enabled: bool,
+    /// Whether there is anything that holds in every session.
+    pub host: bool,
+    /// Whether MCP servers that came with a working directory are on before
+    /// anybody said so.
+    pub trust_servers: bool,
 }
 
 impl EngineConfig {
@@ -129,227 +133,5 @@ impl Default for Limits {
             page_turns: 50,
             page_sessions: 1_000,
         }
-    }
-}
-
-/// The root state of a host that begins: its agents, its sessions, and its
-/// configuration with the values that were stored.
-pub(crate) fn root_state(
-    agents: &[AgentProfile],
-    catalogue: &Catalogue,
-    stored: Option<Value>,
-) -> RootState {
-    let schema = root_schema();
-    let stored = match stored {
-        Some(Value::Object(stored)) => stored,
-        _ => JsonObject::new(),
-    };
-    // What an older or newer host stored and this one does not know stays in
-    // the store and out of the state.
-    let known = stored.into_iter();
-    let mut values: JsonObject = known
-        .filter(|(key, value)| check_root_value(&schema, agents, key, value).is_ok())
-        .collect();
-    if !values.contains_key(DEFAULT_AGENT)
-        && let Some(provider) = first_that_works(agents)
-    {
-        values.insert(DEFAULT_AGENT.to_owned(), provider.into());
-    }
-    RootState {
-        agents: agents.iter().map(|agent| agent.info.clone()).collect(),
-        active_sessions: Some(i64::try_from(catalogue.len()).unwrap_or(i64::MAX)),
-        terminals: None,
-        config: Some(RootConfigState { schema, values }),
-        meta: None,
-    }
-}
-
-/// The agent that a session gets if nobody chose one: the first, but for
-/// those of which it is known that they do not start.
-fn first_that_works(agents: &[AgentProfile]) -> Option<&str> {
-    let first = agents.iter().find(|agent| agent.works);
-    let first = first.or(agents.first())?;
-    Some(&first.info.provider)
-}
-
-/// Whether the stored configuration says which of the agents is the default.
-pub(crate) fn names_default_agent(stored: Option<&Value>, agents: &[AgentProfile]) -> bool {
-    let named = stored.and_then(|stored| stored.get(DEFAULT_AGENT)?.as_str());
-    let mut providers = agents.iter().map(|agent| &*agent.info.provider);
-    named.is_some_and(|named| providers.any(|provider| provider == named))
-}
-
-impl Engine {
-    /// What is known of agents has changed: if nobody chose the default one,
-    /// it is one that works.
-    pub(crate) fn review_default_agent(&mut self) {
-        let config = self.root.config.as_ref();
-        let current = config.and_then(|config| config.values.get(DEFAULT_AGENT)?.as_str());
-        let mut agents = self.agents.iter();
-        let works = agents.any(|agent| agent.works && Some(&*agent.info.provider) == current);
-        let first = first_that_works(&self.agents).map(str::to_owned);
-        let Some(first) = first.filter(|_| !works && !self.default_agent_is_chosen) else {
-            return;
-        };
-        if current != Some(&first) {
-            let config = [(DEFAULT_AGENT.to_owned(), first.into())];
-            let change = RootConfigChangedAction {
-                config: config.into_iter().collect(),
-                replace: None,
-            };
-            let root = ChannelUri::root();
-            self.emit(&root, StateAction::RootConfigChanged(change), None);
-        }
-    }
-
-    /// The host's configuration as it is stored: what somebody chose.
-    pub(crate) fn chosen_root_config(&self) -> Option<Value> {
-        let mut values = self.root.config.as_ref()?.values.clone();
-        if !self.default_agent_is_chosen {
-            values.remove(DEFAULT_AGENT);
-        }
-        Some(Value::Object(values))
-    }
-
-    /// Says what the root channel holds now. A client that knows it from an
-    /// earlier life is given actions, and no action told of what changed
-    /// while the host was away.
-    pub(crate) fn announce_root(&mut self) {
-        let RootState {
-            agents,
-            active_sessions,
-            config,
-            ..
-        } = self.root.clone();
-        let root = ChannelUri::root();
-        let agents = RootAgentsChangedAction { agents };
-        self.emit(&root, StateAction::RootAgentsChanged(agents), None);
-        if let Some(active_sessions) = active_sessions {
-            let count = RootActiveSessionsChangedAction { active_sessions };
-            self.emit(&root, StateAction::RootActiveSessionsChanged(count), None);
-        }
-        if let Some(config) = config {
-            let values = RootConfigChangedAction {
-                config: config.values,
-                replace: Some(true),
-            };
-            self.emit(&root, StateAction::RootConfigChanged(values), None);
-        }
-        // Terminals end with the life that they were opened in.
-        let terminals = RootTerminalsChangedAction {
-            terminals: Vec::new(),
-        };
-        self.emit(&root, StateAction::RootTerminalsChanged(terminals), None);
-    }
-}
-
-/// What follows the user to every client: the host keeps it and does nothing
-/// else with it.
-const CLIENT_SETTINGS: [(&str, &str, &str, &[&str]); 2] = [
-    (
-        "appearance",
-        "Appearance",
-        "How clients that offer a choice look",
-        &["system", "light", "dark"],
-    ),
-    (
-        "diffView",
-        "Differences",
-        "How clients that offer a choice show what changed in a file",
-        &["unified", "split"],
-    ),
-];
-
-/// No action changes a schema, and agents come and go: so it does not list
-/// them. They are in the same state, where `root/agentsChanged` finds them.
-fn root_schema() -> ConfigSchema {
-    let default_agent = string_property(
-        "Default agent",
-        "The agent of sessions that are created without one: the provider of one of the host's \
-         agents",
-    );
-    let mut properties = HashMap::from([(DEFAULT_AGENT.to_owned(), default_agent)]);
-    for (key, title, description, choices) in CLIENT_SETTINGS {
-        let property = ConfigPropertySchema {
-            default: choices.first().map(|first| (*first).into()),
-            r#enum: Some(choices.iter().map(|choice| (*choice).into()).collect()),
-            ..string_property(title, description)
-        };
-        properties.insert(key.to_owned(), property);
-    }
-    ConfigSchema {
-        r#type: "object".to_owned(),
-        properties,
-        required: None,
-    }
-}
-
-/// Whether the root configuration may have this value, or why not.
-pub(crate) fn check_root_value(
-    schema: &ConfigSchema,
-    agents: &[AgentProfile],
-    key: &str,
-    value: &Value,
-) -> Result<(), String> {
-    let Some(property) = schema.properties.get(key) else {
-        return Err(format!("the host has no setting `{key}`"));
-    };
-    let providers = agents.iter().map(|agent| agent.info.provider.as_str());
-    let providers: Vec<Value> = providers.map(Value::from).collect();
-    let allowed = match key {
-        DEFAULT_AGENT => Some(&providers[..]),
-        _ => property.r#enum.as_deref(),
-    };
-    check_value(key, &property.r#type, allowed, value)
-}
-
-/// The value that a client means for a setting of a session, under the name
-/// that the schema has for it; or why there is none.
-pub(crate) fn fitting_value(
-    key: &str,
-    property: &SessionConfigPropertySchema,
-    synonyms: &[Synonym],
-    value: &Value,
-) -> Result<Value, String> {
-    // The values of a dynamic enumeration are not all known beforehand.
-    let allowed = match property.enum_dynamic {
-        Some(true) => None,
-        _ => property.r#enum.as_deref(),
-    };
-    let fits = |value: &Value| check_value(key, &property.r#type, allowed, value);
-    let Err(reason) = fits(value) else {
-        return Ok(value.clone());
-    };
-    let former = former_names();
-    let names = synonyms.iter().chain(&former);
-    let mut meant = names.filter_map(|name| name.other_name(key, value));
-    meant.find(|value| fits(value).is_ok()).ok_or(reason)
-}
-
-/// Whether a property of this type and these allowed values may have `value`.
-pub(crate) fn check_value(
-    key: &str,
-    kind: &str,
-    allowed: Option<&[Value]>,
-    value: &Value,
-) -> Result<(), String> {
-    let fits = match kind {
-        "string" => value.is_string(),
-        "number" => value.is_number(),
-        "integer" => value.is_i64() || value.is_u64(),
-        "boolean" => value.is_boolean(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        _ => true,
-    };
-    if !fits {
-        return Err(format!("`{key}` must be of type {kind}"));
-    }
-    match allowed {
-        Some(allowed) if !allowed.contains(value) => {
-            let choices: Vec<String> = allowed.iter().map(Value::to_string).collect();
-            Err(format!("`{key}` must be one of {}", choices.join(", ")))
-        }
-        _ => Ok(()),
     }
 }

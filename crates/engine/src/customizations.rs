@@ -6,27 +6,44 @@
 //! changes, and what differs from its state is emitted. A place that several
 //! sessions need is followed once.
 
+mod client_plugins;
+mod items;
+mod switches;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use foldhash::HashMap;
 use innkeeper_protocol::house::actions::{
     SessionCustomizationRemovedAction, SessionCustomizationUpdatedAction,
     SessionCustomizationsChangedAction, StateAction,
 };
 use innkeeper_protocol::house::state::{
     ChildCustomization, ClientPluginCustomization, Customization, CustomizationLoadState,
-    CustomizationLoadingState, McpServerState,
+    CustomizationLoadingState,
 };
 use innkeeper_protocol::workspace::customization::{
-    ClientPlugin, CustomizationCommand, CustomizationKind, CustomizationPlace, CustomizationReport,
-    EnabledCustomizations, EnabledFile, FoundCustomization, LookoutId, McpServerSpec,
+    ClientPlugin, CustomizationCommand, CustomizationPlace, CustomizationReport,
+    EnabledCustomizations, FoundCustomization, LookoutId, McpServerSpec,
 };
 use innkeeper_protocol::{ChannelUri, Timestamp};
+use serde_json::Value;
 
-use crate::client_plugins::bare;
-use crate::sessions::Session;
-use crate::switches::{self, Published};
-use crate::{Effect, Engine};
+use crate::agents::Agents;
+use crate::client_calls::{ClientCalls, HostCall};
+use crate::clients::Clients;
+use crate::config::CustomizationPolicy;
+use crate::core::Core;
+use crate::core::channels::Session;
+use crate::effect::Effect;
+use crate::resources::Resources;
+
+pub(crate) use items::{children_of, id_of_uri, invocable};
+pub(crate) use switches::{child_is_on, is_on, judge_switch};
+
+use client_plugins::{Fetching, Visit, bare};
+use items::{file_of, id_of, keep_server_states, server_states};
+use switches::{Published, Switches};
 
 /// How long an agent's start waits for a place that has not been read yet.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -34,21 +51,32 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// More changes than this at once are told as one.
 const MOST_UPDATES: usize = 2;
 
-/// How a host treats customizations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CustomizationPolicy {
-    /// Whether working directories and clients' plugins are read.
-    pub enabled: bool,
-    /// Whether there is anything that holds in every session.
-    pub host: bool,
-    /// Whether MCP servers that came with a working directory are on before
-    /// anybody said so.
-    pub trust_servers: bool,
+#[derive(Debug, Default)]
+pub(crate) struct Customizations {
+    /// Where the customizations of each session in memory come from.
+    sources: HashMap<ChannelUri, Vec<Source>>,
+    followed: BTreeMap<Source, Followed>,
+    by_id: HashMap<LookoutId, Source>,
+    /// Plugins that are being fetched from clients, and what is asked for.
+    fetching: HashMap<LookoutId, Fetching>,
+    visits: HashMap<HostCall, Visit>,
+    switches: Switches,
+    last: u64,
+}
+
+/// The customizations, with what they need of the modules below.
+pub(crate) struct CustomizationsMut<'a> {
+    pub(crate) own: &'a mut Customizations,
+    pub(crate) core: &'a mut Core,
+    pub(crate) clients: &'a Clients,
+    pub(crate) calls: &'a mut ClientCalls,
+    pub(crate) resources: &'a Resources,
+    pub(crate) agents: &'a Agents,
 }
 
 /// Where customizations of a session come from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Source {
+enum Source {
     Host,
     Directory(String),
     Plugin {
@@ -64,120 +92,187 @@ pub(crate) enum Source {
 
 /// A source that is followed.
 #[derive(Debug)]
-pub(crate) struct Lookout {
+struct Followed {
     id: LookoutId,
     sessions: usize,
     found: Option<Vec<FoundCustomization>>,
     /// Nobody waits for it longer than this.
-    pub(crate) due: Timestamp,
+    due: Timestamp,
 }
 
-impl Engine {
+impl Customizations {
+    pub(crate) fn new(switches: Option<Value>) -> Self {
+        Self {
+            switches: Switches::stored(switches),
+            ..Self::default()
+        }
+    }
+
+    fn sources_of(&self, session: &ChannelUri) -> &[Source] {
+        self.sources.get(session).map_or(&[], |sources| sources)
+    }
+
+    /// Whether the agent of a session should wait until more is known.
+    pub(crate) fn are_awaited(&self, core: &Core, session: &ChannelUri) -> bool {
+        self.sources_of(session).iter().any(|source| {
+            let followed = self.followed.get(source);
+            let waits = |it: &Followed| it.found.is_none() && it.due > core.now;
+            source.client_plugin().is_none() && followed.is_some_and(waits)
+        })
+    }
+
+    /// Until when an agent would wait for what is not known yet.
+    pub(crate) fn awaited_until(&self, core: &Core) -> Option<Timestamp> {
+        let waiting = self.followed.values().filter(|it| it.found.is_none());
+        let due = waiting.map(|it| it.due).filter(|due| *due > core.now);
+        due.min()
+    }
+
+    /// What is on in a session: the one place where agents, completions and
+    /// whoever else needs to know should ask.
+    pub(crate) fn enabled_in(&self, session: &Session) -> EnabledCustomizations {
+        let mut enabled = EnabledCustomizations::default();
+        let specs = self.server_specs(session);
+        let mut add_server = |id: &str| {
+            let server = specs.get(id).map(|spec| spec.server.clone());
+            enabled.mcp_servers.extend(server);
+        };
+        for container in session.state.customizations.iter().flatten() {
+            if !is_on(container) {
+                continue;
+            }
+            if let Customization::McpServer(server) = container {
+                add_server(&server.id);
+            }
+            for child in children_of(container).iter().filter(|it| child_is_on(it)) {
+                match child {
+                    ChildCustomization::McpServer(server) => add_server(&server.id),
+                    other => enabled.files.extend(file_of(other)),
+                }
+            }
+        }
+        enabled
+    }
+
+    fn server_specs(&self, session: &Session) -> BTreeMap<&str, &McpServerSpec> {
+        let sources = self.sources_of(&session.uri).iter();
+        let followed = sources.filter_map(|source| self.followed.get(source));
+        let found = followed.flat_map(|followed| followed.found.iter().flatten());
+        let specs = found.flat_map(|found| &found.servers);
+        specs.map(|spec| (spec.id.as_str(), spec)).collect()
+    }
+}
+
+impl CustomizationsMut<'_> {
     /// Follows what a session needs to know, if that has changed.
-    pub(crate) fn update_customizations(&mut self, uri: &ChannelUri) {
-        let Some(session) = self.sessions.get_mut(uri) else {
+    pub(crate) fn update(&mut self, uri: &ChannelUri) {
+        let Some(session) = self.core.channels.session(uri) else {
             return;
         };
-        let policy = self.config.workspace.customizations;
-        let wanted = sources_of(session, policy);
-        if wanted == session.sources {
+        let wanted = wanted_sources(session, self.core.config.workspace.customizations);
+        if wanted == self.own.sources_of(uri) {
             return;
         }
-        let before = std::mem::replace(&mut session.sources, wanted.clone());
+        let before = self.own.sources.insert(uri.clone(), wanted.clone());
+        let before = before.unwrap_or_default();
         for source in wanted.iter().filter(|source| !before.contains(source)) {
             self.hold(source);
         }
         for source in before.iter().filter(|source| !wanted.contains(source)) {
             self.let_go(source);
         }
-        self.reconcile_customizations(uri);
+        self.reconcile(uri);
     }
 
     /// A session leaves memory.
-    pub(crate) fn leave_customizations(&mut self, session: &Session) {
-        for source in &session.sources {
-            self.let_go(source);
+    pub(crate) fn leave(&mut self, session: &ChannelUri) {
+        for source in self.own.sources.remove(session).unwrap_or_default() {
+            self.let_go(&source);
         }
     }
 
     fn hold(&mut self, source: &Source) {
-        if let Some(lookout) = self.lookouts.get_mut(source) {
-            lookout.sessions += 1;
+        if let Some(followed) = self.own.followed.get_mut(source) {
+            followed.sessions += 1;
             return;
         }
-        self.last_lookout += 1;
-        let id = LookoutId(self.last_lookout);
-        let lookout = Lookout {
+        self.own.last += 1;
+        let id = LookoutId(self.own.last);
+        let followed = Followed {
             id,
             sessions: 1,
             found: None,
-            due: self.now.after(PATIENCE),
+            due: self.core.now.after(PATIENCE),
         };
-        self.lookouts.insert(source.clone(), lookout);
-        self.lookout_ids.insert(id, source.clone());
-        let place = match source {
-            Source::Host => CustomizationPlace::Host,
-            Source::Directory(uri) => CustomizationPlace::Directory(uri.clone()),
+        self.own.followed.insert(source.clone(), followed);
+        self.own.by_id.insert(id, source.clone());
+        match source {
+            Source::Host => self.follow(id, CustomizationPlace::Host),
+            Source::Directory(uri) => self.follow(id, CustomizationPlace::Directory(uri.clone())),
             Source::Plugin { .. } => {
                 if let Some(plugin) = source.client_plugin() {
                     self.read_client_plugin(id, plugin);
                 }
-                return;
             }
-        };
-        let command = CustomizationCommand::Follow { lookout: id, place };
-        self.step.effects.push(Effect::Customization(command));
+        }
+    }
+
+    fn follow(&mut self, lookout: LookoutId, place: CustomizationPlace) {
+        let command = CustomizationCommand::Follow { lookout, place };
+        self.core.effect(Effect::Customization(command));
     }
 
     fn let_go(&mut self, source: &Source) {
-        let Some(lookout) = self.lookouts.get_mut(source) else {
+        let Some(followed) = self.own.followed.get_mut(source) else {
             return;
         };
-        lookout.sessions -= 1;
-        if lookout.sessions > 0 {
+        followed.sessions -= 1;
+        if followed.sessions > 0 {
             return;
         }
-        let lookout = lookout.id;
-        self.lookouts.remove(source);
-        self.lookout_ids.remove(&lookout);
-        self.stop_fetching(lookout);
+        let lookout = followed.id;
+        self.own.followed.remove(source);
+        self.own.by_id.remove(&lookout);
+        self.own.fetching.remove(&lookout);
         let command = CustomizationCommand::Forget { lookout };
-        self.step.effects.push(Effect::Customization(command));
+        self.core.effect(Effect::Customization(command));
     }
 
-    pub(crate) fn customizations_reported(&mut self, report: CustomizationReport) {
-        self.customizations_found(report.lookout, report.found);
+    pub(crate) fn reported(&mut self, report: CustomizationReport) {
+        self.found(report.lookout, report.found);
     }
 
-    pub(crate) fn customizations_found(
-        &mut self,
-        lookout: LookoutId,
-        found: Vec<FoundCustomization>,
-    ) {
-        let Some(source) = self.lookout_ids.get(&lookout).cloned() else {
+    fn found(&mut self, lookout: LookoutId, found: Vec<FoundCustomization>) {
+        let Some(source) = self.own.by_id.get(&lookout).cloned() else {
             return;
         };
-        if let Some(lookout) = self.lookouts.get_mut(&source) {
-            lookout.found = Some(found);
+        if let Some(followed) = self.own.followed.get_mut(&source) {
+            followed.found = Some(found);
         }
-        let sessions = self.sessions.values();
+        let sessions = self.own.sources.iter();
         let concerned: Vec<ChannelUri> = sessions
-            .filter(|session| session.sources.contains(&source))
-            .map(|session| session.uri.clone())
+            .filter(|(_, sources)| sources.contains(&source))
+            .map(|(session, _)| session.clone())
             .collect();
         for session in concerned {
-            self.reconcile_customizations(&session);
+            self.reconcile(&session);
         }
-        self.open_held_backends();
+    }
+
+    /// What is known of agents or was decided for all sessions has changed.
+    pub(crate) fn reconcile_all(&mut self) {
+        for session in self.core.channels.session_uris() {
+            self.reconcile(&session);
+        }
     }
 
     /// Brings a session's state up to what it should be.
-    pub(crate) fn reconcile_customizations(&mut self, uri: &ChannelUri) {
-        let Some(session) = self.sessions.get(uri) else {
+    pub(crate) fn reconcile(&mut self, uri: &ChannelUri) {
+        let Some(session) = self.core.channels.session(uri) else {
             return;
         };
         let now = session.state.customizations.as_deref().unwrap_or_default();
-        let wanted = self.wanted_customizations(session);
+        let wanted = self.wanted(session);
         let differs = |it: &&Customization| {
             let id = id_of(it);
             now.iter().find(|known| id_of(known) == id) != Some(*it)
@@ -193,20 +288,23 @@ impl Engine {
             let action = SessionCustomizationsChangedAction {
                 customizations: wanted,
             };
-            self.emit(uri, StateAction::SessionCustomizationsChanged(action), None);
+            self.core
+                .emit(uri, StateAction::SessionCustomizationsChanged(action), None);
             return;
         }
         for id in gone {
             let action = SessionCustomizationRemovedAction { id };
-            self.emit(uri, StateAction::SessionCustomizationRemoved(action), None);
+            self.core
+                .emit(uri, StateAction::SessionCustomizationRemoved(action), None);
         }
         for customization in updates {
             let action = Box::new(SessionCustomizationUpdatedAction { customization });
-            self.emit(uri, StateAction::SessionCustomizationUpdated(action), None);
+            self.core
+                .emit(uri, StateAction::SessionCustomizationUpdated(action), None);
         }
     }
 
-    fn wanted_customizations(&self, session: &Session) -> Vec<Customization> {
+    fn wanted(&self, session: &Session) -> Vec<Customization> {
         let now = session.state.customizations.as_deref().unwrap_or_default();
         let states = server_states(now);
         let mut wanted: Vec<Customization> = Vec::new();
@@ -216,21 +314,21 @@ impl Engine {
                 return;
             };
             if known.insert(id) {
-                self.switches.apply(&mut it, session, published);
+                self.own.switches.apply(&mut it, session, published);
                 keep_server_states(&mut it, &states);
                 wanted.push(it);
             }
         };
-        let agent = self.agent_of(session);
+        let agent = self.agents.of_session(&session.state);
         let of_agent = agent.and_then(|agent| agent.info.customizations.as_ref());
         for it in of_agent.into_iter().flatten() {
             add(it.clone(), &Published::default());
         }
         let mut all_known = true;
-        for source in &session.sources {
+        for source in self.own.sources_of(&session.uri) {
             let published = self.published(session, source);
-            let lookout = self.lookouts.get(source);
-            match lookout.and_then(|lookout| lookout.found.as_ref()) {
+            let followed = self.own.followed.get(source);
+            match followed.and_then(|it| it.found.as_ref()) {
                 Some(found) => {
                     for it in found {
                         add(it.customization.clone(), &published);
@@ -259,7 +357,7 @@ impl Engine {
         match source {
             Source::Host => Published::default(),
             Source::Directory(_) => Published {
-                servers_are_off: !self.config.workspace.customizations.trust_servers,
+                servers_are_off: !self.core.config.workspace.customizations.trust_servers,
                 ..Published::default()
             },
             Source::Plugin { client_id, id, .. } => {
@@ -277,66 +375,6 @@ impl Engine {
                     .unwrap_or_default()
             }
         }
-    }
-
-    /// Whether the agent of a session should wait until more is known.
-    pub(crate) fn awaits_customizations(&self, session: &Session) -> bool {
-        session.sources.iter().any(|source| {
-            let lookout = self.lookouts.get(source);
-            let waits = |it: &Lookout| it.found.is_none() && it.due > self.now;
-            source.client_plugin().is_none() && lookout.is_some_and(waits)
-        })
-    }
-
-    /// Opens the backends that waited, of sessions that need not any more.
-    pub(crate) fn open_held_backends(&mut self) {
-        for chat in std::mem::take(&mut self.held_backends) {
-            self.open_backend(&chat);
-        }
-    }
-
-    /// When backends that wait are opened at the latest.
-    pub(crate) fn held_until(&self) -> Option<Timestamp> {
-        let waiting = self.lookouts.values().filter(|it| it.found.is_none());
-        let due = waiting.map(|it| it.due).filter(|due| *due > self.now);
-        due.min().filter(|_| !self.held_backends.is_empty())
-    }
-
-    /// What is on in a session: the one place where agents, completions and
-    /// whoever else needs to know should ask.
-    pub(crate) fn enabled_customizations(&self, session: &Session) -> EnabledCustomizations {
-        let mut enabled = EnabledCustomizations::default();
-        let specs = self.server_specs(session);
-        let mut add_server = |id: &str| {
-            let server = specs.get(id).map(|spec| spec.server.clone());
-            enabled.mcp_servers.extend(server);
-        };
-        for container in session.state.customizations.iter().flatten() {
-            if !switches::is_on(container) {
-                continue;
-            }
-            if let Customization::McpServer(server) = container {
-                add_server(&server.id);
-            }
-            for child in children_of(container)
-                .iter()
-                .filter(|it| switches::child_is_on(it))
-            {
-                match child {
-                    ChildCustomization::McpServer(server) => add_server(&server.id),
-                    other => enabled.files.extend(file_of(other)),
-                }
-            }
-        }
-        enabled
-    }
-
-    fn server_specs(&self, session: &Session) -> BTreeMap<&str, &McpServerSpec> {
-        let lookouts = session.sources.iter();
-        let lookouts = lookouts.filter_map(|source| self.lookouts.get(source));
-        let found = lookouts.flat_map(|lookout| lookout.found.iter().flatten());
-        let specs = found.flat_map(|found| &found.servers);
-        specs.map(|spec| (spec.id.as_str(), spec)).collect()
     }
 }
 
@@ -360,7 +398,7 @@ impl Source {
     }
 }
 
-fn sources_of(session: &Session, policy: CustomizationPolicy) -> Vec<Source> {
+fn wanted_sources(session: &Session, policy: CustomizationPolicy) -> Vec<Source> {
     let mut sources = Vec::new();
     if policy.host {
         sources.push(Source::Host);
@@ -394,132 +432,5 @@ fn plugin_source(
         uri: plugin.uri.clone(),
         name: plugin.name.clone(),
         nonce: plugin.nonce.clone(),
-    }
-}
-
-pub(crate) fn id_of(it: &Customization) -> Option<&str> {
-    match it {
-        Customization::Plugin(it) => Some(&it.id),
-        Customization::Directory(it) => Some(&it.id),
-        Customization::McpServer(it) => Some(&it.id),
-        Customization::Unknown(_) => None,
-    }
-}
-
-pub(crate) fn child_id_of(it: &ChildCustomization) -> Option<&str> {
-    match it {
-        ChildCustomization::Agent(it) => Some(&it.id),
-        ChildCustomization::Skill(it) => Some(&it.id),
-        ChildCustomization::Prompt(it) => Some(&it.id),
-        ChildCustomization::Rule(it) => Some(&it.id),
-        ChildCustomization::Hook(it) => Some(&it.id),
-        ChildCustomization::McpServer(it) => Some(&it.id),
-        ChildCustomization::Unknown(_) => None,
-    }
-}
-
-pub(crate) fn children_of(it: &Customization) -> &[ChildCustomization] {
-    let children = match it {
-        Customization::Plugin(it) => it.children.as_deref(),
-        Customization::Directory(it) => it.children.as_deref(),
-        Customization::McpServer(_) | Customization::Unknown(_) => None,
-    };
-    children.unwrap_or_default()
-}
-
-fn children_of_mut(it: &mut Customization) -> &mut [ChildCustomization] {
-    let children = match it {
-        Customization::Plugin(it) => it.children.as_deref_mut(),
-        Customization::Directory(it) => it.children.as_deref_mut(),
-        Customization::McpServer(_) | Customization::Unknown(_) => None,
-    };
-    children.unwrap_or_default()
-}
-
-/// A skill or a prompt that the user may call by name.
-pub(crate) struct Invocable {
-    pub(crate) kind: CustomizationKind,
-    pub(crate) name: String,
-    pub(crate) uri: String,
-    pub(crate) description: Option<String>,
-}
-
-/// What is on in a session and may be called. What is in a plugin is named
-/// after the plugin, too.
-pub(crate) fn invocable(session: &Session) -> Vec<Invocable> {
-    let mut all = Vec::new();
-    let containers = session.state.customizations.iter().flatten();
-    for container in containers.filter(|it| switches::is_on(it)) {
-        let prefix = match container {
-            Customization::Plugin(plugin) => format!("{}:", plugin.name),
-            _ => String::new(),
-        };
-        for child in children_of(container)
-            .iter()
-            .filter(|it| switches::child_is_on(it))
-        {
-            let (kind, name, uri, description) = match child {
-                ChildCustomization::Skill(it) if it.disable_user_invocation != Some(true) => {
-                    (CustomizationKind::Skill, &it.name, &it.uri, &it.description)
-                }
-                ChildCustomization::Prompt(it) => (
-                    CustomizationKind::Prompt,
-                    &it.name,
-                    &it.uri,
-                    &it.description,
-                ),
-                _ => continue,
-            };
-            all.push(Invocable {
-                kind,
-                name: format!("{prefix}{name}"),
-                uri: uri.clone(),
-                description: description.clone(),
-            });
-        }
-    }
-    all
-}
-
-fn file_of(child: &ChildCustomization) -> Option<EnabledFile> {
-    let (kind, name, uri) = match child {
-        ChildCustomization::Agent(it) => (CustomizationKind::Agent, &it.name, &it.uri),
-        ChildCustomization::Skill(it) => (CustomizationKind::Skill, &it.name, &it.uri),
-        ChildCustomization::Prompt(it) => (CustomizationKind::Prompt, &it.name, &it.uri),
-        ChildCustomization::Rule(it) => (CustomizationKind::Rule, &it.name, &it.uri),
-        ChildCustomization::Hook(it) => (CustomizationKind::Hook, &it.name, &it.uri),
-        ChildCustomization::McpServer(_) | ChildCustomization::Unknown(_) => return None,
-    };
-    Some(EnabledFile {
-        kind,
-        name: name.clone(),
-        uri: uri.clone(),
-    })
-}
-
-/// How the MCP servers are, which no file says.
-fn server_states(all: &[Customization]) -> BTreeMap<String, (McpServerState, Option<String>)> {
-    let mut states = BTreeMap::new();
-    for container in all {
-        for child in children_of(container) {
-            if let ChildCustomization::McpServer(it) = child {
-                states.insert(it.id.clone(), (it.state.clone(), it.channel.clone()));
-            }
-        }
-    }
-    states
-}
-
-fn keep_server_states(
-    it: &mut Customization,
-    states: &BTreeMap<String, (McpServerState, Option<String>)>,
-) {
-    for child in children_of_mut(it) {
-        if let ChildCustomization::McpServer(it) = child
-            && let Some((state, channel)) = states.get(&it.id)
-        {
-            it.state.clone_from(state);
-            it.channel.clone_from(channel);
-        }
     }
 }

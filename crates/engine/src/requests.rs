@@ -1,67 +1,48 @@
-//! Messages from clients: who may ask what when, and the answers.
+//! Messages from clients: who may ask what when, and who answers.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::agent::ConfigQuery;
 use innkeeper_protocol::command::{ClientMessage, Command, WorkspaceCommand};
 use innkeeper_protocol::house::commands::{
-    ContentEncoding, ListSessionsParams, ResolveSessionConfigParams, ResolveSessionConfigResult,
-    ResourceReadParams, ResourceReadResult, SessionConfigCompletionsParams,
-    SessionConfigCompletionsResult, SessionConfigValueItem, SubscribeParams,
+    AuthenticateParams, ListSessionsParams, SubscribeParams,
 };
-use innkeeper_protocol::house::common::JsonObject;
 use innkeeper_protocol::house::errors::json_rpc_error_codes::{INVALID_REQUEST, PARSE_ERROR};
-use innkeeper_protocol::house::state::SessionConfigSchema;
-use innkeeper_protocol::outgoing::{HostMessage, Reply, SubscribeReply};
-use innkeeper_protocol::record::ContentRecord;
+use innkeeper_protocol::outgoing::{Reply, SubscribeReply};
 use innkeeper_protocol::resource_call::ResourceCall;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
-use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
+use innkeeper_protocol::snapshot::Snapshot;
 use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::version::Version;
-use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::changes::parse_blob_uri;
-use innkeeper_protocol::workspace::resource::ResourceTask;
 
-use crate::attachments::chats_referred_to;
-use crate::completions::{self, TypedAt};
-use crate::isolation::BRANCH;
-use crate::terminals::TERMINAL_SCHEME;
-use crate::{ConnectionId, Effect, Engine, Subscriber, Ticket, sessions};
+use crate::client_calls::is_of_client;
+use crate::handshake::WaitingReconnect;
+use crate::resources::Asking;
+use crate::turns::chats_referred_to;
+use crate::{ConnectionId, Engine, Subscriber, Ticket, compat, terminals};
 
-/// The scheme of content that left the state and is kept by the host.
-pub(crate) const CONTENT_SCHEME: &str = "innkeeper-content:";
-
-/// A client that waits for something from outside the engine.
+/// What waits until certain sessions are in memory, or known to be gone.
 #[derive(Debug)]
-pub(crate) struct WaitingRequest {
-    pub(crate) connection: ConnectionId,
-    pub(crate) id: RequestId,
-    pub(crate) need: Need,
-}
-
-#[derive(Debug)]
-pub(crate) enum Need {
-    Content {
-        uri: String,
-        encoding: Option<ContentEncoding>,
+pub(crate) enum Postponed {
+    Command {
+        connection: ConnectionId,
+        id: Option<RequestId>,
+        command: Box<Command>,
     },
-    Files(TypedAt),
-    ConfigValues,
-    Resource {
-        channel: ChannelUri,
-        encoding: Option<ContentEncoding>,
+    Welcome {
+        connection: ConnectionId,
+        id: RequestId,
+        protocol_version: String,
+        channels: Vec<ChannelUri>,
     },
-    /// A terminal that is subscribed to and is not in memory.
-    Terminal(Box<SubscribeParams>),
+    Afresh(WaitingReconnect),
 }
 
 impl Engine {
     pub(crate) fn message(&mut self, connection: ConnectionId, message: ClientMessage) {
-        if !self.connections.contains_key(&connection) {
+        if !self.clients.is_connected(connection) {
             // Replaced by a newer connection of the same client: what still
             // comes over the old one is from before that.
             return;
@@ -69,7 +50,11 @@ impl Engine {
         match message {
             ClientMessage::Call { id, command } => self.call(connection, id, command),
             ClientMessage::Answer { id, outcome } => {
-                self.client_answered(connection, &id, outcome);
+                let calls = &mut self.client_calls;
+                let answer = calls.answered(&mut self.core, connection, &id, outcome);
+                if let Some(answer) = answer {
+                    self.customizations().call_answered(answer);
+                }
             }
         }
     }
@@ -82,12 +67,12 @@ impl Engine {
     ) {
         // Leaving needs no store, and nobody would learn of a refusal.
         let leaves = matches!(command, Ok(Command::Unsubscribe { .. }));
-        let refuses = self.store_failure.is_some() && !leaves;
+        let refuses = self.core.store_failure.is_some() && !leaves;
         // While the store cannot write, all that follows is a refusal or a
         // pong, and those must not wait for it.
-        self.step.bypasses_store = refuses;
+        self.core.step.bypasses_store = refuses;
         let command = match command {
-            Ok(Command::Ping) => return self.answer(connection, id, Ok(Reply::Done)),
+            Ok(Command::Ping) => return self.core.answer(connection, id, Ok(Reply::Done)),
             Ok(command) => command,
             Err(error) => {
                 tracing::debug!(%error, "a message that this host cannot read");
@@ -95,52 +80,95 @@ impl Engine {
                 // notification is not answered, whatever is wrong with it.
                 let is_message = !matches!(error.code, PARSE_ERROR | INVALID_REQUEST);
                 return match is_message {
-                    true => self.fail_request(connection, id, error),
-                    false => self.fail(connection, id, error),
+                    true => self.core.answer(connection, id, Err(error)),
+                    false => self.core.fail(connection, id, error),
                 };
             }
         };
         let introduces = matches!(command, Command::Initialize(_) | Command::Reconnect(_));
-        if self.client_of(connection).is_none() && !introduces {
+        if self.clients.client_of(connection).is_none() && !introduces {
             let error = RpcError::invalid_request("send `initialize` or `reconnect` first");
-            return self.fail_request(connection, id, error);
+            return self.core.answer(connection, id, Err(error));
         }
-        if let Some(reason) = self.store_failure.as_ref().filter(|_| refuses) {
+        if let Some(reason) = self.core.store_failure.as_ref().filter(|_| refuses) {
             let error = RpcError::internal(store_failure_message(reason));
             return match command {
                 Command::Dispatch(dispatch) => self.reject_for_store(connection, *dispatch),
-                _ => self.fail_request(connection, id, error),
+                _ => self.core.answer(connection, id, Err(error)),
             };
         }
-        let command = self.as_meant(connection, command);
-        let waits = self.sessions_needed_for(&command);
-        self.when_loaded(waits, move |engine| {
-            // It may have gone while the session was loaded.
-            if engine.connections.contains_key(&connection) {
-                engine.carry_out(connection, id, command);
+        let command = compat::command_meant(&self.clients, &self.catalogue, connection, command);
+        let needed = self.sessions_needed_for(&command);
+        let postponed = Postponed::Command {
+            connection,
+            id,
+            command: Box::new(command),
+        };
+        self.when_loaded(needed, postponed);
+    }
+
+    /// Does something as soon as these sessions are in memory: now, if they are.
+    pub(crate) fn when_loaded(&mut self, sessions: BTreeSet<ChannelUri>, then: Postponed) {
+        match self.sessions().load(sessions) {
+            Some(ticket) => {
+                self.postponed.insert(ticket, then);
             }
-        });
+            None => self.go_on(then),
+        }
+    }
+
+    /// The sessions are there that something waited for.
+    pub(crate) fn postponed_ready(&mut self, ticket: Ticket) {
+        if self.sessions().go_on(ticket) {
+            return;
+        }
+        if let Some(postponed) = self.postponed.remove(&ticket) {
+            self.go_on(postponed);
+        }
+    }
+
+    fn go_on(&mut self, postponed: Postponed) {
+        let connection = match &postponed {
+            Postponed::Command { connection, .. } | Postponed::Welcome { connection, .. } => {
+                *connection
+            }
+            Postponed::Afresh(waiting) => waiting.connection,
+        };
+        // It may have gone while the session was loaded.
+        if !self.clients.is_connected(connection) {
+            return;
+        }
+        match postponed {
+            Postponed::Command { id, command, .. } => self.carry_out(connection, id, *command),
+            Postponed::Welcome {
+                id,
+                protocol_version,
+                channels,
+                ..
+            } => self.welcome(connection, id, protocol_version, &channels),
+            Postponed::Afresh(waiting) => self.give_snapshots(waiting),
+        }
     }
 
     /// The sessions that must be in memory before a command is carried out.
-    fn sessions_needed_for(&self, command: &Command) -> std::collections::BTreeSet<ChannelUri> {
+    fn sessions_needed_for(&mut self, command: &Command) -> BTreeSet<ChannelUri> {
         let channel = match command {
             Command::Subscribe(params) => &params.channel,
             Command::Dispatch(dispatch) => {
                 let mut channels = chats_referred_to(&dispatch.action);
                 channels.push(dispatch.channel.clone());
-                return self.sessions_to_load(&channels);
+                return self.sessions().to_load(&channels);
             }
             // These need no session in memory, but one that is on its way may
             // be awaited by what was asked before.
-            Command::Unsubscribe { channel } => return self.sessions_on_their_way(channel),
+            Command::Unsubscribe { channel } => return self.sessions().on_their_way(channel),
             // What was kept for it goes too, and only its state says where.
             Command::DisposeSession(params) => &params.channel,
             Command::InvokeChangesetOperation(params) => &params.channel,
             Command::CreateChat(params) => &params.channel,
             Command::DisposeChat(params) => &params.channel,
             Command::FetchTurns(params) => &params.channel,
-            Command::ReadTurns(asked) => return self.sessions_to_load([&asked.channel]),
+            Command::ReadTurns(asked) => return self.sessions().to_load([&asked.channel]),
             Command::Complete(params) => &params.channel,
             Command::Workspace(command) => {
                 let channel = ChannelUri::from(command.channel());
@@ -150,11 +178,12 @@ impl Engine {
                     }
                     _ => None,
                 };
-                return self.sessions_to_load([&channel].into_iter().chain(&kept));
+                let channels = [&channel].into_iter().chain(&kept);
+                return self.sessions().to_load(channels);
             }
             Command::CreateSession(new) => {
                 let fork = new.fork.iter().map(|fork| &fork.session);
-                return self.sessions_to_load(fork);
+                return self.sessions().to_load(fork);
             }
             Command::Initialize(_)
             | Command::Reconnect(_)
@@ -162,57 +191,15 @@ impl Engine {
             | Command::ListSessions(_)
             | Command::ResolveSessionConfig(_)
             | Command::CompleteSessionConfig(_)
-            | Command::Authenticate(_) => return Default::default(),
+            | Command::Authenticate(_) => return BTreeSet::new(),
         };
-        self.sessions_to_load([&ChannelUri::from(channel.as_str())])
+        let channel = ChannelUri::from(channel.as_str());
+        self.sessions().to_load([&channel])
     }
 
     fn carry_out(&mut self, connection: ConnectionId, id: Option<RequestId>, command: Command) {
         let outcome = match command {
             Command::Ping => Ok(Reply::Done),
-            Command::Initialize(params) => {
-                if let Some(id) = id {
-                    self.initialize(connection, id, *params);
-                }
-                return;
-            }
-            Command::Reconnect(params) => {
-                if let Some(id) = id {
-                    self.reconnect(connection, id, params);
-                }
-                return;
-            }
-            Command::Workspace(command) => return self.workspace(connection, id, *command),
-            Command::Complete(params) => {
-                if let Some(id) = id {
-                    self.complete(connection, id, params);
-                }
-                return;
-            }
-            Command::CompleteSessionConfig(params) => {
-                if let Some(id) = id {
-                    self.complete_session_config(connection, id, params);
-                }
-                return;
-            }
-            Command::InvokeChangesetOperation(params) => {
-                if let Some(id) = id {
-                    self.invoke_changeset_operation(connection, id, &params);
-                }
-                return;
-            }
-            Command::Authenticate(params) => self.authenticate(params).map(|()| Reply::Empty {}),
-            Command::Subscribe(params) => match id {
-                Some(id) if self.is_past_terminal(&params.channel) => {
-                    return self.load_terminal(connection, id, params);
-                }
-                _ => {
-                    let channel = ChannelUri::from(params.channel.as_str());
-                    let outcome = self.subscribe(connection, params);
-                    self.answer(connection, id, outcome);
-                    return self.tell_selection(connection, &channel);
-                }
-            },
             Command::Unsubscribe { channel } => {
                 self.unsubscribe(connection, &channel);
                 Ok(Reply::Done)
@@ -221,45 +208,181 @@ impl Engine {
                 self.dispatch(connection, *dispatch);
                 Ok(Reply::Done)
             }
+            Command::Authenticate(params) => self.authenticate(params),
             Command::ListSessions(params) => self.list_sessions(connection, &params),
-            Command::CreateSession(params) => self
-                .create_session(connection, *params)
-                .map(|()| Reply::Done),
-            Command::DisposeSession(params) => self
-                .dispose_session(&params.channel.into())
-                .map(|()| Reply::Done),
-            Command::CreateChat(params) => {
-                self.create_chat(connection, *params).map(|()| Reply::Done)
+            Command::CreateSession(params) => {
+                let created = self.sessions().create(connection, *params);
+                created.map(|()| Reply::Done)
             }
-            Command::DisposeChat(params) => self
-                .dispose_chat(&params.channel.into())
-                .map(|()| Reply::Done),
-            Command::ReadTurns(asked) => self.read_turns(&asked),
-            Command::FetchTurns(params) => self
-                .fetch_turns(connection, &params.channel.into(), params.cursor.as_deref())
-                .map(|()| Reply::Empty {}),
+            Command::DisposeSession(params) => {
+                let disposed = self.sessions().dispose(&params.channel.into());
+                disposed.map(|()| Reply::Done)
+            }
+            Command::CreateChat(params) => {
+                let created = self.sessions().create_chat(connection, *params);
+                created.map(|()| Reply::Done)
+            }
+            Command::DisposeChat(params) => {
+                let disposed = self.sessions().dispose_chat(&params.channel.into());
+                disposed.map(|()| Reply::Done)
+            }
+            Command::ReadTurns(asked) => compat::read_turns(&self.core, &asked),
+            Command::FetchTurns(params) => {
+                let (chat, cursor) = (params.channel.into(), params.cursor.as_deref());
+                let clients = &mut self.clients;
+                let fetched = clients.fetch_turns(&mut self.core, connection, &chat, cursor);
+                fetched.map(|()| Reply::Empty {})
+            }
             Command::ResolveSessionConfig(params) => {
-                self.resolve_session_config(connection, params)
+                let locale = self.clients.locale_of(connection);
+                self.agents.resolve(&self.core, params, locale)
+            }
+            Command::Initialize(_)
+            | Command::Reconnect(_)
+            | Command::Subscribe(_)
+            | Command::Workspace(_)
+            | Command::Complete(_)
+            | Command::CompleteSessionConfig(_)
+            | Command::InvokeChangesetOperation(_) => {
+                // All of these are requests; nobody waits for the answer of
+                // another.
+                if let Some(id) = id {
+                    self.carry_out_request(connection, id, command);
+                }
+                return;
             }
         };
-        self.answer(connection, id, outcome);
+        self.core.answer(connection, id, outcome);
     }
 
-    fn subscribe(
+    /// What answers by itself, perhaps later.
+    fn carry_out_request(&mut self, connection: ConnectionId, id: RequestId, command: Command) {
+        let core = &mut self.core;
+        match command {
+            Command::Initialize(params) => self.initialize(connection, id, *params),
+            Command::Reconnect(params) => self.reconnect(connection, id, params),
+            Command::Subscribe(params) => {
+                let channel = ChannelUri::from(params.channel.as_str());
+                if terminals::has_left_memory(core, &channel) {
+                    return self.terminals.load(core, connection, id, params);
+                }
+                self.subscribe(connection, id, params);
+            }
+            Command::Workspace(command) => self.workspace(connection, id, *command),
+            Command::Complete(params) => {
+                let turns = &self.turns;
+                self.completions
+                    .complete(core, turns, (connection, id), &params);
+            }
+            Command::CompleteSessionConfig(params) => {
+                let locale = self.clients.locale_of(connection);
+                let agents = &self.agents;
+                self.completions
+                    .complete_settings(core, agents, (connection, id), params, locale);
+            }
+            Command::InvokeChangesetOperation(params) => {
+                self.changes.operate(core, (connection, id), &params);
+            }
+            Command::Ping
+            | Command::Unsubscribe { .. }
+            | Command::Dispatch(_)
+            | Command::Authenticate(_)
+            | Command::ListSessions(_)
+            | Command::CreateSession(_)
+            | Command::DisposeSession(_)
+            | Command::CreateChat(_)
+            | Command::DisposeChat(_)
+            | Command::ReadTurns(_)
+            | Command::FetchTurns(_)
+            | Command::ResolveSessionConfig(_) => {}
+        }
+    }
+
+    fn authenticate(&mut self, params: AuthenticateParams) -> Result<Reply, RpcError> {
+        if let Some(credential) = self.agents.authenticate(&self.core, params)? {
+            self.turns().give_credential(&credential);
+        }
+        Ok(Reply::Empty {})
+    }
+
+    fn workspace(&mut self, connection: ConnectionId, id: RequestId, command: WorkspaceCommand) {
+        let client = self.clients.client_of(connection);
+        let core = &mut self.core;
+        match command {
+            WorkspaceCommand::Resource(call) if is_of_client(&call) => {
+                let calls = &mut self.client_calls;
+                calls.pass_on(core, &self.clients, (connection, id), call);
+            }
+            WorkspaceCommand::Resource(call) => {
+                let asking = Asking {
+                    connection,
+                    client,
+                    id,
+                };
+                // What was in a session's directories at some time.
+                if let ResourceCall::Read(params) = &call
+                    && let Some((session, blob)) = parse_blob_uri(&params.uri)
+                {
+                    let directories = self.changes.directories_of(&session);
+                    let Some(directories) = directories else {
+                        let error = RpcError::not_found(&params.uri);
+                        return core.fail(connection, Some(asking.id), error);
+                    };
+                    let kept = (session, directories, blob.to_owned());
+                    return self.resources.read_kept(core, asking, params, kept);
+                }
+                self.resources.call(core, asking, call);
+            }
+            WorkspaceCommand::Watch(params) => {
+                let scope = self.resources.scope_of(core, client);
+                self.watches.create(core, scope, (connection, id), params);
+            }
+            WorkspaceCommand::CreateTerminal(params) => {
+                let around = (&self.clients, &self.catalogue);
+                self.terminals
+                    .create(core, around, (connection, id), params);
+            }
+            WorkspaceCommand::DisposeTerminal(params) => {
+                let disposed = self.terminals.dispose(core, &params.channel.into());
+                let disposed = disposed.map(|over| {
+                    if let Some(over) = over {
+                        self.turns().run_over(over);
+                    }
+                    Reply::Done
+                });
+                self.core.answer(connection, Some(id), disposed);
+            }
+        }
+    }
+
+    /// Subscribes and answers.
+    pub(crate) fn subscribe(
         &mut self,
         connection: ConnectionId,
+        id: RequestId,
+        params: SubscribeParams,
+    ) {
+        let channel = ChannelUri::from(params.channel.as_str());
+        let outcome = self.subscribed(connection, &channel, params);
+        self.core.answer(connection, Some(id), outcome);
+        compat::tell_selection(&mut self.core, &self.clients, connection, &channel);
+    }
+
+    fn subscribed(
+        &mut self,
+        connection: ConnectionId,
+        channel: &ChannelUri,
         params: SubscribeParams,
     ) -> Result<Reply, RpcError> {
-        let channel = ChannelUri::from(params.channel);
-        if self.has_no_word_for(connection, &channel) {
+        if compat::has_no_word_for(&self.core, &self.clients, connection, channel) {
             return Err(RpcError::session_not_found(channel.as_str()));
         }
-        self.open_changeset(&channel);
+        self.changes.open(&mut self.core, channel);
         let window = params.view.and_then(|view| view.turns);
         // At least the last turn is needed: it may be resumed.
         let window = window.map(|turns| usize::try_from(turns).unwrap_or(0).max(1));
-        let snapshot = match self.snapshot(&channel, window) {
-            Some(snapshot) => Some(self.with_what_is_beside(connection, snapshot)),
+        let snapshot = match self.snapshot(connection, channel, window) {
+            Some(snapshot) => Some(snapshot),
             // These channels have no state.
             None if is_telemetry_channel(channel.as_str()) => None,
             None => return Err(RpcError::session_not_found(channel.as_str())),
@@ -272,11 +395,12 @@ impl Engine {
             connection,
             max_latency,
         };
-        let turns = self.chats.get(&channel).map_or(0, |chat| chat.turns.len());
+        let chat = self.core.channels.chat(channel);
+        let turns = chat.map_or(0, |chat| chat.turns.len());
         let hidden = window.map_or(0, |window| turns.saturating_sub(window));
-        if !self.listen(&channel, subscriber, hidden) {
-            self.close_unheard_changeset(&channel);
-            let limit = self.config.limits.subscriptions;
+        if !self.listen(channel, subscriber, hidden) {
+            self.changes.close_unheard(&mut self.core, channel);
+            let limit = self.core.config.limits.subscriptions;
             return Err(RpcError::internal(format!(
                 "a connection may subscribe to at most {limit} channels; unsubscribe from some, \
                  or raise limits.subscriptions"
@@ -285,51 +409,76 @@ impl Engine {
         Ok(Reply::Subscribe(SubscribeReply { snapshot }))
     }
 
-    /// Whether a channel can only be a terminal that has left memory.
-    fn is_past_terminal(&self, channel: &str) -> bool {
-        channel.starts_with(TERMINAL_SCHEME) && !self.terminals.contains_key(channel)
+    /// The one way to subscribe; `hidden` is the number of older turns that
+    /// the client is not given. Returns whether the connection may.
+    pub(crate) fn listen(
+        &mut self,
+        channel: &ChannelUri,
+        subscriber: Subscriber,
+        hidden: usize,
+    ) -> bool {
+        let Subscriber { connection, .. } = subscriber;
+        let joined = self.joined_to(connection, channel);
+        let subscriptions = &mut self.core.subscriptions;
+        if !self.clients.is_connected(connection) || !subscriptions.add(channel, subscriber) {
+            return false;
+        }
+        if let Some(joined) = joined {
+            // One channel to the client: it counts once, or not at all.
+            subscriptions.add(&joined, subscriber);
+        }
+        self.clients.set_hidden_turns(connection, channel, hidden);
+        self.sessions().is_used(channel);
+        self.watches.heard(channel);
+        self.changes.observe(&mut self.core, channel, true);
+        true
+    }
+
+    pub(crate) fn joined_to(
+        &self,
+        connection: ConnectionId,
+        channel: &ChannelUri,
+    ) -> Option<ChannelUri> {
+        let meant = (connection, channel);
+        compat::joined_to(&self.core, &self.clients, &self.catalogue, meant)
     }
 
     fn unsubscribe(&mut self, connection: ConnectionId, channel: &ChannelUri) {
-        self.subscriptions.remove(connection, channel);
-        if let Some(joined) = self.joined_to(connection, channel) {
-            self.subscriptions.remove(connection, &joined);
+        let joined = self.joined_to(connection, channel);
+        let subscriptions = &mut self.core.subscriptions;
+        subscriptions.remove(connection, channel);
+        if let Some(joined) = joined {
+            subscriptions.remove(connection, &joined);
         }
-        if let Some(connection) = self.connections.get_mut(&connection) {
-            connection.windows.remove(channel);
-        }
-        self.use_session(channel);
+        self.clients.set_hidden_turns(connection, channel, 0);
+        self.sessions().is_used(channel);
         // Whoever leaves a session is no longer active in it.
-        if self.sessions.contains_key(channel)
-            && let Some(client) = self.client_of(connection).map(str::to_owned)
-        {
-            self.remove_active_client(channel, &client);
+        if let Some(client) = self.clients.client_of(connection).map(str::to_owned) {
+            self.sessions().remove_active_client(channel, &client);
         }
     }
 
-    /// The state of a channel now, if there is such a channel in memory.
-    pub(crate) fn snapshot(&self, channel: &ChannelUri, window: Option<usize>) -> Option<Snapshot> {
-        let state = if let Some(chat) = self.chats.get(channel) {
-            SnapshotState::Chat(Box::new(chat.snapshot(window)))
-        } else if let Some(session) = self.sessions.get(channel) {
-            SnapshotState::Session(Box::new(session.state.clone()))
-        } else if *channel == ChannelUri::root() {
-            SnapshotState::Root(Box::new(self.root.clone()))
-        } else if let Some(terminal) = self.terminals.get(channel) {
-            SnapshotState::Terminal(Box::new(terminal.state.clone()))
-        } else if let Some(watch) = self.watches.get(channel) {
-            SnapshotState::ResourceWatch(Box::new(watch.state.clone()))
-        } else if let Some(changeset) = self.changesets.get(channel) {
-            SnapshotState::Changeset(Box::new(changeset.state.clone()))
-        } else {
-            return None;
-        };
-        Some(Snapshot {
+    /// The state of a channel now as a client is shown it, if there is such a
+    /// channel in memory.
+    pub(crate) fn snapshot(
+        &self,
+        connection: ConnectionId,
+        channel: &ChannelUri,
+        window: Option<usize>,
+    ) -> Option<Snapshot> {
+        let state = self.core.channels.get(channel)?.snapshot(window);
+        let snapshot = Snapshot {
             resource: channel.clone(),
             state,
             from_seq: self.server_seq(),
             beside: None,
-        })
+        };
+        Some(compat::with_what_is_beside(
+            &self.core,
+            &self.clients,
+            connection,
+            snapshot,
+        ))
     }
 
     fn list_sessions(
@@ -337,10 +486,10 @@ impl Engine {
         connection: ConnectionId,
         params: &ListSessionsParams,
     ) -> Result<Reply, RpcError> {
-        let cap = match self.version_of(connection) <= Version::V0_4 {
+        let cap = match self.clients.version_of(connection) <= Version::V0_4 {
             // Those cannot ask for a second page.
             true => usize::MAX,
-            false => self.config.limits.page_sessions,
+            false => self.core.config.limits.page_sessions,
         };
         let limit = match params.limit {
             None => cap,
@@ -353,234 +502,10 @@ impl Engine {
                 }
             },
         };
-        let mut page = self.catalogue.page(limit, params.cursor.as_deref())?;
-        page.items = self.with_chats_as_sessions(connection, page.items);
+        let (clients, catalogue) = (&self.clients, &self.catalogue);
+        let mut page = catalogue.page(limit, params.cursor.as_deref())?;
+        page.items = compat::with_chats_as_sessions(clients, catalogue, connection, page.items);
         Ok(Reply::ListSessions(page))
-    }
-
-    fn resolve_session_config(
-        &self,
-        connection: ConnectionId,
-        params: ResolveSessionConfigParams,
-    ) -> Result<Reply, RpcError> {
-        let agent = self.agent_for(params.provider.as_deref())?;
-        let resolved = sessions::resolve_config(
-            self.session_schema(agent, self.locale_of(connection))
-                .as_ref(),
-            &agent.synonyms,
-            &params.config.unwrap_or_default(),
-        )
-        .map_err(RpcError::invalid_params)?;
-        let (schema, values) = match resolved {
-            Some(config) => (config.schema, config.values),
-            None => {
-                let nothing = SessionConfigSchema {
-                    r#type: "object".to_owned(),
-                    properties: Default::default(),
-                    required: None,
-                };
-                (nothing, JsonObject::new())
-            }
-        };
-        let result = ResolveSessionConfigResult { schema, values };
-        Ok(Reply::ResolveSessionConfig(Box::new(result)))
-    }
-
-    pub(crate) fn resource_read(
-        &mut self,
-        connection: ConnectionId,
-        id: RequestId,
-        params: ResourceReadParams,
-    ) {
-        if let Some((session, blob)) = parse_blob_uri(&params.uri) {
-            return self.read_kept(connection, id, (session, blob.to_owned()), &params);
-        }
-        if !params.uri.starts_with(CONTENT_SCHEME) {
-            let task = ResourceTask::Read { uri: params.uri };
-            let channel = params.channel.into();
-            return self.perform(connection, id, channel, task, params.encoding);
-        }
-        let need = Need::Content {
-            uri: params.uri.clone(),
-            encoding: params.encoding,
-        };
-        let ticket = self.wait(connection, id, need);
-        let uri = params.uri;
-        self.step.durable_first = true;
-        self.step.effects.push(Effect::LoadContent { ticket, uri });
-    }
-
-    /// Reads what was in a session's directory at some time.
-    fn read_kept(
-        &mut self,
-        connection: ConnectionId,
-        id: RequestId,
-        (session, blob): (ChannelUri, String),
-        params: &ResourceReadParams,
-    ) {
-        let Some(desk) = self.desks.get(&session) else {
-            let error = RpcError::not_found(&params.uri);
-            return self.fail(connection, Some(id), error);
-        };
-        let directories = desk.directories.clone();
-        let need = Need::Resource {
-            channel: params.channel.as_str().into(),
-            encoding: params.encoding,
-        };
-        let ticket = self.wait(connection, id, need);
-        self.step.effects.push(Effect::ReadKept {
-            ticket,
-            session,
-            directories,
-            id: blob,
-            most_bytes: self.config.limits.resource_bytes,
-        });
-    }
-
-    /// Remembers a request whose answer needs something from outside.
-    pub(crate) fn wait(&mut self, connection: ConnectionId, id: RequestId, need: Need) -> Ticket {
-        let ticket = self.next_ticket();
-        let request = WaitingRequest {
-            connection,
-            id,
-            need,
-        };
-        self.waiting.insert(ticket, request);
-        ticket
-    }
-
-    pub(crate) fn content_loaded(
-        &mut self,
-        ticket: Ticket,
-        content: Result<Option<ContentRecord>, String>,
-    ) {
-        if self.attached_content_loaded(ticket, &content) {
-            return;
-        }
-        let Some(request) = self.waiting.remove(&ticket) else {
-            return;
-        };
-        let (uri, encoding) = match request.need {
-            Need::Content { uri, encoding } => (uri, encoding),
-            Need::Terminal(params) => {
-                if let Ok(Some(content)) = &content {
-                    self.terminal_loaded(&params.channel.as_str().into(), content);
-                }
-                let outcome = self.subscribe(request.connection, *params);
-                return self.answer(request.connection, Some(request.id), outcome);
-            }
-            Need::Files(_) | Need::ConfigValues | Need::Resource { .. } => return,
-        };
-        let outcome = match content {
-            Ok(Some(content)) => Ok(Reply::ResourceRead(encoded(&content, encoding))),
-            Ok(None) => Err(RpcError::not_found(&uri)),
-            Err(reason) => Err(RpcError::internal(format!(
-                "the content cannot be read: {reason}"
-            ))),
-        };
-        self.answer(request.connection, Some(request.id), outcome);
-    }
-
-    pub(crate) fn files_found(&mut self, ticket: Ticket, files: Vec<FoundFile>) {
-        if let Some(request) = self.waiting.remove(&ticket)
-            && let Need::Files(at) = &request.need
-        {
-            let reply = Reply::Completions(completions::file_items(at, files));
-            self.reply(request.connection, request.id, reply);
-        }
-    }
-
-    fn complete_session_config(
-        &mut self,
-        connection: ConnectionId,
-        id: RequestId,
-        params: SessionConfigCompletionsParams,
-    ) {
-        let agent = match self.agent_for(params.provider.as_deref()) {
-            Ok(agent) => agent,
-            Err(error) => return self.fail(connection, Some(id), error),
-        };
-        let schema = self.session_schema(agent, self.locale_of(connection));
-        let known = schema.is_some_and(|it| it.properties.contains_key(&params.property));
-        if !known {
-            let error = RpcError::invalid_params(format!(
-                "`{}` has no session setting `{}`",
-                agent.info.provider, params.property
-            ));
-            return self.fail(connection, Some(id), error);
-        }
-        let is_here = |directory: &String| directory.starts_with("file:");
-        if let Some(directory) = params.working_directory.as_ref().filter(|it| is_here(it))
-            && params.property == BRANCH
-        {
-            let directory = directory.clone();
-            let query = params.query.unwrap_or_default();
-            let ticket = self.wait(connection, id, Need::ConfigValues);
-            self.step.effects.push(Effect::ListBranches {
-                ticket,
-                directory,
-                query,
-            });
-            return;
-        }
-        let query = ConfigQuery {
-            provider: agent.info.provider.clone(),
-            directory: params.working_directory,
-            config: params.config.unwrap_or_default(),
-            property: params.property,
-            query: params.query.unwrap_or_default(),
-        };
-        let ticket = self.wait(connection, id, Need::ConfigValues);
-        let query = Box::new(query);
-        self.step
-            .effects
-            .push(Effect::CompleteConfig { ticket, query });
-    }
-
-    pub(crate) fn config_completed(&mut self, ticket: Ticket, items: Vec<SessionConfigValueItem>) {
-        if let Some(request) = self.waiting.remove(&ticket) {
-            let result = SessionConfigCompletionsResult { items };
-            let reply = Reply::CompleteSessionConfig(result);
-            self.reply(request.connection, request.id, reply);
-        }
-    }
-
-    /// Answers a request; a notification has nobody who waits.
-    pub(crate) fn answer(
-        &mut self,
-        connection: ConnectionId,
-        id: Option<RequestId>,
-        outcome: Result<Reply, RpcError>,
-    ) {
-        match (id, outcome) {
-            (Some(id), Ok(reply)) => self.reply(connection, id, reply),
-            (id, Err(error)) => self.fail_request(connection, id, error),
-            (None, Ok(_)) => {}
-        }
-    }
-
-    pub(crate) fn reply(&mut self, to: ConnectionId, id: RequestId, reply: Reply) {
-        let message = HostMessage::Reply { id, reply };
-        self.step.effects.push(Effect::Send { to, message });
-    }
-
-    fn fail_request(&mut self, to: ConnectionId, id: Option<RequestId>, error: RpcError) {
-        if id.is_some() {
-            self.fail(to, id, error);
-        }
-    }
-
-    pub(crate) fn fail(&mut self, to: ConnectionId, id: Option<RequestId>, error: RpcError) {
-        let message = HostMessage::Failure { id, error };
-        self.step.effects.push(Effect::Send { to, message });
-    }
-
-    /// Remembers that somebody takes an interest in a channel's session.
-    pub(crate) fn use_session(&mut self, channel: &ChannelUri) {
-        let session = self.session_of(channel);
-        if let Some(session) = session.and_then(|uri| self.sessions.get_mut(&uri)) {
-            session.last_used = self.now;
-        }
     }
 }
 
@@ -588,24 +513,4 @@ pub(crate) fn store_failure_message(reason: &str) -> String {
     format!(
         "the host cannot write to its data directory ({reason}) and accepts no work until it can"
     )
-}
-
-/// Content in the encoding that was asked for, if it has a form in it.
-pub(crate) fn encoded(
-    content: &ContentRecord,
-    wanted: Option<ContentEncoding>,
-) -> ResourceReadResult {
-    let text = match wanted {
-        Some(ContentEncoding::Base64) => None,
-        Some(ContentEncoding::Utf8) | None => std::str::from_utf8(&content.data).ok(),
-    };
-    let (data, encoding) = match text {
-        Some(text) => (text.to_owned(), ContentEncoding::Utf8),
-        None => (STANDARD.encode(&content.data), ContentEncoding::Base64),
-    };
-    ResourceReadResult {
-        data,
-        encoding,
-        content_type: Some(content.content_type.clone()),
-    }
 }

@@ -7,11 +7,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::command::WorkspaceCommand;
 use innkeeper_protocol::house::commands::{
-    ContentEncoding, ResourceListResult, ResourceRequestParams, ResourceWriteMode,
-    ResourceWriteParams,
+    ContentEncoding, ResourceListResult, ResourceReadParams, ResourceReadResult,
+    ResourceRequestParams, ResourceWriteMode, ResourceWriteParams,
 };
 use innkeeper_protocol::house::errors::{PermissionDeniedErrorData, ahp_error_codes};
 use innkeeper_protocol::outgoing::Reply;
@@ -22,61 +22,60 @@ use innkeeper_protocol::workspace::resource::{
     ResourceDone, ResourceError, ResourceTask, Root, Scope, TransferTask, WriteTask,
 };
 
-use crate::client_resources::is_of_client;
-use crate::requests::{Need, encoded};
-use crate::{ConnectionId, Effect, Engine, Ticket};
-
-/// What clients are granted that ask for more than is open to them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum GrantPolicy {
-    /// Nothing.
-    None,
-    /// Reading, wherever the user of the host may read.
-    #[default]
-    Read,
-    /// Writing as well.
-    Write,
-}
+use crate::config::GrantPolicy;
+use crate::core::Core;
+use crate::core::content::CONTENT_SCHEME;
+use crate::effect::{ConnectionId, Effect, Ticket};
 
 /// Grants that one client may hold. Beyond, the oldest is forgotten: the
 /// client is told that it lacks it, and can ask again.
 const MOST_GRANTS: usize = 1_000;
 
-impl Engine {
-    pub(crate) fn workspace(
-        &mut self,
-        connection: ConnectionId,
-        id: Option<RequestId>,
-        command: WorkspaceCommand,
-    ) {
-        // All of these are requests; nobody waits for the answer of another.
-        let Some(id) = id else {
-            return;
-        };
-        match command {
-            WorkspaceCommand::Resource(call) if is_of_client(&call) => {
-                self.pass_on(connection, id, call);
-            }
-            WorkspaceCommand::Resource(call) => self.resource(connection, id, call),
-            WorkspaceCommand::Watch(params) => self.create_watch(connection, id, params),
-            WorkspaceCommand::CreateTerminal(params) => {
-                self.create_terminal(connection, id, params);
-            }
-            WorkspaceCommand::DisposeTerminal(params) => {
-                let disposed = self.dispose_terminal(&params.channel.into());
-                self.answer(connection, Some(id), disposed.map(|()| Reply::Done));
-            }
-        }
-    }
+#[derive(Debug, Default)]
+pub(crate) struct Resources {
+    /// What clients were granted beside what is open to all of them.
+    grants: HashMap<String, Vec<Root>>,
+    waiting: HashMap<Ticket, WaitingRequest>,
+}
 
+/// A client that waits for something from outside the engine.
+#[derive(Debug)]
+struct WaitingRequest {
+    connection: ConnectionId,
+    id: RequestId,
+    need: Need,
+}
+
+#[derive(Debug)]
+enum Need {
+    /// Content that the host keeps beside the state.
+    Content {
+        uri: String,
+        encoding: Option<ContentEncoding>,
+    },
+    Task {
+        channel: ChannelUri,
+        encoding: Option<ContentEncoding>,
+    },
+}
+
+/// Whoever asks: a connection, the client behind it, and its request.
+pub(crate) struct Asking<'a> {
+    pub(crate) connection: ConnectionId,
+    pub(crate) client: Option<&'a str>,
+    pub(crate) id: RequestId,
+}
+
+impl Resources {
     /// Something about files of this machine, or about what the host keeps.
-    fn resource(&mut self, connection: ConnectionId, id: RequestId, call: ResourceCall) {
+    pub(crate) fn call(&mut self, core: &mut Core, asking: Asking<'_>, call: ResourceCall) {
         let channel = ChannelUri::from(call.channel());
         let task = match call {
-            ResourceCall::Read(params) => return self.resource_read(connection, id, *params),
+            ResourceCall::Read(params) => return self.read(core, asking, *params),
             ResourceCall::Request(params) => {
-                let granted = self.grant(connection, &params).map(|()| Reply::Empty {});
-                return self.answer(connection, Some(id), granted);
+                let granted = self.grant(core, asking.client, &params);
+                let granted = granted.map(|()| Reply::Empty {});
+                return core.answer(asking.connection, Some(asking.id), granted);
             }
             ResourceCall::Write(params) => write_task(*params),
             ResourceCall::List(params) => Ok(ResourceTask::List { uri: params.uri }),
@@ -101,62 +100,150 @@ impl Engine {
             ResourceCall::Mkdir(params) => Ok(ResourceTask::Mkdir { uri: params.uri }),
         };
         match task {
-            Ok(task) => self.perform(connection, id, channel, task, None),
-            Err(error) => self.fail(connection, Some(id), error),
+            Ok(task) => self.perform(core, asking, channel, task, None),
+            Err(error) => core.fail(asking.connection, Some(asking.id), error),
         }
     }
 
-    /// Has something done with files, and answers with what comes of it.
-    pub(crate) fn perform(
+    fn read(&mut self, core: &mut Core, asking: Asking<'_>, params: ResourceReadParams) {
+        let ResourceReadParams {
+            channel,
+            uri,
+            encoding,
+            ..
+        } = params;
+        if !uri.starts_with(CONTENT_SCHEME) {
+            let task = ResourceTask::Read { uri };
+            return self.perform(core, asking, channel.into(), task, encoding);
+        }
+        let need = Need::Content {
+            uri: uri.clone(),
+            encoding,
+        };
+        let ticket = self.wait(core, asking, need);
+        core.step.durable_first = true;
+        core.effect(Effect::LoadContent { ticket, uri });
+    }
+
+    /// Reads what was in a session's directories at some time.
+    pub(crate) fn read_kept(
         &mut self,
-        connection: ConnectionId,
-        id: RequestId,
+        core: &mut Core,
+        asking: Asking<'_>,
+        params: &ResourceReadParams,
+        (session, directories, id): (ChannelUri, Vec<String>, String),
+    ) {
+        let need = Need::Task {
+            channel: params.channel.as_str().into(),
+            encoding: params.encoding,
+        };
+        let ticket = self.wait(core, asking, need);
+        core.effect(Effect::ReadKept {
+            ticket,
+            session,
+            directories,
+            id,
+            most_bytes: core.config.limits.resource_bytes,
+        });
+    }
+
+    /// Has something done with files, and answers with what comes of it.
+    fn perform(
+        &mut self,
+        core: &mut Core,
+        asking: Asking<'_>,
         channel: ChannelUri,
         task: ResourceTask,
         encoding: Option<ContentEncoding>,
     ) {
-        let scope = self.scope_of(connection);
-        let need = Need::Resource { channel, encoding };
-        let ticket = self.wait(connection, id, need);
-        self.step.effects.push(Effect::Resource {
+        let scope = self.scope_of(core, asking.client);
+        let ticket = self.wait(core, asking, Need::Task { channel, encoding });
+        core.effect(Effect::Resource {
             ticket,
             scope,
             task: Box::new(task),
         });
     }
 
-    pub(crate) fn resource_done(
+    /// Remembers a request whose answer needs something from outside.
+    fn wait(&mut self, core: &mut Core, asking: Asking<'_>, need: Need) -> Ticket {
+        let ticket = core.next_ticket();
+        let request = WaitingRequest {
+            connection: asking.connection,
+            id: asking.id,
+            need,
+        };
+        self.waiting.insert(ticket, request);
+        ticket
+    }
+
+    pub(crate) fn content_loaded(
         &mut self,
+        core: &mut Core,
+        ticket: Ticket,
+        content: Result<Option<ContentRecord>, String>,
+    ) {
+        let Some(request) = self.waiting.remove(&ticket) else {
+            return;
+        };
+        let Need::Content { uri, encoding } = request.need else {
+            return;
+        };
+        let outcome = match content {
+            Ok(Some(content)) => {
+                let ContentRecord {
+                    data, content_type, ..
+                } = content;
+                let read = encoded(&data, content_type, encoding);
+                Ok(Reply::ResourceRead(read))
+            }
+            Ok(None) => Err(RpcError::not_found(&uri)),
+            Err(reason) => Err(RpcError::internal(format!(
+                "the content cannot be read: {reason}"
+            ))),
+        };
+        core.answer(request.connection, Some(request.id), outcome);
+    }
+
+    pub(crate) fn done(
+        &mut self,
+        core: &mut Core,
         ticket: Ticket,
         outcome: Result<ResourceDone, ResourceError>,
     ) {
         let Some(request) = self.waiting.remove(&ticket) else {
             return;
         };
-        let Need::Resource { channel, encoding } = &request.need else {
+        let Need::Task { channel, encoding } = request.need else {
             return;
         };
-        let outcome = outcome.map_err(|error| rpc_error(error, channel));
+        let outcome = outcome.map_err(|error| rpc_error(error, &channel));
         let reply = outcome.map(|done| match done {
             ResourceDone::Done => Reply::Empty {},
             ResourceDone::Content { data, content_type } => {
-                let content = ContentRecord {
-                    uri: String::new(),
-                    session: channel.clone(),
-                    content_type: content_type.unwrap_or_default(),
-                    data,
-                };
-                Reply::ResourceRead(encoded(&content, *encoding))
+                let content_type = content_type.unwrap_or_default();
+                Reply::ResourceRead(encoded(&data, content_type, encoding))
             }
             ResourceDone::Entries(entries) => Reply::ResourceList(ResourceListResult { entries }),
             ResourceDone::Resolved(resolved) => Reply::ResourceResolve(Box::new(resolved)),
         });
-        self.answer(request.connection, Some(request.id), reply);
+        core.answer(request.connection, Some(request.id), reply);
+    }
+
+    /// Nobody waits behind a connection that has ended.
+    pub(crate) fn forget_connection(&mut self, connection: ConnectionId) {
+        self.waiting
+            .retain(|_, request| request.connection != connection);
+    }
+
+    /// A client that was forgotten has no grants.
+    pub(crate) fn forget_client(&mut self, client: &str) {
+        self.grants.remove(client);
     }
 
     /// What a client may reach.
-    pub(crate) fn scope_of(&self, connection: ConnectionId) -> Scope {
-        let mut roots = self.config.workspace.roots.clone();
+    pub(crate) fn scope_of(&self, core: &Core, client: Option<&str>) -> Scope {
+        let mut roots = core.config.workspace.roots.clone();
         let mut add = |uri: &String| {
             if !roots.iter().any(|root| root.uri == *uri && root.writable) {
                 roots.push(Root {
@@ -165,36 +252,37 @@ impl Engine {
                 });
             }
         };
-        for session in self.sessions.values() {
+        for session in core.channels.sessions() {
             let directories = session.state.working_directories.iter().flatten();
             directories.for_each(&mut add);
         }
-        for chat in self.chats.values() {
+        for chat in core.channels.chats() {
             let directories = chat.head.working_directories.iter().flatten();
             directories.for_each(&mut add);
         }
-        if let Some(client) = self.client_of(connection) {
+        if let Some(client) = client {
             roots.extend(self.grants.get(client).into_iter().flatten().cloned());
         }
         Scope {
             roots,
-            most_bytes: self.config.limits.resource_bytes,
+            most_bytes: core.config.limits.resource_bytes,
         }
     }
 
     fn grant(
         &mut self,
-        connection: ConnectionId,
+        core: &Core,
+        client: Option<&str>,
         asked: &ResourceRequestParams,
     ) -> Result<(), RpcError> {
         let writable = asked.write.unwrap_or(false);
-        let allowed = match self.config.workspace.grants {
+        let allowed = match core.config.workspace.grants {
             GrantPolicy::None => false,
             GrantPolicy::Read => !writable,
             GrantPolicy::Write => true,
         };
         let uri = asked.uri.clone();
-        if self.is_open_to(connection, &uri, writable) {
+        if self.is_open_to(core, client, &uri, writable) {
             return Ok(());
         }
         if !uri.starts_with("file:///") {
@@ -210,8 +298,8 @@ impl Engine {
                 ),
             ));
         }
-        if let Some(client) = self.client_of(connection).map(str::to_owned) {
-            let grants = self.grants.entry(client).or_default();
+        if let Some(client) = client {
+            let grants = self.grants.entry(client.to_owned()).or_default();
             grants.retain(|grant| grant.uri != uri || grant.writable != writable);
             if grants.len() >= MOST_GRANTS {
                 grants.remove(0);
@@ -223,8 +311,14 @@ impl Engine {
 
     /// Whether a client need not ask for something. By its text alone: whether
     /// a link leads elsewhere is seen when it is followed.
-    pub(crate) fn is_open_to(&self, connection: ConnectionId, uri: &str, write: bool) -> bool {
-        let roots = self.scope_of(connection).roots;
+    pub(crate) fn is_open_to(
+        &self,
+        core: &Core,
+        client: Option<&str>,
+        uri: &str,
+        write: bool,
+    ) -> bool {
+        let roots = self.scope_of(core, client).roots;
         roots.iter().any(|root| {
             let below = uri.strip_prefix(root.uri.trim_end_matches('/'));
             let below = below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -255,6 +349,27 @@ fn write_task(params: ResourceWriteParams) -> Result<ResourceTask, RpcError> {
         position,
         if_match: params.if_match,
     }))
+}
+
+/// Content in the encoding that was asked for, if it has a form in it.
+fn encoded(
+    data: &[u8],
+    content_type: String,
+    wanted: Option<ContentEncoding>,
+) -> ResourceReadResult {
+    let text = match wanted {
+        Some(ContentEncoding::Base64) => None,
+        Some(ContentEncoding::Utf8) | None => std::str::from_utf8(data).ok(),
+    };
+    let (data, encoding) = match text {
+        Some(text) => (text.to_owned(), ContentEncoding::Utf8),
+        None => (STANDARD.encode(data), ContentEncoding::Base64),
+    };
+    ResourceReadResult {
+        data,
+        encoding,
+        content_type: Some(content_type),
+    }
 }
 
 /// The error that the protocol has for it.

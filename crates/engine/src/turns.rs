@@ -2,89 +2,254 @@
 //! actions, until the turn ends. Every turn ends: well, cancelled, or in an
 //! error that says why.
 
+mod answers;
+mod attachments;
+mod backends;
+mod commands;
+mod delegation;
+mod dispatch;
+mod edits;
+mod imported;
+mod input_needed;
+mod messages;
+mod pending;
+mod questions;
+mod response_parts;
+mod running;
+mod tool_verdicts;
+mod tools;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use innkeeper_protocol::agent::{AgentCommand, TurnEvent};
+use foldhash::HashMap;
+use innkeeper_protocol::agent::{AgentCommand, AgentCommandInfo, BackendId, TurnEvent};
 use innkeeper_protocol::house::actions::{
     ChatActivityChangedAction, ChatErrorAction, ChatTurnCancelledAction, ChatTurnCompleteAction,
-    ChatTurnStartedAction, ChatUsageAction, SessionIsReadChangedAction, SessionTitleChangedAction,
-    StateAction,
+    ChatTurnStartedAction, ChatUsageAction, SessionCreationFailedAction,
+    SessionIsReadChangedAction, SessionReadyAction, SessionTitleChangedAction, StateAction,
 };
 use innkeeper_protocol::house::state::{
-    ErrorInfo, ErrorResponsePart, ResponsePart, SessionStatus, SystemNotificationResponsePart,
+    ErrorInfo, ErrorResponsePart, Message, ResponsePart, SessionStatus,
+    SystemNotificationResponsePart,
 };
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
-use crate::chats::{BackendPhase, Chat, PartKind, RunningTurn};
+use crate::agents::Agents;
+use crate::catalogue::Catalogue;
+use crate::changes::Changes;
+use crate::clients::Clients;
+use crate::compat::Compat;
+use crate::core::{Core, error_info};
+use crate::customizations::Customizations;
+use crate::effect::Ticket;
 use crate::labels::{Label, Locale};
-use crate::{Engine, history};
+use crate::terminals::Terminals;
+
+pub(crate) use attachments::chats_referred_to;
+pub use commands::COMMAND_PREFIX;
+pub(crate) use input_needed::requests_of;
+pub(crate) use messages::check_message;
+
+use attachments::AwaitedContent;
+use input_needed::waits_for_a_person;
+use running::{Backend, BackendPhase, Conversation, PartKind, RunningTurn};
+
+/// The conversations with agents, and the turns that run in them.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    /// By chat.
+    conversations: HashMap<ChannelUri, Conversation>,
+    by_backend: HashMap<BackendId, ChannelUri>,
+    /// The chats of the turns that backends have delegated.
+    delegates: HashMap<(BackendId, Arc<str>), ChannelUri>,
+    /// Chats whose agent starts when their session's customizations are known.
+    held: BTreeSet<ChannelUri>,
+    /// Content that agents are to be given with a message.
+    awaited: HashMap<Ticket, AwaitedContent>,
+    last_backend: u64,
+}
+
+/// The turns, with what they need of the modules below.
+pub(crate) struct TurnsMut<'a> {
+    pub(crate) own: &'a mut Turns,
+    pub(crate) core: &'a mut Core,
+    pub(crate) catalogue: &'a mut Catalogue,
+    pub(crate) clients: &'a mut Clients,
+    pub(crate) agents: &'a mut Agents,
+    pub(crate) compat: &'a mut Compat,
+    pub(crate) terminals: &'a mut Terminals,
+    pub(crate) customizations: &'a mut Customizations,
+    pub(crate) changes: &'a mut Changes,
+}
 
 /// How a turn ends.
 #[derive(Debug, Clone)]
-pub(crate) enum Ending {
+enum Ending {
     Complete,
     Cancelled,
     Error { error: ErrorInfo, resumable: bool },
 }
 
-impl RunningTurn {
-    pub(crate) fn duration(&self, now: Timestamp) -> i64 {
-        self.earlier_millis
-            .saturating_add(now.millis_since(self.began))
+impl Turns {
+    fn turn(&self, chat: &ChannelUri) -> Option<&RunningTurn> {
+        self.conversations.get(chat)?.turn.as_ref()
+    }
+
+    fn turn_mut(&mut self, chat: &ChannelUri) -> Option<&mut RunningTurn> {
+        self.conversations.get_mut(chat)?.turn.as_mut()
+    }
+
+    fn take_turn(&mut self, chat: &ChannelUri) -> Option<RunningTurn> {
+        self.conversations.get_mut(chat)?.turn.take()
+    }
+
+    fn set_turn(&mut self, chat: &ChannelUri, turn: RunningTurn) {
+        let conversation = self.conversations.entry(chat.clone());
+        conversation.or_default().turn = Some(turn);
+    }
+
+    fn backend(&self, chat: &ChannelUri) -> Option<&Backend> {
+        self.conversations.get(chat)?.backend.as_ref()
+    }
+
+    fn backend_mut(&mut self, chat: &ChannelUri) -> Option<&mut Backend> {
+        self.conversations.get_mut(chat)?.backend.as_mut()
+    }
+
+    fn take_backend(&mut self, chat: &ChannelUri) -> Option<Backend> {
+        self.conversations.get_mut(chat)?.backend.take()
+    }
+
+    /// The commands that a message to a chat's agent may begin with.
+    pub(crate) fn commands_of(&self, chat: &ChannelUri) -> &[AgentCommandInfo] {
+        let conversation = self.conversations.get(chat);
+        conversation.map_or(&[], |conversation| &conversation.commands)
+    }
+
+    /// Whether a turn runs in a chat.
+    pub(crate) fn runs_in(&self, chat: &ChannelUri) -> bool {
+        self.turn(chat).is_some()
+    }
+
+    /// When the next turn begins although the state before it is not kept.
+    pub(crate) fn next_release(&self) -> Option<Timestamp> {
+        let turns = self.conversations.values();
+        let turns = turns.filter_map(|conversation| conversation.turn.as_ref());
+        turns.filter_map(|turn| turn.held_until).min()
+    }
+
+    /// Whether an agent waits for its session's customizations.
+    pub(crate) fn has_held_backends(&self) -> bool {
+        !self.held.is_empty()
     }
 }
 
-impl Engine {
+impl TurnsMut<'_> {
     /// A turn was put into the state: everything else that makes it run.
-    pub(crate) fn turn_started(
-        &mut self,
-        uri: &ChannelUri,
-        started: &ChatTurnStartedAction,
-        locale: Locale,
-    ) {
-        let began = self.now;
-        let Some(chat) = self.chats.get_mut(uri) else {
+    fn turn_started(&mut self, uri: &ChannelUri, turn_id: &str, text: &str, locale: Locale) {
+        let Some(chat) = self.core.channels.chat(uri) else {
             return;
         };
-        chat.turn = Some(RunningTurn::new(&started.turn_id, began, locale));
         let is_first_of_session = chat.is_default && chat.turns.is_empty();
         let session = chat.session.clone();
+        let turn = RunningTurn::new(turn_id, self.core.now, locale);
+        self.own.set_turn(uri, turn);
         self.mark_unread(&session);
-        if is_first_of_session && let Some(title) = history::title_from(&started.message.text) {
+        if is_first_of_session && let Some(title) = title_from(text) {
             self.set_title(&session, title);
         }
         self.begin_work(uri);
     }
 
+    /// Starts a turn that no client dispatched itself.
+    pub(crate) fn start_turn(
+        &mut self,
+        uri: &ChannelUri,
+        message: Message,
+        queued_message_id: Option<String>,
+        locale: Locale,
+    ) {
+        let message = self.as_kept(uri, message);
+        let (turn_id, text) = (self.core.new_name(), message.text.clone());
+        let started = ChatTurnStartedAction {
+            turn_id: turn_id.clone(),
+            started_at: self.core.now.to_string(),
+            message,
+            queued_message_id,
+            meta: None,
+        };
+        let started = StateAction::ChatTurnStarted(started);
+        self.core.emit(uri, started, None);
+        self.turn_started(uri, &turn_id, &text, locale);
+    }
+
     /// A turn waits until its session is there, and then until the state
     /// before it is kept, where one is.
-    pub(crate) fn begin_work(&mut self, uri: &ChannelUri) {
-        let Some(chat) = self.chats.get(uri) else {
+    fn begin_work(&mut self, uri: &ChannelUri) {
+        let Some(chat) = self.core.channels.chat(uri) else {
             return;
         };
-        let waiting = chat.turn.as_ref().filter(|turn| !turn.prompted);
-        let Some(turn) = waiting.filter(|_| !self.is_being_created(&chat.session)) else {
+        let waiting = self.own.turn(uri).filter(|turn| !turn.prompted);
+        let is_there = !self.core.channels.is_being_created(&chat.session);
+        let Some(turn) = waiting.filter(|_| is_there) else {
             return;
         };
         let turn = turn.id.clone();
-        let until = self.keep_state_before(uri, &turn);
-        if let Some(turn) = self.chats.get_mut(uri).and_then(|chat| chat.turn.as_mut()) {
+        let until = self.changes.keep_state_before(self.core, uri, &turn);
+        if let Some(turn) = self.own.turn_mut(uri) {
             turn.held_until = until;
         }
         self.set_going(uri);
     }
 
     /// Has the running turn done by whoever does it, when its time has come.
-    pub(crate) fn set_going(&mut self, uri: &ChannelUri) {
-        let held = self.chats.get(uri).and_then(Chat::held_until).is_some();
+    fn set_going(&mut self, uri: &ChannelUri) {
+        let turn = self.own.turn(uri);
+        let held = turn.is_some_and(|turn| turn.held_until.is_some());
         if held || !self.run_own_command(uri) {
-            self.pump(uri);
+            self.prompt(uri);
         }
     }
 
-    pub(crate) fn turn_resumed(&mut self, uri: &ChannelUri, turn_id: &str, locale: Locale) {
-        let now = self.now;
-        let Some(chat) = self.chats.get_mut(uri) else {
+    /// The state before a turn is kept.
+    pub(crate) fn state_kept(&mut self, session: &ChannelUri, turn: &str) {
+        self.release(session, |running| *running.id == *turn);
+    }
+
+    /// There is no state to wait for in a session.
+    pub(crate) fn nothing_kept(&mut self, session: &ChannelUri) {
+        self.release(session, |_| true);
+    }
+
+    fn release(&mut self, session: &ChannelUri, which: impl Fn(&RunningTurn) -> bool) {
+        for chat in self.core.channels.chats_of(session) {
+            let turn = self.own.turn_mut(&chat);
+            let turn = turn.filter(|turn| turn.held_until.is_some() && which(turn));
+            if let Some(turn) = turn {
+                turn.held_until = None;
+                self.set_going(&chat);
+            }
+        }
+    }
+
+    /// Turns whose time has come although their state is not kept yet.
+    pub(crate) fn release_late(&mut self) {
+        let now = self.core.now;
+        let is_late = |turn: &RunningTurn| turn.held_until.is_some_and(|until| until <= now);
+        let conversations = self.own.conversations.iter();
+        let late = conversations.filter(|(_, it)| it.turn.as_ref().is_some_and(is_late));
+        let late: Vec<ChannelUri> = late.map(|(chat, _)| chat.clone()).collect();
+        for chat in late {
+            if let Some(turn) = self.own.turn_mut(&chat) {
+                turn.held_until = None;
+            }
+            self.set_going(&chat);
+        }
+    }
+
+    fn turn_resumed(&mut self, uri: &ChannelUri, turn_id: &str, locale: Locale) {
+        let Some(chat) = self.core.channels.chat(uri) else {
             return;
         };
         // What the turn took so far is not in the state of an active turn.
@@ -95,42 +260,44 @@ impl Engine {
             .and_then(|turn| Timestamp::parse(&turn.started_at))
             .zip(Timestamp::parse(&chat.head.modified_at))
             .map_or(0, |(started, modified)| modified.millis_since(started));
-        chat.turn = Some(RunningTurn {
+        let turn = RunningTurn {
             earlier_millis,
             resumed: true,
-            ..RunningTurn::new(turn_id, now, locale)
-        });
+            ..RunningTurn::new(turn_id, self.core.now, locale)
+        };
         let session = chat.session.clone();
+        self.own.set_turn(uri, turn);
         self.mark_unread(&session);
         self.begin_work(uri);
     }
 
     /// A client cancelled the turn: its state is final; the agent must stop.
-    pub(crate) fn turn_cancelled(&mut self, uri: &ChannelUri, turn: &RunningTurn) {
+    fn turn_cancelled(&mut self, uri: &ChannelUri, turn: &RunningTurn) {
         self.clear_activity(uri);
         if !turn.recounted {
-            self.keep_state_after(uri, &turn.id);
+            self.changes.keep_state_after(self.core, uri, &turn.id);
         }
-        self.apply_deferred_selections(uri);
-        self.end_commands_of(uri, &turn.id);
-        let own = self.chats.get(uri).and_then(|chat| chat.backend.as_ref());
-        let backend = turn.delegated_by.or(own.map(|backend| backend.id));
+        self.compat.turn_ended(self.core, self.clients, uri);
+        self.terminals.end_runs_of(self.core, uri, &turn.id);
+        let own = self.own.backend(uri).map(|backend| backend.id);
+        let backend = turn.delegated_by.or(own);
         if let Some(backend) = backend.filter(|_| turn.prompted && !turn.by_host) {
             let turn = turn.id.clone();
-            self.delegates.remove(&(backend, turn.clone()));
+            self.own.delegates.remove(&(backend, turn.clone()));
             self.end_delegates(backend, Some(uri), &Ending::Cancelled);
-            self.tell_agent(AgentCommand::Cancel { backend, turn });
+            self.core.tell_agent(AgentCommand::Cancel { backend, turn });
         }
     }
 
-    pub(crate) fn turn_event(&mut self, uri: &ChannelUri, turn: &Arc<str>, event: TurnEvent) {
+    fn turn_event(&mut self, uri: &ChannelUri, turn: &Arc<str>, event: TurnEvent) {
+        let running = self.own.turn(uri);
+        let is_running = running.is_some_and(|running| running.id == *turn && running.prompted);
         let ending = match event {
             TurnEvent::Completed => Ending::Complete,
             TurnEvent::Cancelled => Ending::Cancelled,
             TurnEvent::Failed { error, resumable } => Ending::Error { error, resumable },
             ongoing => {
-                let running = self.chats.get(uri).and_then(|chat| chat.turn.as_ref());
-                if running.is_some_and(|running| running.id == *turn && running.prompted) {
+                if is_running {
                     self.turn_goes_on(uri, ongoing);
                 }
                 return;
@@ -138,24 +305,17 @@ impl Engine {
         };
         // What was queued was meant to follow on something that worked.
         let goes_on = !matches!(ending, Ending::Error { .. });
-        let now = self.now;
-        let Some(chat) = self.chats.get_mut(uri) else {
-            return;
-        };
-        if let Some(backend) = &mut chat.backend
+        let now = self.core.now;
+        if let Some(backend) = self.own.backend_mut(uri)
             && backend.phase == BackendPhase::Busy(turn.clone())
         {
             backend.phase = BackendPhase::Idle;
             backend.used = now;
         }
-        if chat
-            .turn
-            .as_ref()
-            .is_some_and(|running| running.id == *turn && running.prompted)
-        {
+        if is_running {
             self.end_turn(uri, ending);
         }
-        self.pump(uri);
+        self.prompt(uri);
         if goes_on {
             self.next_pending_turn(uri, true);
         }
@@ -167,7 +327,7 @@ impl Engine {
             TurnEvent::Reasoning(text) => self.stream(uri, PartKind::Reasoning, text),
             TurnEvent::Break => self.close_part(uri),
             TurnEvent::Content { data, content_type } => {
-                if let Some(part) = self.keep_content(uri, data, content_type) {
+                if let Some(part) = self.core.keep_content(uri, data, content_type) {
                     self.add_part(uri, ResponsePart::ContentRef(part));
                 }
             }
@@ -194,7 +354,7 @@ impl Engine {
                         usage,
                         meta,
                     };
-                    self.emit(uri, StateAction::ChatUsage(usage), None);
+                    self.core.emit(uri, StateAction::ChatUsage(usage), None);
                 }
             }
             TurnEvent::Activity(activity) => self.set_activity(uri, activity),
@@ -216,8 +376,7 @@ impl Engine {
             TurnEvent::Steered { message } => self.steered(uri, &message),
             TurnEvent::Delegated(delegation) => self.delegate(uri, *delegation),
             TurnEvent::StopReason(reason) => {
-                let chat = self.chats.get_mut(uri);
-                if let Some(turn) = chat.and_then(|chat| chat.turn.as_mut()) {
+                if let Some(turn) = self.own.turn_mut(uri) {
                     turn.stop_reason = Some(reason);
                 }
             }
@@ -225,16 +384,16 @@ impl Engine {
         }
     }
 
-    pub(crate) fn end_turn(&mut self, uri: &ChannelUri, ending: Ending) {
-        let Some(turn) = self.chats.get_mut(uri).and_then(|chat| chat.turn.take()) else {
+    fn end_turn(&mut self, uri: &ChannelUri, ending: Ending) {
+        let Some(turn) = self.own.take_turn(uri) else {
             return;
         };
         if let Some(backend) = turn.delegated_by.or(self.backend_at_work(uri)) {
-            self.delegates.remove(&(backend, turn.id.clone()));
+            self.own.delegates.remove(&(backend, turn.id.clone()));
             self.end_delegates(backend, Some(uri), &Ending::Cancelled);
         }
-        self.end_commands_of(uri, &turn.id);
-        let (turn_id, duration) = (turn.id.to_string(), turn.duration(self.now));
+        self.terminals.end_runs_of(self.core, uri, &turn.id);
+        let (turn_id, duration) = (turn.id.to_string(), turn.duration(self.core.now));
         let reason = turn
             .stop_reason
             .map(|reason| ("stopReason".to_owned(), reason.into()));
@@ -260,73 +419,137 @@ impl Engine {
                 meta,
             }),
         };
-        self.emit(uri, action, None);
+        self.core.emit(uri, action, None);
         self.clear_activity(uri);
-        self.keep_state_after(uri, &turn.id);
-        self.apply_deferred_selections(uri);
+        self.changes.keep_state_after(self.core, uri, &turn.id);
+        self.compat.turn_ended(self.core, self.clients, uri);
     }
 
-    /// A stored turn that was running when the host ended.
-    pub(crate) fn end_interrupted_turn(&mut self, uri: &ChannelUri) {
-        let Some(turn) = self.chats.get(uri).and_then(|chat| chat.turn.as_ref()) else {
+    /// Takes over the turn that a stored chat was in the middle of. If it goes on
+    /// at all, then as one that was interrupted, unless it had not begun.
+    pub(crate) fn take_in(&mut self, uri: &ChannelUri, had_begun: bool) {
+        let chat = self.core.channels.chat(uri);
+        let Some(active) = chat.and_then(|chat| chat.head.active_turn.as_ref()) else {
+            return;
+        };
+        let began = Timestamp::parse(&active.started_at).unwrap_or(self.core.now);
+        let turn = RunningTurn {
+            resumed: had_begun,
+            ..RunningTurn::new(&active.id, began, Locale::default())
+        };
+        self.own.set_turn(uri, turn);
+    }
+
+    /// The host ended while a turn was running, or is about to: the turn is
+    /// over, unless a person can still do something about it.
+    pub(crate) fn interrupt(&mut self, uri: &ChannelUri) {
+        let chat = self.core.channels.chat(uri);
+        if chat.is_some_and(|chat| waits_for_a_person(&chat.head)) {
+            return;
+        }
+        let Some(turn) = self.own.turn(uri) else {
             return;
         };
         let error = error_info("hostInterrupted", Label::HostInterrupted.text(turn.locale));
-        self.end_turn(
-            uri,
-            Ending::Error {
-                error,
-                resumable: true,
-            },
-        );
+        let resumable = true;
+        self.end_turn(uri, Ending::Error { error, resumable });
         self.clear_activity(uri);
     }
 
+    /// The host is about to end.
     pub(crate) fn shutdown(&mut self) {
-        self.shutting_down = true;
-        let chats: Vec<ChannelUri> = self.chats.keys().cloned().collect();
-        for chat in &chats {
-            // What a person is asked can be answered in the next life, too,
-            // and what has not begun can begin then.
-            if !self.waits_for_a_person(chat) && !self.waits_for_its_session(chat) {
-                self.end_interrupted_turn(chat);
+        for chat in self.core.channels.chat_uris() {
+            // What has not begun can begin in the next life.
+            if !self.waits_for_its_session(&chat) {
+                self.interrupt(&chat);
             }
-            self.close_backend(chat);
+            self.close_backend(&chat);
         }
-        self.close_all_terminals();
-        self.publish_all_summaries();
-        self.settle();
-        self.release_reserved_numbers();
-        self.step.durable_first = true;
+    }
+
+    /// Whether a chat has a turn that begins when its session is there.
+    fn waits_for_its_session(&self, chat: &ChannelUri) -> bool {
+        let known = self.core.channels.chat(chat);
+        self.own.runs_in(chat)
+            && known.is_some_and(|chat| self.core.channels.is_being_created(&chat.session))
+    }
+
+    /// The agent is there for a session that waited for it: what was said to
+    /// it meanwhile is done.
+    fn session_ready(&mut self, uri: &ChannelUri) {
+        if !self.core.channels.is_being_created(uri) {
+            return;
+        }
+        let ready = StateAction::SessionReady(SessionReadyAction {});
+        self.core.emit(uri, ready, None);
+        for chat in self.core.channels.chats_of(uri) {
+            self.begin_work(&chat);
+        }
+    }
+
+    /// No agent, or no place for it to work in. Returns whether the session was
+    /// waiting for it.
+    pub(crate) fn session_failed(&mut self, uri: &ChannelUri, error: &ErrorInfo) -> bool {
+        if !self.core.channels.is_being_created(uri) {
+            return false;
+        }
+        let action = SessionCreationFailedAction {
+            error: error.clone(),
+        };
+        self.core
+            .emit(uri, StateAction::SessionCreationFailed(action), None);
+        for chat in self.core.channels.chats_of(uri) {
+            let Some(locale) = self.own.turn(&chat).map(|turn| turn.locale) else {
+                continue;
+            };
+            let error = ErrorInfo {
+                message: Label::NotCreated(&error.message).text(locale),
+                ..error.clone()
+            };
+            let resumable = false;
+            self.end_turn(&chat, Ending::Error { error, resumable });
+        }
+        true
+    }
+
+    /// A chat leaves memory.
+    pub(crate) fn forget_chat(&mut self, uri: &ChannelUri) {
+        self.close_backend(uri);
+        self.own.conversations.remove(uri);
+        self.compat.forget_chat(uri);
     }
 
     // What a turn changes around it
 
-    pub(crate) fn mark_unread(&mut self, session: &ChannelUri) {
+    fn mark_unread(&mut self, session: &ChannelUri) {
         let read = SessionStatus::IsRead.bits();
         if self
-            .sessions
-            .get(session)
+            .core
+            .channels
+            .session(session)
             .is_some_and(|session| session.state.status & read != 0)
         {
             let action = SessionIsReadChangedAction { is_read: false };
-            self.emit(session, StateAction::SessionIsReadChanged(action), None);
+            self.core
+                .emit(session, StateAction::SessionIsReadChanged(action), None);
         }
     }
 
-    pub(crate) fn set_title(&mut self, session: &ChannelUri, title: String) {
+    fn set_title(&mut self, session: &ChannelUri, title: String) {
         let open = self
-            .sessions
-            .get(session)
+            .core
+            .channels
+            .session(session)
             .is_some_and(|session| session.notes.title_is_open && session.state.title != title);
         if open {
             let action = SessionTitleChangedAction { title };
-            self.emit(session, StateAction::SessionTitleChanged(action), None);
+            self.core
+                .emit(session, StateAction::SessionTitleChanged(action), None);
         }
     }
 
-    pub(crate) fn title_from_agent(&mut self, uri: &ChannelUri, title: String) {
-        let chat = self.chats.get(uri).filter(|chat| chat.is_default);
+    fn title_from_agent(&mut self, uri: &ChannelUri, title: String) {
+        let chat = self.core.channels.chat(uri).filter(|chat| chat.is_default);
         let session = chat.map(|chat| chat.session.clone());
         if let Some(session) = session.filter(|_| !title.trim().is_empty()) {
             self.set_title(&session, title);
@@ -335,15 +558,18 @@ impl Engine {
 
     fn set_activity(&mut self, uri: &ChannelUri, activity: Option<String>) {
         let Some(chat) = self
-            .chats
-            .get(uri)
+            .core
+            .channels
+            .chat(uri)
             .filter(|chat| chat.head.activity != activity)
         else {
             return;
         };
-        self.touched.insert(chat.session.clone());
+        let session = chat.session.clone();
+        self.core.touch(&session);
         let action = ChatActivityChangedAction { activity };
-        self.emit(uri, StateAction::ChatActivityChanged(action), None);
+        self.core
+            .emit(uri, StateAction::ChatActivityChanged(action), None);
     }
 
     fn clear_activity(&mut self, uri: &ChannelUri) {
@@ -351,11 +577,39 @@ impl Engine {
     }
 }
 
-pub(crate) fn error_info(error_type: &str, message: impl Into<String>) -> ErrorInfo {
-    ErrorInfo {
-        error_type: error_type.to_owned(),
-        message: message.into(),
-        stack: None,
-        meta: None,
+/// The text of a chat's first message, as a title.
+fn title_from(text: &str) -> Option<String> {
+    const LONGEST: usize = 60;
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    if line.chars().count() <= LONGEST {
+        return Some(line.to_owned());
+    }
+    let cut: String = line.chars().take(LONGEST).collect();
+    // Not in the middle of a word, unless that word is most of it.
+    let end = cut
+        .rfind(' ')
+        .filter(|&end| end > LONGEST / 2)
+        .unwrap_or(cut.len());
+    Some(format!("{}…", cut[..end].trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::title_from;
+
+    #[test]
+    fn a_title_is_the_first_line_cut_between_words() {
+        assert_eq!(
+            title_from("\n  Fix the build \nplease").as_deref(),
+            Some("Fix the build")
+        );
+        assert_eq!(title_from(" \n\t"), None);
+        let long = "Refactor the authentication middleware so that it supports tokens";
+        assert_eq!(
+            title_from(long).as_deref(),
+            Some("Refactor the authentication middleware so that it supports…")
+        );
+        let word = "é".repeat(80);
+        assert_eq!(title_from(&word), Some(format!("{}…", "é".repeat(60))));
     }
 }

@@ -1,71 +1,67 @@
 //! Watches: a channel each, for changes of files. A watch lives as long as
 //! somebody listens; whoever creates one has a moment to begin.
 
+use std::time::Duration;
+
+use foldhash::HashMap;
 use innkeeper_protocol::house::actions::{ResourceWatchChangedAction, StateAction};
 use innkeeper_protocol::house::commands::{CreateResourceWatchParams, CreateResourceWatchResult};
 use innkeeper_protocol::house::state::{ResourceChange, ResourceChangeType, ResourceWatchState};
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
+use innkeeper_protocol::workspace::resource::Scope;
 use innkeeper_protocol::workspace::watch::{
     OpenWatch, WatchCommand, WatchEvent, WatchId, WatchReport,
 };
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::{Value, json};
-use std::time::Duration;
 
-use crate::client_resources::CLIENT_SCHEME;
+use crate::client_calls::CLIENT_SCHEME;
+use crate::core::channels::{Channel, Ephemeral};
+use crate::core::{Core, WATCH_SCHEME};
+use crate::effect::{ConnectionId, Effect};
 use crate::resources::rpc_error;
-use crate::{ConnectionId, Effect, Engine};
 
 /// How long a watch waits for its first subscriber.
 const UNHEARD: Duration = Duration::from_secs(60);
 
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    known: HashMap<ChannelUri, Watch>,
+    by_id: HashMap<WatchId, ChannelUri>,
+    last: u64,
+}
+
+/// What the host knows of a watch beside its state.
 #[derive(Debug)]
-pub(crate) struct Watch {
+struct Watch {
     id: WatchId,
-    pub(crate) state: ResourceWatchState,
     /// Who waits for it to begin.
     opening: Option<(ConnectionId, RequestId)>,
     /// It goes then, unless somebody listens.
-    pub(crate) goes_at: Option<Timestamp>,
+    goes_at: Option<Timestamp>,
 }
 
-impl Engine {
-    pub(crate) fn create_watch(
+impl Watches {
+    /// Begins to watch for a client; it is answered when that has begun.
+    pub(crate) fn create(
         &mut self,
-        connection: ConnectionId,
-        id: RequestId,
+        core: &mut Core,
+        scope: Scope,
+        (connection, id): (ConnectionId, RequestId),
         params: CreateResourceWatchParams,
     ) {
-        if params.uri.starts_with(CLIENT_SCHEME) {
-            let error = "this host watches what is on its own machine, not what clients have";
-            return self.fail(connection, Some(id), RpcError::invalid_params(error));
-        }
-        let limit = self.config.limits.watches;
-        if self.watches.len() >= limit {
-            let error = RpcError::internal(format!(
-                "this host keeps at most {limit} watches; unsubscribe from some, or raise \
-                 limits.watches"
-            ));
-            return self.fail(connection, Some(id), error);
-        }
-        let (includes, excludes) = (patterns(&params.includes), patterns(&params.excludes));
-        let (Some(includes), Some(excludes)) = (includes, excludes) else {
-            let error = RpcError::invalid_params(
-                "`includes` and `excludes` must be objects with `items`, an array of patterns",
-            );
-            return self.fail(connection, Some(id), error);
+        let (includes, excludes) = match self.check_new(core, &params) {
+            Ok(patterns) => patterns,
+            Err(error) => return core.fail(connection, Some(id), error),
         };
-        self.last_watch += 1;
-        let watch = WatchId(self.last_watch);
-        let nonce = &self.config.nonce;
-        let uri = ChannelUri::from(format!("ahp-resource-watch:/{nonce}-{}", watch.0));
+        let (watch, uri) = self.new_name(core);
         let open = OpenWatch {
             uri: params.uri.clone(),
             recursive: params.recursive.unwrap_or(false),
             includes,
             excludes,
-            scope: self.scope_of(connection),
+            scope,
         };
         let state = ResourceWatchState {
             root: params.uri,
@@ -73,97 +69,139 @@ impl Engine {
             excludes: params.excludes,
             includes: params.includes,
         };
-        self.watches.insert(
-            uri.clone(),
-            Watch {
-                id: watch,
-                state,
-                opening: Some((connection, id)),
-                goes_at: Some(self.now.after(UNHEARD)),
-            },
-        );
-        self.watch_ids.insert(watch, uri);
+        let born = core.server_seq();
+        let channel = Channel::Watch(Box::new(Ephemeral { state, born }));
+        core.channels.insert(uri.clone(), channel);
+        let known = Watch {
+            id: watch,
+            opening: Some((connection, id)),
+            goes_at: Some(core.now.after(UNHEARD)),
+        };
+        self.known.insert(uri.clone(), known);
+        self.by_id.insert(watch, uri);
         let open = Box::new(open);
-        let command = WatchCommand::Open { watch, open };
-        self.step.effects.push(Effect::Watch(command));
+        core.effect(Effect::Watch(WatchCommand::Open { watch, open }));
     }
 
-    pub(crate) fn watch_reported(&mut self, report: WatchReport) {
-        let Some(uri) = self.watch_ids.get(&report.watch).cloned() else {
+    fn check_new(
+        &self,
+        core: &Core,
+        params: &CreateResourceWatchParams,
+    ) -> Result<(Vec<String>, Vec<String>), RpcError> {
+        if params.uri.starts_with(CLIENT_SCHEME) {
+            return Err(RpcError::invalid_params(
+                "this host watches what is on its own machine, not what clients have",
+            ));
+        }
+        let limit = core.config.limits.watches;
+        if self.known.len() >= limit {
+            return Err(RpcError::internal(format!(
+                "this host keeps at most {limit} watches; unsubscribe from some, or raise \
+                 limits.watches"
+            )));
+        }
+        let includes = patterns(&params.includes);
+        includes.zip(patterns(&params.excludes)).ok_or_else(|| {
+            RpcError::invalid_params(
+                "`includes` and `excludes` must be objects with `items`, an array of patterns",
+            )
+        })
+    }
+
+    fn new_name(&mut self, core: &Core) -> (WatchId, ChannelUri) {
+        loop {
+            self.last += 1;
+            let nonce = &core.config.nonce;
+            let uri = ChannelUri::from(format!("{WATCH_SCHEME}/{nonce}-{}", self.last));
+            if !core.channels.contains(&uri) {
+                return (WatchId(self.last), uri);
+            }
+        }
+    }
+
+    pub(crate) fn reported(&mut self, core: &mut Core, report: WatchReport) {
+        let Some(uri) = self.by_id.get(&report.watch).cloned() else {
             return;
         };
         match report.event {
             WatchEvent::Opened => {
-                let waits = self.watches.get_mut(&uri).and_then(|w| w.opening.take());
+                let waits = self.known.get_mut(&uri).and_then(|it| it.opening.take());
                 if let Some((connection, id)) = waits {
                     let channel = uri.to_string();
                     let result = CreateResourceWatchResult { channel };
-                    self.reply(connection, id, Reply::CreateResourceWatch(result));
+                    core.reply(connection, id, Reply::CreateResourceWatch(result));
                 }
             }
             WatchEvent::OpenFailed(error) => {
-                self.watch_ids.remove(&report.watch);
-                let watch = self.watches.remove(&uri);
+                let watch = self.remove(core, &uri);
                 if let Some((connection, id)) = watch.and_then(|watch| watch.opening) {
                     let error = rpc_error(error, &ChannelUri::root());
-                    self.fail(connection, Some(id), error);
+                    core.fail(connection, Some(id), error);
                 }
             }
             WatchEvent::Changed(changes) => {
                 if !changes.is_empty() {
-                    self.emit_changes(&uri, json!({ "items": changes }));
+                    tell_changes(core, &uri, json!({ "items": changes }));
                 }
             }
             WatchEvent::Overflowed => {
                 // The protocol has no word for it. That everything below the
                 // root may have changed is what it means.
-                let Some(watch) = self.watches.get(&uri) else {
+                let Some(watch) = core.channels.watch(&uri) else {
                     return;
                 };
                 let everything = ResourceChange {
                     uri: watch.state.root.clone(),
                     r#type: ResourceChangeType::Updated,
                 };
-                self.emit_changes(&uri, json!({ "items": [everything], "rescan": true }));
+                let changes = json!({ "items": [everything], "rescan": true });
+                tell_changes(core, &uri, changes);
             }
         }
     }
 
-    fn emit_changes(&mut self, uri: &ChannelUri, changes: Value) {
-        let action = ResourceWatchChangedAction { changes };
-        self.emit(uri, StateAction::ResourceWatchChanged(action), None);
-    }
-
     /// Somebody listens: the watch stays until nobody does.
-    pub(crate) fn watch_is_heard(&mut self, uri: &ChannelUri) {
-        if let Some(watch) = self.watches.get_mut(uri) {
+    pub(crate) fn heard(&mut self, uri: &ChannelUri) {
+        if let Some(watch) = self.known.get_mut(uri) {
             watch.goes_at = None;
         }
     }
 
-    pub(crate) fn release_watch(&mut self, uri: &ChannelUri) {
-        if let Some(watch) = self.watches.remove(uri) {
-            self.watch_ids.remove(&watch.id);
-            let close = WatchCommand::Close { watch: watch.id };
-            self.step.effects.push(Effect::Watch(close));
+    /// Nobody listens to a watch any more.
+    pub(crate) fn release(&mut self, core: &mut Core, uri: &ChannelUri) {
+        if let Some(watch) = self.remove(core, uri) {
+            core.effect(Effect::Watch(WatchCommand::Close { watch: watch.id }));
             if let Some((connection, id)) = watch.opening {
                 let error = RpcError::internal("watching did not begin in time; try again");
-                self.fail(connection, Some(id), error);
+                core.fail(connection, Some(id), error);
             }
         }
     }
 
-    pub(crate) fn release_unheard_watches(&mut self) {
-        let now = self.now;
-        let unheard = self.watches.iter();
-        let unheard: Vec<ChannelUri> = unheard
-            .filter(|(_, watch)| watch.goes_at.is_some_and(|at| at <= now))
-            .map(|(uri, _)| uri.clone())
-            .collect();
+    fn remove(&mut self, core: &mut Core, uri: &ChannelUri) -> Option<Watch> {
+        let watch = self.known.remove(uri)?;
+        self.by_id.remove(&watch.id);
+        core.channels.remove(uri);
+        Some(watch)
+    }
+
+    pub(crate) fn release_unheard(&mut self, core: &mut Core) {
+        let known = self.known.iter();
+        let unheard = known.filter(|(_, watch)| watch.goes_at.is_some_and(|at| at <= core.now));
+        let unheard: Vec<ChannelUri> = unheard.map(|(uri, _)| uri.clone()).collect();
         for uri in unheard {
-            self.release_watch(&uri);
+            self.release(core, &uri);
         }
     }
+
+    pub(crate) fn next_release(&self) -> Option<Timestamp> {
+        self.known.values().filter_map(|watch| watch.goes_at).min()
+    }
+}
+
+fn tell_changes(core: &mut Core, uri: &ChannelUri, changes: Value) {
+    let action = ResourceWatchChangedAction { changes };
+    core.emit(uri, StateAction::ResourceWatchChanged(action), None);
 }
 
 /// The patterns of `{items: […]}`; none if nothing is said.

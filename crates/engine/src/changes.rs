@@ -1,0 +1,388 @@
+//! Changes in the directories that sessions work in: which changesets a session
+//! offers, what git says about its directories, and which states of them are
+//! kept.
+//!
+//! A turn begins when the state before it is kept, or a moment later if that
+//! takes long: nobody should have to wait for a checkpoint of a huge tree.
+
+mod changesets;
+mod operations;
+mod reviews;
+mod worktrees;
+
+use std::time::Duration;
+
+use foldhash::HashMap;
+use innkeeper_protocol::house::actions::{
+    ChatChangesetsChangedAction, SessionChangesetsChangedAction, SessionMetaChangedAction,
+    StateAction,
+};
+use innkeeper_protocol::house::common::JsonObject;
+use innkeeper_protocol::house::state::{Changeset, ChangesetCapabilities, ErrorInfo};
+use innkeeper_protocol::workspace::changes::{
+    ChangesCommand, ChangesEvent, ChangesReport, ChangesTask, GitState, Moment, OperationId, ViewId,
+};
+use innkeeper_protocol::{ChannelUri, Timestamp};
+use serde_json::{Value, json};
+
+use crate::catalogue::Catalogue;
+use crate::clients::Clients;
+use crate::core::Core;
+use crate::core::changeset_uri::channel_prefix;
+use crate::effect::Effect;
+use crate::labels::{ChangesLabel, Locale};
+
+pub(crate) use worktrees::{Place, awaits_worktree, isolate, trees_found};
+
+use changesets::View;
+use operations::RunningOperation;
+
+/// How long a turn waits for the state before it to be kept.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// The sessions in memory whose directories are followed.
+    tracked: HashMap<ChannelUri, Tracking>,
+    /// The changesets that somebody listens to, by channel.
+    views: HashMap<ChannelUri, View>,
+    by_view: HashMap<ViewId, ChannelUri>,
+    operations: HashMap<OperationId, RunningOperation>,
+    last_view: u64,
+    last_operation: u64,
+}
+
+/// How the directories of a session are followed.
+#[derive(Debug)]
+struct Tracking {
+    /// `file:` URIs.
+    directories: Vec<String>,
+    kind: Kind,
+    observed: bool,
+    /// There is an operation that can be taken back.
+    undo: bool,
+    /// What the session offers, and what each of its chats does.
+    of_session: Vec<Changeset>,
+    of_chats: Vec<Changeset>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Nothing was reported yet.
+    Unknown,
+    Git,
+    Plain,
+    /// No changes can be told.
+    Unavailable,
+}
+
+/// What others have to do about a report.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// The state before a turn of this session is kept.
+    StateKept { session: ChannelUri, turn: String },
+    /// No state of this session will be kept.
+    NothingKept { session: ChannelUri },
+    /// The session has a working tree of its own now.
+    Isolated { session: ChannelUri },
+    IsolationFailed {
+        session: ChannelUri,
+        error: ErrorInfo,
+    },
+}
+
+impl Changes {
+    /// Sees to it that the directories of a session in memory are followed.
+    pub(crate) fn track(&mut self, core: &mut Core, session: &ChannelUri) {
+        if !core.config.workspace.changes || awaits_worktree(core, session) {
+            return;
+        }
+        let state = core.channels.session(session).map(|it| &it.state);
+        let directories = state.and_then(|state| state.working_directories.as_ref());
+        let here = |uri: &&String| uri.starts_with("file:");
+        let directories = directories.into_iter().flatten().filter(here);
+        let directories: Vec<String> = directories.cloned().collect();
+        let tracking = self.tracked.get(session);
+        if directories.is_empty() || tracking.is_some_and(|it| it.directories == directories) {
+            return;
+        }
+        let tracking = Tracking {
+            directories: directories.clone(),
+            kind: Kind::Unknown,
+            observed: false,
+            undo: false,
+            of_session: Vec::new(),
+            of_chats: Vec::new(),
+        };
+        self.tracked.insert(session.clone(), tracking);
+        tell(core, session, ChangesTask::Open { directories });
+        if core.subscriptions.has_channel(session) {
+            self.observe(core, session, true);
+        }
+    }
+
+    /// The session leaves memory.
+    pub(crate) fn untrack(&mut self, core: &mut Core, session: &ChannelUri) {
+        if self.tracked.remove(session).is_some() {
+            self.close_all_of(core, session);
+            tell(core, session, ChangesTask::Close);
+        }
+    }
+
+    /// The session is gone for good. A working tree goes with the last session
+    /// that works in it.
+    pub(crate) fn forget(&mut self, core: &mut Core, catalogue: &Catalogue, session: &ChannelUri) {
+        if let Some(tracking) = self.tracked.remove(session) {
+            self.close_all_of(core, session);
+            let known = core.channels.session(session);
+            let made = known.and_then(|it| it.notes.worktree.as_ref());
+            let all = tracking.directories.iter().chain(made);
+            let trees = worktrees::abandoned(core, catalogue, all);
+            let directories = tracking.directories;
+            tell(core, session, ChangesTask::Forget { directories, trees });
+        }
+    }
+
+    /// Somebody follows a session, or nobody any more.
+    pub(crate) fn observe(&mut self, core: &mut Core, session: &ChannelUri, observed: bool) {
+        if let Some(tracking) = self.tracked.get_mut(session)
+            && tracking.observed != observed
+        {
+            tracking.observed = observed;
+            tell(core, session, ChangesTask::Observe(observed));
+        }
+    }
+
+    /// Where the earlier states of a session's directories can be read.
+    pub(crate) fn directories_of(&self, session: &ChannelUri) -> Option<Vec<String>> {
+        Some(self.tracked.get(session)?.directories.clone())
+    }
+
+    pub(crate) fn reported(
+        &mut self,
+        core: &mut Core,
+        clients: &Clients,
+        report: ChangesReport,
+    ) -> Option<News> {
+        let ChangesReport { session, event } = report;
+        match event {
+            ChangesEvent::Found { git, undo } => {
+                let kind = if git { Kind::Git } else { Kind::Plain };
+                self.found(core, &session, kind, undo);
+            }
+            ChangesEvent::Unavailable { reason } => {
+                tracing::debug!(%session, reason, "no changes can be told");
+                if self.found(core, &session, Kind::Unavailable, false) {
+                    return Some(News::NothingKept { session });
+                }
+            }
+            ChangesEvent::Isolated(outcome) => {
+                return worktrees::isolated(core, session, outcome);
+            }
+            ChangesEvent::Git(state) => git_changed(core, &session, &state),
+            ChangesEvent::Checkpointed { at, .. } => {
+                if let Moment::BeforeTurn(turn) = at {
+                    return Some(News::StateKept { session, turn });
+                }
+            }
+            ChangesEvent::Inherited => {
+                if let Some(known) = core.channels.session_mut(&session) {
+                    known.notes.inherits = None;
+                    known.dirty = true;
+                    core.touch(&session);
+                }
+            }
+            ChangesEvent::Counted(changes) => {
+                if let Some(known) = core.channels.session_mut(&session) {
+                    known.changes = Some(changes);
+                    core.touch(&session);
+                }
+            }
+            ChangesEvent::View { view, news } => self.view_changed(core, view, news),
+            ChangesEvent::Operated {
+                operation,
+                outcome,
+                undo,
+            } => self.operated(core, clients, (&session, operation), outcome, undo),
+        }
+        None
+    }
+
+    /// Returns whether anybody wants to know.
+    fn found(&mut self, core: &mut Core, session: &ChannelUri, kind: Kind, undo: bool) -> bool {
+        let Some(tracking) = self.tracked.get_mut(session) else {
+            return false;
+        };
+        tracking.kind = kind;
+        tracking.undo = undo;
+        (tracking.of_session, tracking.of_chats) =
+            catalogue(session, kind, locale_of(core, session));
+        core.touch(session);
+        self.offer_undo(core, session, undo);
+        inherit(core, session);
+        true
+    }
+
+    /// The catalogues say what there is, for a session that was touched.
+    pub(crate) fn settle(&mut self, core: &mut Core, session: &ChannelUri) {
+        let tracking = self.tracked.get(session);
+        let (Some(tracking), Some(known)) = (tracking, core.channels.session(session)) else {
+            return;
+        };
+        if tracking.kind == Kind::Unknown {
+            return;
+        }
+        let offered = |list: &[Changeset]| (!list.is_empty()).then(|| list.to_vec());
+        let mut actions = Vec::new();
+        if known.state.changesets.as_deref().unwrap_or_default() != tracking.of_session {
+            let changesets = offered(&tracking.of_session);
+            let action = SessionChangesetsChangedAction { changesets };
+            let action = StateAction::SessionChangesetsChanged(action);
+            actions.push((session.clone(), action));
+        }
+        for chat in known.chat_uris() {
+            let head = core.channels.chat(&chat).map(|chat| &chat.head);
+            let differs =
+                |list: Option<&[Changeset]>| list.unwrap_or_default() != tracking.of_chats;
+            if head.is_some_and(|head| differs(head.changesets.as_deref())) {
+                let changesets = offered(&tracking.of_chats);
+                let action = ChatChangesetsChangedAction { changesets };
+                actions.push((chat, StateAction::ChatChangesetsChanged(action)));
+            }
+        }
+        for (channel, action) in actions {
+            core.emit(&channel, action, None);
+        }
+    }
+
+    // Checkpoints
+
+    /// Has the state before a turn kept. Returns until when the turn waits for
+    /// that, if it does.
+    pub(crate) fn keep_state_before(
+        &self,
+        core: &mut Core,
+        chat: &ChannelUri,
+        turn: &str,
+    ) -> Option<Timestamp> {
+        let session = self.session_with_states(core, chat)?;
+        let moment = Moment::BeforeTurn(turn.to_owned());
+        tell(core, &session, ChangesTask::Checkpoint(moment));
+        Some(core.now.after(PATIENCE))
+    }
+
+    pub(crate) fn keep_state_after(&self, core: &mut Core, chat: &ChannelUri, turn: &str) {
+        if let Some(session) = self.session_with_states(core, chat) {
+            let moment = Moment::AfterTurn(turn.to_owned());
+            tell(core, &session, ChangesTask::Checkpoint(moment));
+        }
+    }
+
+    fn session_with_states(&self, core: &Core, chat: &ChannelUri) -> Option<ChannelUri> {
+        let session = &core.channels.chat(chat)?.session;
+        let tracking = self.tracked.get(session)?;
+        (tracking.kind != Kind::Unavailable).then(|| session.clone())
+    }
+}
+
+fn tell(core: &mut Core, session: &ChannelUri, task: ChangesTask) {
+    let session = session.clone();
+    core.effect(Effect::Changes(ChangesCommand { session, task }));
+}
+
+/// A copy of a session has the checkpoints of the turns that it has.
+fn inherit(core: &mut Core, session: &ChannelUri) {
+    let known = core.channels.session(session);
+    let Some(inherits) = known.and_then(|it| it.notes.inherits.clone()) else {
+        return;
+    };
+    let inherit = ChangesTask::Inherit {
+        from: inherits.session,
+        directories: inherits.directories,
+        turns: inherits.turns,
+    };
+    tell(core, session, inherit);
+}
+
+/// The language in which a session's changesets are named.
+fn locale_of(core: &Core, session: &ChannelUri) -> Locale {
+    let known = core.channels.session(session);
+    Locale::of_tag(known.and_then(|it| it.notes.language.as_deref()))
+}
+
+fn git_changed(core: &mut Core, session: &ChannelUri, git: &GitState) {
+    let Some(known) = core.channels.session(session) else {
+        return;
+    };
+    let mut meta = known.state.meta.clone().unwrap_or_default();
+    let told = told_state(git);
+    if meta.get("git") != Some(&told) {
+        meta.insert("git".to_owned(), told);
+        let action = SessionMetaChangedAction { meta: Some(meta) };
+        core.emit(session, StateAction::SessionMetaChanged(action), None);
+    }
+}
+
+/// What a session and each of its chats offer.
+fn catalogue(session: &ChannelUri, kind: Kind, locale: Locale) -> (Vec<Changeset>, Vec<Changeset>) {
+    use ChangesLabel as L;
+    let prefix = channel_prefix(session);
+    let entry = |label: L, description: L, path: &str, kind: &str| Changeset {
+        label: label.text(locale).to_owned(),
+        uri_template: format!("{prefix}/{path}"),
+        description: Some(description.text(locale).to_owned()),
+        change_kind: kind.to_owned(),
+        capabilities: Some(ChangesetCapabilities {
+            review: Some(JsonObject::new()),
+        }),
+    };
+    let uncommitted = entry(
+        L::Uncommitted,
+        L::UncommittedMeans,
+        "uncommitted",
+        "uncommitted",
+    );
+    let branch = entry(L::Branch, L::BranchMeans, "branch", "branch");
+    let whole = entry(L::Session, L::SessionMeans, "session", "session");
+    let turn = entry(L::Turn, L::TurnMeans, "turn/{turnId}", "turn");
+    let turns = entry(
+        L::Turns,
+        L::TurnsMeans,
+        "compare/{originalTurnId}/{modifiedTurnId}",
+        "compare-turns",
+    );
+    let of_chats = vec![turn, turns];
+    match kind {
+        Kind::Git => (
+            [vec![uncommitted, branch, whole], of_chats.clone()].concat(),
+            of_chats,
+        ),
+        Kind::Plain => ([vec![whole], of_chats.clone()].concat(), of_chats),
+        Kind::Unknown | Kind::Unavailable => (Vec::new(), Vec::new()),
+    }
+}
+
+/// `_meta.git` of a session. What it is called here stands beside what editors
+/// in the field call it.
+fn told_state(git: &GitState) -> Value {
+    let mut told = json!({
+        "dirty": git.uncommitted > 0,
+        "uncommittedChanges": git.uncommitted,
+    });
+    let mut tell = |names: [&str; 2], value: Option<Value>| {
+        for name in names.iter().filter(|_| value.is_some()) {
+            told[*name] = value.clone().unwrap_or_default();
+        }
+    };
+    tell(
+        ["branch", "branchName"],
+        git.branch.clone().map(Value::from),
+    );
+    tell(
+        ["upstream", "upstreamBranchName"],
+        git.upstream.clone().map(Value::from),
+    );
+    tell(["ahead", "outgoingChanges"], git.ahead.map(Value::from));
+    tell(["behind", "incomingChanges"], git.behind.map(Value::from));
+    told
+}

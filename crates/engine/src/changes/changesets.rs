@@ -1,0 +1,189 @@
+//! Changesets: a channel each, for what differs between two states of a
+//! session's directory. One is computed while somebody listens to it.
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::house::actions::{
+    ChangesetClearedAction, ChangesetContentChangedAction, ChangesetFileRemovedAction,
+    ChangesetFileSetAction, ChangesetOperationsChangedAction, ChangesetStatusChangedAction,
+    StateAction,
+};
+use innkeeper_protocol::house::state::{
+    ChangesetFile, ChangesetOperation, ChangesetState, ChangesetStatus,
+};
+use innkeeper_protocol::workspace::changes::{ChangesTask, Compared, ViewId, ViewNews};
+
+use super::operations::offered;
+use super::{Changes, Kind, locale_of, tell};
+use crate::core::channels::{Channel, Ephemeral};
+use crate::core::{Core, changeset_uri, error_info};
+use crate::labels::operations;
+
+/// What the host knows of a changeset beside its state.
+#[derive(Debug)]
+pub(super) struct View {
+    id: ViewId,
+    pub(super) session: ChannelUri,
+    pub(super) compared: Compared,
+}
+
+impl Changes {
+    /// Has a changeset computed that somebody wants to see.
+    pub(crate) fn open(&mut self, core: &mut Core, channel: &ChannelUri) {
+        let Some((session, compared)) = changeset_uri::parse(channel) else {
+            return;
+        };
+        let Some(tracking) = self.tracked.get(&session) else {
+            return;
+        };
+        if core.channels.contains(channel) {
+            return;
+        }
+        let commits = matches!(tracking.kind, Kind::Git | Kind::Unknown);
+        if matches!(compared, Compared::Uncommitted | Compared::Branch) && !commits {
+            return;
+        }
+        self.last_view += 1;
+        let id = ViewId(self.last_view);
+        let state = ChangesetState {
+            status: ChangesetStatus::Computing,
+            error: None,
+            files: Vec::new(),
+            operations: offered(&compared, tracking.undo, locale_of(core, &session)),
+        };
+        let born = core.server_seq();
+        let changeset = Channel::Changeset(Box::new(Ephemeral { state, born }));
+        core.channels.insert(channel.clone(), changeset);
+        let view = View {
+            id,
+            session: session.clone(),
+            compared: compared.clone(),
+        };
+        self.views.insert(channel.clone(), view);
+        self.by_view.insert(id, channel.clone());
+        let view = id;
+        tell(core, &session, ChangesTask::OpenView { view, compared });
+    }
+
+    /// A changeset that was opened for somebody who cannot listen to it.
+    pub(crate) fn close_unheard(&mut self, core: &mut Core, channel: &ChannelUri) {
+        if !core.subscriptions.has_channel(channel) {
+            self.close(core, channel);
+        }
+    }
+
+    /// Nobody listens to a changeset any more.
+    pub(crate) fn close(&mut self, core: &mut Core, channel: &ChannelUri) {
+        if let Some(view) = self.remove(core, channel) {
+            tell(
+                core,
+                &view.session,
+                ChangesTask::CloseView { view: view.id },
+            );
+        }
+    }
+
+    fn remove(&mut self, core: &mut Core, channel: &ChannelUri) -> Option<View> {
+        let view = self.views.remove(channel)?;
+        self.by_view.remove(&view.id);
+        core.channels.remove(channel);
+        Some(view)
+    }
+
+    /// Whether somebody looks at what has changed in a session.
+    pub(crate) fn are_looked_at(&self, session: &ChannelUri) -> bool {
+        self.views.values().any(|view| view.session == *session)
+    }
+
+    pub(super) fn close_all_of(&mut self, core: &mut Core, session: &ChannelUri) {
+        let views = self.views.iter();
+        let of_session = views.filter(|(_, view)| view.session == *session);
+        let channels: Vec<ChannelUri> = of_session.map(|(uri, _)| uri.clone()).collect();
+        for channel in channels {
+            core.subscriptions.remove_channel(&channel);
+            self.remove(core, &channel);
+        }
+    }
+
+    pub(super) fn view_changed(&mut self, core: &mut Core, view: ViewId, news: ViewNews) {
+        let Some(channel) = self.by_view.get(&view).cloned() else {
+            return;
+        };
+        match news {
+            ViewNews::Files(files) => {
+                let files = self.with_marks(core, &channel, files, None);
+                replace_files(core, &channel, files);
+                status_changed(core, &channel, ChangesetStatus::Ready);
+            }
+            ViewNews::Changed { set, removed } => {
+                let set = self.with_marks(core, &channel, set, Some(&removed));
+                for file_id in removed {
+                    let action = ChangesetFileRemovedAction { file_id };
+                    core.emit(&channel, StateAction::ChangesetFileRemoved(action), None);
+                }
+                for file in set {
+                    let action = ChangesetFileSetAction { file };
+                    core.emit(&channel, StateAction::ChangesetFileSet(action), None);
+                }
+                status_changed(core, &channel, ChangesetStatus::Ready);
+            }
+            ViewNews::Failed(trouble) => {
+                let view = self.views.get(&channel);
+                let locale = view.map(|it| locale_of(core, &it.session));
+                let reason = operations::trouble(&trouble, locale.unwrap_or_default());
+                let action = ChangesetStatusChangedAction {
+                    status: ChangesetStatus::Error,
+                    error: Some(error_info("changesetFailed", reason)),
+                };
+                core.emit(&channel, StateAction::ChangesetStatusChanged(action), None);
+            }
+        }
+    }
+
+    /// What can be taken back is offered with each changeset of the session.
+    pub(super) fn offer_undo(&self, core: &mut Core, session: &ChannelUri, undo: bool) {
+        let locale = locale_of(core, session);
+        let views = self.views.iter();
+        let of_session = views.filter(|(_, view)| view.session == *session);
+        let news: Vec<(ChannelUri, Option<Vec<ChangesetOperation>>)> = of_session
+            .filter_map(|(uri, view)| {
+                let state = &core.channels.changeset(uri)?.state;
+                let wanted = offered(&view.compared, undo, locale);
+                let names = |list: &Option<Vec<ChangesetOperation>>| -> Vec<String> {
+                    let list = list.iter().flatten();
+                    list.map(|operation| operation.id.clone()).collect()
+                };
+                let same = names(&wanted) == names(&state.operations);
+                (!same).then(|| (uri.clone(), wanted))
+            })
+            .collect();
+        for (uri, operations) in news {
+            let action = ChangesetOperationsChangedAction { operations };
+            core.emit(&uri, StateAction::ChangesetOperationsChanged(action), None);
+        }
+    }
+}
+
+fn replace_files(core: &mut Core, channel: &ChannelUri, files: Vec<ChangesetFile>) {
+    let Some(changeset) = core.channels.changeset(channel) else {
+        return;
+    };
+    let action = match (files.is_empty(), changeset.state.files.is_empty()) {
+        (true, true) => return,
+        (true, false) => StateAction::ChangesetCleared(ChangesetClearedAction {}),
+        (false, _) => {
+            let operations = None;
+            let action = ChangesetContentChangedAction { files, operations };
+            StateAction::ChangesetContentChanged(Box::new(action))
+        }
+    };
+    core.emit(channel, action, None);
+}
+
+fn status_changed(core: &mut Core, channel: &ChannelUri, status: ChangesetStatus) {
+    let known = core.channels.changeset(channel);
+    if known.is_some_and(|changeset| changeset.state.status != status) {
+        let error = None;
+        let action = ChangesetStatusChangedAction { status, error };
+        core.emit(channel, StateAction::ChangesetStatusChanged(action), None);
+    }
+}

@@ -1,0 +1,260 @@
+//! What clients may have done about changes. Each operation asks for
+//! confirmation, in the protocol's way, and is preceded by a checkpoint.
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::house::actions::{ChangesetOperationStatusChangedAction, StateAction};
+use innkeeper_protocol::house::commands::{
+    ChangesetOperationTarget, InvokeChangesetOperationParams, InvokeChangesetOperationResult,
+};
+use innkeeper_protocol::house::common::StringOrMarkdown;
+use innkeeper_protocol::house::state::{
+    ChangesetOperation, ChangesetOperationScope, ChangesetOperationStatus, ChangesetState,
+    ErrorInfo,
+};
+use innkeeper_protocol::outgoing::Reply;
+use innkeeper_protocol::rpc::{RequestId, RpcError};
+use innkeeper_protocol::workspace::changes::{
+    ChangesTask, Compared, Moment, Operation, OperationDone, OperationId, Trouble,
+};
+
+use super::changesets::View;
+use super::{Changes, locale_of, tell};
+use crate::clients::Clients;
+use crate::core::{Core, error_info};
+use crate::effect::ConnectionId;
+use crate::labels::{ChangesLabel, Locale, operations};
+
+const DISCARD: &str = "discard";
+const COMMIT: &str = "commit";
+const RESTORE: &str = "restore";
+const REVERT: &str = "revert";
+const UNDO: &str = "undo";
+
+/// An operation that somebody waits for.
+#[derive(Debug)]
+pub(super) struct RunningOperation {
+    connection: ConnectionId,
+    id: RequestId,
+    channel: ChannelUri,
+    name: String,
+}
+
+/// What can be done about a changeset.
+pub(super) fn offered(
+    compared: &Compared,
+    undo: bool,
+    locale: Locale,
+) -> Option<Vec<ChangesetOperation>> {
+    use ChangesLabel as L;
+    use ChangesetOperationScope::{Changeset, Resource};
+    let operation = |id: &str, label: L, ask: L, icon: &str, scopes: &[_]| ChangesetOperation {
+        id: id.to_owned(),
+        label: label.text(locale).to_owned(),
+        description: None,
+        scopes: scopes.to_vec(),
+        confirmation: Some(StringOrMarkdown::Plain(ask.text(locale).to_owned())),
+        icon: Some(icon.to_owned()),
+        group: None,
+        status: ChangesetOperationStatus::Idle,
+        error: None,
+    };
+    let both = [Changeset, Resource];
+    let discard = |ask| operation(DISCARD, L::Discard, ask, "discard", &both);
+    let mut list = match compared {
+        Compared::Uncommitted => vec![
+            discard(L::DiscardUncommittedAsks),
+            operation(COMMIT, L::Commit, L::CommitAsks, "check", &[Changeset]),
+        ],
+        Compared::Session => vec![discard(L::DiscardSessionAsks)],
+        Compared::Turn(_) => vec![
+            operation(RESTORE, L::Restore, L::RestoreAsks, "history", &both),
+            operation(REVERT, L::Revert, L::RevertAsks, "discard", &both),
+        ],
+        Compared::Branch | Compared::Turns { .. } => Vec::new(),
+    };
+    if undo && !list.is_empty() {
+        list.push(operation(UNDO, L::Undo, L::UndoAsks, "undo", &[Changeset]));
+    }
+    (!list.is_empty()).then_some(list)
+}
+
+impl Changes {
+    /// Has an operation carried out for a client, which is answered when it is
+    /// over.
+    pub(crate) fn operate(
+        &mut self,
+        core: &mut Core,
+        (connection, id): (ConnectionId, RequestId),
+        params: &InvokeChangesetOperationParams,
+    ) {
+        let channel = ChannelUri::from(params.channel.as_str());
+        let known = self.views.get(&channel);
+        let Some((view, changeset)) = known.zip(core.channels.changeset(&channel)) else {
+            let error = RpcError::not_found(channel.as_str());
+            return core.fail(connection, Some(id), error);
+        };
+        let title = core.channels.session(&view.session);
+        let title = title.map_or("", |session| session.state.title.as_str());
+        let (session, what) = match asked(view, &changeset.state, params, title) {
+            Ok(what) => (view.session.clone(), what),
+            Err(error) => return core.fail(connection, Some(id), error),
+        };
+        self.last_operation += 1;
+        let operation = OperationId(self.last_operation);
+        let running = RunningOperation {
+            connection,
+            id,
+            channel: channel.clone(),
+            name: params.operation_id.clone(),
+        };
+        let name = running.name.clone();
+        self.operations.insert(operation, running);
+        status_changed(
+            core,
+            &channel,
+            &name,
+            ChangesetOperationStatus::Running,
+            None,
+        );
+        tell(core, &session, ChangesTask::Operate { operation, what });
+    }
+
+    pub(super) fn operated(
+        &mut self,
+        core: &mut Core,
+        clients: &Clients,
+        (session, operation): (&ChannelUri, OperationId),
+        outcome: Result<Vec<OperationDone>, Trouble>,
+        undo: bool,
+    ) {
+        if let Some(running) = self.operations.remove(&operation) {
+            let RunningOperation {
+                connection,
+                id,
+                channel,
+                name,
+            } = running;
+            match outcome {
+                Ok(done) => {
+                    let message = operations::done(&done, clients.locale_of(connection));
+                    let idle = ChangesetOperationStatus::Idle;
+                    status_changed(core, &channel, &name, idle, None);
+                    let result = InvokeChangesetOperationResult {
+                        message: Some(StringOrMarkdown::Plain(message)),
+                        follow_up: None,
+                    };
+                    let reply = Reply::InvokeChangesetOperation(result);
+                    core.answer(connection, Some(id), Ok(reply));
+                }
+                Err(trouble) => {
+                    let in_state = locale_of(core, session);
+                    let in_state = operations::trouble(&trouble, in_state);
+                    let error = Some(error_info("operationFailed", in_state));
+                    let failed = ChangesetOperationStatus::Error;
+                    status_changed(core, &channel, &name, failed, error);
+                    let reason = operations::trouble(&trouble, clients.locale_of(connection));
+                    core.fail(connection, Some(id), RpcError::internal(reason));
+                }
+            }
+        }
+        if let Some(tracking) = self.tracked.get_mut(session) {
+            tracking.undo = undo;
+            self.offer_undo(core, session, undo);
+        }
+    }
+}
+
+fn status_changed(
+    core: &mut Core,
+    channel: &ChannelUri,
+    operation_id: &str,
+    status: ChangesetOperationStatus,
+    error: Option<ErrorInfo>,
+) {
+    let action = ChangesetOperationStatusChangedAction {
+        operation_id: operation_id.to_owned(),
+        status,
+        error,
+    };
+    if core.channels.contains(channel) {
+        let action = StateAction::ChangesetOperationStatusChanged(action);
+        core.emit(channel, action, None);
+    }
+}
+
+/// What a client wants done, if it is among what is offered.
+fn asked(
+    view: &View,
+    changeset: &ChangesetState,
+    params: &InvokeChangesetOperationParams,
+    title: &str,
+) -> Result<Operation, RpcError> {
+    let name = params.operation_id.as_str();
+    let offered = changeset.operations.iter().flatten();
+    let Some(offer) = offered.into_iter().find(|offer| offer.id == name) else {
+        return Err(RpcError::invalid_params(format!(
+            "there is no operation `{name}` here"
+        )));
+    };
+    if offer.status == ChangesetOperationStatus::Running {
+        return Err(RpcError::invalid_request(format!(
+            "`{name}` is running already"
+        )));
+    }
+    let (scope, files) = match &params.target {
+        None => (ChangesetOperationScope::Changeset, Vec::new()),
+        Some(ChangesetOperationTarget::Resource { resource, .. }) => {
+            let files = files_of(changeset, resource)?;
+            (ChangesetOperationScope::Resource, files)
+        }
+        Some(ChangesetOperationTarget::Range { .. } | ChangesetOperationTarget::Unknown(_)) => {
+            return Err(RpcError::invalid_params(
+                "operations are for a changeset or a file of it",
+            ));
+        }
+    };
+    if !offer.scopes.contains(&scope) {
+        return Err(RpcError::invalid_params(format!(
+            "`{name}` is not for this kind of target"
+        )));
+    }
+    let turn = || match &view.compared {
+        Compared::Turn(turn) => Ok(turn.clone()),
+        _ => Err(RpcError::invalid_params("this changeset has no turn")),
+    };
+    Ok(match name {
+        DISCARD => Operation::Discard {
+            of: view.compared.clone(),
+            files,
+        },
+        RESTORE => Operation::Restore {
+            to: Moment::AfterTurn(turn()?),
+            files,
+        },
+        REVERT => Operation::Restore {
+            to: Moment::BeforeTurn(turn()?),
+            files,
+        },
+        COMMIT => {
+            let meta = params.meta.as_ref();
+            let said = meta.and_then(|meta| meta.get("message")?.as_str());
+            let said = said.map(str::trim).filter(|said| !said.is_empty());
+            let message = said.unwrap_or(title).to_owned();
+            Operation::Commit { message }
+        }
+        _ => Operation::Undo,
+    })
+}
+
+/// The files that an entry of a changeset is about.
+fn files_of(changeset: &ChangesetState, resource: &str) -> Result<Vec<String>, RpcError> {
+    let found = changeset.files.iter().find_map(|file| {
+        let (before, after) = (file.edit.before.as_ref(), file.edit.after.as_ref());
+        let sides = before.into_iter().chain(after);
+        let mut uris: Vec<String> = sides.map(|side| side.uri.clone()).collect();
+        uris.dedup();
+        let meant = file.id == resource || uris.iter().any(|uri| uri == resource);
+        meant.then_some(uris)
+    });
+    found.ok_or_else(|| RpcError::not_found(resource))
+}

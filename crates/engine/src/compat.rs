@@ -1,0 +1,408 @@
+//! Clients of older protocol versions: what one channel is to them may be
+//! several of the host's, and what they say in pieces the host says at once.
+//! How they say it is the gates' business; here is what only the host knows.
+//!
+//! What they want comes in by [`command_meant`] and [`Compat::dispatch_meant`].
+
+mod chats_as_sessions;
+
+use foldhash::HashMap;
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::command::{Dispatch, ReadTurns};
+use innkeeper_protocol::gates::up::Piece;
+use innkeeper_protocol::house::actions::{
+    ActionOrigin, ChatDraftChangedAction, SessionActiveClientRemovedAction,
+    SessionActiveClientSetAction, StateAction,
+};
+use innkeeper_protocol::house::state::SessionSummary;
+use innkeeper_protocol::outgoing::{Reply, TurnsReply};
+use innkeeper_protocol::record::{Context, Selection};
+use innkeeper_protocol::rpc::RpcError;
+use innkeeper_protocol::snapshot::{Beside, Snapshot, SnapshotState};
+use innkeeper_protocol::telemetry::is_telemetry_channel;
+use innkeeper_protocol::version::Version;
+
+use crate::catalogue::Catalogue;
+use crate::clients::Clients;
+use crate::core::channels::{Channel, Chat};
+use crate::core::{Core, Sender, changeset_uri};
+use crate::customizations::{self, Customizations};
+use crate::effect::ConnectionId;
+
+pub(crate) use chats_as_sessions::{
+    announce_end_of_chat, command_meant, emit_about_chats, with_chats_as_sessions,
+};
+
+use chats_as_sessions::{refused_client, takes_for_session};
+
+#[derive(Debug, Default)]
+pub(crate) struct Compat {
+    /// Selections that wait until the turn of their chat has ended.
+    deferred: HashMap<ChannelUri, Vec<DeferredSelection>>,
+}
+
+/// A model or an agent that was selected while a turn ran: up to 0.4 that is
+/// a change of the session, and waits for the end of the turn.
+#[derive(Debug)]
+struct DeferredSelection {
+    piece: Piece,
+    origin: ActionOrigin,
+}
+
+/// What a client means by what it dispatched.
+pub(crate) enum Meant {
+    Action {
+        channel: ChannelUri,
+        action: StateAction,
+        /// The model or the agent that it selects, where that is all it says.
+        selects: Option<Piece>,
+    },
+    /// It may not.
+    Refused {
+        channel: ChannelUri,
+        action: StateAction,
+        reason: String,
+    },
+    /// Nothing that could be answered.
+    Nothing,
+}
+
+impl Compat {
+    /// What a client means by what it dispatched.
+    pub(crate) fn dispatch_meant(
+        &self,
+        core: &Core,
+        (clients, catalogue, customizations): (&Clients, &Catalogue, &Customizations),
+        (connection, client): (ConnectionId, &str),
+        dispatch: Dispatch,
+    ) -> Meant {
+        let Dispatch {
+            channel,
+            action,
+            piece,
+            ..
+        } = dispatch;
+        let version = clients.version_of(connection);
+        let chat_is_session = takes_for_session(catalogue, version, &channel);
+        if let Some(piece) = piece.as_ref().filter(|_| chat_is_session)
+            && let Some(refused) = refused_client(core, catalogue, &channel, client, piece)
+        {
+            return refused;
+        }
+        let whole = piece.as_ref();
+        let whole = whole.and_then(|piece| completed(core, channel.clone(), client, piece));
+        // What cannot be completed is not what it should be, and refused as
+        // such; or there is no such channel.
+        let (channel, action) = whole.unwrap_or((channel, action));
+        let channel = match takes_for_session(catalogue, version, &channel) {
+            true => channel,
+            false => channel_meant(core, channel, &action),
+        };
+        let action = self.with_selection(core, version, &channel, action);
+        let action = whole_switch(core, customizations, version, &channel, action);
+        if let Some(reason) = why_not_active(core, version, &channel, client, &action) {
+            return Meant::Refused {
+                channel,
+                action,
+                reason,
+            };
+        }
+        Meant::Action {
+            channel,
+            action,
+            selects: piece.filter(|it| matches!(it, Piece::Model(_) | Piece::Agent(_))),
+        }
+    }
+
+    /// Keeps a selection for after the turn, if one is running.
+    pub(crate) fn defer_selection(
+        &mut self,
+        core: &Core,
+        chat: &ChannelUri,
+        piece: Piece,
+        origin: &ActionOrigin,
+    ) -> bool {
+        let known = core.channels.chat(chat);
+        if known.is_none_or(|chat| chat.head.active_turn.is_none()) {
+            return false;
+        }
+        let origin = origin.clone();
+        let deferred = self.deferred.entry(chat.clone()).or_default();
+        deferred.push(DeferredSelection { piece, origin });
+        true
+    }
+
+    /// The turn has ended: what was selected meanwhile counts from now on.
+    pub(crate) fn turn_ended(&mut self, core: &mut Core, clients: &Clients, uri: &ChannelUri) {
+        if self.deferred.is_empty() {
+            return;
+        }
+        for DeferredSelection { piece, origin } in self.deferred.remove(uri).unwrap_or_default() {
+            let whole = completed(core, uri.clone(), &origin.client_id, &piece);
+            if let Some((chat, action)) = whole {
+                let connection = clients.connection_of(&origin.client_id);
+                core.emit(&chat, action, Some(Sender { origin, connection }));
+            }
+        }
+    }
+
+    /// A chat has left memory.
+    pub(crate) fn forget_chat(&mut self, chat: &ChannelUri) {
+        self.deferred.remove(chat);
+    }
+
+    /// Up to 0.4 a message does not say which model it is for: it is the one
+    /// that is selected.
+    fn with_selection(
+        &self,
+        core: &Core,
+        version: Version,
+        channel: &ChannelUri,
+        mut action: StateAction,
+    ) -> StateAction {
+        if version > Version::V0_4 {
+            return action;
+        }
+        let message = match &mut action {
+            StateAction::ChatTurnStarted(started) => &mut started.message,
+            StateAction::ChatPendingMessageSet(set) => &mut set.message,
+            _ => return action,
+        };
+        if let Some(chat) = core.channels.chat(channel) {
+            let Selection { model, agent } = self.selection_after_turn(chat);
+            message.model = model;
+            message.agent = agent;
+        }
+        action
+    }
+
+    /// What will be selected when the running turn has ended, if one runs: a
+    /// message that waits for that is meant for it.
+    fn selection_after_turn(&self, chat: &Chat) -> Selection {
+        let mut selection = chat.notes.selection.clone();
+        for DeferredSelection { piece, .. } in self.deferred.get(&chat.uri).into_iter().flatten() {
+            match piece {
+                Piece::Model(model) => selection.model = serde_json::from_value(model.clone()).ok(),
+                Piece::Agent(agent) => selection.agent = serde_json::from_value(agent.clone()).ok(),
+                Piece::ActiveClient(_) | Piece::ClientTools(_) => {}
+            }
+        }
+        selection
+    }
+}
+
+/// The other channel of the host that a channel is to this client: up to 0.3 a
+/// session is also its default chat.
+pub(crate) fn joined_to(
+    core: &Core,
+    clients: &Clients,
+    catalogue: &Catalogue,
+    (connection, channel): (ConnectionId, &ChannelUri),
+) -> Option<ChannelUri> {
+    let joins = clients.version_of(connection) <= Version::V0_3;
+    let is_session = || {
+        *channel != ChannelUri::root()
+            && catalogue.session_of(core, channel).as_ref() == Some(channel)
+    };
+    (joins && is_session()).then(|| ChannelUri::default_chat_of(channel.as_str()))
+}
+
+/// Draft 1 has no watches, changesets and telemetry, and no way to be
+/// subscribed to something that it is given no snapshot of.
+pub(crate) fn has_no_word_for(
+    core: &Core,
+    clients: &Clients,
+    connection: ConnectionId,
+    channel: &ChannelUri,
+) -> bool {
+    clients.version_of(connection) == Version::V0_1
+        && (core.channels.watch(channel).is_some()
+            || is_telemetry_channel(channel.as_str())
+            || changeset_uri::parse(channel).is_some())
+}
+
+/// Adds to a snapshot what older versions show with it.
+pub(crate) fn with_what_is_beside(
+    core: &Core,
+    clients: &Clients,
+    connection: ConnectionId,
+    mut snapshot: Snapshot,
+) -> Snapshot {
+    if clients.version_of(connection) > Version::V0_4 {
+        return snapshot;
+    }
+    let channel = &snapshot.resource;
+    let (session, chat, state) = if let Some(chat) = core.channels.chat(channel) {
+        let session = core.channels.session(&chat.session);
+        let state = session.map(|it| SnapshotState::Session(Box::new(it.state.clone())));
+        (session, Some(chat), state)
+    } else {
+        let default = ChannelUri::default_chat_of(channel.as_str());
+        let chat = core.channels.chat(&default);
+        let state = chat.map(|chat| SnapshotState::Chat(Box::new(chat.snapshot(None))));
+        (core.channels.session(channel), chat, state)
+    };
+    // What has changed is told in the catalogue: those versions have no action
+    // that would tell it here.
+    let summary = session.map(|session| SessionSummary {
+        changes: None,
+        ..session.published.clone()
+    });
+    snapshot.beside = Some(Box::new(Beside {
+        summary,
+        state,
+        selection: chat
+            .map(|chat| chat.notes.selection.clone())
+            .unwrap_or_default(),
+    }));
+    snapshot
+}
+
+/// Some clients send a session's actions over the channel of its chat.
+fn channel_meant(core: &Core, channel: ChannelUri, action: &StateAction) -> ChannelUri {
+    let of_session = matches!(
+        action,
+        StateAction::SessionTitleChanged(_)
+            | StateAction::SessionIsReadChanged(_)
+            | StateAction::SessionIsArchivedChanged(_)
+    );
+    match core.channels.get(&channel) {
+        Some(Channel::Chat(chat)) if of_session => chat.session.clone(),
+        _ => channel,
+    }
+}
+
+/// The whole action of which a client said a piece, with its channel.
+fn completed(
+    core: &Core,
+    channel: ChannelUri,
+    client_id: &str,
+    piece: &Piece,
+) -> Option<(ChannelUri, StateAction)> {
+    match piece {
+        Piece::Model(_) | Piece::Agent(_) => {
+            let chat = match core.channels.chat(&channel) {
+                Some(_) => channel,
+                None => ChannelUri::default_chat_of(channel.as_str()),
+            };
+            let state = core.channels.chat(&chat)?;
+            let draft = state.head.draft.as_ref();
+            let draft = draft.and_then(|it| serde_json::to_value(it).ok());
+            let draft = piece.complete_draft(draft)?;
+            let draft = serde_json::from_value(draft.into()).ok()?;
+            let action = ChatDraftChangedAction { draft: Some(draft) };
+            Some((chat, StateAction::ChatDraftChanged(action)))
+        }
+        Piece::ActiveClient(_) | Piece::ClientTools(_) => {
+            let clients = &core.channels.session(&channel)?.state.active_clients;
+            let mine = clients.iter().find(|client| client.client_id == client_id);
+            let mine = mine.and_then(|it| serde_json::to_value(it).ok());
+            let action = match piece.complete_client(mine) {
+                Some(client) => StateAction::SessionActiveClientSet(SessionActiveClientSetAction {
+                    active_client: serde_json::from_value(client.into()).ok()?,
+                }),
+                None => StateAction::SessionActiveClientRemoved(SessionActiveClientRemovedAction {
+                    client_id: client_id.to_owned(),
+                }),
+            };
+            Some((channel, action))
+        }
+    }
+}
+
+/// In 0.4 the model and the agent are the session's, and are told with its
+/// default chat: whoever follows the session and comes to follow the chat is
+/// told what they are now.
+pub(crate) fn tell_selection(
+    core: &mut Core,
+    clients: &Clients,
+    connection: ConnectionId,
+    channel: &ChannelUri,
+) {
+    let chat = core.channels.chat(channel);
+    let Some(chat) = chat.filter(|chat| chat.is_default) else {
+        return;
+    };
+    let is_concerned = clients.version_of(connection) == Version::V0_4
+        && core.subscriptions.contains(connection, &chat.session);
+    if is_concerned {
+        let Selection { model, agent } = &chat.notes.selection;
+        let context = Context {
+            model: model.as_ref().and_then(|it| serde_json::to_value(it).ok()),
+            agent: serde_json::to_value(agent).ok(),
+            ..Context::default()
+        };
+        let action = StateAction::ChatDraftChanged(ChatDraftChangedAction { draft: None });
+        core.emit_to_about(connection, channel, action, Some(Box::new(context)));
+    }
+}
+
+/// Up to 0.4 one client at a time is active in a session.
+fn why_not_active(
+    core: &Core,
+    version: Version,
+    channel: &ChannelUri,
+    client_id: &str,
+    action: &StateAction,
+) -> Option<String> {
+    let StateAction::SessionActiveClientSet(_) = action else {
+        return None;
+    };
+    if version > Version::V0_4 {
+        return None;
+    }
+    let clients = &core.channels.session(channel)?.state.active_clients;
+    let mut clients = clients.iter();
+    let other = clients.find(|client| client.client_id != client_id)?;
+    Some(format!(
+        "client `{}` is active in this session; it has to leave first",
+        other.client_id
+    ))
+}
+
+/// Up to 0.7 a switch was on or off: what was decided for more than the session
+/// stays. In draft 1 it was named by URI.
+fn whole_switch(
+    core: &Core,
+    customizations: &Customizations,
+    version: Version,
+    channel: &ChannelUri,
+    action: StateAction,
+) -> StateAction {
+    if version > Version::V0_7 {
+        return action;
+    }
+    let StateAction::SessionCustomizationToggled(mut toggled) = action else {
+        return action;
+    };
+    if let Some(session) = core.channels.session(channel) {
+        if version == Version::V0_1 {
+            let all = session.state.customizations.iter().flatten();
+            let id = customizations::id_of_uri(all, &toggled.id).map(str::to_owned);
+            toggled.id = id.unwrap_or(toggled.id);
+        }
+        let others = customizations.decisions_beyond(session, &toggled.id);
+        toggled.enablement.extend(others);
+    }
+    StateAction::SessionCustomizationToggled(toggled)
+}
+
+/// History as versions up to 0.4 ask for it.
+pub(crate) fn read_turns(core: &Core, asked: &ReadTurns) -> Result<Reply, RpcError> {
+    let Some(chat) = core.channels.chat(&asked.channel) else {
+        return Err(RpcError::session_not_found(asked.channel.as_str()));
+    };
+    let end = match &asked.before {
+        Some(turn) => chat
+            .place_of(turn)
+            .ok_or_else(|| RpcError::invalid_params(format!("there is no turn `{turn}`")))?,
+        None => chat.turns.len(),
+    };
+    let most = core.config.limits.page_turns;
+    let limit = asked.limit.and_then(|limit| usize::try_from(limit).ok());
+    let start = end.saturating_sub(limit.unwrap_or(most).min(most));
+    Ok(Reply::Turns(TurnsReply {
+        turns: chat.turns[start..end].to_vec(),
+        has_more: start > 0,
+    }))
+}

@@ -1,0 +1,244 @@
+//! Versions up to 0.3 have sessions and no chats. A session and its default
+//! chat are one thing to their clients; every other chat is a session of its
+//! own: listed, announced, subscribed to and disposed of as one, under the
+//! chat's URI.
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::command::{Command, Dispatch};
+use innkeeper_protocol::gates::up::Piece;
+use innkeeper_protocol::house::actions::{
+    ChatIsArchivedChangedAction, ChatIsReadChangedAction, StateAction,
+};
+use innkeeper_protocol::house::commands::DisposeChatParams;
+use innkeeper_protocol::house::notifications::{
+    PartialSessionSummary, SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
+};
+use innkeeper_protocol::house::state::{SessionChatSummary, SessionStatus, SessionSummary};
+use innkeeper_protocol::outgoing::{HostMessage, Notification, SummaryItem};
+use innkeeper_protocol::version::Version;
+
+use super::{Meant, completed};
+use crate::catalogue::Catalogue;
+use crate::clients::Clients;
+use crate::core::Core;
+use crate::core::channels::compact;
+use crate::effect::{ConnectionId, Effect, Subscriber};
+
+fn knows_no_chats(version: Version) -> bool {
+    version <= Version::V0_3
+}
+
+/// What a command means whose sender takes chats for sessions.
+pub(crate) fn command_meant(
+    clients: &Clients,
+    catalogue: &Catalogue,
+    connection: ConnectionId,
+    command: Command,
+) -> Command {
+    if !knows_no_chats(clients.version_of(connection)) {
+        return command;
+    }
+    let chat_meant = |channel| chat_as_meant(catalogue, channel);
+    match command {
+        Command::Dispatch(dispatch) => {
+            Command::Dispatch(Box::new(dispatch_as_meant(catalogue, *dispatch)))
+        }
+        Command::ReadTurns(mut asked) => {
+            asked.channel = chat_meant(asked.channel);
+            Command::ReadTurns(asked)
+        }
+        Command::Complete(mut asked) => {
+            asked.channel = chat_meant(asked.channel.into()).to_string();
+            Command::Complete(asked)
+        }
+        Command::DisposeSession(params) if catalogue.is_further_chat(&params.channel) => {
+            Command::DisposeChat(DisposeChatParams {
+                channel: params.channel,
+                meta: params.meta,
+            })
+        }
+        other => other,
+    }
+}
+
+/// The gates take what is done in a session for something done in its default
+/// chat: they cannot know that it is a chat already.
+fn chat_as_meant(catalogue: &Catalogue, channel: ChannelUri) -> ChannelUri {
+    let named = channel.session_of_default_chat();
+    let chat = named.filter(|named| catalogue.is_further_chat(named.as_str()));
+    chat.unwrap_or(channel)
+}
+
+fn dispatch_as_meant(catalogue: &Catalogue, mut dispatch: Dispatch) -> Dispatch {
+    dispatch.channel = chat_as_meant(catalogue, dispatch.channel);
+    if !catalogue.is_further_chat(dispatch.channel.as_str()) {
+        return dispatch;
+    }
+    dispatch.action = match dispatch.action {
+        StateAction::SessionIsReadChanged(change) => {
+            let is_read = change.is_read;
+            StateAction::ChatIsReadChanged(ChatIsReadChangedAction { is_read })
+        }
+        StateAction::SessionIsArchivedChanged(change) => {
+            let is_archived = change.is_archived;
+            StateAction::ChatIsArchivedChanged(ChatIsArchivedChangedAction { is_archived })
+        }
+        other => other,
+    };
+    dispatch
+}
+
+/// Whether an action is about a chat that its sender takes for a session, so
+/// that it cannot be meant for the session that the chat belongs to.
+pub(super) fn takes_for_session(
+    catalogue: &Catalogue,
+    version: Version,
+    channel: &ChannelUri,
+) -> bool {
+    knows_no_chats(version) && catalogue.is_further_chat(channel.as_str())
+}
+
+/// Such a session has no active client: its tools are those of the session that
+/// the chat belongs to.
+pub(super) fn refused_client(
+    core: &Core,
+    catalogue: &Catalogue,
+    channel: &ChannelUri,
+    client: &str,
+    piece: &Piece,
+) -> Option<Meant> {
+    match piece {
+        Piece::ActiveClient(_) | Piece::ClientTools(_) => {}
+        Piece::Model(_) | Piece::Agent(_) => return None,
+    }
+    let session = catalogue.session_of_chat(core, channel);
+    let session = session.unwrap_or(channel.clone());
+    Some(match completed(core, session.clone(), client, piece) {
+        Some((_, action)) => Meant::Refused {
+            channel: channel.clone(),
+            action,
+            reason: format!("clients are active in the session `{session}`, not in this one"),
+        },
+        None => Meant::Nothing,
+    })
+}
+
+/// The rows of a listing for a client that knows no chats.
+pub(crate) fn with_chats_as_sessions(
+    clients: &Clients,
+    catalogue: &Catalogue,
+    connection: ConnectionId,
+    items: Vec<SummaryItem>,
+) -> Vec<SummaryItem> {
+    if !knows_no_chats(clients.version_of(connection)) {
+        return items;
+    }
+    let mut rows = Vec::with_capacity(items.len());
+    for item in items {
+        let row = match &item {
+            SummaryItem::Stored(json) => serde_json::from_str(json.get()).ok(),
+            SummaryItem::Live(row) => Some((**row).clone()),
+        };
+        rows.push(item);
+        let Some(row) = row else {
+            continue;
+        };
+        let chats = row.chats.iter().flatten();
+        let further = chats.filter(|chat| catalogue.is_further_chat(&chat.resource));
+        rows.extend(further.map(|chat| SummaryItem::Live(Box::new(as_session(&row, chat)))));
+    }
+    rows
+}
+
+/// Emits an action on a session's list of chats, and tells those who know no
+/// chats what it is to them.
+pub(crate) fn emit_about_chats(
+    core: &mut Core,
+    clients: &Clients,
+    catalogue: &Catalogue,
+    session: &ChannelUri,
+    action: StateAction,
+) {
+    core.emit(session, action.clone(), None);
+    if let Some(news) = as_news_of_sessions(core, catalogue, session, &action) {
+        notify_those_without_chats(core, clients, news);
+    }
+}
+
+fn as_news_of_sessions(
+    core: &Core,
+    catalogue: &Catalogue,
+    session: &ChannelUri,
+    action: &StateAction,
+) -> Option<Notification> {
+    let channel = ChannelUri::root().to_string();
+    match action {
+        StateAction::SessionChatAdded(added) => {
+            let session = core.channels.session(session)?;
+            Some(Notification::SessionAdded(SessionAddedParams {
+                channel,
+                summary: as_session(&session.published, &compact(&added.summary)),
+            }))
+        }
+        StateAction::SessionChatRemoved(removed) => {
+            Some(Notification::SessionRemoved(SessionRemovedParams {
+                channel,
+                session: removed.chat.clone(),
+            }))
+        }
+        StateAction::SessionChatUpdated(update) => {
+            let changes = &update.changes;
+            let is_seen = changes.title.is_some() || changes.status.is_some();
+            let params = SessionSummaryChangedParams {
+                channel,
+                session: update.chat.clone(),
+                changes: PartialSessionSummary {
+                    title: changes.title.clone(),
+                    status: changes.status,
+                    modified_at: changes.modified_at.clone(),
+                    ..PartialSessionSummary::default()
+                },
+            };
+            let news = Notification::SessionSummaryChanged(params);
+            Some(news).filter(|_| is_seen && catalogue.is_further_chat(&update.chat))
+        }
+        _ => None,
+    }
+}
+
+/// A chat goes with its session.
+pub(crate) fn announce_end_of_chat(core: &mut Core, clients: &Clients, chat: &ChannelUri) {
+    let removed = SessionRemovedParams {
+        channel: ChannelUri::root().to_string(),
+        session: chat.to_string(),
+    };
+    notify_those_without_chats(core, clients, Notification::SessionRemoved(removed));
+}
+
+fn notify_those_without_chats(core: &mut Core, clients: &Clients, news: Notification) {
+    let Some(all) = core.subscriptions.of_channel(&ChannelUri::root()) else {
+        return;
+    };
+    let knows_none = |it: &&Subscriber| knows_no_chats(clients.version_of(it.connection));
+    let to: Vec<Subscriber> = all.iter().filter(knows_none).copied().collect();
+    if !to.is_empty() {
+        let message = HostMessage::Notification(Box::new(news));
+        let to = to.into();
+        core.effect(Effect::Publish { to, message });
+    }
+}
+
+/// The row of a chat in the circumstances of its session.
+fn as_session(session: &SessionSummary, chat: &SessionChatSummary) -> SessionSummary {
+    SessionSummary {
+        resource: chat.resource.clone(),
+        title: chat.title.clone(),
+        status: chat.status.unwrap_or(SessionStatus::Idle.bits()),
+        activity: None,
+        annotations: None,
+        changes: None,
+        chats: None,
+        default_chat: None,
+        ..session.clone()
+    }
+}

@@ -1,0 +1,167 @@
+//! What every module stands on: the time and the configuration, the step that
+//! is being made, the channels with their states, who listens to them, and the
+//! one sequence in which they change.
+
+pub(crate) mod changeset_uri;
+pub(crate) mod channels;
+pub(crate) mod content;
+mod facts;
+pub(crate) mod history;
+mod names;
+mod replay;
+mod sequence;
+mod subscriptions;
+mod telemetry;
+mod verdict;
+
+use std::collections::BTreeSet;
+
+use innkeeper_protocol::agent::AgentCommand;
+use innkeeper_protocol::house::state::{ErrorInfo, RootState};
+use innkeeper_protocol::outgoing::{HostMessage, Notification, Reply};
+use innkeeper_protocol::record::{Boot, StoreOp};
+use innkeeper_protocol::rpc::{RequestId, RpcError};
+use innkeeper_protocol::{ChannelUri, Timestamp};
+
+use crate::config::EngineConfig;
+use crate::effect::{ConnectionId, Effect, Step, Ticket};
+
+use channels::Channels;
+use sequence::Sequence;
+use subscriptions::Subscriptions;
+use telemetry::Traces;
+
+pub(crate) use names::{TERMINAL_SCHEME, WATCH_SCHEME, is_of_host};
+pub(crate) use replay::{CatchUp, ReplayWindow, pick};
+pub(crate) use sequence::Sender;
+pub(crate) use subscriptions::Latencies;
+pub(crate) use telemetry::capabilities as telemetry_capabilities;
+pub(crate) use verdict::{Verdict, not_accepted};
+
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) config: EngineConfig,
+    /// The time of the input that is being handled.
+    pub(crate) now: Timestamp,
+    /// What the input that is being handled leads to.
+    pub(crate) step: Step,
+    pub(crate) channels: Channels,
+    pub(crate) subscriptions: Subscriptions,
+    pub(crate) replay: ReplayWindow,
+    sequence: Sequence,
+    /// What is going on and will be told when it is over.
+    traces: Traces,
+    /// Sessions that this input touched and that must be settled.
+    touched: BTreeSet<ChannelUri>,
+    /// How many sessions are on their way into memory.
+    pub(crate) loading: usize,
+    last_ticket: u64,
+    last_content: u64,
+    /// Why the store cannot write, while it cannot.
+    pub(crate) store_failure: Option<String>,
+    pub(crate) shutting_down: bool,
+}
+
+impl Core {
+    /// Begins where the store says that the last life ended.
+    pub(crate) fn new(now: Timestamp, config: EngineConfig, boot: &Boot, root: RootState) -> Self {
+        let mut core = Self {
+            sequence: Sequence::new(boot.next_seq, config.number_block),
+            replay: ReplayWindow::new(boot, config.limits.replay_bytes),
+            subscriptions: Subscriptions::new(config.limits.subscriptions),
+            channels: Channels::new(root),
+            config,
+            now,
+            step: Step::default(),
+            traces: Traces::default(),
+            touched: BTreeSet::new(),
+            loading: 0,
+            last_ticket: 0,
+            last_content: 0,
+            store_failure: None,
+            shutting_down: false,
+        };
+        core.reserve_numbers();
+        core
+    }
+
+    /// The last number that was given out.
+    pub(crate) fn server_seq(&self) -> u64 {
+        self.sequence.last()
+    }
+
+    /// A name for something that the host makes: no other has it, in this life
+    /// or another.
+    pub(crate) fn new_name(&self) -> String {
+        format!("{}-{}", self.config.nonce, self.server_seq())
+    }
+
+    pub(crate) fn next_ticket(&mut self) -> Ticket {
+        self.last_ticket += 1;
+        Ticket(self.last_ticket)
+    }
+
+    /// A session has changed: what is derived from it is brought up to date
+    /// before the step ends.
+    pub(crate) fn touch(&mut self, session: &ChannelUri) {
+        self.touched.insert(session.clone());
+    }
+
+    pub(crate) fn next_touched(&mut self) -> Option<ChannelUri> {
+        self.touched.pop_first()
+    }
+
+    // What goes out
+
+    pub(crate) fn store(&mut self, op: StoreOp) {
+        self.step.store.ops.push(op);
+    }
+
+    pub(crate) fn effect(&mut self, effect: Effect) {
+        self.step.effects.push(effect);
+    }
+
+    pub(crate) fn tell_agent(&mut self, command: AgentCommand) {
+        self.effect(Effect::Agent(command));
+    }
+
+    /// Answers a request; a notification has nobody who waits.
+    pub(crate) fn answer(
+        &mut self,
+        connection: ConnectionId,
+        id: Option<RequestId>,
+        outcome: Result<Reply, RpcError>,
+    ) {
+        match (id, outcome) {
+            (Some(id), Ok(reply)) => self.reply(connection, id, reply),
+            (Some(id), Err(error)) => self.fail(connection, Some(id), error),
+            (None, _) => {}
+        }
+    }
+
+    pub(crate) fn reply(&mut self, to: ConnectionId, id: RequestId, reply: Reply) {
+        let message = HostMessage::Reply { id, reply };
+        self.effect(Effect::Send { to, message });
+    }
+
+    pub(crate) fn fail(&mut self, to: ConnectionId, id: Option<RequestId>, error: RpcError) {
+        let message = HostMessage::Failure { id, error };
+        self.effect(Effect::Send { to, message });
+    }
+
+    pub(crate) fn notify_root(&mut self, notification: Notification) {
+        if let Some(to) = self.subscriptions.of_channel(&ChannelUri::root()) {
+            let message = HostMessage::Notification(Box::new(notification));
+            self.effect(Effect::Publish { to, message });
+        }
+    }
+}
+
+pub(crate) fn error_info(error_type: &str, message: impl Into<String>) -> ErrorInfo {
+    ErrorInfo {
+        error_type: error_type.to_owned(),
+        message: message.into(),
+        stack: None,
+        meta: None,
+    }
+}

@@ -1,0 +1,63 @@
+//! A session in memory.
+
+use innkeeper_protocol::house::state::{
+    ChangesSummary, ChatSummary, SessionChatSummary, SessionLifecycle, SessionState, SessionSummary,
+};
+use innkeeper_protocol::record::{SessionNotes, SessionRecord};
+use innkeeper_protocol::{ChannelUri, Timestamp};
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) uri: ChannelUri,
+    pub(crate) state: SessionState,
+    pub(crate) notes: SessionNotes,
+    /// The summary as clients of the root channel know it.
+    pub(crate) published: SessionSummary,
+    /// How much has changed in its directory since it began.
+    pub(crate) changes: Option<ChangesSummary>,
+    pub(crate) last_used: Timestamp,
+    /// The row in the store is older than the state.
+    pub(crate) dirty: bool,
+}
+
+impl Session {
+    /// The chats of the session, in the order of its catalogue.
+    pub(crate) fn chat_uris(&self) -> Vec<ChannelUri> {
+        self.state
+            .chats
+            .iter()
+            .map(|chat| ChannelUri::from(chat.resource.as_str()))
+            .collect()
+    }
+
+    /// Where it works, if it works in a directory.
+    pub(crate) fn first_directory(&self) -> Option<&str> {
+        let directories = self.state.working_directories.as_ref()?;
+        directories.first().map(String::as_str)
+    }
+
+    pub(crate) fn is_being_created(&self) -> bool {
+        self.state.lifecycle == SessionLifecycle::Creating
+    }
+
+    pub(crate) fn record(&self) -> SessionRecord {
+        SessionRecord {
+            uri: self.uri.clone(),
+            summary: self.published.clone(),
+            state: self.state.clone(),
+            notes: self.notes.clone(),
+        }
+    }
+}
+
+/// A chat as it is listed in a session's summary.
+pub(crate) fn compact(chat: &ChatSummary) -> SessionChatSummary {
+    SessionChatSummary {
+        resource: chat.resource.clone(),
+        title: chat.title.clone(),
+        origin: chat.origin.clone(),
+        interactivity: chat.interactivity,
+        status: Some(chat.status),
+        changes: chat.changes.clone(),
+    }
+}

@@ -1,0 +1,55 @@
+//! Content that is too large for the state is kept beside it, under a URI of
+//! the host's own.
+
+use bytes::Bytes;
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::house::state::ResourceResponsePart;
+use innkeeper_protocol::record::{ContentRecord, StoreOp};
+
+use super::Core;
+
+/// The scheme of content that left the state and is kept by the host.
+pub(crate) const CONTENT_SCHEME: &str = "innkeeper-content:";
+
+impl Core {
+    /// Puts content of a chat beside the state and gives what refers to it.
+    pub(crate) fn keep_content(
+        &mut self,
+        chat: &ChannelUri,
+        data: Bytes,
+        content_type: String,
+    ) -> Option<ResourceResponsePart> {
+        self.keep_named_content(chat, data, content_type, None)
+    }
+
+    /// Likewise under a URI that ends in a name: clients call it that, and
+    /// colour it accordingly.
+    pub(crate) fn keep_named_content(
+        &mut self,
+        chat: &ChannelUri,
+        data: Bytes,
+        content_type: String,
+        name: Option<&str>,
+    ) -> Option<ResourceResponsePart> {
+        let session = self.channels.chat(chat)?.session.clone();
+        self.last_content += 1;
+        let nonce = &self.config.nonce;
+        let mut uri = format!("{CONTENT_SCHEME}/{nonce}/{}", self.last_content);
+        if let Some(name) = name {
+            uri = format!("{uri}/{name}");
+        }
+        let reference = ResourceResponsePart {
+            uri: uri.clone(),
+            size_hint: i64::try_from(data.len()).ok(),
+            content_type: Some(content_type.clone()),
+            nonce: None,
+        };
+        self.store(StoreOp::PutContent(ContentRecord {
+            uri,
+            session,
+            content_type,
+            data,
+        }));
+        Some(reference)
+    }
+}

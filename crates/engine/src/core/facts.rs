@@ -1,0 +1,145 @@
+//! The facts that travel with some actions, because an older protocol version
+//! says the same in another way and no gate may look into the state.
+
+use innkeeper_protocol::house::actions::StateAction;
+use innkeeper_protocol::house::state::{ChangesetState, Message, SessionState};
+use innkeeper_protocol::record::{Context, Facts, Selection};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::channels::{Channel, Chat};
+
+/// What has to be remembered while an action is applied.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    first_client: Option<Value>,
+    directories: Option<Vec<String>>,
+}
+
+/// What gates must know of a channel.
+pub(super) fn facts_of(channel: &Channel) -> Facts {
+    match channel {
+        Channel::Chat(chat) => Facts {
+            session: Some(chat.session.clone()),
+            is_default_chat: chat.is_default,
+            context: None,
+        },
+        Channel::Root(_)
+        | Channel::Session(_)
+        | Channel::Terminal(_)
+        | Channel::Changeset(_)
+        | Channel::Watch(_) => Facts::default(),
+    }
+}
+
+pub(super) fn before(channel: &Channel, action: &StateAction) -> Before {
+    let Channel::Session(session) = channel else {
+        return Before::default();
+    };
+    let mut before = Before::default();
+    match action {
+        StateAction::SessionActiveClientSet(_) | StateAction::SessionActiveClientRemoved(_) => {
+            before.first_client = session.state.active_clients.first().and_then(value);
+        }
+        StateAction::SessionWorkingDirectoryReplaced(_) => {
+            before
+                .directories
+                .clone_from(&session.state.working_directories);
+        }
+        _ => {}
+    }
+    before
+}
+
+/// What gates must know of an action that was applied.
+pub(super) fn context_after(
+    channel: &mut Channel,
+    action: &StateAction,
+    before: Before,
+) -> Option<Box<Context>> {
+    let context = match channel {
+        Channel::Chat(chat) => of_chat(chat, action)?,
+        Channel::Session(session) => of_session(&session.state, action, before)?,
+        Channel::Changeset(changeset) => of_changeset(&changeset.state, action)?,
+        Channel::Root(_) | Channel::Terminal(_) | Channel::Watch(_) => return None,
+    };
+    (context != Context::default()).then(|| Box::new(context))
+}
+
+fn of_chat(chat: &mut Chat, action: &StateAction) -> Option<Context> {
+    let mut context = Context::default();
+    match action {
+        StateAction::ChatDraftChanged(change) => {
+            note_selection(chat, change.draft.as_ref(), &mut context);
+        }
+        StateAction::ChatTurnStarted(started) => {
+            note_selection(chat, Some(&started.message), &mut context);
+        }
+        StateAction::ChatTurnResume(_) => {
+            context.resumed = chat.head.active_turn.as_ref().and_then(value);
+            context.turn_before = chat.turns.last().map(|turn| turn.id.to_string());
+        }
+        _ => return None,
+    }
+    Some(context)
+}
+
+fn of_session(session: &SessionState, action: &StateAction, before: Before) -> Option<Context> {
+    let mut context = Context::default();
+    match action {
+        StateAction::SessionActiveClientSet(_) | StateAction::SessionActiveClientRemoved(_) => {
+            context.client_before = before.first_client;
+            context.client_after = session.active_clients.first().and_then(value);
+        }
+        StateAction::SessionCustomizationToggled(_)
+        | StateAction::SessionCustomizationUpdated(_)
+        | StateAction::SessionCustomizationRemoved(_) => {
+            let all = session.customizations.iter().flatten();
+            context.customizations = Some(all.filter_map(value).collect());
+        }
+        StateAction::SessionChatsReordered(_) => {
+            context.chats = Some(session.chats.iter().filter_map(value).collect());
+            context.default_chat.clone_from(&session.default_chat);
+        }
+        StateAction::SessionWorkingDirectoryReplaced(_) => {
+            context.directories_before = before.directories;
+            context
+                .directories_after
+                .clone_from(&session.working_directories);
+        }
+        _ => return None,
+    }
+    Some(context)
+}
+
+fn of_changeset(changeset: &ChangesetState, action: &StateAction) -> Option<Context> {
+    let StateAction::ChangesetContentChanged(_) = action else {
+        return None;
+    };
+    Some(Context {
+        error: changeset.error.as_ref().and_then(value),
+        ..Context::default()
+    })
+}
+
+fn value(it: &impl Serialize) -> Option<Value> {
+    serde_json::to_value(it).ok()
+}
+
+/// A selection stays when the draft that made it goes.
+fn note_selection(chat: &mut Chat, message: Option<&Message>, context: &mut Context) {
+    let Some(message) = message else {
+        return;
+    };
+    let Selection { model, agent } = &mut chat.notes.selection;
+    if message.model.is_some() && message.model != *model {
+        model.clone_from(&message.model);
+        context.model = model.as_ref().and_then(value);
+        chat.dirty = true;
+    }
+    if message.agent != *agent {
+        agent.clone_from(&message.agent);
+        context.agent = Some(agent.as_ref().and_then(value).unwrap_or_default());
+        chat.dirty = true;
+    }
+}

@@ -1,0 +1,25 @@
+//! Names that the host gives out: no session or chat can have one of them.
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::telemetry::is_telemetry_channel;
+
+use super::changeset_uri::CHANGESET_SCHEME;
+use super::content::CONTENT_SCHEME;
+
+pub(crate) const TERMINAL_SCHEME: &str = "ahp-terminal:";
+pub(crate) const WATCH_SCHEME: &str = "ahp-resource-watch:";
+
+/// Whether a name can only be that of something that is the host's own.
+pub(crate) fn is_of_host(uri: &ChannelUri) -> bool {
+    let schemes = [
+        TERMINAL_SCHEME,
+        WATCH_SCHEME,
+        CHANGESET_SCHEME,
+        CONTENT_SCHEME,
+    ];
+    *uri == ChannelUri::root()
+        || is_telemetry_channel(uri.as_str())
+        || schemes
+            .iter()
+            .any(|scheme| uri.as_str().starts_with(scheme))
+}

@@ -1,0 +1,286 @@
+//! The one sequence: the only place where state changes.
+//!
+//! *Invariant*: an action is applied, numbered, logged and published in one
+//! go, or not at all, and no number is given out twice over all lives of the
+//! host. Numbers are reserved in blocks ahead of time; a step that enters a
+//! new block waits until the reservation is durable.
+
+use std::sync::Arc;
+
+use ahp::reducers::{
+    ReduceOutcome, apply_action_to_changeset, apply_action_to_resource_watch, apply_action_to_root,
+    apply_action_to_session, apply_action_to_terminal,
+};
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::gates::down;
+use innkeeper_protocol::gates::following::follow;
+use innkeeper_protocol::house::actions::{ActionOrigin, StateAction};
+use innkeeper_protocol::outgoing::HostMessage;
+use innkeeper_protocol::record::{Context, Facts, Sequenced, StoreOp};
+
+use super::channels::Channel;
+use super::{Core, facts, history};
+use crate::effect::{ConnectionId, Effect};
+
+#[derive(Debug)]
+pub(crate) struct Sequence {
+    next: u64,
+    /// How many numbers are reserved at a time.
+    block: u64,
+    /// Up to where numbers may be given out, once the reservation is durable.
+    reserved: u64,
+    /// The first number whose reservation no committed step has carried yet.
+    unsettled: u64,
+}
+
+impl Sequence {
+    /// Begins a life. Its first number is never an action: it is what clients
+    /// that connect now are told they have seen, and no earlier life can have
+    /// told that to anybody.
+    pub(crate) fn new(first: u64, block: u64) -> Self {
+        let first = first.max(1);
+        Self {
+            next: first + 1,
+            block: block.max(8),
+            reserved: first,
+            unsettled: first + 1,
+        }
+    }
+
+    pub(crate) fn last(&self) -> u64 {
+        self.next - 1
+    }
+}
+
+/// Whoever dispatched an action.
+#[derive(Debug, Clone)]
+pub(crate) struct Sender {
+    pub(crate) origin: ActionOrigin,
+    /// Where they are now, if they are here.
+    pub(crate) connection: Option<ConnectionId>,
+}
+
+impl Core {
+    /// Applies an action that the host or a client made, and tells everybody.
+    /// What the reducer has no use for leaves no trace.
+    pub(crate) fn emit(
+        &mut self,
+        channel: &ChannelUri,
+        action: StateAction,
+        sender: Option<Sender>,
+    ) -> ReduceOutcome {
+        self.emit_about(None, channel, action, sender)
+    }
+
+    /// Likewise, for an action that is about a session beside its channel.
+    pub(crate) fn emit_about(
+        &mut self,
+        session: Option<ChannelUri>,
+        channel: &ChannelUri,
+        mut action: StateAction,
+        sender: Option<Sender>,
+    ) -> ReduceOutcome {
+        let Some(known) = self.channels.get_mut(channel) else {
+            tracing::error!(%channel, "an action on a channel that does not exist");
+            return ReduceOutcome::NoOp;
+        };
+        if let Channel::Chat(chat) = known
+            && !follow(&mut action, chat.head.active_turn.as_ref())
+        {
+            return ReduceOutcome::NoOp;
+        }
+        let before = facts::before(known, &action);
+        let (outcome, changed) = reduce(known, &action);
+        self.touched.extend(changed);
+        let mut facts = facts::facts_of(known);
+        facts.session = facts.session.or(session);
+        let is_news = matches!(action, StateAction::ResourceWatchChanged(_));
+        if outcome != ReduceOutcome::Applied && !is_news {
+            if outcome != ReduceOutcome::NoOp {
+                tracing::error!(%channel, ?outcome, "an action could not be reduced");
+            }
+            if let Some(sender) = sender {
+                facts.context = facts::context_after(known, &action, before);
+                self.confirm(channel, action, sender, facts);
+            }
+            return outcome;
+        }
+        let kept = !known.is_ephemeral();
+        facts.context = facts::context_after(known, &action, before);
+        if sender.is_some() && kept {
+            self.step.durable_first = true;
+        }
+        self.trace_action(channel, &action);
+        let origin = sender.map(|sender| sender.origin);
+        let sequenced = self.numbered(channel, action, origin, facts);
+        self.replay.push(&sequenced);
+        if kept {
+            self.store(StoreOp::Append(sequenced.clone()));
+        }
+        if let Some(to) = self.subscriptions.of_channel(channel) {
+            let message = HostMessage::Action(sequenced);
+            self.effect(Effect::Publish { to, message });
+        }
+        outcome
+    }
+
+    /// Nothing has changed, and whoever wanted it to is waiting to hear so. For
+    /// everybody else nothing has happened.
+    fn confirm(&mut self, channel: &ChannelUri, action: StateAction, sender: Sender, facts: Facts) {
+        let Sender { origin, connection } = sender;
+        let listens = |to: &ConnectionId| self.subscriptions.contains(*to, channel);
+        if let Some(to) = connection.filter(listens) {
+            self.send_action(to, channel, action, Some(origin), facts);
+        }
+    }
+
+    /// Tells the sender of an action that it was taken. Nobody else is told, and
+    /// it is written down nowhere.
+    pub(super) fn confirm_input(
+        &mut self,
+        channel: &ChannelUri,
+        action: StateAction,
+        sender: Sender,
+    ) {
+        let Sender { origin, connection } = sender;
+        if let Some(to) = connection {
+            self.send_action(to, channel, action, Some(origin), Facts::default());
+        }
+    }
+
+    /// Gives an action to one subscriber only: its view of the channel is not
+    /// that of the others. It has a number, and no place in the log.
+    pub(crate) fn emit_to(&mut self, to: ConnectionId, channel: &ChannelUri, action: StateAction) {
+        self.emit_to_about(to, channel, action, None);
+    }
+
+    /// Likewise, with what gates must know.
+    pub(crate) fn emit_to_about(
+        &mut self,
+        to: ConnectionId,
+        channel: &ChannelUri,
+        action: StateAction,
+        context: Option<Box<Context>>,
+    ) {
+        let known = self.channels.get(channel);
+        let facts = Facts {
+            context,
+            ..known.map(facts::facts_of).unwrap_or_default()
+        };
+        self.send_action(to, channel, action, None, facts);
+    }
+
+    fn send_action(
+        &mut self,
+        to: ConnectionId,
+        channel: &ChannelUri,
+        action: StateAction,
+        origin: Option<ActionOrigin>,
+        facts: Facts,
+    ) {
+        let message = HostMessage::Action(self.numbered(channel, action, origin, facts));
+        self.effect(Effect::Send { to, message });
+    }
+
+    /// Gives an action its place in the sequence. Versions that tell it in
+    /// several steps give each a number.
+    fn numbered(
+        &mut self,
+        channel: &ChannelUri,
+        action: StateAction,
+        origin: Option<ActionOrigin>,
+        facts: Facts,
+    ) -> Arc<Sequenced> {
+        for _ in 1..down::most_steps(channel, &action, &facts) {
+            self.next_number();
+        }
+        Arc::new(Sequenced {
+            seq: self.next_number(),
+            channel: channel.clone(),
+            action,
+            origin,
+            facts,
+        })
+    }
+
+    fn next_number(&mut self) -> u64 {
+        let number = self.sequence.next;
+        self.sequence.next += 1;
+        if number >= self.sequence.unsettled {
+            // The first use of a block: its reservation went to the store in
+            // an earlier step, and must be there before the number is seen.
+            self.step.durable_first = true;
+            self.sequence.unsettled = self.sequence.reserved + 1;
+        }
+        if number + self.sequence.block / 2 > self.sequence.reserved {
+            self.reserve_numbers();
+        }
+        if number.is_multiple_of(self.sequence.block / 8) {
+            self.trim_log();
+        }
+        number
+    }
+
+    pub(super) fn reserve_numbers(&mut self) {
+        self.sequence.reserved = self.sequence.last() + self.sequence.block;
+        let until = self.sequence.reserved;
+        self.store(StoreOp::ReserveSeq { until });
+    }
+
+    /// After this, the next life begins directly behind this one.
+    pub(crate) fn release_reserved_numbers(&mut self) {
+        self.sequence.reserved = self.sequence.last();
+        let until = self.sequence.reserved;
+        self.store(StoreOp::ReserveSeq { until });
+    }
+
+    /// Lets the store forget what is too old to be replayed. A running turn
+    /// that began before that is stored anew, so that it needs no older log.
+    fn trim_log(&mut self) {
+        let replayed = self.config.limits.replay_actions;
+        let below = self.sequence.next.saturating_sub(replayed);
+        // A session that is on its way into memory may need the log for a turn
+        // that was running: the next time will do.
+        if below <= self.replay.log_start() || self.loading > 0 {
+            return;
+        }
+        for chat in self.channels.chats_mut() {
+            if chat.head.active_turn.is_some() && chat.stored_at < below {
+                chat.dirty = true;
+                self.touched.insert(chat.session.clone());
+            }
+        }
+        self.replay.trimmed(below);
+        self.store(StoreOp::TrimLog { below });
+    }
+}
+
+/// Applies an action, and says which session has to be settled after it.
+fn reduce(channel: &mut Channel, action: &StateAction) -> (ReduceOutcome, Option<ChannelUri>) {
+    match channel {
+        Channel::Chat(chat) => {
+            let status = chat.head.status;
+            let outcome = chat.reduce(action);
+            let matters =
+                chat.dirty || chat.head.status != status || history::may_need_somebody(action);
+            (outcome, matters.then(|| chat.session.clone()))
+        }
+        Channel::Session(session) => {
+            session.dirty = true;
+            let outcome = apply_action_to_session(&mut session.state, action);
+            (outcome, Some(session.uri.clone()))
+        }
+        Channel::Root(state) => (apply_action_to_root(state, action), None),
+        Channel::Terminal(terminal) => {
+            (apply_action_to_terminal(&mut terminal.state, action), None)
+        }
+        Channel::Changeset(changeset) => (
+            apply_action_to_changeset(&mut changeset.state, action),
+            None,
+        ),
+        Channel::Watch(watch) => (
+            apply_action_to_resource_watch(&mut watch.state, action),
+            None,
+        ),
+    }
+}

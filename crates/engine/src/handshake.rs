@@ -1,0 +1,379 @@
+//! Clients that introduce themselves. Whoever comes back says what it has seen
+//! and what it listens to, and is given what it missed, one by one if possible,
+//! as fresh snapshots if not.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::house::actions::StateAction;
+use innkeeper_protocol::house::commands::{InitializeParams, ReconnectParams};
+use innkeeper_protocol::house::errors::{UnsupportedProtocolVersionErrorData, ahp_error_codes};
+use innkeeper_protocol::outgoing::{
+    Envelope, HostMessage, InitializeReply, Notification, ReconnectReply, Reply,
+};
+use innkeeper_protocol::record::{LogEntry, Sequenced};
+use innkeeper_protocol::rpc::{RequestId, RpcError};
+use innkeeper_protocol::snapshot::Snapshot;
+use innkeeper_protocol::telemetry::is_telemetry_channel;
+use innkeeper_protocol::version::{self, Version};
+
+use crate::clients::UNKNOWN_VIEW;
+use crate::core::channels::Channel;
+use crate::core::{CatchUp, changeset_uri, pick, telemetry_capabilities};
+use crate::labels::Locale;
+use crate::requests::Postponed;
+use crate::sessions::everything;
+use crate::turns::COMMAND_PREFIX;
+use crate::{CloseReason, ConnectionId, Effect, Engine, Ticket, completions};
+
+/// A client that waits for the stored log.
+#[derive(Debug)]
+pub(crate) struct WaitingReconnect {
+    pub(crate) connection: ConnectionId,
+    id: RequestId,
+    seen: u64,
+    /// Up to where the log was asked for.
+    up_to: u64,
+    channels: Vec<ChannelUri>,
+}
+
+impl Engine {
+    pub(crate) fn initialize(
+        &mut self,
+        connection: ConnectionId,
+        id: RequestId,
+        params: InitializeParams,
+    ) {
+        let protocol_version = match self.check_introduction(connection, &params) {
+            Ok(version) => version,
+            Err(error) => {
+                let unsupported = error.code == ahp_error_codes::UNSUPPORTED_PROTOCOL_VERSION;
+                self.core.fail(connection, Some(id), error);
+                if unsupported {
+                    let reason = CloseReason::UnsupportedVersion;
+                    self.core.effect(Effect::Close { connection, reason });
+                }
+                return;
+            }
+        };
+        self.admit(connection, params.client_id, protocol_version.clone());
+        let locale = Locale::of_tag(params.locale.as_deref());
+        self.clients.begin_anew(connection, locale);
+        let channels = params.initial_subscriptions.into_iter().flatten();
+        let channels: Vec<ChannelUri> = channels.map(ChannelUri::from).collect();
+        // Sessions that are not in memory are subscribed to when they are, and
+        // the answer waits for them.
+        let needed = self.sessions().to_load(&channels);
+        let welcome = Postponed::Welcome {
+            connection,
+            id,
+            protocol_version,
+            channels,
+        };
+        self.when_loaded(needed, welcome);
+    }
+
+    /// The version that is spoken with a client that introduces itself.
+    fn check_introduction(
+        &self,
+        connection: ConnectionId,
+        params: &InitializeParams,
+    ) -> Result<String, RpcError> {
+        if self.clients.client_of(connection).is_some() {
+            return Err(RpcError::invalid_request(
+                "this connection is initialized already",
+            ));
+        }
+        if params.client_id.is_empty() {
+            return Err(RpcError::invalid_params("`clientId` must not be empty"));
+        }
+        if let Some((_, wire)) = version::negotiate(&params.protocol_versions) {
+            return Ok(wire.to_owned());
+        }
+        let data = UnsupportedProtocolVersionErrorData {
+            supported_versions: Version::supported(),
+        };
+        let message = format!(
+            "none of the offered protocol versions is spoken here; this host speaks {}",
+            data.supported_versions.join(", ")
+        );
+        let code = ahp_error_codes::UNSUPPORTED_PROTOCOL_VERSION;
+        Err(RpcError::new(code, message).with_data(data))
+    }
+
+    fn admit(&mut self, connection: ConnectionId, client_id: String, version: String) {
+        let clients = &mut self.clients;
+        let forgotten = clients.admit(&mut self.core, connection, client_id, version);
+        for client in forgotten {
+            self.resources.forget_client(&client);
+            self.sessions().end_roles_of(&client);
+        }
+    }
+
+    pub(crate) fn welcome(
+        &mut self,
+        connection: ConnectionId,
+        id: RequestId,
+        protocol_version: String,
+        channels: &[ChannelUri],
+    ) {
+        let snapshots = self.subscribe_to_all(connection, channels);
+        let config = &self.core.config;
+        let reply = InitializeReply {
+            protocol_version,
+            server_seq: self.core.server_seq(),
+            server_info: config.server_info.clone(),
+            snapshots,
+            default_directory: config.default_directory.clone(),
+            completion_trigger_characters: Some(completions::TRIGGERS.map(str::to_owned).to_vec()),
+            terminal_command_prefix: Some(COMMAND_PREFIX.to_owned()),
+            telemetry: Some(telemetry_capabilities()),
+        };
+        let reply = Reply::Initialize(Box::new(reply));
+        self.core.reply(connection, id, reply);
+    }
+
+    /// Subscribes to those of the channels that exist, as far as the
+    /// connection may.
+    fn subscribe_to_all(
+        &mut self,
+        connection: ConnectionId,
+        channels: &[ChannelUri],
+    ) -> Vec<Snapshot> {
+        let mut snapshots = Vec::new();
+        for channel in channels {
+            self.changes.open(&mut self.core, channel);
+            let subscriber = self.clients.taken_up(connection, channel);
+            if is_telemetry_channel(channel.as_str()) {
+                self.listen(channel, subscriber, 0);
+                continue;
+            }
+            let Some(snapshot) = self.snapshot(connection, channel, None) else {
+                continue;
+            };
+            match self.listen(channel, subscriber, 0) {
+                true => snapshots.push(snapshot),
+                false => self.changes.close_unheard(&mut self.core, channel),
+            }
+        }
+        snapshots
+    }
+
+    pub(crate) fn reconnect(
+        &mut self,
+        connection: ConnectionId,
+        id: RequestId,
+        params: ReconnectParams,
+    ) {
+        if self.clients.client_of(connection).is_some() {
+            let error = RpcError::invalid_request("this connection is initialized already");
+            return self.core.fail(connection, Some(id), error);
+        }
+        if params.client_id.is_empty() {
+            let error = RpcError::invalid_params("`clientId` must not be empty");
+            return self.core.fail(connection, Some(id), error);
+        }
+        // A client that this host does not know can only be taken at the
+        // newest version's word; everything else about it is in the request.
+        let version = match self.clients.negotiated_by(&params.client_id) {
+            Some(known) => known.to_owned(),
+            None => Version::NEWEST.to_string(),
+        };
+        self.admit(connection, params.client_id, version);
+        let waiting = WaitingReconnect {
+            connection,
+            id,
+            seen: u64::try_from(params.last_seen_server_seq).unwrap_or(0),
+            up_to: 0,
+            channels: params
+                .subscriptions
+                .into_iter()
+                .map(ChannelUri::from)
+                .collect(),
+        };
+        self.catch_up(waiting, &[]);
+    }
+
+    /// Serves a client that has come back, given what the log had up to
+    /// `waiting.up_to`, or asks the log for it.
+    fn catch_up(&mut self, mut waiting: WaitingReconnect, logged: &[LogEntry]) {
+        let WaitingReconnect { seen, up_to, .. } = waiting;
+        let catch_up = match self.core.replay.catch_up(seen, self.core.server_seq()) {
+            // What happened in terminals and changesets is in memory only; and
+            // one that was created since is not the one that the client knows.
+            CatchUp::Log if self.cannot_replay(&waiting.channels, None) => CatchUp::Snapshot,
+            CatchUp::Memory if self.cannot_replay(&waiting.channels, Some(seen)) => {
+                CatchUp::Snapshot
+            }
+            way => way,
+        };
+        match catch_up {
+            CatchUp::Snapshot => self.start_afresh(waiting),
+            // Memory may have moved on while the log was read.
+            CatchUp::Log if up_to < self.core.replay.in_memory_after() => {
+                let ticket = self.core.next_ticket();
+                waiting.up_to = self.core.replay.in_memory_after();
+                self.core.step.durable_first = true;
+                self.core.effect(Effect::LoadLog {
+                    ticket,
+                    after: seen,
+                    up_to: waiting.up_to,
+                });
+                self.reconnects.insert(ticket, waiting);
+            }
+            CatchUp::Log | CatchUp::Memory => {
+                let joined: Vec<ChannelUri> = waiting
+                    .channels
+                    .iter()
+                    .filter_map(|channel| self.joined_to(waiting.connection, channel))
+                    .collect();
+                let wanted: HashSet<&ChannelUri> = waiting.channels.iter().chain(&joined).collect();
+                let sessions = wanted
+                    .iter()
+                    .filter_map(|uri| self.catalogue.session_of(&self.core, uri));
+                let sessions: HashSet<ChannelUri> = sessions.collect();
+                let root = ChannelUri::root();
+                let matters = |uri: &ChannelUri| {
+                    wanted.contains(uri) || sessions.contains(uri) || *uri == root
+                };
+                let version = self.clients.version_of(waiting.connection);
+                let mut missed = pick(logged.iter(), seen, up_to, matters);
+                missed.extend(self.core.replay.after(seen.max(up_to), matters));
+                if missed
+                    .iter()
+                    .any(|action| breaks_off(action, version, &wanted, &sessions))
+                {
+                    return self.start_afresh(waiting);
+                }
+                // Draft 1 has no word for what is missing; what has no
+                // snapshot is gone.
+                let says_what_is_missing = version > Version::V0_1;
+                if !says_what_is_missing
+                    && !waiting
+                        .channels
+                        .iter()
+                        .all(|it| self.catalogue.exists(&self.core, it))
+                {
+                    return self.start_afresh(waiting);
+                }
+                missed.retain(|action| wanted.contains(&action.channel));
+                self.resume(waiting, missed);
+            }
+        }
+    }
+
+    pub(crate) fn log_loaded(&mut self, ticket: Ticket, entries: Result<Vec<LogEntry>, String>) {
+        let Some(waiting) = self.reconnects.remove(&ticket) else {
+            return;
+        };
+        match entries {
+            Ok(entries) => self.catch_up(waiting, &entries),
+            Err(reason) => {
+                tracing::error!(reason, "the log cannot be read");
+                self.start_afresh(waiting);
+            }
+        }
+    }
+
+    fn resume(&mut self, waiting: WaitingReconnect, missed: Vec<Sequenced>) {
+        let connection = waiting.connection;
+        let mut missing = Vec::new();
+        for channel in &waiting.channels {
+            let subscriber = self.clients.taken_up(connection, channel);
+            let exists = self.catalogue.exists(&self.core, channel);
+            if !exists || !self.listen(channel, subscriber, UNKNOWN_VIEW) {
+                missing.push(channel.to_string());
+            }
+        }
+        let actions = missed
+            .into_iter()
+            .map(|action| Envelope(Arc::new(action)))
+            .collect();
+        let reply = ReconnectReply::Replay {
+            actions,
+            missing,
+            seen: waiting.seen,
+        };
+        self.core
+            .reply(connection, waiting.id, Reply::Reconnect(reply));
+        self.tell_missed_summaries(connection, waiting.seen);
+    }
+
+    /// Notifications are not replayed, and some clients do not list sessions
+    /// again when they come back: they are told what sessions amount to now.
+    fn tell_missed_summaries(&mut self, to: ConnectionId, seen: u64) {
+        if !self.core.subscriptions.contains(to, &ChannelUri::root()) {
+            return;
+        }
+        let most = self.core.config.limits.page_sessions;
+        for summary in self.catalogue.told_after(seen, most) {
+            let notification = Notification::SessionSummaryChanged(everything(summary));
+            let message = HostMessage::Notification(Box::new(notification));
+            self.core.effect(Effect::Send { to, message });
+        }
+    }
+
+    fn start_afresh(&mut self, waiting: WaitingReconnect) {
+        let needed = self.sessions().to_load(&waiting.channels);
+        self.when_loaded(needed, Postponed::Afresh(waiting));
+    }
+
+    pub(crate) fn give_snapshots(&mut self, waiting: WaitingReconnect) {
+        let WaitingReconnect {
+            connection,
+            id,
+            channels,
+            seen,
+            ..
+        } = waiting;
+        let snapshots = self.subscribe_to_all(connection, &channels);
+        let reply = ReconnectReply::Snapshot { snapshots };
+        self.core.reply(connection, id, Reply::Reconnect(reply));
+        self.tell_missed_summaries(connection, seen);
+    }
+
+    /// Whether some of the channels are terminals or changesets that are younger
+    /// than this, or are computed anew.
+    fn cannot_replay(&self, channels: &[ChannelUri], seen: Option<u64>) -> bool {
+        let younger = |born: u64| seen.is_none_or(|seen| born > seen);
+        channels
+            .iter()
+            .any(|uri| match self.core.channels.get(uri) {
+                Some(Channel::Terminal(terminal)) => younger(terminal.born),
+                Some(Channel::Changeset(changeset)) => younger(changeset.born),
+                Some(
+                    Channel::Root(_) | Channel::Session(_) | Channel::Chat(_) | Channel::Watch(_),
+                ) => false,
+                None => changeset_uri::parse(uri).is_some(),
+            })
+    }
+}
+
+/// Whether a client that missed this action cannot go on from what it holds.
+fn breaks_off(
+    action: &Sequenced,
+    version: Version,
+    wanted: &HashSet<&ChannelUri>,
+    sessions: &HashSet<ChannelUri>,
+) -> bool {
+    match &action.action {
+        // It holds what was there before under the same name.
+        StateAction::RootActiveSessionsChanged(_) => {
+            let changed = action.facts.session.as_ref();
+            changed.is_some_and(|session| sessions.contains(session))
+        }
+        StateAction::SessionChatAdded(added) => {
+            wanted.contains(&ChannelUri::from(added.summary.resource.as_str()))
+        }
+        // It may not hold the turn that history was cut after.
+        StateAction::ChatTruncated(cut) => {
+            cut.turn_id.is_some() && wanted.contains(&action.channel)
+        }
+        // Which is told as such a cut.
+        StateAction::ChatTurnResume(_) => {
+            version <= Version::V0_8 && wanted.contains(&action.channel)
+        }
+        _ => false,
+    }
+}

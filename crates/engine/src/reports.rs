@@ -1,0 +1,140 @@
+//! What comes in, and which module it is for. What a module hands back is for
+//! another one to do.
+
+use innkeeper_protocol::record::ContentRecord;
+use innkeeper_protocol::workspace::changes::ChangesReport;
+
+use crate::changes::News;
+use crate::client_calls::HostAnswer;
+use crate::{ConnectionId, Engine, Input, Ticket, changes};
+
+impl Engine {
+    pub(crate) fn take(&mut self, input: Input) {
+        let core = &mut self.core;
+        match input {
+            Input::Connected { connection } => self.clients.connected(connection),
+            Input::Message {
+                connection,
+                message,
+            } => self.message(connection, message),
+            Input::Disconnected { connection } => self.disconnected(connection),
+            Input::Agent(report) => self.turns().agent_reported(report),
+            Input::AgentsChanged(agents) => {
+                self.agents.changed(core, agents);
+                self.customizations().reconcile_all();
+            }
+            Input::SessionLoaded { session, loaded } => {
+                for ticket in self.sessions().loaded(&session, loaded) {
+                    self.postponed_ready(ticket);
+                }
+            }
+            Input::LogLoaded { ticket, entries } => self.log_loaded(ticket, entries),
+            Input::ContentLoaded { ticket, content } => self.content_loaded(ticket, content),
+            Input::FilesFound { ticket, files } => {
+                self.completions.files_found(core, ticket, files);
+            }
+            Input::ResourceDone { ticket, outcome } => self.resources.done(core, ticket, outcome),
+            Input::Terminal(report) => {
+                if let Some(over) = self.terminals.reported(core, report) {
+                    self.turns().run_over(over);
+                }
+            }
+            Input::Watch(report) => self.watches.reported(core, report),
+            Input::Changes(report) => self.changes_reported(report),
+            Input::TreesFound(trees) => changes::trees_found(core, &self.catalogue, &trees),
+            Input::Customization(report) => {
+                self.customizations().reported(report);
+                self.turns().open_held_backends();
+            }
+            Input::Telemetry(batch) => core.telemetry_collected(batch),
+            Input::ConfigCompleted { ticket, items } => {
+                self.completions.values_found(core, ticket, items);
+            }
+            Input::StoreFailing { reason } => core.store_failure = Some(reason),
+            Input::StoreRecovered => core.store_failure = None,
+            Input::Tick => self.tick(),
+            Input::Shutdown => self.shutdown(),
+        }
+    }
+
+    /// After every input: what nobody listens to any more is let go, and what
+    /// is derived from state is brought up to date.
+    pub(crate) fn settle(&mut self) {
+        for channel in self.core.subscriptions.take_left() {
+            // Somebody else may have come in the same step.
+            if !self.core.subscriptions.has_channel(&channel) {
+                let core = &mut self.core;
+                self.watches.release(core, &channel);
+                self.terminals.leave(core, &channel);
+                self.changes.close(core, &channel);
+                self.changes.observe(core, &channel, false);
+                self.sessions().is_used(&channel);
+            }
+        }
+        self.sessions().settle();
+    }
+
+    fn disconnected(&mut self, connection: ConnectionId) {
+        self.clients.disconnected(&mut self.core, connection);
+        self.resources.forget_connection(connection);
+        self.terminals.forget_connection(connection);
+        self.completions.forget_connection(connection);
+        self.reconnects
+            .retain(|_, waiting| waiting.connection != connection);
+        self.answer_for_silent_clients();
+    }
+
+    fn content_loaded(&mut self, ticket: Ticket, content: Result<Option<ContentRecord>, String>) {
+        if self.turns().content_loaded(ticket, &content) {
+            return;
+        }
+        let core = &mut self.core;
+        let found = content.as_ref().ok().and_then(Option::as_ref);
+        match self.terminals.loaded(core, ticket, found) {
+            Some(awaited) => self.subscribe(awaited.connection, awaited.id, *awaited.params),
+            None => self.resources.content_loaded(core, ticket, content),
+        }
+    }
+
+    fn changes_reported(&mut self, report: ChangesReport) {
+        match self.changes.reported(&mut self.core, &self.clients, report) {
+            None => {}
+            Some(News::StateKept { session, turn }) => self.turns().state_kept(&session, &turn),
+            Some(News::NothingKept { session }) => self.turns().nothing_kept(&session),
+            Some(News::Isolated { session }) => self.sessions().isolated(&session),
+            Some(News::IsolationFailed { session, error }) => {
+                self.sessions().failed(&session, &error);
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        for client in self.clients.take_departed(self.core.now) {
+            self.sessions().end_roles_of(&client);
+        }
+        self.agents.drop_expired_tokens(&mut self.core);
+        self.watches.release_unheard(&mut self.core);
+        self.turns().release_late();
+        self.answer_for_silent_clients();
+        self.turns().open_held_backends();
+        self.sessions().tick();
+    }
+
+    fn answer_for_silent_clients(&mut self) {
+        let calls = &mut self.client_calls;
+        let answers: Vec<HostAnswer> = calls.answer_for_silent(&mut self.core, &self.clients);
+        for answer in answers {
+            self.customizations().call_answered(answer);
+        }
+    }
+
+    fn shutdown(&mut self) {
+        self.core.shutting_down = true;
+        self.turns().shutdown();
+        self.terminals.close_all(&mut self.core);
+        self.sessions().publish_all_summaries();
+        self.settle();
+        self.core.release_reserved_numbers();
+        self.core.step.durable_first = true;
+    }
+}

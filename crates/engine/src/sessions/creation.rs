@@ -1,0 +1,277 @@
+//! Creating a session, or a copy of one.
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::command::{CreateSession, SessionFork};
+use innkeeper_protocol::house::common::JsonObject;
+use innkeeper_protocol::house::errors::ahp_error_codes;
+use innkeeper_protocol::house::notifications::SessionAddedParams;
+use innkeeper_protocol::house::state::{
+    ChatOrigin, ProjectInfo, SessionActiveClient, SessionLifecycle, SessionState, SessionStatus,
+};
+use innkeeper_protocol::outgoing::Notification;
+use innkeeper_protocol::record::{Inheritance, SessionNotes, StoreOp};
+use innkeeper_protocol::rpc::RpcError;
+use innkeeper_protocol::snapshot::StoredTurn;
+use serde_json::Value;
+
+use super::further_chats::turns_up_to;
+use super::{SessionsMut, summary};
+use crate::agents::{resolve_settings, schema_of_sessions};
+use crate::core::changeset_uri::percent_decoded;
+use crate::core::channels::{Chat, Session};
+use crate::core::is_of_host;
+use crate::effect::ConnectionId;
+use crate::labels::Label;
+
+/// The session that another one is a copy of.
+struct Original {
+    session: ChannelUri,
+    provider: String,
+    title: String,
+    config: JsonObject,
+    directories: Vec<String>,
+    turns: Vec<StoredTurn>,
+    context: Vec<StoredTurn>,
+    /// What the agent can copy its own conversation from.
+    fork_of: Option<Value>,
+}
+
+impl Original {
+    fn inheritance(&self) -> Inheritance {
+        Inheritance {
+            session: self.session.clone(),
+            directories: self.directories.clone(),
+            turns: self.turns.iter().map(|turn| turn.id.to_string()).collect(),
+        }
+    }
+}
+
+impl SessionsMut<'_> {
+    pub(crate) fn create(
+        &mut self,
+        connection: ConnectionId,
+        new: CreateSession,
+    ) -> Result<(), RpcError> {
+        let CreateSession {
+            params,
+            fork,
+            model,
+            agent: custom_agent,
+        } = new;
+        let locale = self.turns.clients.locale_of(connection);
+        let uri = ChannelUri::from(params.channel);
+        self.check_new_session_uri(&uri)?;
+        let original = fork.map(|fork| self.original(fork)).transpose()?;
+        let original = original.as_ref();
+        let provider = params
+            .provider
+            .or_else(|| original.map(|original| original.provider.clone()));
+        let (core, agents) = (&*self.turns.core, &*self.turns.agents);
+        let agent = agents.wanted(core, provider.as_deref())?;
+        let chosen = params
+            .config
+            .or_else(|| original.map(|original| original.config.clone()));
+        let config = resolve_settings(
+            schema_of_sessions(core, agent, locale).as_ref(),
+            &agent.synonyms,
+            &chosen.unwrap_or_default(),
+        )
+        .map_err(RpcError::invalid_params)?;
+        let provider = agent.info.provider.clone();
+        let customizations = agent.info.customizations.clone();
+        agents.check_authenticated(&provider)?;
+        let several_directories = agent
+            .info
+            .capabilities
+            .as_ref()
+            .is_some_and(|can| can.multiple_working_directories.is_some());
+        let mut directories = params
+            .working_directories
+            .or_else(|| original.map(|original| original.directories.clone()))
+            .unwrap_or_default();
+        if !several_directories {
+            directories.truncate(1);
+        }
+        let active_clients = self.initial_active_client(connection, params.active_client)?;
+
+        let title = match original {
+            Some(original) => Label::ForkOf(&original.title).text(locale),
+            None => Label::NewSession.text(locale),
+        };
+        let chat_uri = ChannelUri::default_chat_of(uri.as_str());
+        let mut chat = Chat::new(
+            chat_uri.clone(),
+            uri.clone(),
+            title.clone(),
+            ChatOrigin::User,
+            self.turns.core.now,
+        );
+        chat.dirty = true;
+        chat.select(model, custom_agent);
+        if let Some(original) = original {
+            chat.adopt_turns(&original.turns);
+            chat.notes.context.clone_from(&original.context);
+            let same_agent = provider == original.provider;
+            chat.notes.fork_of = original.fork_of.clone().filter(|_| same_agent);
+        }
+        let state = SessionState {
+            provider,
+            title,
+            status: (SessionStatus::Idle | SessionStatus::IsRead).bits(),
+            activity: None,
+            origin: None,
+            project: directories
+                .first()
+                .and_then(|directory| project_of(directory)),
+            working_directories: (!directories.is_empty()).then_some(directories),
+            annotations: None,
+            lifecycle: SessionLifecycle::Creating,
+            creation_error: None,
+            server_tools: None,
+            active_clients,
+            chats: vec![chat.summary()],
+            default_chat: Some(chat_uri.to_string()),
+            config,
+            customizations,
+            changesets: None,
+            input_needed: None,
+            meta: None,
+        };
+        let session = Session {
+            published: summary::first(&uri, &state, self.turns.core.now),
+            uri: uri.clone(),
+            state,
+            notes: SessionNotes {
+                title_is_open: original.is_none(),
+                language: Some(locale.tag().to_owned()),
+                inherits: original
+                    .filter(|_| self.turns.core.config.workspace.changes)
+                    .map(Original::inheritance),
+                ..SessionNotes::default()
+            },
+            changes: None,
+            last_used: self.turns.core.now,
+            dirty: true,
+        };
+        let core = self.core();
+        if let Some(original) = original {
+            core.store(StoreOp::ShareContent {
+                from: original.session.clone(),
+                with: uri.clone(),
+            });
+        }
+        let summary = session.published.clone();
+        core.channels.insert_chat(chat);
+        core.channels.insert_session(session);
+        core.step.durable_first = true;
+        core.touch(&uri);
+        let (seq, now) = (core.server_seq(), core.now);
+        self.turns.catalogue.set_live(&uri, &summary, seq);
+        let added = SessionAddedParams {
+            channel: ChannelUri::root().to_string(),
+            summary,
+        };
+        self.core().notify_root(Notification::SessionAdded(added));
+        self.count(&uri);
+        self.own.unwritten.add(uri.clone(), now);
+        self.begin(&uri);
+        Ok(())
+    }
+
+    /// What a session that copies another one begins with.
+    fn original(&self, fork: SessionFork) -> Result<Original, RpcError> {
+        let core = &*self.turns.core;
+        let Some(session) = core.channels.session(&fork.session) else {
+            return Err(RpcError::session_not_found(fork.session.as_str()));
+        };
+        let chat = ChannelUri::default_chat_of(fork.session.as_str());
+        let state = &session.state;
+        let config = state.config.as_ref();
+        let source = core.channels.chat(&chat);
+        let notes = source.map(|chat| &chat.notes);
+        Ok(Original {
+            session: fork.session,
+            provider: state.provider.clone(),
+            title: state.title.clone(),
+            config: config
+                .map(|config| config.values.clone())
+                .unwrap_or_default(),
+            directories: state.working_directories.clone().unwrap_or_default(),
+            turns: turns_up_to(core, &chat, &fork.turn_id)?,
+            context: notes.map(|notes| notes.context.clone()).unwrap_or_default(),
+            fork_of: source.and_then(|chat| chat.resume_up_to(&fork.turn_id)),
+        })
+    }
+
+    fn check_new_session_uri(&self, uri: &ChannelUri) -> Result<(), RpcError> {
+        let scheme = uri.as_str().split_once(':').map(|(scheme, _)| scheme);
+        let is_uri = scheme.is_some_and(|scheme| {
+            scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+                && scheme
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        });
+        // That of a default chat is kept for the session whose chat it is.
+        let reserved = is_of_host(uri) || uri.session_of_default_chat().is_some();
+        if !is_uri || reserved {
+            return Err(RpcError::invalid_params(format!(
+                "`{uri}` cannot name a session; use a URI such as `ahp-session:/<uuid>`"
+            )));
+        }
+        let (core, catalogue) = (&*self.turns.core, &*self.turns.catalogue);
+        if catalogue.contains(uri) || catalogue.session_of_chat(core, uri).is_some() {
+            return Err(RpcError::new(
+                ahp_error_codes::SESSION_ALREADY_EXISTS,
+                format!("there is a session `{uri}` already"),
+            ));
+        }
+        let limit = core.config.limits.sessions;
+        if catalogue.len() >= limit {
+            return Err(RpcError::internal(format!(
+                "this host keeps at most {limit} sessions; dispose of some, or raise \
+                 limits.sessions"
+            )));
+        }
+        Ok(())
+    }
+
+    fn initial_active_client(
+        &self,
+        connection: ConnectionId,
+        client: Option<SessionActiveClient>,
+    ) -> Result<Vec<SessionActiveClient>, RpcError> {
+        let Some(client) = client else {
+            return Ok(Vec::new());
+        };
+        if self.turns.clients.client_of(connection) != Some(client.client_id.as_str()) {
+            return Err(RpcError::invalid_params(
+                "`activeClient.clientId` must be the client id given in `initialize`",
+            ));
+        }
+        Ok(vec![client])
+    }
+}
+
+fn project_of(directory: &str) -> Option<ProjectInfo> {
+    let path = directory
+        .split_once("://")
+        .map_or(directory, |(_, path)| path);
+    let name = path.trim_end_matches('/').rsplit('/').next()?;
+    (!name.is_empty()).then(|| ProjectInfo {
+        uri: directory.to_owned(),
+        display_name: percent_decoded(name),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_is_named_after_its_directory() {
+        let name = |uri| project_of(uri).map(|project| project.display_name);
+        assert_eq!(name("file:///srv/my%20app/").as_deref(), Some("my app"));
+        assert_eq!(name("file:///a/100%"), Some("100%".to_owned()));
+        assert_eq!(name("file:///"), None);
+    }
+}

@@ -1,0 +1,127 @@
+//! What clients dispatch to a session: whether it is accepted, and what follows
+//! from it.
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::house::actions::{SessionCustomizationToggledAction, StateAction};
+
+use super::SessionsMut;
+use crate::agents::{Agents, judge_settings};
+use crate::core::channels::Session;
+use crate::core::{Sender, Verdict, not_accepted};
+use crate::customizations::judge_switch;
+
+/// What follows from an action that was accepted.
+#[derive(Debug)]
+enum After {
+    Nothing,
+    Renamed,
+    Configured,
+    Switched(SessionCustomizationToggledAction),
+    ClientSet,
+    ClientRemoved { client: String },
+}
+
+impl SessionsMut<'_> {
+    pub(crate) fn dispatched(&mut self, uri: &ChannelUri, action: StateAction, sender: Sender) {
+        let Some(session) = self.turns.core.channels.session(uri) else {
+            return;
+        };
+        let verdict = judge(session, self.turns.agents, &sender.origin.client_id, action);
+        if let Some(after) = self.core().carry_out(uri, sender, verdict) {
+            self.follow_up(uri, after);
+        }
+    }
+
+    fn follow_up(&mut self, uri: &ChannelUri, after: After) {
+        match after {
+            After::Nothing => {}
+            After::Renamed => {
+                if let Some(session) = self.core().channels.session_mut(uri) {
+                    session.notes.title_is_open = false;
+                }
+            }
+            After::Configured => self.turns.configure_backends(uri),
+            After::Switched(toggled) => self.customizations().switched(uri, &toggled),
+            After::ClientSet => self.turns.offer_client_tools(uri),
+            After::ClientRemoved { client } => self.active_client_left(uri, &client),
+        }
+    }
+}
+
+fn judge(session: &Session, agents: &Agents, client: &str, action: StateAction) -> Verdict<After> {
+    match action {
+        StateAction::SessionTitleChanged(change) => {
+            let is_empty = change.title.trim().is_empty();
+            let action = StateAction::SessionTitleChanged(change);
+            match is_empty {
+                true => Verdict::reject(action, "a session's title must not be empty"),
+                false => Verdict::Apply(action, After::Renamed),
+            }
+        }
+        StateAction::SessionIsReadChanged(_) | StateAction::SessionIsArchivedChanged(_) => {
+            Verdict::Apply(action, After::Nothing)
+        }
+        StateAction::SessionConfigChanged(change) => {
+            let agent = agents.of_session(&session.state);
+            let synonyms = agent.map_or(&[][..], |agent| &agent.synonyms);
+            let mut meant = change.clone();
+            match judge_settings(session.state.config.as_ref(), synonyms, &mut meant) {
+                Ok(()) => {
+                    Verdict::Apply(StateAction::SessionConfigChanged(meant), After::Configured)
+                }
+                Err(reason) => Verdict::Reject(StateAction::SessionConfigChanged(change), reason),
+            }
+        }
+        StateAction::SessionCustomizationToggled(toggled) => {
+            let checked = judge_switch(session, &toggled);
+            let after = After::Switched(toggled.clone());
+            let action = StateAction::SessionCustomizationToggled(toggled);
+            match checked {
+                Ok(()) => Verdict::Apply(action, after),
+                Err(reason) => Verdict::Reject(action, reason),
+            }
+        }
+        StateAction::SessionMcpServerStartRequested(_)
+        | StateAction::SessionMcpServerStopRequested(_) => Verdict::reject(
+            action,
+            "MCP servers are run by the agent; switch one on or off, and it holds when the agent \
+             starts the next time",
+        ),
+        StateAction::SessionActiveClientSet(set) => {
+            let is_own = set.active_client.client_id == client;
+            let action = StateAction::SessionActiveClientSet(set);
+            match is_own {
+                true => Verdict::Apply(action, After::ClientSet),
+                false => {
+                    Verdict::reject(action, "a client can only add itself to the active clients")
+                }
+            }
+        }
+        StateAction::SessionActiveClientRemoved(removed) => {
+            let is_own = removed.client_id == client;
+            let client = removed.client_id.clone();
+            let action = StateAction::SessionActiveClientRemoved(removed);
+            match is_own {
+                true => Verdict::Apply(action, After::ClientRemoved { client }),
+                false => Verdict::reject(
+                    action,
+                    "a client can only remove itself from the active clients",
+                ),
+            }
+        }
+        StateAction::SessionDefaultChatChanged(change) => {
+            let mut chats = session.state.chats.iter();
+            let reason = match &change.default_chat {
+                Some(uri) if chats.any(|chat| chat.resource == *uri) => None,
+                Some(uri) => Some(format!("the session has no chat `{uri}`")),
+                None => Some("a session always has a default chat".to_owned()),
+            };
+            let action = StateAction::SessionDefaultChatChanged(change);
+            match reason {
+                None => Verdict::Apply(action, After::Nothing),
+                Some(reason) => Verdict::Reject(action, reason),
+            }
+        }
+        _ => not_accepted(action, "a session"),
+    }
+}

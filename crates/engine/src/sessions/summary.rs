@@ -1,0 +1,199 @@
+//! Session summaries: derived from a session and its chats, and published on
+//! the root channel when they change.
+
+use innkeeper_protocol::house::notifications::{
+    PartialSessionSummary, SessionSummaryChangedParams,
+};
+use innkeeper_protocol::house::state::{
+    ChangesSummary, ChatSummary, SessionState, SessionStatus, SessionSummary,
+};
+use innkeeper_protocol::outgoing::Notification;
+use innkeeper_protocol::{ChannelUri, Timestamp};
+
+use super::SessionsMut;
+use crate::core::channels::{Session, compact};
+
+/// The bits of a status that say what goes on; the others are flags.
+const ACTIVITY_BITS: u32 = (1 << 5) - 1;
+
+/// The summary of a session that is just being created.
+pub(super) fn first(uri: &ChannelUri, state: &SessionState, now: Timestamp) -> SessionSummary {
+    derive(uri, state, &now.to_string(), None)
+}
+
+impl SessionsMut<'_> {
+    /// Publishes the summary if it changed. Changes that matter at a glance go
+    /// out at once; the others are collected for a moment.
+    pub(super) fn review_summary(&mut self, uri: &ChannelUri) {
+        let core = &*self.turns.core;
+        let due = core.now.after(core.config.limits.summary_delay);
+        let Some(session) = core.channels.session(uri) else {
+            return;
+        };
+        let summary = summary_of(session);
+        if summary == session.published {
+            self.own.summaries_due.remove(uri);
+            return;
+        }
+        let calm = SessionSummary {
+            activity: summary.activity.clone(),
+            modified_at: summary.modified_at.clone(),
+            ..session.published.clone()
+        };
+        if calm == summary {
+            let held = self.own.summaries_due.entry(uri.clone());
+            held.or_insert(due);
+        } else {
+            self.publish_summary(uri);
+        }
+    }
+
+    pub(super) fn publish_due_summaries(&mut self) {
+        let now = self.turns.core.now;
+        self.publish_summaries(|due| due <= now);
+    }
+
+    pub(crate) fn publish_all_summaries(&mut self) {
+        self.publish_summaries(|_| true);
+    }
+
+    fn publish_summaries(&mut self, which: impl Fn(Timestamp) -> bool) {
+        let held = self.own.summaries_due.iter();
+        let due = held.filter(|(_, due)| which(**due));
+        let mut due: Vec<ChannelUri> = due.map(|(uri, _)| uri.clone()).collect();
+        due.sort();
+        for uri in due {
+            self.publish_summary(&uri);
+            self.core().touch(&uri);
+        }
+    }
+
+    fn publish_summary(&mut self, uri: &ChannelUri) {
+        self.own.summaries_due.remove(uri);
+        let core = &mut *self.turns.core;
+        let seq = core.server_seq();
+        let Some(session) = core.channels.session_mut(uri) else {
+            return;
+        };
+        let summary = summary_of(session);
+        let changes = difference(&session.published, &summary);
+        session.published = summary;
+        session.dirty = true;
+        let summary = &session.published;
+        self.turns.catalogue.set_live(uri, summary, seq);
+        core.notify_root(Notification::SessionSummaryChanged(
+            SessionSummaryChangedParams {
+                channel: ChannelUri::root().to_string(),
+                session: uri.to_string(),
+                changes,
+            },
+        ));
+    }
+}
+
+fn summary_of(session: &Session) -> SessionSummary {
+    let (created_at, changes) = (&session.published.created_at, session.changes.as_ref());
+    derive(&session.uri, &session.state, created_at, changes)
+}
+
+/// What a session amounts to: its own facts, and its chats taken together.
+fn derive(
+    uri: &ChannelUri,
+    state: &SessionState,
+    created_at: &str,
+    changes: Option<&ChangesSummary>,
+) -> SessionSummary {
+    let leading = leading_chat(state);
+    let activity_bits =
+        leading.map_or(SessionStatus::Idle.bits(), |chat| chat.status) & ACTIVITY_BITS;
+    let newest = state
+        .chats
+        .iter()
+        .map(|chat| chat.modified_at.as_str())
+        .max();
+    SessionSummary {
+        provider: state.provider.clone(),
+        title: state.title.clone(),
+        status: (state.status & !ACTIVITY_BITS) | activity_bits,
+        activity: leading.and_then(|chat| chat.activity.clone()),
+        origin: state.origin.clone(),
+        project: state.project.clone(),
+        working_directories: state.working_directories.clone(),
+        annotations: state.annotations.clone(),
+        resource: uri.to_string(),
+        created_at: created_at.to_owned(),
+        modified_at: newest.unwrap_or(created_at).to_owned(),
+        changes: changes.cloned(),
+        meta: None,
+        chats: Some(state.chats.iter().map(compact).collect()),
+        default_chat: state.default_chat.clone(),
+    }
+}
+
+/// The chat whose activity stands for the session's: one that needs somebody,
+/// else one that failed, else the default chat, else the latest.
+pub(super) fn leading_chat(state: &SessionState) -> Option<&ChatSummary> {
+    let with = |status: SessionStatus| {
+        let wanted = status.bits();
+        move |chat: &&ChatSummary| chat.status & ACTIVITY_BITS == wanted
+    };
+    let default = |chat: &&ChatSummary| state.default_chat.as_ref() == Some(&chat.resource);
+    let chats = || state.chats.iter();
+    chats()
+        .find(with(SessionStatus::InputNeeded))
+        .or_else(|| chats().find(with(SessionStatus::Error)))
+        .or_else(|| chats().find(default))
+        .or_else(|| chats().max_by(|a, b| a.modified_at.cmp(&b.modified_at)))
+}
+
+/// All that a summary says, as a change of one that is not known.
+pub(crate) fn everything(summary: &SessionSummary) -> SessionSummaryChangedParams {
+    let summary = summary.clone();
+    SessionSummaryChangedParams {
+        channel: ChannelUri::root().to_string(),
+        session: summary.resource,
+        changes: PartialSessionSummary {
+            provider: None,
+            title: Some(summary.title),
+            status: Some(summary.status),
+            activity: Some(summary.activity.unwrap_or_default()),
+            origin: summary.origin,
+            project: summary.project,
+            working_directories: summary.working_directories,
+            annotations: summary.annotations,
+            resource: None,
+            created_at: None,
+            modified_at: Some(summary.modified_at),
+            changes: summary.changes,
+            meta: summary.meta,
+            chats: summary.chats,
+            default_chat: summary.default_chat,
+        },
+    }
+}
+
+/// The fields that changed. One that is gone cannot be said in a partial
+/// summary; for the activity, which comes and goes, the empty text says it.
+fn difference(before: &SessionSummary, after: &SessionSummary) -> PartialSessionSummary {
+    fn changed<T: Clone + PartialEq>(before: &T, after: &T) -> Option<T> {
+        (before != after).then(|| after.clone())
+    }
+    PartialSessionSummary {
+        provider: None,
+        title: changed(&before.title, &after.title),
+        status: changed(&before.status, &after.status),
+        activity: changed(&before.activity, &after.activity).map(Option::unwrap_or_default),
+        origin: changed(&before.origin, &after.origin).flatten(),
+        project: changed(&before.project, &after.project).flatten(),
+        working_directories: changed(&before.working_directories, &after.working_directories)
+            .flatten(),
+        annotations: changed(&before.annotations, &after.annotations).flatten(),
+        resource: None,
+        created_at: None,
+        modified_at: changed(&before.modified_at, &after.modified_at),
+        changes: changed(&before.changes, &after.changes).flatten(),
+        meta: changed(&before.meta, &after.meta).flatten(),
+        chats: changed(&before.chats, &after.chats).flatten(),
+        default_chat: changed(&before.default_chat, &after.default_chat).flatten(),
+    }
+}

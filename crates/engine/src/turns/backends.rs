@@ -1,0 +1,436 @@
+//! The conversation with the agent behind each chat: opening and closing it,
+//! giving it turns, and hearing that it is gone.
+
+use std::sync::Arc;
+
+use innkeeper_protocol::agent::{
+    AgentCommand, AgentEvent, AgentReport, BackendId, ClientTool, Credential, Decision,
+    OpenBackend, Prompt,
+};
+use innkeeper_protocol::house::actions::{
+    SessionConfigChangedAction, SessionServerToolsChangedAction, StateAction,
+};
+use innkeeper_protocol::house::common::JsonObject;
+use innkeeper_protocol::house::state::{ErrorInfo, ToolDefinition};
+use innkeeper_protocol::telemetry::Outcome;
+use innkeeper_protocol::{ChannelUri, Timestamp};
+
+use super::attachments::with_data;
+use super::running::{Backend, BackendPhase};
+use super::{Ending, TurnsMut};
+use crate::changes::awaits_worktree;
+use crate::core::channels::Session;
+use crate::core::error_info;
+use crate::labels::Label;
+
+impl TurnsMut<'_> {
+    pub(crate) fn agent_reported(&mut self, report: AgentReport) {
+        let AgentReport { backend, event } = report;
+        // The last words of a backend that was closed concern nobody.
+        let Some(uri) = self.own.by_backend.get(&backend).cloned() else {
+            return;
+        };
+        match event {
+            AgentEvent::Turn { turn, event } => {
+                // Most turns are the chat's own.
+                let delegate = match self.own.delegates.is_empty() {
+                    true => None,
+                    false => self.own.delegates.get(&(backend, turn.clone())).cloned(),
+                };
+                self.turn_event(&delegate.unwrap_or(uri), &turn, event);
+            }
+            AgentEvent::Opened { resume } => self.backend_opened(&uri, resume),
+            AgentEvent::Past(turns) => self.recount(&uri, turns),
+            AgentEvent::OpenFailed(error) => self.backend_lost(&uri, error),
+            AgentEvent::Exited { reason } => {
+                let turn = self.own.turn(&uri);
+                let locale = turn.map(|turn| turn.locale).unwrap_or_default();
+                let message = Label::AgentExited(&reason).text(locale);
+                self.backend_lost(&uri, error_info("agentExited", message));
+            }
+            AgentEvent::Title(title) => self.title_from_agent(&uri, title),
+            AgentEvent::Tools(tools) => self.server_tools(&uri, tools),
+            AgentEvent::Commands(commands) => {
+                if let Some(conversation) = self.own.conversations.get_mut(&uri) {
+                    conversation.commands = commands;
+                }
+            }
+            AgentEvent::Configured(values) => self.configured_by_agent(&uri, values),
+            AgentEvent::AuthRequired { resource, reason } => {
+                self.agents.token_refused(self.core, &resource, reason);
+            }
+        }
+    }
+
+    /// Opens the conversation of a chat. An agent is told at once what its
+    /// session is customized with: it waits for that a moment.
+    pub(crate) fn open_backend(&mut self, uri: &ChannelUri) {
+        self.make_room_for_backend();
+        let Some(chat) = self.core.channels.chat(uri) else {
+            return;
+        };
+        // It is opened when there is a place for it to work in.
+        if awaits_worktree(self.core, &chat.session) {
+            return;
+        }
+        let Some(session) = self.core.channels.session(&chat.session) else {
+            return;
+        };
+        if self.customizations.are_awaited(self.core, &session.uri) {
+            self.own.held.insert(uri.clone());
+            return;
+        }
+        self.own.last_backend += 1;
+        let id = BackendId(self.own.last_backend);
+        let open = OpenBackend {
+            backend: id,
+            provider: session.state.provider.clone(),
+            session: chat.session.clone(),
+            chat: uri.clone(),
+            directories: session
+                .state
+                .working_directories
+                .clone()
+                .unwrap_or_default(),
+            config: self.agents.settings_of(&session.state),
+            resume: chat.notes.resume.clone(),
+            fork_of: chat.notes.fork_of.clone(),
+            transcript: [&chat.notes.context[..], &chat.turns].concat(),
+            client_tools: client_tools(session),
+            credentials: self.agents.credentials_for(&session.state.provider),
+            customizations: self.customizations.enabled_in(session),
+        };
+        let backend = Backend {
+            id,
+            phase: BackendPhase::Opening,
+            used: self.core.now,
+        };
+        let conversation = self.own.conversations.entry(uri.clone());
+        conversation.or_default().backend = Some(backend);
+        self.own.by_backend.insert(id, uri.clone());
+        self.core.trace_agent(id, uri);
+        self.core.tell_agent(AgentCommand::Open(Box::new(open)));
+    }
+
+    /// Lets the longest unused backends go if there are as many as there may
+    /// be. They come back with the next turn of their chats. Those that work
+    /// stay, however many they are.
+    fn make_room_for_backend(&mut self) {
+        let surplus =
+            (self.own.by_backend.len() + 1).saturating_sub(self.core.config.limits.backends);
+        if surplus == 0 {
+            return;
+        }
+        let mut unused: Vec<(Timestamp, ChannelUri)> = Vec::new();
+        for uri in self.own.by_backend.values() {
+            if let Some(used) = self.unused_since(uri) {
+                unused.push((used, uri.clone()));
+            }
+        }
+        unused.sort();
+        for (_, uri) in unused.into_iter().take(surplus) {
+            self.close_backend(&uri);
+        }
+    }
+
+    /// Since when a chat's backend has had nothing to do, if it has nothing.
+    fn unused_since(&self, uri: &ChannelUri) -> Option<Timestamp> {
+        let chat = self.core.channels.chat(uri)?;
+        let backend = self.own.backend(uri)?;
+        let delegates = self.own.delegates.keys().any(|(of, _)| *of == backend.id);
+        let is_idle = backend.phase == BackendPhase::Idle;
+        let is_free = is_idle && !self.own.runs_in(uri) && !delegates;
+        // What still runs in a terminal of its session may be its business.
+        let runs = self.terminals.has_running(self.core, &chat.session);
+        (is_free && !runs).then_some(backend.used)
+    }
+
+    pub(super) fn close_backend(&mut self, uri: &ChannelUri) {
+        self.own.held.remove(uri);
+        let backend = self.own.take_backend(uri);
+        if let Some(backend) = backend {
+            self.own.by_backend.remove(&backend.id);
+            self.core.trace_agent_end(backend.id, Outcome::Ok);
+            self.end_delegates(backend.id, None, &Ending::Cancelled);
+            self.core.tell_agent(AgentCommand::Close {
+                backend: backend.id,
+            });
+        }
+    }
+
+    pub(crate) fn configure_backends(&mut self, session: &ChannelUri) {
+        let Some(state) = self
+            .core
+            .channels
+            .session(session)
+            .map(|session| &session.state)
+        else {
+            return;
+        };
+        let values = self.agents.settings_of(state);
+        for backend in self.open_backends(session) {
+            let values = values.clone();
+            self.core
+                .tell_agent(AgentCommand::Configure { backend, values });
+        }
+    }
+
+    /// The agents of a session learn which tools its clients offer now.
+    pub(crate) fn offer_client_tools(&mut self, session: &ChannelUri) {
+        let Some(tools) = self.core.channels.session(session).map(client_tools) else {
+            return;
+        };
+        for backend in self.open_backends(session) {
+            let tools = tools.clone();
+            self.core
+                .tell_agent(AgentCommand::OfferTools { backend, tools });
+        }
+    }
+
+    pub(super) fn open_backends(&self, session: &ChannelUri) -> Vec<BackendId> {
+        let Some(session) = self.core.channels.session(session) else {
+            return Vec::new();
+        };
+        let chats = session.chat_uris().into_iter();
+        chats
+            .filter_map(|chat| Some(self.own.backend(&chat)?.id))
+            .collect()
+    }
+
+    /// The agents that need a token are given it.
+    pub(crate) fn give_credential(&mut self, credential: &Credential) {
+        let sessions = self.core.channels.sessions();
+        let needs = |provider: &str| self.agents.needs_token(provider, &credential.resource);
+        let backends: Vec<BackendId> = sessions
+            .filter(|session| needs(&session.state.provider))
+            .flat_map(|session| self.open_backends(&session.uri))
+            .collect();
+        for backend in backends {
+            let credential = credential.clone();
+            self.core.tell_agent(AgentCommand::Authenticate {
+                backend,
+                credential,
+            });
+        }
+    }
+
+    /// Opens the backends that waited for their sessions' customizations, if
+    /// they need not any more.
+    pub(crate) fn open_held_backends(&mut self) {
+        for chat in std::mem::take(&mut self.own.held) {
+            self.open_backend(&chat);
+        }
+    }
+
+    /// A chat is disposed of: its agent need not remember it.
+    pub(crate) fn forget_conversation(&mut self, chat: &ChannelUri) {
+        if let Some(backend) = self.own.backend(chat).map(|backend| backend.id) {
+            self.core.tell_agent(AgentCommand::Forget { backend });
+        }
+    }
+
+    /// The agent forgets what the chat has forgotten. What it gave for finding
+    /// the conversation again would bring all of it back.
+    pub(super) fn truncate_backend(&mut self, uri: &ChannelUri) {
+        let Some(chat) = self.core.channels.chat_mut(uri) else {
+            return;
+        };
+        chat.dirty |= chat.notes.resume.take().is_some();
+        chat.dirty |= chat.notes.fork_of.take().is_some();
+        if let Some(backend) = self.own.backend(uri).map(|backend| backend.id) {
+            let keep = chat.notes.context.len() + chat.turns.len();
+            self.core
+                .tell_agent(AgentCommand::Truncate { backend, keep });
+        }
+    }
+
+    fn backend_opened(&mut self, uri: &ChannelUri, resume: Option<serde_json::Value>) {
+        let Some(chat) = self.core.channels.chat_mut(uri) else {
+            return;
+        };
+        if chat.notes.resume != resume {
+            chat.notes.resume = resume;
+            // From here on it has a conversation of its own.
+            chat.notes.fork_of = None;
+            chat.dirty = true;
+        }
+        let session = chat.session.clone();
+        self.core.touch(&session);
+        match self.own.backend_mut(uri) {
+            Some(backend) if backend.phase == BackendPhase::Opening => {
+                backend.phase = BackendPhase::Idle;
+            }
+            // Said again: it may be busy by now.
+            _ => return,
+        }
+        self.session_ready(&session);
+        self.prompt(uri);
+        self.next_pending_turn(uri, false);
+    }
+
+    fn backend_lost(&mut self, uri: &ChannelUri, error: ErrorInfo) {
+        let Some(chat) = self.core.channels.chat(uri) else {
+            return;
+        };
+        let session = chat.session.clone();
+        if let Some(backend) = self.own.take_backend(uri) {
+            self.own.by_backend.remove(&backend.id);
+            self.core.trace_agent_end(backend.id, Outcome::Error);
+            let gone = Ending::Error {
+                error: error.clone(),
+                resumable: false,
+            };
+            self.end_delegates(backend.id, None, &gone);
+        }
+        if !self.session_failed(&session, &error) {
+            self.end_turn(
+                uri,
+                Ending::Error {
+                    error,
+                    resumable: true,
+                },
+            );
+        }
+    }
+
+    /// Gives the agent the turn that waits for it, if it is free; opens the
+    /// conversation if there is none.
+    pub(super) fn prompt(&mut self, uri: &ChannelUri) {
+        if self.own.turn(uri).is_none_or(|turn| turn.prompted) {
+            return;
+        }
+        match self.own.backend(uri).map(|backend| &backend.phase) {
+            None => self.open_backend(uri),
+            Some(BackendPhase::Opening | BackendPhase::Busy(_)) => {}
+            Some(BackendPhase::Idle) => {
+                if self.fetch_attached_content(uri) {
+                    self.give_turn(uri);
+                }
+            }
+        }
+    }
+
+    /// Gives an agent that is free the turn that waits for it.
+    fn give_turn(&mut self, uri: &ChannelUri) {
+        let chats = self.chats_referred_to_in(uri);
+        let chat = self.core.channels.chat(uri);
+        let active = chat.and_then(|chat| chat.head.active_turn.as_ref());
+        let conversation = self.own.conversations.get_mut(uri);
+        let Some((active, conversation)) = active.zip(conversation) else {
+            return;
+        };
+        let known = conversation
+            .turn
+            .as_mut()
+            .zip(conversation.backend.as_mut());
+        let Some((turn, backend)) = known else {
+            return;
+        };
+        if turn.held_until.is_some() {
+            return;
+        }
+        backend.phase = BackendPhase::Busy(turn.id.clone());
+        backend.used = self.core.now;
+        turn.prompted = true;
+        let prompt = Prompt {
+            backend: backend.id,
+            turn: turn.id.clone(),
+            message: with_data(active.message.clone(), &turn.attached),
+            resumed: turn.resumed.then(|| active.response_parts.clone()),
+            chats,
+        };
+        turn.attached.clear();
+        self.core.tell_agent(AgentCommand::Prompt(Box::new(prompt)));
+        self.steer(uri);
+    }
+
+    /// Tells the agent what was decided about something that its turn waits
+    /// for. An agent that has not been given the turn yet (because the host
+    /// began anew meanwhile) is given it now, with the decision in it.
+    pub(super) fn decided(&mut self, uri: &ChannelUri, decision: Decision) {
+        let Some(turn) = self.own.turn(uri) else {
+            return;
+        };
+        let (prompted, turn) = (turn.prompted, turn.id.clone());
+        match self.backend_at_work(uri).filter(|_| prompted) {
+            Some(backend) => self.core.tell_agent(AgentCommand::Decide {
+                backend,
+                turn,
+                decision: Box::new(decision),
+            }),
+            None => self.prompt(uri),
+        }
+    }
+
+    /// The backend that works on a chat's turn: its own, or the one that
+    /// delegated the turn.
+    pub(super) fn backend_at_work(&self, uri: &ChannelUri) -> Option<BackendId> {
+        let conversation = self.own.conversations.get(uri)?;
+        let delegated = conversation
+            .turn
+            .as_ref()
+            .and_then(|turn| turn.delegated_by);
+        delegated.or(conversation.backend.as_ref().map(|backend| backend.id))
+    }
+
+    /// The agent changed settings of its session: those that the session has
+    /// are shown as they are now. The agent knows, so it is not told.
+    fn configured_by_agent(&mut self, uri: &ChannelUri, values: JsonObject) {
+        let Some(session) = self
+            .core
+            .channels
+            .chat(uri)
+            .map(|chat| chat.session.clone())
+        else {
+            return;
+        };
+        let known = self.core.channels.session(&session);
+        let Some(config) = known.and_then(|session| session.state.config.as_ref()) else {
+            return;
+        };
+        let news = values.into_iter().filter(|(key, value)| {
+            config.schema.properties.contains_key(key) && config.values.get(key) != Some(value)
+        });
+        let config: JsonObject = news.collect();
+        if !config.is_empty() {
+            let action = SessionConfigChangedAction {
+                config,
+                replace: None,
+            };
+            self.core
+                .emit(&session, StateAction::SessionConfigChanged(action), None);
+        }
+    }
+
+    fn server_tools(&mut self, uri: &ChannelUri, tools: Vec<ToolDefinition>) {
+        let Some(session) = self
+            .core
+            .channels
+            .chat(uri)
+            .map(|chat| chat.session.clone())
+        else {
+            return;
+        };
+        let known = self.core.channels.session(&session);
+        if known.is_some_and(|known| known.state.server_tools.as_ref() != Some(&tools)) {
+            let action = SessionServerToolsChangedAction { tools };
+            self.core.emit(
+                &session,
+                StateAction::SessionServerToolsChanged(action),
+                None,
+            );
+        }
+    }
+}
+
+/// The tools that a session's active clients offer.
+fn client_tools(session: &Session) -> Arc<[ClientTool]> {
+    let clients = session.state.active_clients.iter();
+    let offered = clients.flat_map(|client| {
+        client.tools.iter().map(|definition| ClientTool {
+            client_id: client.client_id.clone(),
+            definition: definition.clone(),
+        })
+    });
+    offered.collect()
+}

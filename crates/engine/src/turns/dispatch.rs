@@ -1,0 +1,305 @@
+//! What clients dispatch to a chat: whether it is accepted, and what follows
+//! from it. The judges of tool calls, questions and messages that wait stand
+//! beside what else is said about those.
+
+use innkeeper_protocol::gates::up::Piece;
+use innkeeper_protocol::house::actions::{
+    ChatToolCallConfirmedAction, ChatTruncatedAction, ChatTurnCancelledAction,
+    ChatTurnResumeAction, ChatTurnStartedAction, StateAction,
+};
+use innkeeper_protocol::house::state::{
+    ChatInputResponseKind, ResponsePart, SessionLifecycle, TurnState,
+};
+use innkeeper_protocol::{ChannelUri, Timestamp};
+
+use super::TurnsMut;
+use super::messages::{check_message, check_takes_messages};
+use super::pending::{judge_pending_removed, judge_reorder};
+use super::questions::{judge_answer_change, judge_input_completed};
+use super::running::RunningTurn;
+use super::tool_verdicts::{judge_tool_confirmed, judge_tool_result_confirmed};
+use crate::core::channels::Chat;
+use crate::core::{Sender, Verdict, not_accepted};
+use crate::labels::Locale;
+
+/// What follows from an action that was accepted.
+#[derive(Debug)]
+pub(super) enum After {
+    Nothing,
+    TurnStarted {
+        turn: String,
+        text: String,
+    },
+    TurnResumed {
+        turn: String,
+    },
+    TurnCancelled,
+    /// History was cut, and this many turns stay.
+    Truncated {
+        keep: usize,
+    },
+    ToolConfirmed(Box<ChatToolCallConfirmedAction>),
+    ToolResultSettled {
+        call: String,
+    },
+    InputCompleted {
+        request: String,
+        response: ChatInputResponseKind,
+    },
+    PendingChanged,
+    QueueReordered,
+}
+
+impl TurnsMut<'_> {
+    /// Takes what a client dispatched to a chat. `selects` is the model or the
+    /// agent that it selects, where a client can say nothing else.
+    pub(crate) fn dispatched(
+        &mut self,
+        uri: &ChannelUri,
+        action: StateAction,
+        sender: Sender,
+        selects: Option<Piece>,
+        locale: Locale,
+    ) {
+        let verdict = self.judge(uri, &sender.origin.client_id, action);
+        if let Verdict::Apply(..) = &verdict
+            && let Some(piece) = selects
+            && self
+                .compat
+                .defer_selection(self.core, uri, piece, &sender.origin)
+        {
+            return;
+        }
+        let was_running = match &verdict {
+            Verdict::Apply(_, after) => self.prepare(uri, after),
+            Verdict::Confirm(..) | Verdict::Reject(..) => None,
+        };
+        if let Some(after) = self.core.carry_out(uri, sender, verdict) {
+            self.follow_up(uri, after, was_running, locale);
+        }
+    }
+
+    fn judge(&mut self, uri: &ChannelUri, client: &str, action: StateAction) -> Verdict<After> {
+        let Some(chat) = self.core.channels.chat(uri) else {
+            return not_accepted(action, "a chat");
+        };
+        match action {
+            StateAction::ChatTurnStarted(started) => self.judge_turn_start(uri, started),
+            StateAction::ChatTurnCancelled(cancelled) => self.judge_cancel(uri, cancelled),
+            StateAction::ChatTurnResume(resume) => self.judge_resume(chat, resume),
+            StateAction::ChatTruncated(cut) => judge_cut(chat, cut),
+            StateAction::ChatToolCallConfirmed(action) => judge_tool_confirmed(chat, action),
+            StateAction::ChatToolCallResultConfirmed(action) => {
+                judge_tool_result_confirmed(chat, action)
+            }
+            StateAction::ChatToolCallComplete(action) => {
+                self.judge_tool_complete((uri, client), action)
+            }
+            StateAction::ChatToolCallContentChanged(action) => {
+                self.judge_tool_content((uri, client), action)
+            }
+            StateAction::ChatInputAnswerChanged(action) => judge_answer_change(chat, action),
+            StateAction::ChatInputCompleted(action) => judge_input_completed(chat, action),
+            StateAction::ChatPendingMessageSet(action) => self.judge_pending_set(uri, action),
+            StateAction::ChatPendingMessageRemoved(action) => judge_pending_removed(chat, action),
+            StateAction::ChatQueuedMessagesReordered(action) => judge_reorder(chat, action),
+            StateAction::ChatDraftChanged(change) => {
+                let draft = change.draft.as_ref();
+                let checked = draft.map_or(Ok(()), |draft| {
+                    check_message(self.core, self.agents, &chat.session, draft)
+                });
+                let action = StateAction::ChatDraftChanged(change);
+                match checked {
+                    Ok(()) => Verdict::Apply(action, After::Nothing),
+                    Err(reason) => Verdict::Reject(action, reason),
+                }
+            }
+            StateAction::ChatIsReadChanged(_) | StateAction::ChatIsArchivedChanged(_) => {
+                Verdict::Apply(action, After::Nothing)
+            }
+            _ => not_accepted(action, "a chat"),
+        }
+    }
+
+    fn judge_turn_start(
+        &mut self,
+        uri: &ChannelUri,
+        mut started: ChatTurnStartedAction,
+    ) -> Verdict<After> {
+        if let Err(reason) = self.check_turn_start(uri, &started) {
+            return Verdict::Reject(StateAction::ChatTurnStarted(started), reason);
+        }
+        // A clock that runs ahead must not put the turn's end beyond time.
+        let now = self.core.now;
+        let started_at = Timestamp::parse(&started.started_at).filter(|at| *at <= now);
+        started.started_at = started_at.unwrap_or(now).to_string();
+        started.queued_message_id = None;
+        started.message = self.as_kept(uri, started.message);
+        let after = After::TurnStarted {
+            turn: started.turn_id.clone(),
+            text: started.message.text.clone(),
+        };
+        Verdict::Apply(StateAction::ChatTurnStarted(started), after)
+    }
+
+    fn check_turn_start(
+        &self,
+        uri: &ChannelUri,
+        started: &ChatTurnStartedAction,
+    ) -> Result<(), String> {
+        let Some(chat) = self.core.channels.chat(uri) else {
+            return Err(format!("there is no chat `{uri}`"));
+        };
+        if started.turn_id.is_empty() {
+            return Err("a turn needs an id".to_owned());
+        }
+        if chat.knows_turn(&started.turn_id) {
+            // Perhaps sent again after a lost connection. Applying it twice
+            // would wipe the turn; the rejection tells the sender that there
+            // is nothing left for it to wait for.
+            return Err(format!("turn `{}` exists already", started.turn_id));
+        }
+        if let Some(reason) = self.why_no_turn(chat) {
+            return Err(reason);
+        }
+        check_message(self.core, self.agents, &chat.session, &started.message)
+    }
+
+    /// Why a chat cannot begin or resume a turn now, if it cannot.
+    pub(super) fn why_no_turn(&self, chat: &Chat) -> Option<String> {
+        if self.core.shutting_down {
+            return Some("the host is shutting down".to_owned());
+        }
+        let session = self.core.channels.session(&chat.session)?;
+        match &session.state.lifecycle {
+            // What comes before a session is there waits for it.
+            SessionLifecycle::Ready | SessionLifecycle::Creating => {}
+            SessionLifecycle::Failed | SessionLifecycle::Unknown(_) => {
+                let error = session.state.creation_error.as_ref();
+                let why = error.map_or("unknown reason", |error| &error.message);
+                return Some(format!("the session could not be created: {why}"));
+            }
+        }
+        if let Err(reason) = check_takes_messages(&chat.head) {
+            return Some(reason);
+        }
+        let active = chat.active_turn_id();
+        active.map(|turn| format!("turn `{turn}` is running; wait for it, queue, or cancel it"))
+    }
+
+    fn judge_cancel(
+        &self,
+        uri: &ChannelUri,
+        mut cancelled: ChatTurnCancelledAction,
+    ) -> Verdict<After> {
+        let reason = match self.own.turn(uri) {
+            None => "no turn is running".to_owned(),
+            Some(turn) if *turn.id != *cancelled.turn_id => {
+                format!("turn `{}` is not running", cancelled.turn_id)
+            }
+            Some(turn) => {
+                cancelled.duration = turn.duration(self.core.now);
+                let action = StateAction::ChatTurnCancelled(cancelled);
+                return Verdict::Apply(action, After::TurnCancelled);
+            }
+        };
+        Verdict::Reject(StateAction::ChatTurnCancelled(cancelled), reason)
+    }
+
+    fn judge_resume(&self, chat: &Chat, resume: ChatTurnResumeAction) -> Verdict<After> {
+        let turn = resume.turn_id.clone();
+        let checked = match self.why_no_turn(chat) {
+            Some(reason) => Err(reason),
+            None => check_resumable(chat, &turn),
+        };
+        let action = StateAction::ChatTurnResume(resume);
+        match checked {
+            Ok(()) => Verdict::Apply(action, After::TurnResumed { turn }),
+            Err(reason) => Verdict::Reject(action, reason),
+        }
+    }
+
+    /// Before an action is applied: subscribers whose view begins too late are
+    /// given what they would miss, and the turn that it ends is taken out. What
+    /// the agent has to be told depends on that turn.
+    fn prepare(&mut self, uri: &ChannelUri, after: &After) -> Option<RunningTurn> {
+        match after {
+            After::Truncated { keep } => {
+                self.clients.widen_views(self.core, uri, *keep);
+                self.own.take_turn(uri)
+            }
+            After::TurnCancelled => self.own.take_turn(uri),
+            After::TurnResumed { .. } => {
+                self.clients.widen_older_views(self.core, uri);
+                None
+            }
+            After::Nothing
+            | After::TurnStarted { .. }
+            | After::ToolConfirmed(_)
+            | After::ToolResultSettled { .. }
+            | After::InputCompleted { .. }
+            | After::PendingChanged
+            | After::QueueReordered => None,
+        }
+    }
+
+    fn follow_up(
+        &mut self,
+        uri: &ChannelUri,
+        after: After,
+        was_running: Option<RunningTurn>,
+        locale: Locale,
+    ) {
+        if let Some(turn) = was_running {
+            self.turn_cancelled(uri, &turn);
+        }
+        match after {
+            After::Nothing => {}
+            After::TurnStarted { turn, text } => self.turn_started(uri, &turn, &text, locale),
+            After::TurnResumed { turn } => self.turn_resumed(uri, &turn, locale),
+            After::TurnCancelled => self.next_pending_turn(uri, true),
+            After::Truncated { .. } => self.truncate_backend(uri),
+            After::ToolConfirmed(confirmed) => self.tool_confirmed(uri, *confirmed),
+            After::ToolResultSettled { call } => self.tool_result_settled(uri, &call),
+            After::InputCompleted { request, response } => {
+                self.input_completed(uri, request, response);
+            }
+            After::PendingChanged => {
+                self.steer(uri);
+                self.next_pending_turn(uri, false);
+            }
+            After::QueueReordered => self.next_pending_turn(uri, false),
+        }
+    }
+}
+
+fn judge_cut(chat: &Chat, cut: ChatTruncatedAction) -> Verdict<After> {
+    let keep = match cut.turn_id.as_deref() {
+        None => Ok(0),
+        Some(turn) => match chat.position_of(turn) {
+            Some(index) => Ok(index + 1),
+            None => Err(format!("the chat has no turn `{turn}`")),
+        },
+    };
+    let action = StateAction::ChatTruncated(cut);
+    match keep {
+        Ok(keep) => Verdict::Apply(action, After::Truncated { keep }),
+        Err(reason) => Verdict::Reject(action, reason),
+    }
+}
+
+/// Only the latest turn can be resumed, if it failed in a way that allows it.
+fn check_resumable(chat: &Chat, turn: &str) -> Result<(), String> {
+    let last = chat.turns.last().filter(|last| *last.id == *turn);
+    let Some(turn) = last.and_then(|turn| turn.decode().ok()) else {
+        return Err("only the latest turn can be resumed".to_owned());
+    };
+    let resumable = matches!(
+        turn.response_parts.last(),
+        Some(ResponsePart::Error(error)) if error.resumable == Some(true)
+    );
+    match turn.state == TurnState::Error && resumable {
+        true => Ok(()),
+        false => Err("the turn did not end in an error that can be resumed".to_owned()),
+    }
+}

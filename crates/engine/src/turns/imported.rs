@@ -1,0 +1,90 @@
+//! Turns that were over before the host had the conversation: a session that
+//! goes on with one that its agent had alone. They happen once more, all at
+//! once, for the record: nobody is asked to do anything.
+
+use std::sync::Arc;
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::agent::{PastTurn, TurnEvent};
+use innkeeper_protocol::house::actions::{ChatTurnStartedAction, StateAction};
+use innkeeper_protocol::house::state::MessageKind;
+
+use super::running::RunningTurn;
+use super::{Ending, TurnsMut, title_from};
+use crate::core::channels::plain_message;
+use crate::labels::Locale;
+
+impl TurnsMut<'_> {
+    pub(super) fn recount(&mut self, uri: &ChannelUri, turns: Vec<PastTurn>) {
+        let chat = self.core.channels.chat(uri);
+        let is_new = !self.own.runs_in(uri);
+        let Some(chat) = chat.filter(|chat| chat.turns.is_empty() && is_new) else {
+            return;
+        };
+        let session = chat.session.clone();
+        if chat.is_default
+            && let Some(title) = turns.first().and_then(|turn| title_from(&turn.asked))
+        {
+            self.set_title(&session, title);
+        }
+        for past in turns {
+            self.recount_turn(uri, past);
+        }
+    }
+
+    fn recount_turn(&mut self, uri: &ChannelUri, past: PastTurn) {
+        let turn_id = self.core.new_name();
+        let started = ChatTurnStartedAction {
+            turn_id: turn_id.clone(),
+            started_at: self.core.now.to_string(),
+            message: plain_message(MessageKind::User, past.asked),
+            queued_message_id: None,
+            meta: None,
+        };
+        self.core
+            .emit(uri, StateAction::ChatTurnStarted(started), None);
+        let running = RunningTurn {
+            prompted: true,
+            recounted: true,
+            ..RunningTurn::new(&turn_id, self.core.now, Locale::default())
+        };
+        self.own.set_turn(uri, running);
+        let turn: Arc<str> = Arc::from(turn_id);
+        let happened = past.events.into_iter().filter(is_record);
+        for event in happened {
+            self.turn_event(uri, &turn, event);
+        }
+        self.end_turn(uri, Ending::Complete);
+    }
+}
+
+/// Whether an event only says what was, and has nothing done by anybody.
+fn is_record(event: &TurnEvent) -> bool {
+    match event {
+        TurnEvent::Text(_)
+        | TurnEvent::Reasoning(_)
+        | TurnEvent::Break
+        | TurnEvent::Content { .. }
+        | TurnEvent::Usage(_)
+        | TurnEvent::Notice(_)
+        | TurnEvent::Unknown { .. }
+        | TurnEvent::ToolStarted(_)
+        | TurnEvent::ToolInput { .. }
+        | TurnEvent::ToolReady(_)
+        | TurnEvent::ToolContent { .. }
+        | TurnEvent::FileEdited(_)
+        | TurnEvent::ToolFinished { .. } => true,
+        TurnEvent::Activity(_)
+        | TurnEvent::RunCommand(_)
+        | TurnEvent::ReadCommand { .. }
+        | TurnEvent::StopCommand { .. }
+        | TurnEvent::Ask(_)
+        | TurnEvent::AskWithdrawn { .. }
+        | TurnEvent::Steered { .. }
+        | TurnEvent::Delegated(_)
+        | TurnEvent::StopReason(_)
+        | TurnEvent::Completed
+        | TurnEvent::Cancelled
+        | TurnEvent::Failed { .. } => false,
+    }
+}

@@ -1,0 +1,69 @@
+//! What a client may say to an agent.
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::house::state::{
+    ChatInteractivity, ChatState, ChildCustomization, Customization, Message, MessageKind,
+};
+
+use super::attachments::check_references;
+use crate::agents::Agents;
+use crate::core::Core;
+use crate::customizations::{child_is_on, children_of, is_on};
+
+pub(super) fn check_takes_messages(chat: &ChatState) -> Result<(), String> {
+    match chat.interactivity {
+        None | Some(ChatInteractivity::Full) => Ok(()),
+        Some(ChatInteractivity::ReadOnly | ChatInteractivity::Hidden) => {
+            Err("this chat takes no messages".to_owned())
+        }
+    }
+}
+
+/// Whether a message can be given to the agent of a session, or why not.
+pub(crate) fn check_message(
+    core: &Core,
+    agents: &Agents,
+    session: &ChannelUri,
+    message: &Message,
+) -> Result<(), String> {
+    if message.origin.kind != MessageKind::User {
+        return Err("a client may only send messages of the user".to_owned());
+    }
+    check_references(core, message)?;
+    let Some(session) = core.channels.session(session) else {
+        return Ok(());
+    };
+    let Some(agent) = agents.of_session(&session.state) else {
+        return Ok(());
+    };
+    let name = &agent.info.display_name;
+    if let Some(model) = &message.model {
+        let models = &agent.info.models;
+        let known = models.is_empty() || models.iter().any(|known| known.id == model.id);
+        if !known {
+            return Err(format!("{name} has no model `{}`", model.id));
+        }
+    }
+    if let Some(custom) = &message.agent {
+        let of_session = session.state.customizations.iter().flatten();
+        let mut known = of_session.flat_map(custom_agents);
+        if !known.any(|uri| uri == custom.uri) {
+            return Err(format!("{name} has no custom agent `{}`", custom.uri));
+        }
+    }
+    Ok(())
+}
+
+/// The custom agents that a customization offers to users, by URI.
+fn custom_agents(customization: &Customization) -> impl Iterator<Item = &str> {
+    let on = is_on(customization);
+    let children = children_of(customization).iter().filter(move |_| on);
+    children
+        .filter(|child| child_is_on(child))
+        .filter_map(|child| match child {
+            ChildCustomization::Agent(agent) if agent.disable_user_invocation != Some(true) => {
+                Some(agent.uri.as_str())
+            }
+            _ => None,
+        })
+}

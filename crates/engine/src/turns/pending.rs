@@ -1,0 +1,346 @@
+//! Messages that wait: queued ones, which become turns of their own one after
+//! the other, and the one steering message, which the agent takes up in the
+//! turn that runs.
+//!
+//! When a turn ends, the message that waited longest follows: a steering
+//! message that the agent did not take up, else the first of the queue. That
+//! is so after a turn that was cancelled, too. After one that failed nothing
+//! follows by itself: what was queued was meant to build on what failed, and
+//! the failed turn may still be resumed. It goes on with the next turn, or
+//! when somebody touches the queue.
+
+use std::collections::VecDeque;
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::agent::AgentCommand;
+use innkeeper_protocol::house::actions::{
+    ChatPendingMessageRemovedAction, ChatPendingMessageSetAction,
+    ChatQueuedMessagesReorderedAction, StateAction,
+};
+use innkeeper_protocol::house::state::{
+    ChatOrigin, Message, MessageAttachment, PendingMessage, PendingMessageKind,
+};
+use innkeeper_protocol::steering;
+
+use super::TurnsMut;
+use super::attachments::with_data;
+use super::dispatch::After;
+use super::messages::{check_message, check_takes_messages};
+use crate::core::Verdict;
+use crate::core::channels::Chat;
+use crate::labels::Locale;
+
+impl TurnsMut<'_> {
+    pub(super) fn judge_pending_set(
+        &mut self,
+        chat: &ChannelUri,
+        mut action: ChatPendingMessageSetAction,
+    ) -> Verdict<After> {
+        match self.check_pending_set(chat, &action) {
+            Ok(()) => {
+                action.message = self.as_kept(chat, action.message);
+                let action = StateAction::ChatPendingMessageSet(action);
+                Verdict::Apply(action, After::PendingChanged)
+            }
+            Err(reason) => Verdict::Reject(StateAction::ChatPendingMessageSet(action), reason),
+        }
+    }
+
+    fn check_pending_set(
+        &self,
+        chat: &ChannelUri,
+        action: &ChatPendingMessageSetAction,
+    ) -> Result<(), String> {
+        let Some(chat) = self.core.channels.chat(chat) else {
+            return Err(format!("there is no chat `{chat}`"));
+        };
+        if action.id.is_empty() {
+            return Err("a pending message needs an id".to_owned());
+        }
+        check_takes_messages(&chat.head)?;
+        check_message(self.core, self.agents, &chat.session, &action.message)?;
+        let queue = chat.head.queued_messages.as_deref().unwrap_or_default();
+        let steering = chat.head.steering_message.as_ref();
+        let taken = match action.kind {
+            PendingMessageKind::Queued => steering.is_some_and(|other| other.id == action.id),
+            PendingMessageKind::Steering => queue.iter().any(|other| other.id == action.id),
+        };
+        if taken {
+            // A turn that begins with the one would take the other along.
+            return Err(format!(
+                "another pending message has the id `{}`",
+                action.id
+            ));
+        }
+        let is_new = !queue.iter().any(|queued| queued.id == action.id);
+        let limit = self.core.config.limits.queued_messages;
+        if action.kind == PendingMessageKind::Queued && is_new && queue.len() >= limit {
+            return Err(format!(
+                "a chat has at most {limit} queued messages; remove some, or raise \
+                 limits.queued_messages"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Gives the agent the steering message of the turn that it works on, or
+    /// takes it back.
+    pub(super) fn steer(&mut self, uri: &ChannelUri) {
+        let works = self.own.turn(uri).is_some_and(|turn| turn.prompted);
+        let Some(backend) = self.backend_at_work(uri).filter(|_| works) else {
+            return;
+        };
+        if !self.fetch_attached_content(uri) {
+            return;
+        }
+        let known = self.core.channels.chat(uri).zip(self.own.turn_mut(uri));
+        let Some((chat, turn)) = known else {
+            return;
+        };
+        let Some(news) = turn.steering.give(chat.head.steering_message.as_ref()) else {
+            return;
+        };
+        let message = news.map(|PendingMessage { id, message }| {
+            let message = with_data(message, &turn.attached);
+            Box::new(PendingMessage { id, message })
+        });
+        turn.attached.clear();
+        let turn = turn.id.clone();
+        self.core.tell_agent(AgentCommand::Steer {
+            backend,
+            turn,
+            message,
+        });
+    }
+
+    /// The agent took up a steering message, in the version that it names: the
+    /// message stands in the conversation from now on. What was added to it
+    /// since then goes on waiting.
+    pub(super) fn steered(&mut self, uri: &ChannelUri, version: &str) {
+        let turn = self.own.turn_mut(uri);
+        let Some(taken) = turn.and_then(|turn| turn.steering.take(version)) else {
+            return;
+        };
+        let chat = self.core.channels.chat(uri);
+        let waiting = chat.and_then(|chat| chat.head.steering_message.clone());
+        self.add_part(uri, steering::part(&taken));
+        if let Some(waiting) = waiting {
+            let rest = left_of(&waiting, &taken);
+            let (kind, id) = (PendingMessageKind::Steering, waiting.id);
+            let action = match rest {
+                Rest::Nothing => {
+                    let removed = ChatPendingMessageRemovedAction { kind, id };
+                    Some(StateAction::ChatPendingMessageRemoved(removed))
+                }
+                Rest::Some(message) => {
+                    let message = *message;
+                    let set = ChatPendingMessageSetAction { kind, id, message };
+                    Some(StateAction::ChatPendingMessageSet(set))
+                }
+                Rest::All => None,
+            };
+            if let Some(action) = action {
+                self.core.emit(uri, action, None);
+            }
+        }
+        self.steer(uri);
+    }
+
+    /// What somebody says with a denial is for the agent to hear. No agent
+    /// reads it with the decision, so it is said as everything else is: to the
+    /// turn if the agent listens while it works, else with the next one.
+    pub(super) fn say_with_denial(&mut self, uri: &ChannelUri, said: Message) {
+        let Some(uri) = self.chat_that_takes_messages(uri) else {
+            return;
+        };
+        let waiting = self.core.channels.chat(&uri);
+        let waiting = waiting.and_then(|chat| chat.head.steering_message.clone());
+        let (id, message) = match waiting {
+            Some(waiting) => (waiting.id, joined(waiting.message, said)),
+            None => (self.core.new_name(), said),
+        };
+        let message = self.as_kept(&uri, message);
+        let kind = PendingMessageKind::Steering;
+        let set = ChatPendingMessageSetAction { kind, id, message };
+        self.core
+            .emit(&uri, StateAction::ChatPendingMessageSet(set), None);
+        self.steer(&uri);
+    }
+
+    /// A chat, or the one that delegated its work if nobody can speak to it.
+    fn chat_that_takes_messages(&self, uri: &ChannelUri) -> Option<ChannelUri> {
+        let mut chat = self.core.channels.chat(uri)?;
+        while check_takes_messages(&chat.head).is_err() {
+            match &chat.head.origin {
+                Some(ChatOrigin::Tool { chat: parent, .. }) => {
+                    chat = self.core.channels.chat(parent.as_str())?;
+                }
+                _ => return None,
+            }
+        }
+        Some(chat.uri.clone())
+    }
+
+    /// Starts the turn of the message that waited longest, if the chat is free.
+    /// A steering message waits for a turn to steer; it becomes one itself
+    /// when it is `after_turn` that should have taken it up.
+    pub(super) fn next_pending_turn(&mut self, uri: &ChannelUri, after_turn: bool) {
+        let Some(chat) = self.core.channels.chat(uri) else {
+            return;
+        };
+        if self.why_no_turn(chat).is_some() || self.core.store_failure.is_some() {
+            return;
+        }
+        let queue = chat.head.queued_messages.as_deref().unwrap_or_default();
+        let steering = chat.head.steering_message.as_ref();
+        let left_over = steering.filter(|_| after_turn);
+        let next = left_over.or(queue.first()).cloned();
+        let kind = match left_over {
+            Some(_) => PendingMessageKind::Steering,
+            None => PendingMessageKind::Queued,
+        };
+        if let Some(PendingMessage { id, message }) = next {
+            let removed = ChatPendingMessageRemovedAction {
+                kind,
+                id: id.clone(),
+            };
+            self.core
+                .emit(uri, StateAction::ChatPendingMessageRemoved(removed), None);
+            self.start_turn(uri, message, Some(id), Locale::default());
+        }
+    }
+}
+
+pub(super) fn judge_pending_removed(
+    chat: &Chat,
+    action: ChatPendingMessageRemovedAction,
+) -> Verdict<After> {
+    let known = match action.kind {
+        PendingMessageKind::Steering => {
+            let steering = chat.head.steering_message.as_ref();
+            steering.is_some_and(|message| message.id == action.id)
+        }
+        PendingMessageKind::Queued => {
+            let queue = chat.head.queued_messages.as_deref().unwrap_or_default();
+            queue.iter().any(|message| message.id == action.id)
+        }
+    };
+    let gone = format!("there is no pending message `{}` any more", action.id);
+    let action = StateAction::ChatPendingMessageRemoved(action);
+    match known {
+        true => Verdict::Apply(action, After::PendingChanged),
+        false => Verdict::Reject(action, gone),
+    }
+}
+
+/// The order is completed before it is echoed: reducers do not agree on where
+/// messages go that it does not name.
+pub(super) fn judge_reorder(
+    chat: &Chat,
+    action: ChatQueuedMessagesReorderedAction,
+) -> Verdict<After> {
+    let queue = chat.head.queued_messages.as_deref().unwrap_or_default();
+    let before: Vec<&String> = queue.iter().map(|message| &message.id).collect();
+    let mut order: Vec<String> = Vec::with_capacity(before.len());
+    let named = action.order.iter().filter(|id| before.contains(id));
+    for id in named.chain(before.iter().copied()) {
+        if !order.contains(id) {
+            order.push(id.clone());
+        }
+    }
+    let action = ChatQueuedMessagesReorderedAction { order };
+    let action = StateAction::ChatQueuedMessagesReordered(action);
+    Verdict::Apply(action, After::QueueReordered)
+}
+
+/// The versions of the steering message that the agent of a turn was given and
+/// has not taken up. The message may change while the agent makes up its mind.
+#[derive(Debug, Default)]
+pub(super) struct Steering {
+    /// The latest last, under its number; nothing where it was taken back.
+    given: VecDeque<(u64, Option<PendingMessage>)>,
+    last: u64,
+}
+
+/// How many versions an agent may be behind.
+const VERSIONS: usize = 8;
+
+impl Steering {
+    /// What the agent is to be given now, if that is news to it.
+    fn give(&mut self, waiting: Option<&PendingMessage>) -> Option<Option<PendingMessage>> {
+        let known = self.given.back().and_then(|(_, given)| given.as_ref());
+        if known == waiting {
+            return None;
+        }
+        self.last += 1;
+        self.given.push_back((self.last, waiting.cloned()));
+        if self.given.len() > VERSIONS {
+            self.given.pop_front();
+        }
+        Some(waiting.map(|waiting| PendingMessage {
+            id: self.last.to_string(),
+            message: waiting.message.clone(),
+        }))
+    }
+
+    /// The message of a version that was taken up. Whatever waits then is news.
+    fn take(&mut self, version: &str) -> Option<PendingMessage> {
+        let version: u64 = version.parse().ok()?;
+        let at = self.given.iter().position(|(of, _)| *of == version)?;
+        let (_, taken) = self.given.remove(at)?;
+        self.given.clear();
+        taken
+    }
+}
+
+/// What stands between messages that are said as one.
+const BETWEEN: &str = "\n\n";
+
+/// Two messages said as one.
+fn joined(mut first: Message, second: Message) -> Message {
+    first.text = format!("{}{BETWEEN}{}", first.text, second.text);
+    let more = second.attachments.into_iter().flatten();
+    let all: Vec<MessageAttachment> = first
+        .attachments
+        .into_iter()
+        .flatten()
+        .chain(more)
+        .collect();
+    first.attachments = (!all.is_empty()).then_some(all);
+    first
+}
+
+/// What of a message that waits was not taken up.
+enum Rest {
+    Nothing,
+    Some(Box<Message>),
+    /// It is another message.
+    All,
+}
+
+/// Clients join what they add to what waits, with a blank line between, under
+/// the same name or another.
+fn left_of(waiting: &PendingMessage, taken: &PendingMessage) -> Rest {
+    let message = &waiting.message;
+    let Some(rest) = message.text.strip_prefix(&taken.message.text) else {
+        return Rest::All;
+    };
+    if waiting.id != taken.id && !rest.starts_with(BETWEEN) {
+        return Rest::All;
+    }
+    let known: Vec<&MessageAttachment> = taken.message.attachments.iter().flatten().collect();
+    let attachments = message.attachments.iter().flatten();
+    let attachments: Vec<MessageAttachment> = attachments
+        .filter(|attachment| !known.contains(attachment))
+        .cloned()
+        .collect();
+    let text = rest.trim_start();
+    if text.is_empty() && attachments.is_empty() {
+        return Rest::Nothing;
+    }
+    Rest::Some(Box::new(Message {
+        text: text.to_owned(),
+        attachments: (!attachments.is_empty()).then_some(attachments),
+        ..message.clone()
+    }))
+}

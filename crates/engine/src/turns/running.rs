@@ -1,0 +1,106 @@
+//! What the host keeps about the conversation behind a chat: the backend, and
+//! the turn that runs.
+
+use std::sync::Arc;
+
+use innkeeper_protocol::Timestamp;
+use innkeeper_protocol::agent::{AgentCommandInfo, BackendId};
+
+use super::attachments::AttachedContent;
+use super::pending::Steering;
+use crate::labels::Locale;
+
+/// The conversation behind a chat.
+#[derive(Debug, Default)]
+pub(super) struct Conversation {
+    pub(super) backend: Option<Backend>,
+    /// The commands that a message to the agent may begin with.
+    pub(super) commands: Vec<AgentCommandInfo>,
+    pub(super) turn: Option<RunningTurn>,
+}
+
+/// The agent's end of it, while there is one.
+#[derive(Debug)]
+pub(super) struct Backend {
+    pub(super) id: BackendId,
+    pub(super) phase: BackendPhase,
+    /// When it last had something to do.
+    pub(super) used: Timestamp,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum BackendPhase {
+    Opening,
+    Idle,
+    /// It works on this turn, or has still to stop working on it.
+    Busy(Arc<str>),
+}
+
+/// What the host keeps about the active turn beside its state.
+#[derive(Debug)]
+pub(super) struct RunningTurn {
+    pub(super) id: Arc<str>,
+    /// By the host's clock: durations are not computed from clients' clocks.
+    pub(super) began: Timestamp,
+    /// What earlier attempts took, for a turn that was resumed.
+    pub(super) earlier_millis: i64,
+    pub(super) resumed: bool,
+    /// The agent has been given the turn.
+    pub(super) prompted: bool,
+    pub(super) open_part: Option<OpenPart>,
+    /// The backend of another chat that works on this turn, if one does.
+    pub(super) delegated_by: Option<BackendId>,
+    /// What the agent was given to take up while it works.
+    pub(super) steering: Steering,
+    /// The host runs it without the agent.
+    pub(super) by_host: bool,
+    /// It was over before the host had the conversation.
+    pub(super) recounted: bool,
+    /// It waits for the state before it to be kept, until then at most.
+    pub(super) held_until: Option<Timestamp>,
+    /// Why the agent will end it, in its own word.
+    pub(super) stop_reason: Option<String>,
+    /// What its message refers to and the agent must be given.
+    pub(super) attached: AttachedContent,
+    /// The language of whoever began the turn.
+    pub(super) locale: Locale,
+}
+
+impl RunningTurn {
+    pub(super) fn new(id: &str, began: Timestamp, locale: Locale) -> Self {
+        Self {
+            id: Arc::from(id),
+            began,
+            earlier_millis: 0,
+            resumed: false,
+            prompted: false,
+            open_part: None,
+            delegated_by: None,
+            steering: Steering::default(),
+            by_host: false,
+            recounted: false,
+            held_until: None,
+            stop_reason: None,
+            attached: AttachedContent::new(),
+            locale,
+        }
+    }
+
+    pub(super) fn duration(&self, now: Timestamp) -> i64 {
+        self.earlier_millis
+            .saturating_add(now.millis_since(self.began))
+    }
+}
+
+/// The part that streamed text goes to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct OpenPart {
+    pub(super) kind: PartKind,
+    pub(super) id: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PartKind {
+    Markdown,
+    Reasoning,
+}
