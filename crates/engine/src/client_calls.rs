@@ -8,7 +8,6 @@
 
 use std::collections::BTreeMap;
 
-use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::house::commands::ResourceReadResult;
 use innkeeper_protocol::outgoing::{HostMessage, Reply};
 use innkeeper_protocol::resource_call::{Expected, ResourceCall};
@@ -17,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::clients::Clients;
-use crate::core::Core;
+use crate::core::{Core, Deadline};
 use crate::effect::{ConnectionId, Effect};
 
 /// The scheme of what clients have.
@@ -47,7 +46,6 @@ struct ClientCall {
     uri: String,
     /// What was sent with it.
     bytes: usize,
-    due: Timestamp,
 }
 
 /// Who wants to know.
@@ -141,9 +139,10 @@ impl ClientCalls {
             by,
             uri: ask.uris().0.to_owned(),
             bytes: ask.content_bytes(),
-            due: core.now.after(core.config.limits.client_answer),
         };
         self.open.insert(number, call);
+        let due = core.now.after(core.config.limits.client_answer);
+        core.deadlines.set(Deadline::ClientIsSilent(number), due);
         let message = HostMessage::Question {
             id: RequestId::Number(number),
             ask,
@@ -184,6 +183,7 @@ impl ClientCalls {
         outcome: Result<Value, RpcError>,
     ) -> Option<HostAnswer> {
         let ClientCall { by, uri, .. } = self.open.remove(&number)?;
+        core.deadlines.clear(&Deadline::ClientIsSilent(number));
         match by {
             Caller::Client { by, id, expected } => {
                 let reply = outcome.and_then(|value| reply(expected, &uri, value));
@@ -194,28 +194,27 @@ impl ClientCalls {
         }
     }
 
-    /// Answers for clients that have left or take too long. Returns the answers
-    /// to what the host had asked.
-    pub(crate) fn answer_for_silent(
-        &mut self,
-        core: &mut Core,
-        clients: &Clients,
-    ) -> Vec<HostAnswer> {
-        let over = |call: &ClientCall| call.due <= core.now || !clients.is_connected(call.asked);
-        let over = self.open.iter().filter(|(_, call)| over(call));
-        let over: Vec<(i64, String)> = over
-            .map(|(number, call)| (*number, call.uri.clone()))
-            .collect();
-        let mut answers = Vec::new();
-        for (number, uri) in over {
-            let error = RpcError::internal(format!("the client that has `{uri}` does not answer"));
-            answers.extend(self.close(core, number, Err(error)));
-        }
-        answers
+    /// Answers for a client that takes too long. Returns the answer if the host
+    /// had asked.
+    pub(crate) fn give_up(&mut self, core: &mut Core, number: i64) -> Option<HostAnswer> {
+        let uri = &self.open.get(&number)?.uri;
+        let error = RpcError::internal(format!("the client that has `{uri}` does not answer"));
+        self.close(core, number, Err(error))
     }
 
-    pub(crate) fn next_due(&self) -> Option<Timestamp> {
-        self.open.values().map(|call| call.due).min()
+    /// Answers for a client that has left. Returns the answers to what the host
+    /// had asked.
+    pub(crate) fn connection_ended(
+        &mut self,
+        core: &mut Core,
+        connection: ConnectionId,
+    ) -> Vec<HostAnswer> {
+        let open = self.open.iter();
+        let left = open.filter(|(_, call)| call.asked == connection);
+        let left: Vec<i64> = left.map(|(number, _)| *number).collect();
+        left.into_iter()
+            .filter_map(|number| self.give_up(core, number))
+            .collect()
     }
 }
 

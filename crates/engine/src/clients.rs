@@ -9,7 +9,7 @@ use innkeeper_protocol::record::{ClientRecord, StoreOp};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
-use crate::core::{Core, Latencies};
+use crate::core::{Core, Deadline, Latencies};
 use crate::effect::{CloseReason, ConnectionId, Effect, Subscriber};
 use crate::labels::Locale;
 
@@ -42,8 +42,8 @@ struct KnownClient {
     /// The version string that was negotiated.
     version: String,
     connection: Option<ConnectionId>,
-    /// When it loses its roles unless it comes back.
-    leaves_at: Option<Timestamp>,
+    /// It was here a moment ago and keeps its roles for a while.
+    is_missed: bool,
     /// When it last introduced itself.
     seen_at: Timestamp,
     /// See [`Connection::wanted`].
@@ -59,7 +59,7 @@ impl From<ClientRecord> for KnownClient {
         Self {
             version: record.version,
             connection: None,
-            leaves_at: None,
+            is_missed: false,
             seen_at: record.seen_at,
             wanted: Latencies::default(),
         }
@@ -90,13 +90,15 @@ impl Clients {
     pub(crate) fn disconnected(&mut self, core: &mut Core, connection: ConnectionId) {
         let wanted = core.subscriptions.remove_connection(connection);
         let gone = self.connections.remove(&connection);
-        let client = gone.and_then(|gone| gone.client);
-        if let Some(client) = client.and_then(|id| self.known.get_mut(&id))
+        if let Some(id) = gone.and_then(|gone| gone.client)
+            && let Some(client) = self.known.get_mut(&id)
             && client.connection == Some(connection)
         {
             client.connection = None;
-            client.leaves_at = Some(core.now.after(core.config.limits.client_grace));
+            client.is_missed = true;
             client.wanted = wanted;
+            let departs = core.now.after(core.config.limits.client_grace);
+            core.deadlines.set(Deadline::ClientDeparts(id), departs);
         }
     }
 
@@ -132,7 +134,7 @@ impl Clients {
     /// Whether a client is here, or was a moment ago.
     pub(crate) fn is_here(&self, client: &str) -> bool {
         let client = self.known.get(client);
-        client.is_some_and(|client| client.connection.is_some() || client.leaves_at.is_some())
+        client.is_some_and(|client| client.connection.is_some() || client.is_missed)
     }
 
     /// Binds a client to its connection; an older connection of it ends.
@@ -148,11 +150,13 @@ impl Clients {
         let known = KnownClient {
             version: version.clone(),
             connection: Some(connection),
-            leaves_at: None,
+            is_missed: false,
             seen_at: core.now,
             wanted: Latencies::default(),
         };
         let previous = self.known.insert(client_id.clone(), known);
+        core.deadlines
+            .clear(&Deadline::ClientDeparts(client_id.clone()));
         core.store(StoreOp::PutClient(ClientRecord {
             client_id: client_id.clone(),
             version,
@@ -203,6 +207,8 @@ impl Clients {
                 break;
             };
             self.known.remove(&client_id);
+            core.deadlines
+                .clear(&Deadline::ClientDeparts(client_id.clone()));
             core.store(StoreOp::ForgetClient {
                 client_id: client_id.clone(),
             });
@@ -211,21 +217,11 @@ impl Clients {
         forgotten
     }
 
-    /// The clients that were away for too long to keep their roles.
-    pub(crate) fn take_departed(&mut self, now: Timestamp) -> Vec<String> {
-        let known = self.known.iter_mut();
-        let departed = known.filter(|(_, client)| client.leaves_at.is_some_and(|at| at <= now));
-        departed
-            .map(|(id, client)| {
-                client.leaves_at = None;
-                id.clone()
-            })
-            .collect()
-    }
-
-    pub(crate) fn next_departure(&self) -> Option<Timestamp> {
-        let departures = self.known.values().filter_map(|client| client.leaves_at);
-        departures.min()
+    /// A client was away for too long to keep its roles.
+    pub(crate) fn departs(&mut self, client: &str) {
+        if let Some(client) = self.known.get_mut(client) {
+            client.is_missed = false;
+        }
     }
 
     /// A subscription that a client takes up again, as it wanted it then.

@@ -5,6 +5,7 @@
 pub(crate) mod changeset_uri;
 pub(crate) mod channels;
 pub(crate) mod content;
+mod deadlines;
 mod facts;
 pub(crate) mod history;
 mod names;
@@ -27,10 +28,12 @@ use crate::config::EngineConfig;
 use crate::effect::{ConnectionId, Effect, Step, Ticket};
 
 use channels::Channels;
+use deadlines::Deadlines;
 use sequence::Sequence;
 use subscriptions::Subscriptions;
 use telemetry::Traces;
 
+pub(crate) use deadlines::Deadline;
 pub(crate) use names::{TERMINAL_SCHEME, WATCH_SCHEME, is_of_host};
 pub(crate) use replay::{CatchUp, ReplayWindow, pick};
 pub(crate) use sequence::Sender;
@@ -47,6 +50,7 @@ pub(crate) struct Core {
     pub(crate) step: Step,
     pub(crate) channels: Channels,
     pub(crate) subscriptions: Subscriptions,
+    pub(crate) deadlines: Deadlines,
     pub(crate) replay: ReplayWindow,
     sequence: Sequence,
     /// What is going on and will be told when it is over.
@@ -70,6 +74,7 @@ impl Core {
             replay: ReplayWindow::new(boot, config.limits.replay_bytes),
             subscriptions: Subscriptions::new(config.limits.subscriptions),
             channels: Channels::new(root),
+            deadlines: Deadlines::default(),
             config,
             now,
             step: Step::default(),

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use foldhash::HashMap;
+use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::actions::{
     SessionCustomizationRemovedAction, SessionCustomizationUpdatedAction,
     SessionCustomizationsChangedAction, StateAction,
@@ -26,15 +27,14 @@ use innkeeper_protocol::workspace::customization::{
     ClientPlugin, CustomizationCommand, CustomizationPlace, CustomizationReport,
     EnabledCustomizations, FoundCustomization, LookoutId, McpServerSpec,
 };
-use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::Value;
 
 use crate::agents::Agents;
 use crate::client_calls::{ClientCalls, HostCall};
 use crate::clients::Clients;
 use crate::config::CustomizationPolicy;
-use crate::core::Core;
 use crate::core::channels::Session;
+use crate::core::{Core, Deadline};
 use crate::effect::Effect;
 use crate::resources::Resources;
 
@@ -96,8 +96,6 @@ struct Followed {
     id: LookoutId,
     sessions: usize,
     found: Option<Vec<FoundCustomization>>,
-    /// Nobody waits for it longer than this.
-    due: Timestamp,
 }
 
 impl Customizations {
@@ -116,16 +114,9 @@ impl Customizations {
     pub(crate) fn are_awaited(&self, core: &Core, session: &ChannelUri) -> bool {
         self.sources_of(session).iter().any(|source| {
             let followed = self.followed.get(source);
-            let waits = |it: &Followed| it.found.is_none() && it.due > core.now;
-            source.client_plugin().is_none() && followed.is_some_and(waits)
+            let waits = |it: &Followed| core.deadlines.is_set(&Deadline::SourceIsUnread(it.id));
+            followed.is_some_and(waits)
         })
-    }
-
-    /// Until when an agent would wait for what is not known yet.
-    pub(crate) fn awaited_until(&self, core: &Core) -> Option<Timestamp> {
-        let waiting = self.followed.values().filter(|it| it.found.is_none());
-        let due = waiting.map(|it| it.due).filter(|due| *due > core.now);
-        due.min()
     }
 
     /// What is on in a session: the one place where agents, completions and
@@ -202,19 +193,22 @@ impl CustomizationsMut<'_> {
             id,
             sessions: 1,
             found: None,
-            due: self.core.now.after(PATIENCE),
         };
         self.own.followed.insert(source.clone(), followed);
         self.own.by_id.insert(id, source.clone());
-        match source {
-            Source::Host => self.follow(id, CustomizationPlace::Host),
-            Source::Directory(uri) => self.follow(id, CustomizationPlace::Directory(uri.clone())),
+        let place = match source {
+            Source::Host => CustomizationPlace::Host,
+            Source::Directory(uri) => CustomizationPlace::Directory(uri.clone()),
             Source::Plugin { .. } => {
                 if let Some(plugin) = source.client_plugin() {
                     self.read_client_plugin(id, plugin);
                 }
+                return;
             }
-        }
+        };
+        let due = self.core.now.after(PATIENCE);
+        self.core.deadlines.set(Deadline::SourceIsUnread(id), due);
+        self.follow(id, place);
     }
 
     fn follow(&mut self, lookout: LookoutId, place: CustomizationPlace) {
@@ -234,6 +228,9 @@ impl CustomizationsMut<'_> {
         self.own.followed.remove(source);
         self.own.by_id.remove(&lookout);
         self.own.fetching.remove(&lookout);
+        self.core
+            .deadlines
+            .clear(&Deadline::SourceIsUnread(lookout));
         let command = CustomizationCommand::Forget { lookout };
         self.core.effect(Effect::Customization(command));
     }
@@ -249,6 +246,9 @@ impl CustomizationsMut<'_> {
         if let Some(followed) = self.own.followed.get_mut(&source) {
             followed.found = Some(found);
         }
+        self.core
+            .deadlines
+            .clear(&Deadline::SourceIsUnread(lookout));
         let sessions = self.own.sources.iter();
         let concerned: Vec<ChannelUri> = sessions
             .filter(|(_, sources)| sources.contains(&source))

@@ -120,9 +120,9 @@ impl Engine {
         let catalogue = Catalogue::new(rows, std::mem::take(&mut boot.chats));
         let agents_known = Agents::new(agents, stored_config.as_ref());
         let root = agents_known.root_state(catalogue.len(), stored_config);
-        let core = Core::new(now, config, &boot, root);
+        let mut core = Core::new(now, config, &boot, root);
         let mut engine = Self {
-            sessions: Sessions::new(&core, boot.without_turns),
+            sessions: Sessions::new(&mut core, boot.without_turns),
             core,
             catalogue,
             clients: Clients::new(boot.clients),
@@ -172,18 +172,7 @@ impl Engine {
 
     /// When the next [`Input::Tick`] is due.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let core = &self.core;
-        let held = self.customizations.awaited_until(core);
-        let due = [
-            self.clients.next_departure(),
-            self.agents.next_expiry(),
-            self.watches.next_release(),
-            self.turns.next_release(),
-            self.client_calls.next_due(),
-            held.filter(|_| self.turns.has_held_backends()),
-            self.sessions.next_due(core),
-        ];
-        due.into_iter().flatten().min()
+        self.core.deadlines.next()
     }
 
     /// The last number that was given out.

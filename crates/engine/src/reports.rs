@@ -5,8 +5,11 @@ use innkeeper_protocol::record::ContentRecord;
 use innkeeper_protocol::workspace::changes::ChangesReport;
 
 use crate::changes::News;
-use crate::client_calls::HostAnswer;
+use crate::core::Deadline;
 use crate::{ConnectionId, Engine, Input, Ticket, changes};
+
+/// How much that is due is served in one step: some of it has to be loaded.
+const DUE_AT_ONCE: usize = 64;
 
 impl Engine {
     pub(crate) fn take(&mut self, input: Input) {
@@ -81,7 +84,10 @@ impl Engine {
         self.completions.forget_connection(connection);
         self.reconnects
             .retain(|_, waiting| waiting.connection != connection);
-        self.answer_for_silent_clients();
+        let core = &mut self.core;
+        for answer in self.client_calls.connection_ended(core, connection) {
+            self.customizations().call_answered(answer);
+        }
     }
 
     fn content_loaded(&mut self, ticket: Ticket, content: Result<Option<ContentRecord>, String>) {
@@ -108,23 +114,36 @@ impl Engine {
         }
     }
 
+    /// Serves what is due, as far as one step may take.
     fn tick(&mut self) {
-        for client in self.clients.take_departed(self.core.now) {
-            self.sessions().end_roles_of(&client);
+        for _ in 0..DUE_AT_ONCE {
+            let now = self.core.now;
+            let Some(deadline) = self.core.deadlines.take_due(now) else {
+                return;
+            };
+            self.serve(deadline);
         }
-        self.agents.drop_expired_tokens(&mut self.core);
-        self.watches.release_unheard(&mut self.core);
-        self.turns().release_late();
-        self.answer_for_silent_clients();
-        self.turns().open_held_backends();
-        self.sessions().tick();
     }
 
-    fn answer_for_silent_clients(&mut self) {
-        let calls = &mut self.client_calls;
-        let answers: Vec<HostAnswer> = calls.answer_for_silent(&mut self.core, &self.clients);
-        for answer in answers {
-            self.customizations().call_answered(answer);
+    fn serve(&mut self, deadline: Deadline) {
+        let core = &mut self.core;
+        match deadline {
+            Deadline::ClientDeparts(client) => {
+                self.clients.departs(&client);
+                self.sessions().end_roles_of(&client);
+            }
+            Deadline::TokenExpires(resource) => self.agents.token_expired(core, &resource),
+            Deadline::WatchIsUnheard(watch) => self.watches.release(core, &watch),
+            Deadline::TurnIsHeld(chat) => self.turns().let_go_on(&chat),
+            Deadline::ClientIsSilent(call) => {
+                if let Some(answer) = self.client_calls.give_up(core, call) {
+                    self.customizations().call_answered(answer);
+                }
+            }
+            Deadline::SourceIsUnread(_) => self.turns().open_held_backends(),
+            Deadline::SummaryIsHeld(session) => self.sessions().publish_held_summary(&session),
+            Deadline::SessionIsUnwritten(session) => self.sessions().review_unwritten(session),
+            Deadline::Sweep => self.sessions().release_idle_sessions(),
         }
     }
 

@@ -299,7 +299,7 @@ impl Engine {
     }
 
     fn authenticate(&mut self, params: AuthenticateParams) -> Result<Reply, RpcError> {
-        if let Some(credential) = self.agents.authenticate(&self.core, params)? {
+        if let Some(credential) = self.agents.authenticate(&mut self.core, params)? {
             self.turns().give_credential(&credential);
         }
         Ok(Reply::Empty {})
@@ -429,7 +429,7 @@ impl Engine {
         }
         self.clients.set_hidden_turns(connection, channel, hidden);
         self.sessions().is_used(channel);
-        self.watches.heard(channel);
+        self.watches.heard(&mut self.core, channel);
         self.changes.observe(&mut self.core, channel, true);
         true
     }

@@ -11,6 +11,7 @@ mod summary;
 mod unwritten;
 
 use foldhash::HashMap;
+use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::actions::{
     RootActiveSessionsChangedAction, SessionActiveClientRemovedAction, StateAction,
 };
@@ -19,12 +20,11 @@ use innkeeper_protocol::house::state::ErrorInfo;
 use innkeeper_protocol::outgoing::Notification;
 use innkeeper_protocol::record::StoreOp;
 use innkeeper_protocol::rpc::RpcError;
-use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use crate::changes::{Place, isolate};
 use crate::client_calls::ClientCalls;
 use crate::compat;
-use crate::core::Core;
+use crate::core::{Core, Deadline};
 use crate::customizations::CustomizationsMut;
 use crate::effect::Ticket;
 use crate::resources::Resources;
@@ -33,18 +33,13 @@ use crate::turns::TurnsMut;
 pub(crate) use summary::everything;
 
 use residency::Loading;
-use unwritten::Unwritten;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Sessions {
     /// Those on their way into memory, and who waits for them.
     loading: HashMap<ChannelUri, Loading>,
-    unwritten: Unwritten,
     /// Sessions that are loaded to see whether anybody wrote in them.
     looked_at: HashMap<Ticket, ChannelUri>,
-    /// When held back changes of summaries are to be published.
-    summaries_due: HashMap<ChannelUri, Timestamp>,
-    next_sweep: Timestamp,
 }
 
 /// The sessions, with what they need of the modules below.
@@ -57,21 +52,19 @@ pub(crate) struct SessionsMut<'a> {
 
 impl Sessions {
     /// Those that were stored without a turn when the host began may go.
-    pub(crate) fn new(core: &Core, without_turns: Vec<ChannelUri>) -> Self {
-        Self {
-            loading: HashMap::default(),
-            unwritten: Unwritten::stored(without_turns, core.now),
-            looked_at: HashMap::default(),
-            summaries_due: HashMap::default(),
-            next_sweep: core.now.after(core.config.limits.idle_session),
+    pub(crate) fn new(core: &mut Core, without_turns: Vec<ChannelUri>) -> Self {
+        for session in without_turns {
+            unwritten::look_at_later(core, session, core.now);
         }
+        next_sweep(core);
+        Self::default()
     }
+}
 
-    pub(crate) fn next_due(&self, core: &Core) -> Option<Timestamp> {
-        let summaries = self.summaries_due.values().copied();
-        let due = summaries.chain(self.unwritten.due(core));
-        due.chain([self.next_sweep]).min()
-    }
+/// Sessions that nobody needs leave memory from time to time.
+fn next_sweep(core: &mut Core) {
+    let at = core.now.after(core.config.limits.idle_session);
+    core.deadlines.set(Deadline::Sweep, at);
 }
 
 impl SessionsMut<'_> {
@@ -87,17 +80,6 @@ impl SessionsMut<'_> {
             calls: self.calls,
             resources: self.resources,
             agents: self.turns.agents,
-        }
-    }
-
-    /// What is due happens.
-    pub(crate) fn tick(&mut self) {
-        self.publish_due_summaries();
-        self.let_unwritten_sessions_go();
-        if self.turns.core.now >= self.own.next_sweep {
-            self.release_idle_sessions();
-            let core = &self.turns.core;
-            self.own.next_sweep = core.now.after(core.config.limits.idle_session);
         }
     }
 
@@ -133,7 +115,10 @@ impl SessionsMut<'_> {
         let turns = &mut self.turns;
         turns.changes.forget(turns.core, turns.catalogue, uri);
         turns.core.channels.remove_session(uri);
-        self.own.summaries_due.remove(uri);
+        let core = self.core();
+        core.deadlines.clear(&Deadline::SummaryIsHeld(uri.clone()));
+        core.deadlines
+            .clear(&Deadline::SessionIsUnwritten(uri.clone()));
         self.customizations().leave(uri);
         // Its chats may have subscribers although it is not in memory.
         let further = self.turns.catalogue.further_chats_of(uri);

@@ -40,7 +40,7 @@ use crate::catalogue::Catalogue;
 use crate::changes::Changes;
 use crate::clients::Clients;
 use crate::compat::Compat;
-use crate::core::{Core, error_info};
+use crate::core::{Core, Deadline, error_info};
 use crate::customizations::Customizations;
 use crate::effect::Ticket;
 use crate::labels::{Label, Locale};
@@ -131,18 +131,6 @@ impl Turns {
     pub(crate) fn runs_in(&self, chat: &ChannelUri) -> bool {
         self.turn(chat).is_some()
     }
-
-    /// When the next turn begins although the state before it is not kept.
-    pub(crate) fn next_release(&self) -> Option<Timestamp> {
-        let turns = self.conversations.values();
-        let turns = turns.filter_map(|conversation| conversation.turn.as_ref());
-        turns.filter_map(|turn| turn.held_until).min()
-    }
-
-    /// Whether an agent waits for its session's customizations.
-    pub(crate) fn has_held_backends(&self) -> bool {
-        !self.held.is_empty()
-    }
 }
 
 impl TurnsMut<'_> {
@@ -198,7 +186,11 @@ impl TurnsMut<'_> {
         let turn = turn.id.clone();
         let until = self.changes.keep_state_before(self.core, uri, &turn);
         if let Some(turn) = self.own.turn_mut(uri) {
-            turn.held_until = until;
+            turn.held = until.is_some();
+        }
+        if let Some(until) = until {
+            let deadline = Deadline::TurnIsHeld(uri.clone());
+            self.core.deadlines.set(deadline, until);
         }
         self.set_going(uri);
     }
@@ -206,7 +198,7 @@ impl TurnsMut<'_> {
     /// Has the running turn done by whoever does it, when its time has come.
     fn set_going(&mut self, uri: &ChannelUri) {
         let turn = self.own.turn(uri);
-        let held = turn.is_some_and(|turn| turn.held_until.is_some());
+        let held = turn.is_some_and(|turn| turn.held);
         if held || !self.run_own_command(uri) {
             self.prompt(uri);
         }
@@ -224,27 +216,20 @@ impl TurnsMut<'_> {
 
     fn release(&mut self, session: &ChannelUri, which: impl Fn(&RunningTurn) -> bool) {
         for chat in self.core.channels.chats_of(session) {
-            let turn = self.own.turn_mut(&chat);
-            let turn = turn.filter(|turn| turn.held_until.is_some() && which(turn));
-            if let Some(turn) = turn {
-                turn.held_until = None;
-                self.set_going(&chat);
+            if self.own.turn(&chat).is_some_and(&which) {
+                self.let_go_on(&chat);
             }
         }
     }
 
-    /// Turns whose time has come although their state is not kept yet.
-    pub(crate) fn release_late(&mut self) {
-        let now = self.core.now;
-        let is_late = |turn: &RunningTurn| turn.held_until.is_some_and(|until| until <= now);
-        let conversations = self.own.conversations.iter();
-        let late = conversations.filter(|(_, it)| it.turn.as_ref().is_some_and(is_late));
-        let late: Vec<ChannelUri> = late.map(|(chat, _)| chat.clone()).collect();
-        for chat in late {
-            if let Some(turn) = self.own.turn_mut(&chat) {
-                turn.held_until = None;
-            }
-            self.set_going(&chat);
+    /// A chat's turn waits no longer for the state before it to be kept.
+    pub(crate) fn let_go_on(&mut self, chat: &ChannelUri) {
+        let turn = self.own.turn_mut(chat);
+        if let Some(turn) = turn.filter(|turn| turn.held) {
+            turn.held = false;
+            let deadline = Deadline::TurnIsHeld(chat.clone());
+            self.core.deadlines.clear(&deadline);
+            self.set_going(chat);
         }
     }
 
@@ -516,6 +501,8 @@ impl TurnsMut<'_> {
     pub(crate) fn forget_chat(&mut self, uri: &ChannelUri) {
         self.close_backend(uri);
         self.own.conversations.remove(uri);
+        let deadline = Deadline::TurnIsHeld(uri.clone());
+        self.core.deadlines.clear(&deadline);
         self.compat.forget_chat(uri);
     }
 

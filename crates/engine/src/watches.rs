@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use foldhash::HashMap;
+use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::house::actions::{ResourceWatchChangedAction, StateAction};
 use innkeeper_protocol::house::commands::{CreateResourceWatchParams, CreateResourceWatchResult};
 use innkeeper_protocol::house::state::{ResourceChange, ResourceChangeType, ResourceWatchState};
@@ -13,12 +14,11 @@ use innkeeper_protocol::workspace::resource::Scope;
 use innkeeper_protocol::workspace::watch::{
     OpenWatch, WatchCommand, WatchEvent, WatchId, WatchReport,
 };
-use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::{Value, json};
 
 use crate::client_calls::CLIENT_SCHEME;
 use crate::core::channels::{Channel, Ephemeral};
-use crate::core::{Core, WATCH_SCHEME};
+use crate::core::{Core, Deadline, WATCH_SCHEME};
 use crate::effect::{ConnectionId, Effect};
 use crate::resources::rpc_error;
 
@@ -38,8 +38,6 @@ struct Watch {
     id: WatchId,
     /// Who waits for it to begin.
     opening: Option<(ConnectionId, RequestId)>,
-    /// It goes then, unless somebody listens.
-    goes_at: Option<Timestamp>,
 }
 
 impl Watches {
@@ -75,8 +73,9 @@ impl Watches {
         let known = Watch {
             id: watch,
             opening: Some((connection, id)),
-            goes_at: Some(core.now.after(UNHEARD)),
         };
+        let unheard = Deadline::WatchIsUnheard(uri.clone());
+        core.deadlines.set(unheard, core.now.after(UNHEARD));
         self.known.insert(uri.clone(), known);
         self.by_id.insert(watch, uri);
         let open = Box::new(open);
@@ -161,9 +160,9 @@ impl Watches {
     }
 
     /// Somebody listens: the watch stays until nobody does.
-    pub(crate) fn heard(&mut self, uri: &ChannelUri) {
-        if let Some(watch) = self.known.get_mut(uri) {
-            watch.goes_at = None;
+    pub(crate) fn heard(&self, core: &mut Core, uri: &ChannelUri) {
+        if self.known.contains_key(uri) {
+            core.deadlines.clear(&Deadline::WatchIsUnheard(uri.clone()));
         }
     }
 
@@ -182,20 +181,8 @@ impl Watches {
         let watch = self.known.remove(uri)?;
         self.by_id.remove(&watch.id);
         core.channels.remove(uri);
+        core.deadlines.clear(&Deadline::WatchIsUnheard(uri.clone()));
         Some(watch)
-    }
-
-    pub(crate) fn release_unheard(&mut self, core: &mut Core) {
-        let known = self.known.iter();
-        let unheard = known.filter(|(_, watch)| watch.goes_at.is_some_and(|at| at <= core.now));
-        let unheard: Vec<ChannelUri> = unheard.map(|(uri, _)| uri.clone()).collect();
-        for uri in unheard {
-            self.release(core, &uri);
-        }
-    }
-
-    pub(crate) fn next_release(&self) -> Option<Timestamp> {
-        self.known.values().filter_map(|watch| watch.goes_at).min()
     }
 }
 

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{AuthReason, Credential};
 use innkeeper_protocol::house::commands::AuthenticateParams;
 use innkeeper_protocol::house::errors::{AuthRequiredErrorData, ahp_error_codes};
@@ -11,15 +12,11 @@ use innkeeper_protocol::house::notifications::{AuthRequiredParams, AuthRequiredR
 use innkeeper_protocol::house::state::ProtectedResourceMetadata;
 use innkeeper_protocol::outgoing::Notification;
 use innkeeper_protocol::rpc::RpcError;
-use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use super::Agents;
-use crate::core::Core;
+use crate::core::{Core, Deadline};
 
-pub(super) struct Token {
-    value: String,
-    expires_at: Option<Timestamp>,
-}
+pub(super) struct Token(String);
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -31,7 +28,7 @@ impl Agents {
     /// Takes a token. Returns it for the agents that wait for it.
     pub(crate) fn authenticate(
         &mut self,
-        core: &Core,
+        core: &mut Core,
         params: AuthenticateParams,
     ) -> Result<Option<Credential>, RpcError> {
         let AuthenticateParams {
@@ -46,7 +43,7 @@ impl Agents {
             )));
         }
         if token.is_empty() {
-            self.tokens.remove(&resource);
+            self.remove(core, &resource);
             return Ok(None);
         }
         let expires_at = match expires_in.map(u64::try_from) {
@@ -58,9 +55,12 @@ impl Agents {
                 ));
             }
         };
-        let value = token.clone();
-        let entry = Token { value, expires_at };
-        self.tokens.insert(resource.clone(), entry);
+        self.remove(core, &resource);
+        self.tokens.insert(resource.clone(), Token(token.clone()));
+        if let Some(expires_at) = expires_at {
+            let deadline = Deadline::TokenExpires(resource.clone());
+            core.deadlines.set(deadline, expires_at);
+        }
         Ok(Some(Credential { resource, token }))
     }
 
@@ -90,7 +90,7 @@ impl Agents {
                 let token = self.tokens.get(&resource.resource)?;
                 Some(Credential {
                     resource: resource.resource.clone(),
-                    token: token.value.clone(),
+                    token: token.0.clone(),
                 })
             })
             .collect()
@@ -98,7 +98,7 @@ impl Agents {
 
     /// An agent was refused with the token that it had, or has none.
     pub(crate) fn token_refused(&mut self, core: &mut Core, resource: &str, reason: AuthReason) {
-        self.tokens.remove(resource);
+        self.remove(core, resource);
         let reason = match reason {
             AuthReason::Missing => AuthRequiredReason::Required,
             AuthReason::Expired => AuthRequiredReason::Expired,
@@ -106,17 +106,15 @@ impl Agents {
         self.require_token(core, resource, reason);
     }
 
-    pub(crate) fn drop_expired_tokens(&mut self, core: &mut Core) {
-        let now = core.now;
-        let expired: Vec<String> = self
-            .tokens
-            .iter()
-            .filter(|(_, token)| token.expires_at.is_some_and(|at| at <= now))
-            .map(|(resource, _)| resource.clone())
-            .collect();
-        for resource in expired {
-            self.tokens.remove(&resource);
-            self.require_token(core, &resource, AuthRequiredReason::Expired);
+    pub(crate) fn token_expired(&mut self, core: &mut Core, resource: &str) {
+        self.remove(core, resource);
+        self.require_token(core, resource, AuthRequiredReason::Expired);
+    }
+
+    fn remove(&mut self, core: &mut Core, resource: &str) {
+        if self.tokens.remove(resource).is_some() {
+            let deadline = Deadline::TokenExpires(resource.to_owned());
+            core.deadlines.clear(&deadline);
         }
     }
 
@@ -148,10 +146,5 @@ impl Agents {
     pub(crate) fn needs_token(&self, provider: &str, resource: &str) -> bool {
         let mut needed = self.resources_of(provider);
         needed.any(|known| known.resource == resource)
-    }
-
-    pub(crate) fn next_expiry(&self) -> Option<Timestamp> {
-        let expiries = self.tokens.values().filter_map(|token| token.expires_at);
-        expiries.min()
     }
 }

@@ -15,6 +15,7 @@ use innkeeper_protocol::snapshot::StoredTurn;
 use serde_json::Value;
 
 use super::further_chats::turns_up_to;
+use super::unwritten::look_at_later;
 use super::{SessionsMut, summary};
 use crate::agents::{resolve_settings, schema_of_sessions};
 use crate::core::changeset_uri::percent_decoded;
@@ -165,7 +166,7 @@ impl SessionsMut<'_> {
         core.channels.insert_session(session);
         core.step.durable_first = true;
         core.touch(&uri);
-        let (seq, now) = (core.server_seq(), core.now);
+        let seq = core.server_seq();
         self.turns.catalogue.set_live(&uri, &summary, seq);
         let added = SessionAddedParams {
             channel: ChannelUri::root().to_string(),
@@ -173,7 +174,8 @@ impl SessionsMut<'_> {
         };
         self.core().notify_root(Notification::SessionAdded(added));
         self.count(&uri);
-        self.own.unwritten.add(uri.clone(), now);
+        let core = self.core();
+        look_at_later(core, uri.clone(), core.now);
         self.begin(&uri);
         Ok(())
     }

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use innkeeper_protocol::record::{LoadedChat, LoadedSession};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
-use super::SessionsMut;
+use super::{SessionsMut, next_sweep};
+use crate::core::Deadline;
 use crate::core::channels::{Chat, Session};
 use crate::core::history;
 use crate::effect::{Effect, Ticket};
@@ -171,7 +172,8 @@ impl SessionsMut<'_> {
 
     /// Lets sessions go that nobody watches and nothing happens in: those that
     /// have been idle for long, and the longest idle of too many.
-    pub(super) fn release_idle_sessions(&mut self) {
+    pub(crate) fn release_idle_sessions(&mut self) {
+        next_sweep(self.core());
         let core = &*self.turns.core;
         let mut idle: Vec<(Timestamp, ChannelUri)> = core
             .channels
@@ -194,7 +196,8 @@ impl SessionsMut<'_> {
         let subscriptions = &self.turns.core.subscriptions;
         let quiet =
             |uri: &ChannelUri| !self.turns.own.runs_in(uri) && !subscriptions.has_channel(uri);
-        !self.own.summaries_due.contains_key(&session.uri)
+        let held = Deadline::SummaryIsHeld(session.uri.clone());
+        !self.turns.core.deadlines.is_set(&held)
             && !session.is_being_created()
             && !subscriptions.has_channel(&session.uri)
             && !self.turns.changes.are_looked_at(&session.uri)

@@ -11,6 +11,7 @@ use innkeeper_protocol::outgoing::Notification;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use super::SessionsMut;
+use crate::core::Deadline;
 use crate::core::channels::{Session, compact};
 
 /// The bits of a status that say what goes on; the others are flags.
@@ -32,7 +33,8 @@ impl SessionsMut<'_> {
         };
         let summary = summary_of(session);
         if summary == session.published {
-            self.own.summaries_due.remove(uri);
+            let held = Deadline::SummaryIsHeld(uri.clone());
+            self.core().deadlines.clear(&held);
             return;
         }
         let calm = SessionSummary {
@@ -41,36 +43,38 @@ impl SessionsMut<'_> {
             ..session.published.clone()
         };
         if calm == summary {
-            let held = self.own.summaries_due.entry(uri.clone());
-            held.or_insert(due);
+            let held = Deadline::SummaryIsHeld(uri.clone());
+            if !core.deadlines.is_set(&held) {
+                self.core().deadlines.set(held, due);
+            }
         } else {
             self.publish_summary(uri);
         }
     }
 
-    pub(super) fn publish_due_summaries(&mut self) {
-        let now = self.turns.core.now;
-        self.publish_summaries(|due| due <= now);
+    /// A summary that was held back is published.
+    pub(crate) fn publish_held_summary(&mut self, uri: &ChannelUri) {
+        self.publish_summary(uri);
+        self.core().touch(uri);
     }
 
     pub(crate) fn publish_all_summaries(&mut self) {
-        self.publish_summaries(|_| true);
-    }
-
-    fn publish_summaries(&mut self, which: impl Fn(Timestamp) -> bool) {
-        let held = self.own.summaries_due.iter();
-        let due = held.filter(|(_, due)| which(**due));
-        let mut due: Vec<ChannelUri> = due.map(|(uri, _)| uri.clone()).collect();
-        due.sort();
-        for uri in due {
-            self.publish_summary(&uri);
-            self.core().touch(&uri);
+        let deadlines = self.turns.core.deadlines.all();
+        let mut held: Vec<ChannelUri> = deadlines
+            .filter_map(|deadline| match deadline {
+                Deadline::SummaryIsHeld(uri) => Some(uri.clone()),
+                _ => None,
+            })
+            .collect();
+        held.sort();
+        for uri in held {
+            self.publish_held_summary(&uri);
         }
     }
 
     fn publish_summary(&mut self, uri: &ChannelUri) {
-        self.own.summaries_due.remove(uri);
         let core = &mut *self.turns.core;
+        core.deadlines.clear(&Deadline::SummaryIsHeld(uri.clone()));
         let seq = core.server_seq();
         let Some(session) = core.channels.session_mut(uri) else {
             return;

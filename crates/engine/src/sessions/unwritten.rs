@@ -5,67 +5,36 @@
 //! *Invariant*: a session with a turn, a draft, a title, a setting or a
 //! terminal of its own never goes by itself.
 
-use std::collections::BTreeSet;
-
 use innkeeper_protocol::house::state::{Message, SessionStatus};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use super::SessionsMut;
-use crate::core::Core;
 use crate::core::channels::Session;
+use crate::core::{Core, Deadline};
 
-/// How many are looked at in one step: each may have to be loaded.
-const AT_ONCE: usize = 64;
-
-/// Sessions that may be unwritten, by the time since when nobody is known to
-/// have had them open.
-#[derive(Debug, Default)]
-pub(super) struct Unwritten(BTreeSet<(Timestamp, ChannelUri)>);
-
-impl Unwritten {
-    /// Those that were stored without a turn when the host began.
-    pub(super) fn stored(sessions: Vec<ChannelUri>, now: Timestamp) -> Self {
-        Self(sessions.into_iter().map(|uri| (now, uri)).collect())
-    }
-
-    pub(super) fn add(&mut self, session: ChannelUri, since: Timestamp) {
-        self.0.insert((since, session));
-    }
-
-    /// When the next such session is to be looked at.
-    pub(super) fn due(&self, core: &Core) -> Option<Timestamp> {
-        let patience = core.config.limits.empty_session;
-        let (since, _) = self.0.first().filter(|_| !patience.is_zero())?;
-        Some(since.after(patience))
+/// Has a session looked at that may be unwritten, given since when nobody is
+/// known to have had it open.
+pub(super) fn look_at_later(core: &mut Core, session: ChannelUri, since: Timestamp) {
+    let patience = core.config.limits.empty_session;
+    if !patience.is_zero() {
+        let deadline = Deadline::SessionIsUnwritten(session);
+        core.deadlines.set(deadline, since.after(patience));
     }
 }
 
 impl SessionsMut<'_> {
-    pub(super) fn let_unwritten_sessions_go(&mut self) {
-        for _ in 0..AT_ONCE {
-            let core = &*self.turns.core;
-            if self
-                .own
-                .unwritten
-                .due(core)
-                .is_none_or(|due| due > core.now)
-            {
-                return;
+    /// A session goes if nobody wrote in it and nobody has it open.
+    pub(crate) fn review_unwritten(&mut self, uri: ChannelUri) {
+        if !self.turns.catalogue.contains(&uri) {
+            return;
+        }
+        let stored = self.to_load([&uri]);
+        match self.load(stored) {
+            // What is not in memory was not open since it left.
+            Some(ticket) => {
+                self.own.looked_at.insert(ticket, uri);
             }
-            let Some((_, uri)) = self.own.unwritten.0.pop_first() else {
-                return;
-            };
-            if !self.turns.catalogue.contains(&uri) {
-                continue;
-            }
-            let stored = self.to_load([&uri]);
-            match self.load(stored) {
-                // What is not in memory was not open since it left.
-                Some(ticket) => {
-                    self.own.looked_at.insert(ticket, uri);
-                }
-                None => self.look_at_unwritten(&uri, false),
-            }
+            None => self.look_at_unwritten(&uri, false),
         }
     }
 
@@ -87,7 +56,7 @@ impl SessionsMut<'_> {
             tracing::debug!(session = %uri, "nobody wrote in it, and nobody has it open");
             let _ = self.dispose(uri);
         } else {
-            self.own.unwritten.add(uri.clone(), since);
+            look_at_later(self.core(), uri.clone(), since);
         }
     }
 

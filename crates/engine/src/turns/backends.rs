@@ -326,7 +326,7 @@ impl TurnsMut<'_> {
         let Some((turn, backend)) = known else {
             return;
         };
-        if turn.held_until.is_some() {
+        if turn.held {
             return;
         }
         backend.phase = BackendPhase::Busy(turn.id.clone());

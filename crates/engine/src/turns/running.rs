@@ -56,8 +56,8 @@ pub(super) struct RunningTurn {
     pub(super) by_host: bool,
     /// It was over before the host had the conversation.
     pub(super) recounted: bool,
-    /// It waits for the state before it to be kept, until then at most.
-    pub(super) held_until: Option<Timestamp>,
+    /// It waits for the state before it to be kept.
+    pub(super) held: bool,
     /// Why the agent will end it, in its own word.
     pub(super) stop_reason: Option<String>,
     /// What its message refers to and the agent must be given.
@@ -79,7 +79,7 @@ impl RunningTurn {
             steering: Steering::default(),
             by_host: false,
             recounted: false,
-            held_until: None,
+            held: false,
             stop_reason: None,
             attached: AttachedContent::new(),
             locale,

@@ -1,0 +1,116 @@
+//! What is due when, in one table: whoever waits for a time sets it here and is
+//! called when it has come. Neither asking for the next one nor serving it
+//! looks at anything that is not due.
+
+use std::collections::BTreeSet;
+
+use foldhash::HashMap;
+use innkeeper_protocol::workspace::customization::LookoutId;
+use innkeeper_protocol::{ChannelUri, Timestamp};
+
+/// Something that happens at a time. To add one: add a variant, and follow the
+/// compiler to where it is served.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Deadline {
+    /// A client that was away for too long loses its roles.
+    ClientDeparts(String),
+    /// A token for this resource is good no longer.
+    TokenExpires(String),
+    /// A watch that nobody listens to goes.
+    WatchIsUnheard(ChannelUri),
+    /// A chat's turn waits no longer for the state before it to be kept.
+    TurnIsHeld(ChannelUri),
+    /// A client has not answered a call of this number.
+    ClientIsSilent(i64),
+    /// Agents wait no longer for what a place of customizations has.
+    SourceIsUnread(LookoutId),
+    /// A session's summary was held back for long enough.
+    SummaryIsHeld(ChannelUri),
+    /// Perhaps nobody wrote in a session, and nobody has it open.
+    SessionIsUnwritten(ChannelUri),
+    /// Sessions that nobody needs leave memory.
+    Sweep,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Deadlines {
+    by_time: BTreeSet<(Timestamp, Deadline)>,
+    times: HashMap<Deadline, Timestamp>,
+}
+
+impl Deadlines {
+    /// Sets a deadline, or moves it.
+    pub(crate) fn set(&mut self, deadline: Deadline, at: Timestamp) {
+        self.clear(&deadline);
+        self.times.insert(deadline.clone(), at);
+        self.by_time.insert((at, deadline));
+    }
+
+    pub(crate) fn clear(&mut self, deadline: &Deadline) {
+        if let Some(entry) = self.times.remove_entry(deadline) {
+            self.by_time.remove(&(entry.1, entry.0));
+        }
+    }
+
+    pub(crate) fn is_set(&self, deadline: &Deadline) -> bool {
+        self.times.contains_key(deadline)
+    }
+
+    /// When the next one is due.
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        self.by_time.first().map(|(at, _)| *at)
+    }
+
+    /// Takes out the first that is due by now.
+    pub(crate) fn take_due(&mut self, now: Timestamp) -> Option<Deadline> {
+        self.next().filter(|at| *at <= now)?;
+        let (_, deadline) = self.by_time.pop_first()?;
+        self.times.remove(&deadline);
+        Some(deadline)
+    }
+
+    /// All that are set, in no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Deadline> {
+        self.times.keys()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn token(name: &str) -> Deadline {
+        Deadline::TokenExpires(name.to_owned())
+    }
+
+    #[test]
+    fn what_is_due_comes_in_the_order_of_time_and_only_once() {
+        let mut table = Deadlines::default();
+        for (name, millis) in [("b", 20), ("a", 30), ("c", 10)] {
+            table.set(token(name), at(millis));
+        }
+        assert_eq!(table.next(), Some(at(10)));
+        assert_eq!(table.take_due(at(9)), None);
+        assert_eq!(table.take_due(at(25)), Some(token("c")));
+        assert_eq!(table.take_due(at(25)), Some(token("b")));
+        assert_eq!(table.take_due(at(25)), None);
+        assert_eq!(table.next(), Some(at(30)));
+    }
+
+    #[test]
+    fn a_deadline_that_is_set_again_is_moved_and_one_that_is_cleared_is_gone() {
+        let mut table = Deadlines::default();
+        table.set(token("a"), at(10));
+        table.set(token("a"), at(40));
+        table.set(token("b"), at(20));
+        table.clear(&token("b"));
+        assert!(table.is_set(&token("a")) && !table.is_set(&token("b")));
+        assert_eq!(table.next(), Some(at(40)));
+        assert_eq!(table.take_due(at(50)), Some(token("a")));
+        assert_eq!(table.next(), None);
+    }
+}
