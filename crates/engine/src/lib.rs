@@ -16,6 +16,20 @@
 //! subscribers. After every input, `settle` brings what is derived (the chat
 //! catalogue, session summaries, stored rows) up to date.
 //!
+//! # The modules
+//!
+//! From the ground up: each names only those that stand before it here, and what
+//! must go up is returned as a value. What the list does not name is the wiring,
+//! which may name everything. `cargo xtask tidy` holds the source against it.
+//!
+//! 1. `labels`: what the host itself writes for people
+//! 2. `answers`: whether an answer fits its question
+//! 3. `catalogue`: all sessions there are, as their summaries
+//! 4. `effect`: what the engine wants done
+//! 5. `input`: what can happen to the engine
+//! 6. `replay`: the most recent actions, for clients that were away
+//! 7. `subscriptions`: who listens to what
+//!
 //! # Calling order
 //!
 //! [`Engine::new`], then [`Engine::handle`] for each input, in any order that
