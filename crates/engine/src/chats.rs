@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use ahp::reducers::ReduceOutcome;
+use innkeeper_protocol::action_traits::traits_of;
 use innkeeper_protocol::agent::{AgentCommandInfo, BackendId};
 use innkeeper_protocol::house::actions::StateAction;
 use innkeeper_protocol::house::state::{
@@ -221,7 +222,7 @@ impl Chat {
         }
         let outcome = apply(&mut self.head, action);
         if outcome == ReduceOutcome::Applied {
-            if !history::is_within_turn(action) {
+            if !traits_of(action).is_within_turn {
                 self.dirty = true;
             }
             self.take_turns_back(action, lent);

@@ -12,13 +12,14 @@ use ahp::reducers::{
     apply_action_to_root, apply_action_to_session, apply_action_to_terminal,
 };
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::action_traits::traits_of;
 use innkeeper_protocol::gates::down;
 use innkeeper_protocol::gates::following::follow;
 use innkeeper_protocol::house::actions::{ActionOrigin, StateAction};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{Context, Facts, Sequenced, StoreOp};
 
-use crate::{ConnectionId, Effect, Engine, history};
+use crate::{ConnectionId, Effect, Engine};
 
 #[derive(Debug)]
 pub(crate) struct Sequence {
@@ -78,8 +79,7 @@ impl Engine {
         let before = self.before(channel, &action);
         let (outcome, mut facts) = self.reduce(channel, &action);
         facts.session = facts.session.or(session);
-        let is_news = matches!(action, StateAction::ResourceWatchChanged(_));
-        if outcome != ReduceOutcome::Applied && !is_news {
+        if outcome != ReduceOutcome::Applied && !traits_of(&action).is_news {
             if outcome != ReduceOutcome::NoOp {
                 tracing::error!(%channel, ?outcome, "an action could not be reduced");
             }
@@ -188,7 +188,7 @@ impl Engine {
             };
             let status = chat.head.status;
             let outcome = chat.reduce(action, apply_action_to_chat);
-            if chat.dirty || chat.head.status != status || history::may_need_somebody(action) {
+            if chat.dirty || chat.head.status != status || traits_of(action).may_need_somebody {
                 self.touched.insert(chat.session.clone());
             }
             return (outcome, facts);
