@@ -1,9 +1,12 @@
 //! `cargo xtask tidy`: what no other tool checks about the files of the tree.
 //!
-//! The checks of a single file are in `file` and touch no disk; here is what
-//! concerns the tree as a whole.
+//! The checks of a single file are in `file`, those of the order of modules in
+//! `graph`; neither touches the disk. Here is what concerns the tree as a whole.
 
 mod file;
+mod graph;
+mod mentions;
+mod tokens;
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +14,14 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 
 use crate::{COMMANDS, tools};
+use graph::OrderedCrate;
+
+/// The crates whose modules have an order.
+const ORDERED: [OrderedCrate; 1] = [OrderedCrate {
+    name: "the engine",
+    source: "crates/engine/src",
+    hub: "Engine",
+}];
 
 /// Directories that hold nothing we wrote.
 const NOT_OURS: [&str; 4] = [".git", "target", "node_modules", "dist"];
@@ -42,6 +53,11 @@ pub(crate) fn run() -> Result<()> {
         .flat_map(|SourceFile { path, text }| file::problems(path, text))
         .collect();
     problems.extend(unmentioned_commands(&files));
+    for ordered in &ORDERED {
+        let report = graph::report(ordered, &files);
+        print!("{}", report.summary);
+        problems.extend(report.problems);
+    }
     for problem in &problems {
         println!("{problem}");
     }

@@ -22,21 +22,10 @@ use crate::clients::UNKNOWN_VIEW;
 use crate::core::channels::Channel;
 use crate::core::{CatchUp, changeset_uri, pick, telemetry_capabilities};
 use crate::labels::Locale;
-use crate::requests::Postponed;
+use crate::postponed::{Postponed, WaitingReconnect};
 use crate::sessions::everything;
 use crate::turns::COMMAND_PREFIX;
 use crate::{CloseReason, ConnectionId, Effect, Engine, Ticket, completions};
-
-/// A client that waits for the stored log.
-#[derive(Debug)]
-pub(crate) struct WaitingReconnect {
-    pub(crate) connection: ConnectionId,
-    id: RequestId,
-    seen: u64,
-    /// Up to where the log was asked for.
-    up_to: u64,
-    channels: Vec<ChannelUri>,
-}
 
 impl Engine {
     pub(crate) fn initialize(

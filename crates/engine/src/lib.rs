@@ -7,14 +7,39 @@
 //!
 //! # Where things are
 //!
-//! A frame enters as [`Input::Message`] and is answered in `requests` or, if it
-//! is an action, judged in `dispatch`. Agents report to `backends`, which hands
-//! what happens in a turn to `turns`. What touches the machine (`resources`,
-//! `terminals`, `watches`, `desks`) is asked for and reported the same way. Whoever
-//! changes state does so through `Engine::emit` (in `sequence`): the one place
-//! that applies a reducer, gives out a number, writes the log and tells the
-//! subscribers. After every input, `settle` brings what is derived (the chat
-//! catalogue, session summaries, stored rows) up to date.
+//! [`Input`]s come in at `reports`, which hands each to the module that it is
+//! for. A message of a client goes by `requests`, or by `handshake` if it
+//! introduces the client; an action that it dispatches goes by `dispatch` to the
+//! module that owns the channel, which judges it. Whoever changes state does so
+//! through `Core::emit`: the one place that applies a reducer, gives out a
+//! number, writes the log and tells the subscribers. After every input,
+//! `sessions` brings what is derived (the chat catalogue, session summaries,
+//! stored rows) up to date.
+//!
+//! # The modules
+//!
+//! From the ground up: each names only those that stand before it here, and what
+//! must go up is returned as a value. What the list does not name is the wiring,
+//! which may name everything. `cargo xtask tidy` holds the source against it.
+//!
+//! 1. `labels`: what the host itself writes for people
+//! 2. `config`: what the engine is told about its surroundings, and its limits
+//! 3. `effect`: what the engine wants done
+//! 4. `input`: what can happen to the engine
+//! 5. `core`: time, step, channels, sequence, subscriptions, replay, deadlines
+//! 6. `catalogue`: all sessions there are, and which of them a chat belongs to
+//! 7. `clients`: connections, the clients behind them, and their views of chats
+//! 8. `client_calls`: what the host asks of clients, for itself or for others
+//! 9. `resources`: files of the machine, and who may reach them
+//! 10. `agents`: the agents there are, their tokens, settings of host and sessions
+//! 11. `terminals`: terminals, and the commands of turns that run in them
+//! 12. `watches`: changes of files that clients follow
+//! 13. `customizations`: what sessions are customized with, on or off
+//! 14. `compat`: what is done for clients of older protocol versions
+//! 15. `changes`: changesets, checkpoints, working trees
+//! 16. `turns`: conversations with agents, and what happens in their turns
+//! 17. `sessions`: creation, residency and end of sessions, and what is derived
+//! 18. `completions`: what may complete what somebody types
 //!
 //! # Calling order
 //!
@@ -46,6 +71,7 @@ mod effect;
 mod handshake;
 mod input;
 mod labels;
+mod postponed;
 mod reports;
 mod requests;
 mod resources;
@@ -68,8 +94,7 @@ use clients::Clients;
 use compat::Compat;
 use completions::Completions;
 use customizations::{Customizations, CustomizationsMut};
-use handshake::WaitingReconnect;
-use requests::Postponed;
+use postponed::{Postponed, WaitingReconnect};
 use resources::Resources;
 use sessions::{Sessions, SessionsMut};
 use terminals::Terminals;

@@ -18,27 +18,10 @@ use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::parse_blob_uri;
 
 use crate::client_calls::is_of_client;
-use crate::handshake::WaitingReconnect;
+use crate::postponed::Postponed;
 use crate::resources::Asking;
 use crate::turns::chats_referred_to;
-use crate::{ConnectionId, Engine, Subscriber, Ticket, compat, terminals};
-
-/// What waits until certain sessions are in memory, or known to be gone.
-#[derive(Debug)]
-pub(crate) enum Postponed {
-    Command {
-        connection: ConnectionId,
-        id: Option<RequestId>,
-        command: Box<Command>,
-    },
-    Welcome {
-        connection: ConnectionId,
-        id: RequestId,
-        protocol_version: String,
-        channels: Vec<ChannelUri>,
-    },
-    Afresh(WaitingReconnect),
-}
+use crate::{ConnectionId, Engine, Subscriber, compat, terminals};
 
 impl Engine {
     pub(crate) fn message(&mut self, connection: ConnectionId, message: ClientMessage) {
@@ -107,49 +90,6 @@ impl Engine {
         self.when_loaded(needed, postponed);
     }
 
-    /// Does something as soon as these sessions are in memory: now, if they are.
-    pub(crate) fn when_loaded(&mut self, sessions: BTreeSet<ChannelUri>, then: Postponed) {
-        match self.sessions().load(sessions) {
-            Some(ticket) => {
-                self.postponed.insert(ticket, then);
-            }
-            None => self.go_on(then),
-        }
-    }
-
-    /// The sessions are there that something waited for.
-    pub(crate) fn postponed_ready(&mut self, ticket: Ticket) {
-        if self.sessions().go_on(ticket) {
-            return;
-        }
-        if let Some(postponed) = self.postponed.remove(&ticket) {
-            self.go_on(postponed);
-        }
-    }
-
-    fn go_on(&mut self, postponed: Postponed) {
-        let connection = match &postponed {
-            Postponed::Command { connection, .. } | Postponed::Welcome { connection, .. } => {
-                *connection
-            }
-            Postponed::Afresh(waiting) => waiting.connection,
-        };
-        // It may have gone while the session was loaded.
-        if !self.clients.is_connected(connection) {
-            return;
-        }
-        match postponed {
-            Postponed::Command { id, command, .. } => self.carry_out(connection, id, *command),
-            Postponed::Welcome {
-                id,
-                protocol_version,
-                channels,
-                ..
-            } => self.welcome(connection, id, protocol_version, &channels),
-            Postponed::Afresh(waiting) => self.give_snapshots(waiting),
-        }
-    }
-
     /// The sessions that must be in memory before a command is carried out.
     fn sessions_needed_for(&mut self, command: &Command) -> BTreeSet<ChannelUri> {
         let channel = match command {
@@ -197,7 +137,12 @@ impl Engine {
         self.sessions().to_load([&channel])
     }
 
-    fn carry_out(&mut self, connection: ConnectionId, id: Option<RequestId>, command: Command) {
+    pub(crate) fn carry_out(
+        &mut self,
+        connection: ConnectionId,
+        id: Option<RequestId>,
+        command: Command,
+    ) {
         let outcome = match command {
             Command::Ping => Ok(Reply::Done),
             Command::Unsubscribe { channel } => {

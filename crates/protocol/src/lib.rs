@@ -10,6 +10,7 @@
 //! - [`outgoing`]: what the host says, encoded once for each version in use;
 //! - [`channel`]: channel URIs; [`time`]: points in time; [`version`]: negotiation;
 //! - [`gates`]: the steps between neighbouring protocol versions;
+//! - [`action_traits`]: what is true of each type of action;
 //! - [`agent`], [`workspace`] and [`record`]: the vocabularies that the engine
 //!   shares with the agents, with what touches the user's machine and with the
 //!   store, so that none of them knows another;
@@ -19,6 +20,7 @@
 //! *Invariant*: no I/O, no clock, no randomness. *Boundary*: JSON-RPC and
 //! protocol versions are known here and at the socket, nowhere else.
 
+pub mod action_traits;
 pub mod agent;
 pub mod channel;
 pub mod command;

@@ -12,6 +12,7 @@ use ahp::reducers::{
     apply_action_to_session, apply_action_to_terminal,
 };
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::action_traits::traits_of;
 use innkeeper_protocol::gates::down;
 use innkeeper_protocol::gates::following::follow;
 use innkeeper_protocol::house::actions::{ActionOrigin, StateAction};
@@ -19,7 +20,7 @@ use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{Context, Facts, Sequenced, StoreOp};
 
 use super::channels::Channel;
-use super::{Core, facts, history};
+use super::{Core, facts};
 use crate::effect::{ConnectionId, Effect};
 
 #[derive(Debug)]
@@ -94,8 +95,7 @@ impl Core {
         self.touched.extend(changed);
         let mut facts = facts::facts_of(known);
         facts.session = facts.session.or(session);
-        let is_news = matches!(action, StateAction::ResourceWatchChanged(_));
-        if outcome != ReduceOutcome::Applied && !is_news {
+        if outcome != ReduceOutcome::Applied && !traits_of(&action).is_news {
             if outcome != ReduceOutcome::NoOp {
                 tracing::error!(%channel, ?outcome, "an action could not be reduced");
             }
@@ -262,7 +262,7 @@ fn reduce(channel: &mut Channel, action: &StateAction) -> (ReduceOutcome, Option
             let status = chat.head.status;
             let outcome = chat.reduce(action);
             let matters =
-                chat.dirty || chat.head.status != status || history::may_need_somebody(action);
+                chat.dirty || chat.head.status != status || traits_of(action).may_need_somebody;
             (outcome, matters.then(|| chat.session.clone()))
         }
         Channel::Session(session) => {

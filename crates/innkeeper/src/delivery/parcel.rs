@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use innkeeper_protocol::house::actions::StateAction;
+use innkeeper_protocol::action_traits::{Content, traits_of};
 use innkeeper_protocol::house::state::{
     Message, MessageAttachment, TerminalContentPart, ToolInput, ToolResultContent,
 };
@@ -134,29 +134,15 @@ fn weight_of_telemetry(news: &Notification) -> usize {
 }
 
 fn weight_of_action(action: &Sequenced) -> usize {
-    let text = match merge::appended_text(&action.action) {
-        Some(text) => text.len(),
-        None => 2 * FIXED_WEIGHT + weight_of_what_may_be_large(&action.action),
+    let more = match traits_of(&action.action).content {
+        Content::Appended(text) => return FIXED_WEIGHT + text.len(),
+        Content::Little | Content::Input(ToolInput::ContentRef(_)) => 0,
+        Content::Message(message) => weight_of_text(message),
+        Content::Input(ToolInput::Inline(input)) => input.len(),
+        Content::Blocks(blocks) => weight_of_blocks(blocks),
+        Content::Files(count) => 2 * FIXED_WEIGHT * count,
     };
-    FIXED_WEIGHT + text
-}
-
-fn weight_of_what_may_be_large(action: &StateAction) -> usize {
-    match action {
-        StateAction::ChatTurnStarted(action) => weight_of_text(&action.message),
-        StateAction::ChatPendingMessageSet(action) => weight_of_text(&action.message),
-        StateAction::ChatDraftChanged(action) => action.draft.as_ref().map_or(0, weight_of_text),
-        StateAction::ChatToolCallReady(action) => match &action.tool_input {
-            Some(ToolInput::Inline(input)) => input.len(),
-            Some(ToolInput::ContentRef(_)) | None => 0,
-        },
-        StateAction::ChatToolCallContentChanged(action) => weight_of_blocks(&action.content),
-        StateAction::ChatToolCallComplete(action) => {
-            weight_of_blocks(action.result.content.as_deref().unwrap_or_default())
-        }
-        StateAction::ChangesetContentChanged(action) => 2 * FIXED_WEIGHT * action.files.len(),
-        _ => 0,
-    }
+    3 * FIXED_WEIGHT + more
 }
 
 fn weight_of_text(message: &Message) -> usize {

@@ -6,6 +6,7 @@
 //! however long the history is.
 
 use ahp::reducers::{ReduceOutcome, apply_action_to_chat};
+use innkeeper_protocol::action_traits::traits_of;
 use innkeeper_protocol::house::actions::StateAction;
 use innkeeper_protocol::house::state::{
     AgentSelection, ChatInteractivity, ChatOrigin, ChatState, ChatSummary, Message, MessageKind,
@@ -107,7 +108,7 @@ impl Chat {
         }
         let outcome = apply_action_to_chat(&mut self.head, action);
         if outcome == ReduceOutcome::Applied {
-            if !history::is_within_turn(action) {
+            if !traits_of(action).is_within_turn {
                 self.dirty = true;
             }
             self.take_turns_back(action, lent);
