@@ -112,6 +112,11 @@ impl Core {
         self.touched.insert(session.clone());
     }
 
+    /// Whether nothing is left to be brought up to date.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.touched.is_empty() && !self.subscriptions.has_left()
+    }
+
     pub(crate) fn next_touched(&mut self) -> Option<ChannelUri> {
         self.touched.pop_first()
     }

@@ -63,6 +63,10 @@ impl Engine {
     /// After every input: what nobody listens to any more is let go, and what
     /// is derived from state is brought up to date.
     pub(crate) fn settle(&mut self) {
+        // Most inputs only stream text.
+        if self.core.is_settled() {
+            return;
+        }
         for channel in self.core.subscriptions.take_left() {
             // Somebody else may have come in the same step.
             if !self.core.subscriptions.has_channel(&channel) {

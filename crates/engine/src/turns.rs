@@ -275,14 +275,21 @@ impl TurnsMut<'_> {
     }
 
     fn turn_event(&mut self, uri: &ChannelUri, turn: &Arc<str>, event: TurnEvent) {
-        let running = self.own.turn(uri);
-        let is_running = running.is_some_and(|running| running.id == *turn && running.prompted);
+        let is_running = |turns: &Turns| {
+            let running = turns.turn(uri);
+            running.is_some_and(|running| running.is_at_work(turn))
+        };
         let ending = match event {
+            // Most of what is said: it looks for the turn itself.
+            TurnEvent::Text(text) => return self.stream(uri, turn, PartKind::Markdown, text),
+            TurnEvent::Reasoning(text) => {
+                return self.stream(uri, turn, PartKind::Reasoning, text);
+            }
             TurnEvent::Completed => Ending::Complete,
             TurnEvent::Cancelled => Ending::Cancelled,
             TurnEvent::Failed { error, resumable } => Ending::Error { error, resumable },
             ongoing => {
-                if is_running {
+                if is_running(self.own) {
                     self.turn_goes_on(uri, ongoing);
                 }
                 return;
@@ -297,7 +304,7 @@ impl TurnsMut<'_> {
             backend.phase = BackendPhase::Idle;
             backend.used = now;
         }
-        if is_running {
+        if is_running(self.own) {
             self.end_turn(uri, ending);
         }
         self.prompt(uri);
@@ -308,8 +315,6 @@ impl TurnsMut<'_> {
 
     fn turn_goes_on(&mut self, uri: &ChannelUri, event: TurnEvent) {
         match event {
-            TurnEvent::Text(text) => self.stream(uri, PartKind::Markdown, text),
-            TurnEvent::Reasoning(text) => self.stream(uri, PartKind::Reasoning, text),
             TurnEvent::Break => self.close_part(uri),
             TurnEvent::Content { data, content_type } => {
                 if let Some(part) = self.core.keep_content(uri, data, content_type) {
@@ -365,7 +370,11 @@ impl TurnsMut<'_> {
                     turn.stop_reason = Some(reason);
                 }
             }
-            TurnEvent::Completed | TurnEvent::Cancelled | TurnEvent::Failed { .. } => {}
+            TurnEvent::Text(_)
+            | TurnEvent::Reasoning(_)
+            | TurnEvent::Completed
+            | TurnEvent::Cancelled
+            | TurnEvent::Failed { .. } => {}
         }
     }
 

@@ -67,49 +67,48 @@ pub(super) fn context_after(
 }
 
 fn of_chat(chat: &mut Chat, action: &StateAction) -> Option<Context> {
-    let mut context = Context::default();
     match action {
-        StateAction::ChatDraftChanged(change) => {
-            note_selection(chat, change.draft.as_ref(), &mut context);
-        }
-        StateAction::ChatTurnStarted(started) => {
-            note_selection(chat, Some(&started.message), &mut context);
-        }
-        StateAction::ChatTurnResume(_) => {
-            context.resumed = chat.head.active_turn.as_ref().and_then(value);
-            context.turn_before = chat.turns.last().map(|turn| turn.id.to_string());
-        }
-        _ => return None,
+        StateAction::ChatDraftChanged(change) => note_selection(chat, change.draft.as_ref()),
+        StateAction::ChatTurnStarted(started) => note_selection(chat, Some(&started.message)),
+        StateAction::ChatTurnResume(_) => Some(Context {
+            resumed: chat.head.active_turn.as_ref().and_then(value),
+            turn_before: chat.turns.last().map(|turn| turn.id.to_string()),
+            ..Context::default()
+        }),
+        _ => None,
     }
-    Some(context)
 }
 
 fn of_session(session: &SessionState, action: &StateAction, before: Before) -> Option<Context> {
-    let mut context = Context::default();
-    match action {
+    Some(match action {
         StateAction::SessionActiveClientSet(_) | StateAction::SessionActiveClientRemoved(_) => {
-            context.client_before = before.first_client;
-            context.client_after = session.active_clients.first().and_then(value);
+            Context {
+                client_before: before.first_client,
+                client_after: session.active_clients.first().and_then(value),
+                ..Context::default()
+            }
         }
         StateAction::SessionCustomizationToggled(_)
         | StateAction::SessionCustomizationUpdated(_)
         | StateAction::SessionCustomizationRemoved(_) => {
             let all = session.customizations.iter().flatten();
-            context.customizations = Some(all.filter_map(value).collect());
+            Context {
+                customizations: Some(all.filter_map(value).collect()),
+                ..Context::default()
+            }
         }
-        StateAction::SessionChatsReordered(_) => {
-            context.chats = Some(session.chats.iter().filter_map(value).collect());
-            context.default_chat.clone_from(&session.default_chat);
-        }
-        StateAction::SessionWorkingDirectoryReplaced(_) => {
-            context.directories_before = before.directories;
-            context
-                .directories_after
-                .clone_from(&session.working_directories);
-        }
+        StateAction::SessionChatsReordered(_) => Context {
+            chats: Some(session.chats.iter().filter_map(value).collect()),
+            default_chat: session.default_chat.clone(),
+            ..Context::default()
+        },
+        StateAction::SessionWorkingDirectoryReplaced(_) => Context {
+            directories_before: before.directories,
+            directories_after: session.working_directories.clone(),
+            ..Context::default()
+        },
         _ => return None,
-    }
-    Some(context)
+    })
 }
 
 fn of_changeset(changeset: &ChangesetState, action: &StateAction) -> Option<Context> {
@@ -127,10 +126,9 @@ fn value(it: &impl Serialize) -> Option<Value> {
 }
 
 /// A selection stays when the draft that made it goes.
-fn note_selection(chat: &mut Chat, message: Option<&Message>, context: &mut Context) {
-    let Some(message) = message else {
-        return;
-    };
+fn note_selection(chat: &mut Chat, message: Option<&Message>) -> Option<Context> {
+    let message = message?;
+    let mut context = Context::default();
     let Selection { model, agent } = &mut chat.notes.selection;
     if message.model.is_some() && message.model != *model {
         model.clone_from(&message.model);
@@ -142,4 +140,5 @@ fn note_selection(chat: &mut Chat, message: Option<&Message>, context: &mut Cont
         context.agent = Some(agent.as_ref().and_then(value).unwrap_or_default());
         chat.dirty = true;
     }
+    Some(context)
 }

@@ -105,6 +105,11 @@ impl Subscriptions {
         latencies
     }
 
+    /// Whether there are channels that nobody listens to any more.
+    pub(crate) fn has_left(&self) -> bool {
+        !self.left.is_empty()
+    }
+
     /// The channels that nobody listens to any more since the last time.
     pub(crate) fn take_left(&mut self) -> Vec<ChannelUri> {
         std::mem::take(&mut self.left)

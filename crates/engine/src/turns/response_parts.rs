@@ -12,14 +12,22 @@ use super::running::{OpenPart, PartKind};
 
 impl TurnsMut<'_> {
     /// Appends streamed text to the open part, beginning one if needed.
-    pub(super) fn stream(&mut self, uri: &ChannelUri, kind: PartKind, mut content: String) {
+    pub(super) fn stream(
+        &mut self,
+        uri: &ChannelUri,
+        turn: &str,
+        kind: PartKind,
+        mut content: String,
+    ) {
+        let running = self.own.turn_mut(uri);
+        let Some(turn) = running.filter(|running| running.is_at_work(turn)) else {
+            return;
+        };
         if content.is_empty() {
             return;
         }
-        let Some(turn) = self.own.turn_mut(uri) else {
-            return;
-        };
-        let turn_id = turn.id.to_string();
+        // Not by way of `Display`, which costs more than the copy.
+        let turn_id = String::from(&*turn.id);
         let part_id = match &turn.open_part {
             Some(part) if part.kind == kind => part.id.clone(),
             _ => {

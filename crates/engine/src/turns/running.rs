@@ -86,6 +86,11 @@ impl RunningTurn {
         }
     }
 
+    /// Whether this is the turn, and the agent has been given it.
+    pub(super) fn is_at_work(&self, turn: &str) -> bool {
+        *self.id == *turn && self.prompted
+    }
+
     pub(super) fn duration(&self, now: Timestamp) -> i64 {
         self.earlier_millis
             .saturating_add(now.millis_since(self.began))
