@@ -15,14 +15,13 @@ use innkeeper_protocol::house::notifications::{
 };
 use innkeeper_protocol::house::state::{SessionChatSummary, SessionStatus, SessionSummary};
 use innkeeper_protocol::outgoing::{HostMessage, Notification, SummaryItem};
-use innkeeper_protocol::version::Version;
 
 use crate::summary::compact;
 use crate::{ConnectionId, Effect, Engine, Subscriber};
 
 impl Engine {
     fn knows_no_chats(&self, connection: ConnectionId) -> bool {
-        self.version_of(connection) <= Version::V0_3
+        !self.version_of(connection).has_chats()
     }
 
     /// What a command means whose sender takes chats for sessions.

@@ -127,7 +127,7 @@ impl Engine {
     pub(crate) fn widen_older_views(&mut self, channel: &ChannelUri) {
         let turns = self.chats.get(channel).map_or(0, |chat| chat.turns.len());
         if turns > 1 {
-            self.widen_views_of(channel, turns - 1, |version| version <= Version::V0_8);
+            self.widen_views_of(channel, turns - 1, |version| !version.resumes_turns());
         }
     }
 

@@ -41,7 +41,7 @@ impl Engine {
         connection: ConnectionId,
         channel: &ChannelUri,
     ) -> Option<ChannelUri> {
-        let joins = self.version_of(connection) <= Version::V0_3;
+        let joins = !self.version_of(connection).has_chats();
         let is_session =
             *channel != ChannelUri::root() && self.session_of(channel).as_ref() == Some(channel);
         (joins && is_session).then(|| ChannelUri::default_chat_of(channel.as_str()))
@@ -53,7 +53,7 @@ impl Engine {
         let newer = self.watches.contains_key(channel)
             || is_telemetry_channel(channel.as_str())
             || changesets::parse(channel).is_some();
-        newer && self.version_of(connection) == Version::V0_1
+        newer && !self.version_of(connection).has_watches()
     }
 
     /// Adds to a snapshot what older versions show with it.
@@ -62,7 +62,7 @@ impl Engine {
         connection: ConnectionId,
         mut snapshot: Snapshot,
     ) -> Snapshot {
-        if self.version_of(connection) > Version::V0_4 {
+        if self.version_of(connection).shows_each_state_alone() {
             return snapshot;
         }
         let channel = &snapshot.resource;
@@ -141,7 +141,9 @@ impl Engine {
         let Some(chat) = self.chats.get(channel).filter(|chat| chat.is_default) else {
             return;
         };
-        let is_concerned = self.version_of(connection) == Version::V0_4
+        let version = self.version_of(connection);
+        let is_concerned = version.has_chats()
+            && !version.selects_per_message()
             && self.subscriptions.contains(connection, &chat.session);
         if is_concerned {
             let Selection { model, agent } = &chat.notes.selection;
@@ -191,7 +193,7 @@ impl Engine {
         channel: &ChannelUri,
         mut action: StateAction,
     ) -> StateAction {
-        if self.version_of(connection) > Version::V0_4 {
+        if self.version_of(connection).selects_per_message() {
             return action;
         }
         let message = match &mut action {
@@ -218,7 +220,7 @@ impl Engine {
         let StateAction::SessionActiveClientSet(_) = action else {
             return None;
         };
-        if self.version_of(connection) > Version::V0_4 {
+        if self.version_of(connection).has_many_active_clients() {
             return None;
         }
         let clients = &self.sessions.get(channel)?.state.active_clients;

@@ -116,8 +116,8 @@ impl Engine {
                 }
                 // Draft 1 has no word for what is missing; what has no
                 // snapshot is gone.
-                let says_what_is_missing = version > Version::V0_1;
-                if !says_what_is_missing && !waiting.channels.iter().all(|it| self.exists(it)) {
+                let is_gone = |channel: &ChannelUri| !self.exists(channel);
+                if !version.says_what_is_missing() && waiting.channels.iter().any(is_gone) {
                     return self.start_afresh(waiting);
                 }
                 missed.retain(|action| wanted.contains(&action.channel));
@@ -236,7 +236,7 @@ fn breaks_off(
         }
         // Which is told as such a cut.
         StateAction::ChatTurnResume(_) => {
-            version <= Version::V0_8 && wanted.contains(&action.channel)
+            !version.resumes_turns() && wanted.contains(&action.channel)
         }
         _ => false,
     }

@@ -21,7 +21,6 @@ use innkeeper_protocol::resource_call::ResourceCall;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
 use innkeeper_protocol::telemetry::is_telemetry_channel;
-use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::changes::parse_blob_uri;
 use innkeeper_protocol::workspace::resource::ResourceTask;
@@ -337,10 +336,10 @@ impl Engine {
         connection: ConnectionId,
         params: &ListSessionsParams,
     ) -> Result<Reply, RpcError> {
-        let cap = match self.version_of(connection) <= Version::V0_4 {
+        let cap = match self.version_of(connection).lists_in_pages() {
+            true => self.config.limits.page_sessions,
             // Those cannot ask for a second page.
-            true => usize::MAX,
-            false => self.config.limits.page_sessions,
+            false => usize::MAX,
         };
         let limit = match params.limit {
             None => cap,

@@ -13,7 +13,6 @@ use innkeeper_protocol::house::state::{
     ChildCustomization, ClientPluginCustomization, Customization, CustomizationEnablement,
 };
 use innkeeper_protocol::record::StoreOp;
-use innkeeper_protocol::version::Version;
 use serde::{Deserialize, Serialize};
 
 use crate::customizations::{child_id_of, children_of, id_of};
@@ -157,9 +156,9 @@ impl Engine {
         let session = self.sessions.get(channel);
         match (action, session) {
             (StateAction::SessionCustomizationToggled(mut toggled), Some(session))
-                if version <= Version::V0_7 =>
+                if !version.switches_in_scopes() =>
             {
-                if version == Version::V0_1 {
+                if !version.switches_by_id() {
                     let all = session.state.customizations.iter().flatten();
                     let named = all.filter(|it| uri_of(it) == Some(toggled.id.as_str()));
                     let id = named.filter_map(id_of).next().map(str::to_owned);

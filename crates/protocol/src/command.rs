@@ -199,7 +199,7 @@ impl Command {
         if method == "dispatchAction" {
             return raise_dispatch(version, params).map(|it| Self::Dispatch(Box::new(it)));
         }
-        if method == "fetchTurns" && version <= Version::V0_4 {
+        if method == "fetchTurns" && !version.tells_earlier_turns() {
             return serde_json::from_value(params)
                 .map(Self::ReadTurns)
                 .map_err(explain);

@@ -1,4 +1,9 @@
-//! Which protocol versions this host speaks, and which one a client gets.
+//! Which protocol versions this host speaks, which one a client gets, and what
+//! each of them can do.
+//!
+//! *Invariant*: what a version is compared with stands here and in the gates
+//! only. Everybody else asks what it can do, so that a version comes or goes
+//! here and in its gate. A test holds that (`tests/abilities.rs`).
 
 use std::fmt;
 
@@ -66,12 +71,6 @@ impl Version {
             .find(|version| offered.is_compatible_with(version.baseline()))
     }
 
-    /// Whether an action on a channel that does not exist gets no answer: up to
-    /// 0.2 the protocol demands that. Later clients wait for an answer.
-    pub fn is_silent_about_unknown_channels(self) -> bool {
-        self <= Self::V0_2
-    }
-
     /// What the host tells a client that offers none of them.
     pub fn supported() -> Vec<String> {
         Self::ALL
@@ -79,6 +78,84 @@ impl Version {
             .rev()
             .map(|version| version.baseline().to_string())
             .collect()
+    }
+}
+
+/// What a version can do, in the words of the protocol.
+impl Version {
+    /// An envelope says which channel its action is about; in draft 1 the
+    /// action itself does.
+    pub fn names_channels_in_envelopes(self) -> bool {
+        self > Self::V0_1
+    }
+
+    /// Watches, changesets and telemetry, which draft 1 does not have.
+    pub fn has_watches(self) -> bool {
+        self > Self::V0_1
+    }
+
+    /// `reconnect` is answered with what is `missing`; draft 1 has no word for
+    /// that.
+    pub fn says_what_is_missing(self) -> bool {
+        self > Self::V0_1
+    }
+
+    /// A customization is switched by its id; in draft 1 by its URI.
+    pub fn switches_by_id(self) -> bool {
+        self > Self::V0_1
+    }
+
+    /// Whether an action on a channel that does not exist gets no answer: up to
+    /// 0.2 the protocol demands that. Later clients wait for an answer.
+    pub fn is_silent_about_unknown_channels(self) -> bool {
+        self <= Self::V0_2
+    }
+
+    /// A session has chats, with channels of their own. Up to 0.3 it is a
+    /// conversation itself.
+    pub fn has_chats(self) -> bool {
+        self > Self::V0_3
+    }
+
+    /// A message says which model and agent it is for. Up to 0.4 they are
+    /// selected for a session.
+    pub fn selects_per_message(self) -> bool {
+        self > Self::V0_4
+    }
+
+    /// Several clients can be active in a session; up to 0.4 one at a time.
+    pub fn has_many_active_clients(self) -> bool {
+        self > Self::V0_4
+    }
+
+    /// A state shows what belongs to its channel and nothing else. Up to 0.4 a
+    /// session's repeats its row in the catalogue, and up to 0.3 it holds its
+    /// default chat.
+    pub fn shows_each_state_alone(self) -> bool {
+        self > Self::V0_4
+    }
+
+    /// Sessions are listed in pages; up to 0.4 all at once.
+    pub fn lists_in_pages(self) -> bool {
+        self > Self::V0_4
+    }
+
+    /// Earlier turns are told by an action. Up to 0.4 they come with the answer
+    /// to `fetchTurns`.
+    pub fn tells_earlier_turns(self) -> bool {
+        self > Self::V0_4
+    }
+
+    /// A customization is switched for a session, a directory or everywhere.
+    /// Up to 0.7 a switch is on or off.
+    pub fn switches_in_scopes(self) -> bool {
+        self > Self::V0_7
+    }
+
+    /// A turn can be resumed. Up to 0.8 that is told as a cut before it and a
+    /// new start.
+    pub fn resumes_turns(self) -> bool {
+        self > Self::V0_8
     }
 }
 
