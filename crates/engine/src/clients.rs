@@ -10,7 +10,7 @@ use innkeeper_protocol::outgoing::{InitializeReply, Reply};
 use innkeeper_protocol::record::{ClientRecord, StoreOp};
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::telemetry::is_telemetry_channel;
-use innkeeper_protocol::version::{self, Version};
+use innkeeper_protocol::version::Version;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use crate::commands::COMMAND_PREFIX;
@@ -49,6 +49,12 @@ pub(crate) struct KnownClient {
     seen_at: Timestamp,
     /// See [`Connection::wanted`].
     wanted: Latencies,
+}
+
+impl KnownClient {
+    pub(crate) fn speaks(&self) -> Version {
+        Version::from_wire(&self.version).unwrap_or(Version::NEWEST)
+    }
 }
 
 /// How many clients are remembered. Whoever comes back after being forgotten
@@ -112,11 +118,12 @@ impl Engine {
     pub(crate) fn initialize(
         &mut self,
         connection: ConnectionId,
+        version: Version,
         id: RequestId,
         params: InitializeParams,
     ) {
-        match self.accept_client(connection, &params) {
-            Ok(version) => self.welcome(connection, id, version, &params),
+        match self.accept_client(connection, version, &params) {
+            Ok(wire) => self.welcome(connection, id, wire, &params),
             Err(error) => {
                 let unsupported = error.code == ahp_error_codes::UNSUPPORTED_PROTOCOL_VERSION;
                 self.fail(connection, Some(id), error);
@@ -133,6 +140,7 @@ impl Engine {
     fn accept_client(
         &mut self,
         connection: ConnectionId,
+        version: Version,
         params: &InitializeParams,
     ) -> Result<String, RpcError> {
         if self.client_of(connection).is_some() {
@@ -143,7 +151,7 @@ impl Engine {
         if params.client_id.is_empty() {
             return Err(RpcError::invalid_params("`clientId` must not be empty"));
         }
-        let Some((_, wire)) = version::negotiate(&params.protocol_versions) else {
+        let Some(wire) = version.as_offered(&params.protocol_versions) else {
             let data = UnsupportedProtocolVersionErrorData {
                 supported_versions: Version::supported(),
             };
@@ -157,7 +165,7 @@ impl Engine {
             .with_data(data));
         };
         let wire = wire.to_owned();
-        self.admit(connection, params.client_id.clone(), wire.clone());
+        self.admit(connection, params.client_id.clone(), version, wire.clone());
         if let Some(entry) = self.connections.get_mut(&connection) {
             entry.locale = Locale::of_tag(params.locale.as_deref());
             // It begins anew.
@@ -166,13 +174,19 @@ impl Engine {
         Ok(wire)
     }
 
-    /// Binds a client to its connection; an older connection of it ends.
-    pub(crate) fn admit(&mut self, connection: ConnectionId, client_id: String, version: String) {
-        let spoken = Version::from_wire(&version).unwrap_or(Version::NEWEST);
+    /// Binds a client to its connection, which from now on speaks its version
+    /// (`wire` is what the client calls it); an older connection of it ends.
+    pub(crate) fn admit(
+        &mut self,
+        connection: ConnectionId,
+        client_id: String,
+        version: Version,
+        wire: String,
+    ) {
         let previous = self.clients.insert(
             client_id.clone(),
             KnownClient {
-                version: version.clone(),
+                version: wire.clone(),
                 connection: Some(connection),
                 leaves_at: None,
                 seen_at: self.now,
@@ -181,9 +195,17 @@ impl Engine {
         );
         self.step.store.ops.push(StoreOp::PutClient(ClientRecord {
             client_id: client_id.clone(),
-            version,
+            version: wire,
             seen_at: self.now,
         }));
+        let remembered = previous
+            .as_ref()
+            .map_or(Version::NEWEST, KnownClient::speaks);
+        if version != remembered {
+            // Whoever was welcomed in a version is understood in it also after
+            // a crash.
+            self.step.durable_first = true;
+        }
         while self.clients.len() > KNOWN_CLIENTS && self.forget_a_client() {}
         let (older, mut wanted) = match previous {
             Some(known) => (known.connection, known.wanted),
@@ -198,13 +220,14 @@ impl Engine {
             });
         }
         if let Some(entry) = self.connections.get_mut(&connection) {
-            entry.client = Some(client_id);
+            entry.client = Some(client_id.clone());
             entry.wanted = wanted;
-            entry.version = spoken;
+            entry.version = version;
         }
         self.step.effects.push(Effect::Speak {
             to: connection,
-            version: spoken,
+            client: client_id,
+            version,
         });
     }
 
@@ -222,6 +245,9 @@ impl Engine {
         self.end_roles_of(&client_id);
         self.clients.remove(&client_id);
         self.grants.remove(&client_id);
+        self.step.effects.push(Effect::ForgetClient {
+            client: client_id.clone(),
+        });
         self.step
             .store
             .ops

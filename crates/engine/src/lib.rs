@@ -22,7 +22,8 @@
 //! the outside world produces; [`Engine::next_deadline`] says when an
 //! [`Input::Tick`] is due. The effects of a step are carried out in order, and
 //! those of a step with [`Step::durable_first`] only after its store batch and
-//! all earlier ones are committed.
+//! all earlier ones are committed; but those that wait for nothing
+//! ([`Effect::waits_for_nothing`]) before the next input.
 //!
 //! # Invariants
 //!
@@ -316,8 +317,9 @@ impl Engine {
             Input::Connected { connection } => self.connected(connection),
             Input::Message {
                 connection,
+                version,
                 message,
-            } => self.message(connection, message),
+            } => self.message(connection, version, message),
             Input::Disconnected { connection } => self.disconnected(connection),
             Input::Agent(report) => self.agent_reported(report),
             Input::AgentsChanged(agents) => self.agents_changed(agents),

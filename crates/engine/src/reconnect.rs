@@ -33,6 +33,7 @@ impl Engine {
     pub(crate) fn reconnect(
         &mut self,
         connection: ConnectionId,
+        version: Version,
         id: RequestId,
         params: ReconnectParams,
     ) {
@@ -44,13 +45,22 @@ impl Engine {
             let error = RpcError::invalid_params("`clientId` must not be empty");
             return self.fail(connection, Some(id), error);
         }
-        // A client that this host does not know can only be taken at the
-        // newest version's word; everything else about it is in the request.
-        let version = match self.clients.get(&params.client_id) {
-            Some(known) => known.version.clone(),
-            None => Version::NEWEST.to_string(),
+        let wire = match self.clients.get(&params.client_id) {
+            Some(known) if known.speaks() == version => known.version.clone(),
+            Some(known) => {
+                // It was heard over another connection while this was read.
+                let error = RpcError::invalid_request(format!(
+                    "`{}` has just introduced itself in version {}; send `reconnect` again",
+                    params.client_id, known.version
+                ));
+                return self.fail(connection, Some(id), error);
+            }
+            // A client that this host does not know is taken at the word that
+            // its request was read in, the newest version's; everything else
+            // about it is in the request.
+            None => version.to_string(),
         };
-        self.admit(connection, params.client_id, version);
+        self.admit(connection, params.client_id, version, wire);
         let waiting = WaitingReconnect {
             connection,
             id,

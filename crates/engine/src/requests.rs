@@ -21,6 +21,7 @@ use innkeeper_protocol::resource_call::ResourceCall;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
 use innkeeper_protocol::telemetry::is_telemetry_channel;
+use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::changes::parse_blob_uri;
 use innkeeper_protocol::workspace::resource::ResourceTask;
@@ -59,14 +60,19 @@ pub(crate) enum Need {
 }
 
 impl Engine {
-    pub(crate) fn message(&mut self, connection: ConnectionId, message: ClientMessage) {
+    pub(crate) fn message(
+        &mut self,
+        connection: ConnectionId,
+        version: Version,
+        message: ClientMessage,
+    ) {
         if !self.connections.contains_key(&connection) {
             // Replaced by a newer connection of the same client: what still
             // comes over the old one is from before that.
             return;
         }
         match message {
-            ClientMessage::Call { id, command } => self.call(connection, id, command),
+            ClientMessage::Call { id, command } => self.call(connection, version, id, command),
             ClientMessage::Answer { id, outcome } => {
                 self.client_answered(connection, &id, outcome);
             }
@@ -76,6 +82,7 @@ impl Engine {
     fn call(
         &mut self,
         connection: ConnectionId,
+        version: Version,
         id: Option<RequestId>,
         command: Result<Command, RpcError>,
     ) {
@@ -99,9 +106,17 @@ impl Engine {
                 };
             }
         };
-        let introduces = matches!(command, Command::Initialize(_) | Command::Reconnect(_));
-        if self.client_of(connection).is_none() && !introduces {
+        let is_let_in = self.client_of(connection).is_some();
+        if !is_let_in && !command.introduces() {
             let error = RpcError::invalid_request("send `initialize` or `reconnect` first");
+            return self.fail_request(connection, id, error);
+        }
+        if is_let_in && version != self.version_of(connection) {
+            // Of what was read in another version than it is answered in,
+            // nobody knows whether it was understood.
+            let error = RpcError::invalid_request(
+                "this was sent beside `initialize` or `reconnect`, not after it; send it again",
+            );
             return self.fail_request(connection, id, error);
         }
         if let Some(reason) = self.store_failure.as_ref().filter(|_| refuses) {
@@ -116,7 +131,7 @@ impl Engine {
         self.when_loaded(waits, move |engine| {
             // It may have gone while the session was loaded.
             if engine.connections.contains_key(&connection) {
-                engine.carry_out(connection, id, command);
+                engine.carry_out(connection, version, id, command);
             }
         });
     }
@@ -166,18 +181,24 @@ impl Engine {
         self.sessions_to_load([&ChannelUri::from(channel.as_str())])
     }
 
-    fn carry_out(&mut self, connection: ConnectionId, id: Option<RequestId>, command: Command) {
+    fn carry_out(
+        &mut self,
+        connection: ConnectionId,
+        version: Version,
+        id: Option<RequestId>,
+        command: Command,
+    ) {
         let outcome = match command {
             Command::Ping => Ok(Reply::Done),
             Command::Initialize(params) => {
                 if let Some(id) = id {
-                    self.initialize(connection, id, *params);
+                    self.initialize(connection, version, id, *params);
                 }
                 return;
             }
             Command::Reconnect(params) => {
                 if let Some(id) = id {
-                    self.reconnect(connection, id, params);
+                    self.reconnect(connection, version, id, params);
                 }
                 return;
             }

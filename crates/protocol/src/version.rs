@@ -71,6 +71,14 @@ impl Version {
             .find(|version| offered.is_compatible_with(version.baseline()))
     }
 
+    /// The exact string that a client offered for this version: the highest,
+    /// if it offered several releases of it.
+    pub fn as_offered(self, offered: &[String]) -> Option<&str> {
+        let mine = spoken(offered).filter(|(_, version, _)| *version == self);
+        mine.max_by_key(|(semver, _, _)| *semver)
+            .map(|(_, _, wire)| wire)
+    }
+
     /// What the host tells a client that offers none of them.
     pub fn supported() -> Vec<String> {
         Self::ALL
@@ -174,14 +182,20 @@ pub fn draft(number: i64) -> String {
     }
 }
 
-/// The highest offered version that the host speaks, with the exact string
-/// that was offered for it. Offers that are no version are passed over.
-pub fn negotiate(offered: &[String]) -> Option<(Version, &str)> {
-    offered
-        .iter()
-        .filter_map(|wire| Some((SemVer::parse(wire)?, Version::from_wire(wire)?, wire)))
+/// The highest offered version that the host speaks. Offers that are no
+/// version are passed over.
+pub fn negotiate(offered: &[String]) -> Option<Version> {
+    spoken(offered)
         .max_by_key(|(semver, _, _)| *semver)
-        .map(|(_, version, wire)| (version, wire.as_str()))
+        .map(|(_, version, _)| version)
+}
+
+/// Those offers that the host speaks, with the exact strings.
+fn spoken(offered: &[String]) -> impl Iterator<Item = (SemVer, Version, &str)> {
+    offered.iter().filter_map(|wire| {
+        let version = Version::from_wire(wire)?;
+        Some((SemVer::parse(wire)?, version, wire.as_str()))
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -220,11 +234,8 @@ mod tests {
 
     fn check(offered: &[&str], selected: Option<&str>) {
         let offered: Vec<String> = offered.iter().map(|&wire| wire.to_owned()).collect();
-        assert_eq!(
-            negotiate(&offered).map(|(_, wire)| wire),
-            selected,
-            "{offered:?}"
-        );
+        let wire = negotiate(&offered).and_then(|version| version.as_offered(&offered));
+        assert_eq!(wire, selected, "{offered:?}");
     }
 
     #[test]
@@ -232,6 +243,15 @@ mod tests {
         check(&["1.0.0"], Some("1.0.0"));
         check(&["1.0.0", "1.2.3", "1.1.0"], Some("1.2.3"));
         check(&["9.0.0", "1.0.1"], Some("1.0.1"));
+        check(&["1.0.0", "0.9.0", "0.9.5"], Some("1.0.0"));
+    }
+
+    #[test]
+    fn a_version_is_called_what_its_client_calls_it() {
+        let offered = ["0.9.0", "0.2.1", "0.9.5", "1.0.0"].map(str::to_owned);
+        assert_eq!(Version::V0_9.as_offered(&offered), Some("0.9.5"));
+        assert_eq!(Version::V0_2.as_offered(&offered), Some("0.2.1"));
+        assert_eq!(Version::V0_3.as_offered(&offered), None);
     }
 
     #[test]
