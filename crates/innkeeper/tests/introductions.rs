@@ -102,25 +102,19 @@ fn list_sessions(id: i64) -> Value {
     json!({"id": id, "method": "listSessions", "params": {}})
 }
 
-/// Sends all of it before anything is read, and returns the answers.
+/// Sends all of it before anything is read, and returns the answers in the
+/// order of the questions: one that has to wait for the store comes later.
 async fn at_once(raw: &mut Raw, frames: &[Value]) -> Vec<Value> {
-    for frame in frames {
-        raw.send(&frame.to_string()).await;
-    }
-    let mut answers = Vec::new();
-    for frame in frames {
-        answers.push(answer_to(raw, &frame["id"]).await);
-    }
-    answers
-}
-
-async fn answer_to(raw: &mut Raw, id: &Value) -> Value {
-    loop {
-        let frame = raw.next().await;
-        if frame["id"] == *id && frame.get("method").is_none() {
-            return frame;
+    raw.send_at_once(frames).await;
+    let mut answers = vec![Value::Null; frames.len()];
+    while answers.iter().any(Value::is_null) {
+        let heard = raw.next().await;
+        let asked = frames.iter().position(|frame| frame["id"] == heard["id"]);
+        if let Some(asked) = asked {
+            answers[asked] = heard;
         }
     }
+    answers
 }
 
 async fn inn_with_session() -> (Inn, String) {
