@@ -10,6 +10,7 @@ use innkeeper_protocol::agent::{
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::record::Boot;
+use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
 use crate::callgrind::instructions;
@@ -149,6 +150,7 @@ impl Driver {
         let text = json!({"id": 1, "method": method, "params": params}).to_string();
         self.handle(Input::Message {
             connection: CLIENT,
+            version: Version::NEWEST,
             message: ClientMessage::decode(&text),
         })
     }

@@ -54,6 +54,12 @@ struct KnownClient {
 /// is taken for somebody new, and served as such.
 const KNOWN_CLIENTS: usize = 10_000;
 
+impl KnownClient {
+    fn speaks(&self) -> Version {
+        Version::from_wire(&self.version).unwrap_or(Version::NEWEST)
+    }
+}
+
 impl From<ClientRecord> for KnownClient {
     fn from(record: ClientRecord) -> Self {
         Self {
@@ -126,9 +132,10 @@ impl Clients {
         self.known.get(client)?.connection
     }
 
-    /// The version string that was negotiated with a client.
-    pub(crate) fn negotiated_by(&self, client: &str) -> Option<&str> {
-        Some(&self.known.get(client)?.version)
+    /// The version that a known client speaks, and what it calls it.
+    pub(crate) fn spoken_by(&self, client: &str) -> Option<(Version, &str)> {
+        let known = self.known.get(client)?;
+        Some((known.speaks(), &known.version))
     }
 
     /// Whether a client is here, or was a moment ago.
@@ -137,18 +144,18 @@ impl Clients {
         client.is_some_and(|client| client.connection.is_some() || client.is_missed)
     }
 
-    /// Binds a client to its connection; an older connection of it ends.
+    /// Binds a client to its connection, which from now on speaks its version
+    /// (`wire` is what the client calls it); an older connection of it ends.
     /// Returns the clients that were forgotten for it.
     pub(crate) fn admit(
         &mut self,
         core: &mut Core,
         connection: ConnectionId,
         client_id: String,
-        version: String,
+        (version, wire): (Version, String),
     ) -> Vec<String> {
-        let spoken = Version::from_wire(&version).unwrap_or(Version::NEWEST);
         let known = KnownClient {
-            version: version.clone(),
+            version: wire.clone(),
             connection: Some(connection),
             is_missed: false,
             seen_at: core.now,
@@ -159,9 +166,15 @@ impl Clients {
             .clear(&Deadline::ClientDeparts(client_id.clone()));
         core.store(StoreOp::PutClient(ClientRecord {
             client_id: client_id.clone(),
-            version,
+            version: wire,
             seen_at: core.now,
         }));
+        let remembered = previous.as_ref();
+        if version != remembered.map_or(Version::NEWEST, KnownClient::speaks) {
+            // Whoever was welcomed in a version is understood in it also after
+            // a crash.
+            core.step.durable_first = true;
+        }
         let forgotten = self.forget_surplus(core);
         let (older, mut wanted) = match previous {
             Some(known) => (known.connection, known.wanted),
@@ -176,13 +189,14 @@ impl Clients {
             });
         }
         if let Some(entry) = self.connections.get_mut(&connection) {
-            entry.client = Some(client_id);
+            entry.client = Some(client_id.clone());
             entry.wanted = wanted;
-            entry.version = spoken;
+            entry.version = version;
         }
         core.effect(Effect::Speak {
             to: connection,
-            version: spoken,
+            client: client_id,
+            version,
         });
         forgotten
     }
@@ -209,6 +223,9 @@ impl Clients {
             self.known.remove(&client_id);
             core.deadlines
                 .clear(&Deadline::ClientDeparts(client_id.clone()));
+            core.effect(Effect::ForgetClient {
+                client: client_id.clone(),
+            });
             core.store(StoreOp::ForgetClient {
                 client_id: client_id.clone(),
             });

@@ -160,7 +160,7 @@ impl Compat {
         channel: &ChannelUri,
         mut action: StateAction,
     ) -> StateAction {
-        if version > Version::V0_4 {
+        if version.selects_per_message() {
             return action;
         }
         let message = match &mut action {
@@ -199,7 +199,7 @@ pub(crate) fn joined_to(
     catalogue: &Catalogue,
     (connection, channel): (ConnectionId, &ChannelUri),
 ) -> Option<ChannelUri> {
-    let joins = clients.version_of(connection) <= Version::V0_3;
+    let joins = !clients.version_of(connection).has_chats();
     let is_session = || {
         *channel != ChannelUri::root()
             && catalogue.session_of(core, channel).as_ref() == Some(channel)
@@ -215,7 +215,7 @@ pub(crate) fn has_no_word_for(
     connection: ConnectionId,
     channel: &ChannelUri,
 ) -> bool {
-    clients.version_of(connection) == Version::V0_1
+    !clients.version_of(connection).has_watches()
         && (core.channels.watch(channel).is_some()
             || is_telemetry_channel(channel.as_str())
             || changeset_uri::parse(channel).is_some())
@@ -228,7 +228,7 @@ pub(crate) fn with_what_is_beside(
     connection: ConnectionId,
     mut snapshot: Snapshot,
 ) -> Snapshot {
-    if clients.version_of(connection) > Version::V0_4 {
+    if clients.version_of(connection).shows_each_state_alone() {
         return snapshot;
     }
     let channel = &snapshot.resource;
@@ -323,7 +323,9 @@ pub(crate) fn tell_selection(
     let Some(chat) = chat.filter(|chat| chat.is_default) else {
         return;
     };
-    let is_concerned = clients.version_of(connection) == Version::V0_4
+    let version = clients.version_of(connection);
+    let is_concerned = version.has_chats()
+        && !version.selects_per_message()
         && core.subscriptions.contains(connection, &chat.session);
     if is_concerned {
         let Selection { model, agent } = &chat.notes.selection;
@@ -348,7 +350,7 @@ fn why_not_active(
     let StateAction::SessionActiveClientSet(_) = action else {
         return None;
     };
-    if version > Version::V0_4 {
+    if version.has_many_active_clients() {
         return None;
     }
     let clients = &core.channels.session(channel)?.state.active_clients;
@@ -369,14 +371,14 @@ fn whole_switch(
     channel: &ChannelUri,
     action: StateAction,
 ) -> StateAction {
-    if version > Version::V0_7 {
+    if version.switches_in_scopes() {
         return action;
     }
     let StateAction::SessionCustomizationToggled(mut toggled) = action else {
         return action;
     };
     if let Some(session) = core.channels.session(channel) {
-        if version == Version::V0_1 {
+        if !version.switches_by_id() {
             let all = session.state.customizations.iter().flatten();
             let id = customizations::id_of_uri(all, &toggled.id).map(str::to_owned);
             toggled.id = id.unwrap_or(toggled.id);

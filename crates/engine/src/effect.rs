@@ -34,6 +34,8 @@ pub struct Step {
     /// The store cannot write, and these effects depend on nothing that is
     /// still to be written: they overtake what waits for the store.
     pub bypasses_store: bool,
+    /// In order, but for those that wait for nothing
+    /// ([`Effect::waits_for_nothing`]).
     pub effects: Vec<Effect>,
 }
 
@@ -59,10 +61,16 @@ pub enum Effect {
         to: Arc<[Subscriber]>,
         message: HostMessage,
     },
-    /// From here on the connection speaks this version.
+    /// The client was let in: from here on the connection speaks this version,
+    /// in both directions, and the client will when it comes back.
     Speak {
         to: ConnectionId,
+        client: String,
         version: Version,
+    },
+    /// Should this client come back, nobody knows what it spoke.
+    ForgetClient {
+        client: String,
     },
     /// End the connection, after what was sent to it so far.
     Close {
@@ -134,6 +142,15 @@ pub enum Effect {
         ticket: Ticket,
         query: Box<ConfigQuery>,
     },
+}
+
+impl Effect {
+    /// What a client says next must be read as the engine expects it, so this
+    /// is carried out before the engine is given anything else. Nothing that
+    /// was said to the connection before depends on it.
+    pub fn waits_for_nothing(&self) -> bool {
+        matches!(self, Self::Speak { .. } | Self::ForgetClient { .. })
+    }
 }
 
 /// One end of a subscription.

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::command::Command;
 use innkeeper_protocol::house::actions::StateAction;
 use innkeeper_protocol::house::commands::{InitializeParams, ReconnectParams};
 use innkeeper_protocol::house::errors::{UnsupportedProtocolVersionErrorData, ahp_error_codes};
@@ -16,7 +17,7 @@ use innkeeper_protocol::record::{LogEntry, Sequenced};
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::snapshot::Snapshot;
 use innkeeper_protocol::telemetry::is_telemetry_channel;
-use innkeeper_protocol::version::{self, Version};
+use innkeeper_protocol::version::Version;
 
 use crate::clients::UNKNOWN_VIEW;
 use crate::core::channels::Channel;
@@ -28,13 +29,29 @@ use crate::turns::COMMAND_PREFIX;
 use crate::{CloseReason, ConnectionId, Effect, Engine, Ticket, completions};
 
 impl Engine {
-    pub(crate) fn initialize(
+    /// Serves what introduces a client, which was read in this version.
+    pub(crate) fn introduce(
         &mut self,
         connection: ConnectionId,
+        version: Version,
+        id: RequestId,
+        command: Command,
+    ) {
+        match command {
+            Command::Initialize(params) => self.initialize(connection, version, id, *params),
+            Command::Reconnect(params) => self.reconnect(connection, version, id, params),
+            _ => {}
+        }
+    }
+
+    fn initialize(
+        &mut self,
+        connection: ConnectionId,
+        version: Version,
         id: RequestId,
         params: InitializeParams,
     ) {
-        let protocol_version = match self.check_introduction(connection, &params) {
+        let protocol_version = match self.check_introduction(connection, version, &params) {
             Ok(version) => version,
             Err(error) => {
                 let unsupported = error.code == ahp_error_codes::UNSUPPORTED_PROTOCOL_VERSION;
@@ -46,7 +63,8 @@ impl Engine {
                 return;
             }
         };
-        self.admit(connection, params.client_id, protocol_version.clone());
+        let spoken = (version, protocol_version.clone());
+        self.admit(connection, params.client_id, spoken);
         let locale = Locale::of_tag(params.locale.as_deref());
         self.clients.begin_anew(connection, locale);
         let channels = params.initial_subscriptions.into_iter().flatten();
@@ -63,10 +81,12 @@ impl Engine {
         self.when_loaded(needed, welcome);
     }
 
-    /// The version that is spoken with a client that introduces itself.
+    /// What a client that may introduce itself calls the version in which it
+    /// does.
     fn check_introduction(
         &self,
         connection: ConnectionId,
+        version: Version,
         params: &InitializeParams,
     ) -> Result<String, RpcError> {
         if self.clients.client_of(connection).is_some() {
@@ -77,7 +97,7 @@ impl Engine {
         if params.client_id.is_empty() {
             return Err(RpcError::invalid_params("`clientId` must not be empty"));
         }
-        if let Some((_, wire)) = version::negotiate(&params.protocol_versions) {
+        if let Some(wire) = version.as_offered(&params.protocol_versions) {
             return Ok(wire.to_owned());
         }
         let data = UnsupportedProtocolVersionErrorData {
@@ -91,9 +111,9 @@ impl Engine {
         Err(RpcError::new(code, message).with_data(data))
     }
 
-    fn admit(&mut self, connection: ConnectionId, client_id: String, version: String) {
+    fn admit(&mut self, connection: ConnectionId, client_id: String, spoken: (Version, String)) {
         let clients = &mut self.clients;
-        let forgotten = clients.admit(&mut self.core, connection, client_id, version);
+        let forgotten = clients.admit(&mut self.core, connection, client_id, spoken);
         for client in forgotten {
             self.resources.forget_client(&client);
             self.sessions().end_roles_of(&client);
@@ -149,9 +169,10 @@ impl Engine {
         snapshots
     }
 
-    pub(crate) fn reconnect(
+    fn reconnect(
         &mut self,
         connection: ConnectionId,
+        version: Version,
         id: RequestId,
         params: ReconnectParams,
     ) {
@@ -163,13 +184,22 @@ impl Engine {
             let error = RpcError::invalid_params("`clientId` must not be empty");
             return self.core.fail(connection, Some(id), error);
         }
-        // A client that this host does not know can only be taken at the
-        // newest version's word; everything else about it is in the request.
-        let version = match self.clients.negotiated_by(&params.client_id) {
-            Some(known) => known.to_owned(),
-            None => Version::NEWEST.to_string(),
+        let wire = match self.clients.spoken_by(&params.client_id) {
+            Some((known, wire)) if known == version => wire.to_owned(),
+            Some((_, wire)) => {
+                // It was heard over another connection while this was read.
+                let error = RpcError::invalid_request(format!(
+                    "`{}` has just introduced itself in version {wire}; send `reconnect` again",
+                    params.client_id
+                ));
+                return self.core.fail(connection, Some(id), error);
+            }
+            // A client that this host does not know is taken at the word that
+            // its request was read in, the newest version's; everything else
+            // about it is in the request.
+            None => version.to_string(),
         };
-        self.admit(connection, params.client_id, version);
+        self.admit(connection, params.client_id, (version, wire));
         let waiting = WaitingReconnect {
             connection,
             id,
@@ -237,13 +267,8 @@ impl Engine {
                 }
                 // Draft 1 has no word for what is missing; what has no
                 // snapshot is gone.
-                let says_what_is_missing = version > Version::V0_1;
-                if !says_what_is_missing
-                    && !waiting
-                        .channels
-                        .iter()
-                        .all(|it| self.catalogue.exists(&self.core, it))
-                {
+                let is_gone = |channel: &ChannelUri| !self.catalogue.exists(&self.core, channel);
+                if !version.says_what_is_missing() && waiting.channels.iter().any(is_gone) {
                     return self.start_afresh(waiting);
                 }
                 missed.retain(|action| wanted.contains(&action.channel));
@@ -361,7 +386,7 @@ fn breaks_off(
         }
         // Which is told as such a cut.
         StateAction::ChatTurnResume(_) => {
-            version <= Version::V0_8 && wanted.contains(&action.channel)
+            !version.resumes_turns() && wanted.contains(&action.channel)
         }
         _ => false,
     }

@@ -6,6 +6,7 @@ use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::record::{ContentRecord, LoadedSession, LogEntry};
 use innkeeper_protocol::telemetry::TelemetryBatch;
+use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::changes::ChangesReport;
 use innkeeper_protocol::workspace::customization::CustomizationReport;
@@ -21,8 +22,12 @@ pub enum Input {
     Connected {
         connection: ConnectionId,
     },
+    /// A client said something. It was read in this version: the one that the
+    /// connection speaks ([`crate::Effect::Speak`]) or, as long as it speaks
+    /// none, the one that the client introduces itself in.
     Message {
         connection: ConnectionId,
+        version: Version,
         message: ClientMessage,
     },
     Disconnected {

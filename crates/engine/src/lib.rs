@@ -47,7 +47,8 @@
 //! the outside world produces; [`Engine::next_deadline`] says when an
 //! [`Input::Tick`] is due. The effects of a step are carried out in order, and
 //! those of a step with [`Step::durable_first`] only after its store batch and
-//! all earlier ones are committed.
+//! all earlier ones are committed; but those that wait for nothing
+//! ([`Effect::waits_for_nothing`]) before the next input.
 //!
 //! # Invariants
 //!

@@ -18,8 +18,9 @@ impl Engine {
             Input::Connected { connection } => self.clients.connected(connection),
             Input::Message {
                 connection,
+                version,
                 message,
-            } => self.message(connection, message),
+            } => self.message(connection, version, message),
             Input::Disconnected { connection } => self.disconnected(connection),
             Input::Agent(report) => self.turns().agent_reported(report),
             Input::AgentsChanged(agents) => {

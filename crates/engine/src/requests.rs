@@ -24,14 +24,19 @@ use crate::turns::chats_referred_to;
 use crate::{ConnectionId, Engine, Subscriber, compat, terminals};
 
 impl Engine {
-    pub(crate) fn message(&mut self, connection: ConnectionId, message: ClientMessage) {
+    pub(crate) fn message(
+        &mut self,
+        connection: ConnectionId,
+        version: Version,
+        message: ClientMessage,
+    ) {
         if !self.clients.is_connected(connection) {
             // Replaced by a newer connection of the same client: what still
             // comes over the old one is from before that.
             return;
         }
         match message {
-            ClientMessage::Call { id, command } => self.call(connection, id, command),
+            ClientMessage::Call { id, command } => self.call(connection, version, id, command),
             ClientMessage::Answer { id, outcome } => {
                 let calls = &mut self.client_calls;
                 let answer = calls.answered(&mut self.core, connection, &id, outcome);
@@ -45,6 +50,7 @@ impl Engine {
     fn call(
         &mut self,
         connection: ConnectionId,
+        version: Version,
         id: Option<RequestId>,
         command: Result<Command, RpcError>,
     ) {
@@ -68,9 +74,17 @@ impl Engine {
                 };
             }
         };
-        let introduces = matches!(command, Command::Initialize(_) | Command::Reconnect(_));
-        if self.clients.client_of(connection).is_none() && !introduces {
+        let is_let_in = self.clients.client_of(connection).is_some();
+        if !is_let_in && !command.introduces() {
             let error = RpcError::invalid_request("send `initialize` or `reconnect` first");
+            return self.core.answer(connection, id, Err(error));
+        }
+        if is_let_in && version != self.clients.version_of(connection) {
+            // Of what was read in another version than it is answered in,
+            // nobody knows whether it was understood.
+            let error = RpcError::invalid_request(
+                "this was sent beside `initialize` or `reconnect`, not after it; send it again",
+            );
             return self.core.answer(connection, id, Err(error));
         }
         if let Some(reason) = self.core.store_failure.as_ref().filter(|_| refuses) {
@@ -79,6 +93,13 @@ impl Engine {
                 Command::Dispatch(dispatch) => self.reject_for_store(connection, *dispatch),
                 _ => self.core.answer(connection, id, Err(error)),
             };
+        }
+        if command.introduces() {
+            // Nobody waits for the answer of another.
+            if let Some(id) = id {
+                self.introduce(connection, version, id, command);
+            }
+            return;
         }
         let command = compat::command_meant(&self.clients, &self.catalogue, connection, command);
         let needed = self.sessions_needed_for(&command);
@@ -182,9 +203,9 @@ impl Engine {
                 let locale = self.clients.locale_of(connection);
                 self.agents.resolve(&self.core, params, locale)
             }
-            Command::Initialize(_)
-            | Command::Reconnect(_)
-            | Command::Subscribe(_)
+            // These came before there was a client.
+            Command::Initialize(_) | Command::Reconnect(_) => return,
+            Command::Subscribe(_)
             | Command::Workspace(_)
             | Command::Complete(_)
             | Command::CompleteSessionConfig(_)
@@ -204,8 +225,6 @@ impl Engine {
     fn carry_out_request(&mut self, connection: ConnectionId, id: RequestId, command: Command) {
         let core = &mut self.core;
         match command {
-            Command::Initialize(params) => self.initialize(connection, id, *params),
-            Command::Reconnect(params) => self.reconnect(connection, id, params),
             Command::Subscribe(params) => {
                 let channel = ChannelUri::from(params.channel.as_str());
                 if terminals::has_left_memory(core, &channel) {
@@ -228,7 +247,9 @@ impl Engine {
             Command::InvokeChangesetOperation(params) => {
                 self.changes.operate(core, (connection, id), &params);
             }
-            Command::Ping
+            Command::Initialize(_)
+            | Command::Reconnect(_)
+            | Command::Ping
             | Command::Unsubscribe { .. }
             | Command::Dispatch(_)
             | Command::Authenticate(_)
@@ -431,10 +452,10 @@ impl Engine {
         connection: ConnectionId,
         params: &ListSessionsParams,
     ) -> Result<Reply, RpcError> {
-        let cap = match self.clients.version_of(connection) <= Version::V0_4 {
+        let cap = match self.clients.version_of(connection).lists_in_pages() {
+            true => self.core.config.limits.page_sessions,
             // Those cannot ask for a second page.
-            true => usize::MAX,
-            false => self.core.config.limits.page_sessions,
+            false => usize::MAX,
         };
         let limit = match params.limit {
             None => cap,

@@ -17,8 +17,8 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -88,7 +88,9 @@ impl Ending {
 #[derive(Debug)]
 pub(crate) struct OutboundQueue {
     options: DeliveryOptions,
-    version: AtomicU8,
+    /// What the client speaks, once it was let in. Until then nothing is said
+    /// that differs between versions.
+    spoken: OnceLock<Version>,
     waiting: Mutex<Waiting>,
     changed: Notify,
     crowded: Notify,
@@ -182,7 +184,7 @@ impl OutboundQueue {
     pub(crate) fn new(options: DeliveryOptions) -> Arc<Self> {
         Arc::new(Self {
             options,
-            version: AtomicU8::new(index_of(Version::NEWEST)),
+            spoken: OnceLock::new(),
             waiting: Mutex::default(),
             changed: Notify::new(),
             crowded: Notify::new(),
@@ -191,8 +193,14 @@ impl OutboundQueue {
         })
     }
 
+    /// A connection is let in once, and keeps its version.
     pub(crate) fn speak(&self, version: Version) {
-        self.version.store(index_of(version), Ordering::Release);
+        self.spoken.get_or_init(|| version);
+    }
+
+    /// The version that is spoken over this connection, in both directions.
+    pub(crate) fn spoken(&self) -> Option<Version> {
+        self.spoken.get().copied()
     }
 
     /// Queues what answers this client, whatever its size: it asked for it.
@@ -290,7 +298,7 @@ impl OutboundQueue {
                     self.drained.notify_waiters();
                     return Outgoing {
                         items,
-                        version: self.version(),
+                        version: self.spoken().unwrap_or(Version::NEWEST),
                         ending,
                     };
                 }
@@ -343,11 +351,6 @@ impl OutboundQueue {
     /// How often something was taken for the transport so far.
     pub(crate) fn written(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
-    }
-
-    fn version(&self) -> Version {
-        let index = usize::from(self.version.load(Ordering::Acquire));
-        Version::ALL.get(index).copied().unwrap_or(Version::NEWEST)
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -455,8 +458,4 @@ impl Waiting {
         self.pressing = true;
         self.ending = Some(ending);
     }
-}
-
-fn index_of(version: Version) -> u8 {
-    u8::try_from(version.index()).unwrap_or(0)
 }

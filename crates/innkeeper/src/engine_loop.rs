@@ -25,7 +25,8 @@ const MOST_UNWRITTEN: usize = 2_048;
 #[derive(Debug)]
 pub(crate) enum Event {
     Input(Input),
-    /// From a client, with its share of the room for messages of clients.
+    /// From a client, with its share of the room for messages of clients,
+    /// which is given back when the message was handled.
     Message(Input, OwnedSemaphorePermit),
     /// Ends the loop after everything is finished and recorded.
     Shutdown(oneshot::Sender<()>),
@@ -184,6 +185,15 @@ impl EngineLoop {
         let step = &mut self.step;
         round.steps += 1;
         round.ops.append(&mut step.store.ops);
+        // Before the message's permit is given back: whoever waits for that
+        // reads on by these.
+        let first: Vec<Effect> = step
+            .effects
+            .extract_if(.., |effect| effect.waits_for_nothing())
+            .collect();
+        if !first.is_empty() {
+            self.outbox.overtake(first);
+        }
         if step.bypasses_store {
             self.outbox.overtake(std::mem::take(&mut step.effects));
             return;

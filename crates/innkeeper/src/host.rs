@@ -3,8 +3,8 @@
 //! Innkeeper may talk to it directly.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -13,19 +13,18 @@ use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits, Step};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::telemetry::{Metric, MetricKind, Teller, prometheus};
-use innkeeper_protocol::version::Version;
 use innkeeper_store::{CommitNo, Store, StoreError, StoreOptions, Writer, WriterEvent};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use crate::client_versions::ClientVersions;
 use crate::delivery::{DeliveryOptions, OutboundQueue, Outgoing};
 use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten, now};
 use crate::machine::{Machine, WorkspaceOptions};
 use crate::outbox::Outbox;
-use crate::speakers::Speakers;
 use crate::telemetry::{Telemetry, TelemetryOptions};
 
 /// How many messages of one client may wait for the engine.
-const MESSAGES_IN_FLIGHT: usize = 64;
+const MESSAGES_IN_FLIGHT: u32 = 64;
 
 /// How long the end of the host waits for states that are being kept.
 const CHECKPOINTS_PATIENCE: Duration = Duration::from_secs(3);
@@ -79,7 +78,7 @@ struct Inner {
     gauges: Arc<Gauges>,
     delivery: DeliveryOptions,
     next_connection: AtomicU64,
-    speakers: Speakers,
+    client_versions: Arc<ClientVersions>,
     thread: std::sync::Mutex<Option<thread::JoinHandle<Option<Writer>>>>,
 }
 
@@ -109,7 +108,9 @@ impl Host {
         let (reports, report_inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
         let agents = Arc::new(Agents::new(agents, reports));
         let profile_changes = agents.profile_changes();
+        let client_versions = Arc::new(ClientVersions::new(&boot.clients));
         let outbox = Arc::new(Outbox::new(
+            Arc::clone(&client_versions),
             Arc::clone(&agents),
             Arc::clone(&machine),
             Arc::clone(&telemetry),
@@ -125,7 +126,6 @@ impl Host {
             number_block: EngineConfig::NUMBER_BLOCK,
             workspace,
         };
-        let speakers = Speakers::new(&boot.clients);
         let (engine, first) = Engine::new(now(), config, agents.profiles(), boot);
         let gauges = Arc::new(Gauges::default());
         let engine_loop = EngineLoop {
@@ -161,7 +161,7 @@ impl Host {
             gauges,
             delivery: options.delivery,
             next_connection: AtomicU64::new(1),
-            speakers,
+            client_versions,
             thread: std::sync::Mutex::new(Some(thread)),
         });
         tokio::spawn(tell_about_work(&inner));
@@ -184,8 +184,7 @@ impl Host {
             host: self.clone(),
             id,
             queue,
-            room: Arc::new(Semaphore::new(MESSAGES_IN_FLIGHT)),
-            introduced: OnceLock::new(),
+            room: Arc::new(Semaphore::new(MESSAGES_IN_FLIGHT as usize)),
         }
     }
 
@@ -313,8 +312,6 @@ pub struct HostConnection {
     id: ConnectionId,
     pub(crate) queue: Arc<OutboundQueue>,
     room: Arc<Semaphore>,
-    /// The version that this client speaks, once it has said who it is.
-    introduced: OnceLock<Version>,
 }
 
 impl std::fmt::Debug for HostConnection {
@@ -325,22 +322,36 @@ impl std::fmt::Debug for HostConnection {
 
 impl HostConnection {
     /// Hands over one message, waiting while too many of this client's wait.
+    /// Messages are to be handed over one after the other.
     pub async fn receive(&self, text: &str) {
         let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else {
             return;
         };
-        let version = match self.introduced.get() {
-            Some(version) => *version,
-            None => match self.host.inner.speakers.heard(text) {
-                Some(version) => *self.introduced.get_or_init(|| version),
-                None => Version::NEWEST,
-            },
+        let spoken = self.queue.spoken();
+        let (version, message) = match spoken {
+            Some(version) => (version, ClientMessage::decode_in(version, text)),
+            None => {
+                let known = |client: &str| self.host.inner.client_versions.of(client);
+                ClientMessage::decode_first(text, known)
+            }
         };
+        let introduces = spoken.is_none() && message.introduces();
         let input = Input::Message {
             connection: self.id,
-            message: ClientMessage::decode_in(version, text),
+            version,
+            message,
         };
         self.host.send(Event::Message(input, permit));
+        if introduces {
+            self.all_is_handled().await;
+        }
+    }
+
+    /// Waits for the engine. What comes behind an introduction is read in the
+    /// version that the client was let in with, or as if there had been none:
+    /// only the engine knows, and a client need not wait for its answer.
+    async fn all_is_handled(&self) {
+        let _ = self.room.acquire_many(MESSAGES_IN_FLIGHT).await;
     }
 
     /// Waits for messages to this client, up to about `most` bytes of them.

@@ -7,12 +7,12 @@
 //! WebSocket. *Invariant*: nothing in here decides anything about sessions;
 //! that is the engine's business.
 
+mod client_versions;
 mod delivery;
 mod engine_loop;
 mod host;
 mod machine;
 mod outbox;
-mod speakers;
 mod telemetry;
 
 pub mod cli;

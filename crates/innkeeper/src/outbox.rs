@@ -1,9 +1,9 @@
 //! The outbox: steps of the engine on their way out, in order.
 //!
 //! *Invariant*: the effects of a step are carried out after those of every
-//! earlier step, and not before the store has what they must wait for. The
-//! exception is what the engine says while the store cannot write: that
-//! depends on nothing unwritten, and overtakes.
+//! earlier step, and not before the store has what they must wait for. What
+//! the engine says while the store cannot write depends on nothing unwritten,
+//! and overtakes; so do the versions that connections speak from now on.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +16,7 @@ use innkeeper_store::{CommitNo, Reader, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 
+use crate::client_versions::ClientVersions;
 use crate::delivery::{Ending, OutboundQueue, Parcel};
 use crate::engine_loop::Event;
 use crate::machine::Machine;
@@ -23,6 +24,7 @@ use crate::telemetry::Telemetry;
 
 pub(crate) struct Outbox {
     state: Mutex<State>,
+    client_versions: Arc<ClientVersions>,
     agents: Arc<Agents>,
     /// Until the store is about to be closed.
     reader: Arc<Mutex<Option<Reader>>>,
@@ -48,6 +50,7 @@ struct PendingStep {
 
 impl Outbox {
     pub(crate) fn new(
+        client_versions: Arc<ClientVersions>,
         agents: Arc<Agents>,
         machine: Arc<Machine>,
         telemetry: Arc<Telemetry>,
@@ -56,6 +59,7 @@ impl Outbox {
     ) -> Self {
         Self {
             state: Mutex::default(),
+            client_versions,
             agents,
             reader: Arc::new(Mutex::new(Some(reader))),
             machine,
@@ -144,11 +148,17 @@ impl Outbox {
                         queue.send(message);
                     }
                 }
-                Effect::Speak { to, version } => {
+                Effect::Speak {
+                    to,
+                    client,
+                    version,
+                } => {
+                    self.client_versions.remember(client, version);
                     if let Some(queue) = state.connections.get(&to) {
                         queue.speak(version);
                     }
                 }
+                Effect::ForgetClient { client } => self.client_versions.forget(&client),
                 Effect::Close { connection, reason } => {
                     if let Some(queue) = state.connections.get(&connection) {
                         queue.close(Ending::Engine(reason));

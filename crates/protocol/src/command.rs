@@ -112,35 +112,45 @@ pub struct Dispatch {
 }
 
 impl ClientMessage {
+    /// Decodes one frame of a connection that speaks no version yet, and says
+    /// in which version: the one that a client introduces itself in, else the
+    /// newest. `known` is asked for the version of a client that comes back.
+    ///
+    /// Whether the connection is to speak that version, the engine decides when
+    /// it lets the client in.
+    pub fn decode_first(
+        text: &str,
+        known: impl FnOnce(&str) -> Option<Version>,
+    ) -> (Version, Self) {
+        let frame = Incoming::parse(text);
+        let introduced = match &frame {
+            Ok(Incoming::Request { method, params, .. }) => introduced_in(method, *params, known),
+            Ok(Incoming::Notification { .. } | Incoming::Response { .. }) | Err(_) => None,
+        };
+        let version = introduced.unwrap_or(Version::NEWEST);
+        (version, Self::read(version, frame))
+    }
+
     /// Decodes one frame of a client of the given version. Nothing that a
     /// client can send makes this fail.
     pub fn decode_in(version: Version, text: &str) -> Self {
-        if version == Version::NEWEST {
-            return Self::decode(text);
-        }
-        match Incoming::parse(text) {
-            Ok(Incoming::Request { id, method, params }) => Self::Call {
-                id: Some(id),
-                command: Command::decode_in(version, &method, params),
-            },
-            Ok(Incoming::Notification { method, params }) => Self::Call {
-                id: None,
-                command: Command::decode_in(version, &method, params),
-            },
-            _ => Self::decode(text),
-        }
+        Self::read(version, Incoming::parse(text))
     }
 
     /// Decodes one frame in the house language.
     pub fn decode(text: &str) -> Self {
-        match Incoming::parse(text) {
+        Self::decode_in(Version::NEWEST, text)
+    }
+
+    fn read(version: Version, frame: Result<Incoming<'_>, Box<BadFrame>>) -> Self {
+        match frame {
             Ok(Incoming::Request { id, method, params }) => Self::Call {
                 id: Some(id),
-                command: Command::decode(&method, params),
+                command: Command::decode_in(version, &method, params),
             },
             Ok(Incoming::Notification { method, params }) => Self::Call {
                 id: None,
-                command: Command::decode(&method, params),
+                command: Command::decode_in(version, &method, params),
             },
             Ok(Incoming::Response { id, outcome }) => Self::Answer { id, outcome },
             Err(bad) => {
@@ -148,6 +158,14 @@ impl ClientMessage {
                 let command = Err(error);
                 Self::Call { id, command }
             }
+        }
+    }
+
+    /// Whether a client says with it who it is.
+    pub fn introduces(&self) -> bool {
+        match self {
+            Self::Call { command, .. } => command.as_ref().is_ok_and(Command::introduces),
+            Self::Answer { .. } => false,
         }
     }
 }
@@ -184,12 +202,20 @@ impl Command {
 }
 
 impl Command {
+    /// Whether a client says with it who it is.
+    pub fn introduces(&self) -> bool {
+        matches!(self, Self::Initialize(_) | Self::Reconnect(_))
+    }
+
     /// Raises a call of an older version into the house language.
     fn decode_in(
         version: Version,
         method: &str,
         params: Option<&RawValue>,
     ) -> Result<Self, RpcError> {
+        if version == Version::NEWEST {
+            return Self::decode(method, params);
+        }
         let explain = |error| RpcError::invalid_params(format!("`{method}`: {error}"));
         let mut params: Value =
             serde_json::from_str(params.map_or("{}", RawValue::get)).map_err(explain)?;
@@ -199,7 +225,7 @@ impl Command {
         if method == "dispatchAction" {
             return raise_dispatch(version, params).map(|it| Self::Dispatch(Box::new(it)));
         }
-        if method == "fetchTurns" && version <= Version::V0_4 {
+        if method == "fetchTurns" && !version.tells_earlier_turns() {
             return serde_json::from_value(params)
                 .map(Self::ReadTurns)
                 .map_err(explain);
@@ -225,41 +251,27 @@ fn raise_dispatch(version: Version, params: Value) -> Result<Dispatch, RpcError>
     })
 }
 
-/// Who introduces itself with a frame, if it is that kind of frame: from then
-/// on the connection speaks that client's version.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Introduction {
-    /// With the version that the host will choose, if it can.
-    New {
-        client_id: String,
-        version: Option<Version>,
-    },
-    /// In the version that it spoke before.
-    Return { client_id: String },
-}
-
-impl Introduction {
-    pub fn read(text: &str) -> Option<Self> {
-        let Ok(Incoming::Request { method, params, .. }) = Incoming::parse(text) else {
-            return None;
-        };
-        let params: Value = match &*method {
-            "initialize" | "reconnect" => serde_json::from_str(params?.get()).ok()?,
-            _ => return None,
-        };
-        let client_id = params["clientId"].as_str()?.to_owned();
-        if method == "reconnect" {
-            return Some(Self::Return { client_id });
+/// The version in which a client introduces itself with this call, if it does
+/// and that can be told: what it offers, or what it spoke before.
+fn introduced_in(
+    method: &str,
+    params: Option<&RawValue>,
+    known: impl FnOnce(&str) -> Option<Version>,
+) -> Option<Version> {
+    if !matches!(method, "initialize" | "reconnect") {
+        return None;
+    }
+    let params: Value = serde_json::from_str(params?.get()).ok()?;
+    if method == "reconnect" {
+        return known(params["clientId"].as_str()?);
+    }
+    match (&params["protocolVersions"], &params["protocolVersion"]) {
+        // Who counts drafts speaks one, even if it is none that we speak.
+        (Value::Null, Value::Number(_)) => Some(Version::V0_1),
+        (offered, _) => {
+            let offered: Vec<String> = Deserialize::deserialize(offered).ok()?;
+            version::negotiate(&offered)
         }
-        let version = match (&params["protocolVersions"], &params["protocolVersion"]) {
-            // Who counts drafts speaks one, even if it is none that we speak.
-            (Value::Null, Value::Number(_)) => Some(Version::V0_1),
-            (offered, _) => {
-                let offered: Vec<String> = serde_json::from_value(offered.clone()).ok()?;
-                version::negotiate(&offered).map(|(version, _)| version)
-            }
-        };
-        Some(Self::New { client_id, version })
     }
 }
 
@@ -375,22 +387,48 @@ mod tests {
         }
     }
 
+    fn first(method: &str, params: &str) -> (Version, ClientMessage) {
+        let text = format!(r#"{{"id":1,"method":"{method}","params":{params}}}"#);
+        ClientMessage::decode_first(&text, |client| (client == "old").then_some(Version::V0_2))
+    }
+
     #[test]
     fn who_counts_drafts_speaks_a_draft() {
-        let version_of = |params: &str| {
-            let text = format!(r#"{{"id":1,"method":"initialize","params":{params}}}"#);
-            match Introduction::read(&text) {
-                Some(Introduction::New { version, .. }) => version,
-                other => panic!("{other:?}"),
-            }
-        };
-        let draft = Some(Version::V0_1);
+        let version_of = |params: &str| first("initialize", params).0;
+        let draft = Version::V0_1;
         assert_eq!(version_of(r#"{"clientId":"c","protocolVersion":1}"#), draft);
         assert_eq!(version_of(r#"{"clientId":"c","protocolVersion":7}"#), draft);
         let both = r#"{"clientId":"c","protocolVersion":1,"protocolVersions":["0.2.0"]}"#;
-        assert_eq!(version_of(both), Some(Version::V0_2));
+        assert_eq!(version_of(both), Version::V0_2);
         let unspoken = r#"{"clientId":"c","protocolVersions":["7.0.0"]}"#;
-        assert_eq!(version_of(unspoken), None);
+        assert_eq!(version_of(unspoken), Version::NEWEST);
+    }
+
+    #[test]
+    fn who_comes_back_speaks_what_it_spoke() {
+        for (client, version) in [("old", Version::V0_2), ("stranger", Version::NEWEST)] {
+            let params =
+                format!(r#"{{"clientId":"{client}","lastSeenServerSeq":4,"subscriptions":[]}}"#);
+            let (spoken, message) = first("reconnect", &params);
+            assert_eq!(spoken, version);
+            assert!(message.introduces());
+        }
+    }
+
+    #[test]
+    fn who_does_not_say_who_it_is_is_read_in_the_newest_version() {
+        for method in ["ping", "subscribe", "listSessions"] {
+            let params = r#"{"clientId":"old","channel":"c","protocolVersions":["0.2.0"]}"#;
+            let (version, message) = first(method, params);
+            assert_eq!(version, Version::NEWEST);
+            assert!(!message.introduces(), "{method}");
+        }
+        // Neither does who says it wrongly, or to nobody in particular.
+        let (version, message) = first("initialize", "[]");
+        assert_eq!((version, message.introduces()), (Version::NEWEST, false));
+        let note = r#"{"method":"reconnect","params":{"clientId":"old"}}"#;
+        let (version, _) = ClientMessage::decode_first(note, |_| Some(Version::V0_2));
+        assert_eq!(version, Version::NEWEST);
     }
 
     #[test]

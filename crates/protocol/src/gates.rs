@@ -37,6 +37,7 @@ mod v1_0_to_v0_9;
 
 pub(crate) use nodes::Node;
 pub(crate) use text::Text;
+use up::Piece;
 
 /// A JSON object.
 pub type Object = Map<String, Value>;
@@ -153,6 +154,12 @@ pub(crate) trait Gate: Sync {
 
     /// Raises a whole action, before its objects are raised.
     fn raise_action(&self, _act: &mut Act) {}
+
+    /// What a raised action is a piece of, if the newer version says at once
+    /// what the older says in pieces.
+    fn piece_of(&self, _act: &Act) -> Option<Piece> {
+        None
+    }
 
     /// Joins or parts what is divided differently into channels.
     fn lower_picture(&self, _picture: &mut Picture) {}

@@ -234,7 +234,7 @@ pub fn encode(message: &HostMessage) -> String {
 /// and is told the other steps.
 pub fn encode_each(message: &HostMessage, version: Version, mut each: impl FnMut(String)) {
     match version {
-        Version::V1_0 => each(encode(message)),
+        Version::NEWEST => each(encode(message)),
         older => match older::encode(message, older) {
             Ok(frames) => frames.into_iter().for_each(each),
             Err(error) => each(unencodable(message, &error)),

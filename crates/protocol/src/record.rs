@@ -15,6 +15,7 @@ use crate::house::state::{
     AgentSelection, ChatState, ModelSelection, SessionState, SessionSummary,
 };
 use crate::snapshot::StoredTurn;
+use crate::version::Version;
 use crate::{ChannelUri, Timestamp};
 
 pub mod merge;
@@ -252,6 +253,13 @@ pub struct ClientRecord {
     /// The version string that was negotiated.
     pub version: String,
     pub seen_at: Timestamp,
+}
+
+impl ClientRecord {
+    /// Nothing if it is a version of another release of the host.
+    pub fn speaks(&self) -> Option<Version> {
+        Version::from_wire(&self.version)
+    }
 }
 
 /// Large content that left the state.

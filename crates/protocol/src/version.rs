@@ -1,4 +1,9 @@
-//! Which protocol versions this host speaks, and which one a client gets.
+//! Which protocol versions this host speaks, which one a client gets, and what
+//! each of them can do.
+//!
+//! *Invariant*: what a version is compared with stands here and in the gates
+//! only. Everybody else asks what it can do, so that a version comes or goes
+//! here and in its gate. A test holds that (`tests/abilities.rs`).
 
 use std::fmt;
 
@@ -66,10 +71,12 @@ impl Version {
             .find(|version| offered.is_compatible_with(version.baseline()))
     }
 
-    /// Whether an action on a channel that does not exist gets no answer: up to
-    /// 0.2 the protocol demands that. Later clients wait for an answer.
-    pub fn is_silent_about_unknown_channels(self) -> bool {
-        self <= Self::V0_2
+    /// The exact string that a client offered for this version: the highest,
+    /// if it offered several releases of it.
+    pub fn as_offered(self, offered: &[String]) -> Option<&str> {
+        let mine = spoken(offered).filter(|(_, version, _)| *version == self);
+        mine.max_by_key(|(semver, _, _)| *semver)
+            .map(|(_, _, wire)| wire)
     }
 
     /// What the host tells a client that offers none of them.
@@ -79,6 +86,84 @@ impl Version {
             .rev()
             .map(|version| version.baseline().to_string())
             .collect()
+    }
+}
+
+/// What a version can do, in the words of the protocol.
+impl Version {
+    /// An envelope says which channel its action is about; in draft 1 the
+    /// action itself does.
+    pub fn names_channels_in_envelopes(self) -> bool {
+        self > Self::V0_1
+    }
+
+    /// Watches, changesets and telemetry, which draft 1 does not have.
+    pub fn has_watches(self) -> bool {
+        self > Self::V0_1
+    }
+
+    /// `reconnect` is answered with what is `missing`; draft 1 has no word for
+    /// that.
+    pub fn says_what_is_missing(self) -> bool {
+        self > Self::V0_1
+    }
+
+    /// A customization is switched by its id; in draft 1 by its URI.
+    pub fn switches_by_id(self) -> bool {
+        self > Self::V0_1
+    }
+
+    /// Whether an action on a channel that does not exist gets no answer: up to
+    /// 0.2 the protocol demands that. Later clients wait for an answer.
+    pub fn is_silent_about_unknown_channels(self) -> bool {
+        self <= Self::V0_2
+    }
+
+    /// A session has chats, with channels of their own. Up to 0.3 it is a
+    /// conversation itself.
+    pub fn has_chats(self) -> bool {
+        self > Self::V0_3
+    }
+
+    /// A message says which model and agent it is for. Up to 0.4 they are
+    /// selected for a session.
+    pub fn selects_per_message(self) -> bool {
+        self > Self::V0_4
+    }
+
+    /// Several clients can be active in a session; up to 0.4 one at a time.
+    pub fn has_many_active_clients(self) -> bool {
+        self > Self::V0_4
+    }
+
+    /// A state shows what belongs to its channel and nothing else. Up to 0.4 a
+    /// session's repeats its row in the catalogue, and up to 0.3 it holds its
+    /// default chat.
+    pub fn shows_each_state_alone(self) -> bool {
+        self > Self::V0_4
+    }
+
+    /// Sessions are listed in pages; up to 0.4 all at once.
+    pub fn lists_in_pages(self) -> bool {
+        self > Self::V0_4
+    }
+
+    /// Earlier turns are told by an action. Up to 0.4 they come with the answer
+    /// to `fetchTurns`.
+    pub fn tells_earlier_turns(self) -> bool {
+        self > Self::V0_4
+    }
+
+    /// A customization is switched for a session, a directory or everywhere.
+    /// Up to 0.7 a switch is on or off.
+    pub fn switches_in_scopes(self) -> bool {
+        self > Self::V0_7
+    }
+
+    /// A turn can be resumed. Up to 0.8 that is told as a cut before it and a
+    /// new start.
+    pub fn resumes_turns(self) -> bool {
+        self > Self::V0_8
     }
 }
 
@@ -97,14 +182,20 @@ pub fn draft(number: i64) -> String {
     }
 }
 
-/// The highest offered version that the host speaks, with the exact string
-/// that was offered for it. Offers that are no version are passed over.
-pub fn negotiate(offered: &[String]) -> Option<(Version, &str)> {
-    offered
-        .iter()
-        .filter_map(|wire| Some((SemVer::parse(wire)?, Version::from_wire(wire)?, wire)))
+/// The highest offered version that the host speaks. Offers that are no
+/// version are passed over.
+pub fn negotiate(offered: &[String]) -> Option<Version> {
+    spoken(offered)
         .max_by_key(|(semver, _, _)| *semver)
-        .map(|(_, version, wire)| (version, wire.as_str()))
+        .map(|(_, version, _)| version)
+}
+
+/// Those offers that the host speaks, with the exact strings.
+fn spoken(offered: &[String]) -> impl Iterator<Item = (SemVer, Version, &str)> {
+    offered.iter().filter_map(|wire| {
+        let version = Version::from_wire(wire)?;
+        Some((SemVer::parse(wire)?, version, wire.as_str()))
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -143,11 +234,8 @@ mod tests {
 
     fn check(offered: &[&str], selected: Option<&str>) {
         let offered: Vec<String> = offered.iter().map(|&wire| wire.to_owned()).collect();
-        assert_eq!(
-            negotiate(&offered).map(|(_, wire)| wire),
-            selected,
-            "{offered:?}"
-        );
+        let wire = negotiate(&offered).and_then(|version| version.as_offered(&offered));
+        assert_eq!(wire, selected, "{offered:?}");
     }
 
     #[test]
@@ -155,6 +243,15 @@ mod tests {
         check(&["1.0.0"], Some("1.0.0"));
         check(&["1.0.0", "1.2.3", "1.1.0"], Some("1.2.3"));
         check(&["9.0.0", "1.0.1"], Some("1.0.1"));
+        check(&["1.0.0", "0.9.0", "0.9.5"], Some("1.0.0"));
+    }
+
+    #[test]
+    fn a_version_is_called_what_its_client_calls_it() {
+        let offered = ["0.9.0", "0.2.1", "0.9.5", "1.0.0"].map(str::to_owned);
+        assert_eq!(Version::V0_9.as_offered(&offered), Some("0.9.5"));
+        assert_eq!(Version::V0_2.as_offered(&offered), Some("0.2.1"));
+        assert_eq!(Version::V0_3.as_offered(&offered), None);
     }
 
     #[test]

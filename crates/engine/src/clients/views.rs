@@ -112,7 +112,7 @@ impl Clients {
             .chat(channel)
             .map_or(0, |chat| chat.turns.len());
         if turns > 1 {
-            self.widen_views_of(core, channel, turns - 1, |version| version <= Version::V0_8);
+            self.widen_views_of(core, channel, turns - 1, |version| !version.resumes_turns());
         }
     }
 

@@ -24,10 +24,6 @@ use crate::core::Core;
 use crate::core::channels::compact;
 use crate::effect::{ConnectionId, Effect, Subscriber};
 
-fn knows_no_chats(version: Version) -> bool {
-    version <= Version::V0_3
-}
-
 /// What a command means whose sender takes chats for sessions.
 pub(crate) fn command_meant(
     clients: &Clients,
@@ -35,7 +31,7 @@ pub(crate) fn command_meant(
     connection: ConnectionId,
     command: Command,
 ) -> Command {
-    if !knows_no_chats(clients.version_of(connection)) {
+    if clients.version_of(connection).has_chats() {
         return command;
     }
     let chat_meant = |channel| chat_as_meant(catalogue, channel);
@@ -95,7 +91,7 @@ pub(super) fn takes_for_session(
     version: Version,
     channel: &ChannelUri,
 ) -> bool {
-    knows_no_chats(version) && catalogue.is_further_chat(channel.as_str())
+    !version.has_chats() && catalogue.is_further_chat(channel.as_str())
 }
 
 /// Such a session has no active client: its tools are those of the session that
@@ -130,7 +126,7 @@ pub(crate) fn with_chats_as_sessions(
     connection: ConnectionId,
     items: Vec<SummaryItem>,
 ) -> Vec<SummaryItem> {
-    if !knows_no_chats(clients.version_of(connection)) {
+    if clients.version_of(connection).has_chats() {
         return items;
     }
     let mut rows = Vec::with_capacity(items.len());
@@ -219,7 +215,7 @@ fn notify_those_without_chats(core: &mut Core, clients: &Clients, news: Notifica
     let Some(all) = core.subscriptions.of_channel(&ChannelUri::root()) else {
         return;
     };
-    let knows_none = |it: &&Subscriber| knows_no_chats(clients.version_of(it.connection));
+    let knows_none = |it: &&Subscriber| !clients.version_of(it.connection).has_chats();
     let to: Vec<Subscriber> = all.iter().filter(knows_none).copied().collect();
     if !to.is_empty() {
         let message = HostMessage::Notification(Box::new(news));

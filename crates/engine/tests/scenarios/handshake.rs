@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use innkeeper_engine::Limits;
+use innkeeper_engine::{ConnectionId, Input, Limits};
+use innkeeper_protocol::Timestamp;
+use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
@@ -57,7 +59,74 @@ fn clients_that_come_and_go_without_end_are_forgotten_in_turn() {
         host.leave(number);
         host.heard.clear();
     }
+    let remembered = host.client_versions.len();
+    assert_eq!(remembered, 10_000, "whoever reads frames forgets them, too");
     assert_eq!(host.restart(Limits::default()), 10_000);
+}
+
+#[test]
+fn a_client_that_spoke_up_elsewhere_meanwhile_is_asked_to_come_back_again() {
+    let mut host = Host::with_session(Limits::default());
+    host.enter_as(Version::V0_2, 2, "b", &[]);
+    host.connect(3);
+    // What a connection reads that has not heard of the other one yet.
+    let back = json!({"id": 7, "method": "reconnect", "params": {
+        "clientId": "b", "lastSeenServerSeq": 0, "subscriptions": [],
+    }})
+    .to_string();
+    host.feed(Input::Message {
+        connection: ConnectionId(3),
+        version: Version::NEWEST,
+        message: ClientMessage::decode(&back),
+    });
+    let answer = &host.heard[&3][0];
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    assert!(host.closed.is_empty());
+    host.say(3, &back);
+    assert!(host.heard[&3][1]["result"].is_object());
+    assert_eq!(host.closed, [2]);
+}
+
+#[test]
+fn what_was_read_in_another_version_than_is_spoken_is_refused() {
+    let mut host = Host::with_session(Limits::default());
+    host.enter_as(Version::V0_2, 2, "b", &[]);
+    let ask = json!({"id": 7, "method": "listSessions", "params": {}}).to_string();
+    host.feed(Input::Message {
+        connection: ConnectionId(2),
+        version: Version::NEWEST,
+        message: ClientMessage::decode(&ask),
+    });
+    let answer = host.heard[&2].last().unwrap();
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+    host.ok(2, "listSessions", json!({}));
+}
+
+#[test]
+fn who_is_welcomed_in_an_older_version_is_remembered_first() {
+    let mut host = Host::new();
+    for (version, client, waits) in [
+        (Version::V0_2, "a", true),
+        (Version::V0_2, "a", false),
+        // Who is not known is taken for a client of the newest version.
+        (Version::NEWEST, "b", false),
+        (Version::NEWEST, "a", true),
+    ] {
+        host.connect(1);
+        let hello = json!({"id": 1, "method": "initialize", "params": {
+            "clientId": client, "protocolVersions": [version.to_string()],
+        }});
+        let step = host.engine.handle(
+            Timestamp::from_millis(1),
+            Input::Message {
+                connection: ConnectionId(1),
+                version,
+                message: ClientMessage::decode_in(version, &hello.to_string()),
+            },
+        );
+        assert_eq!(step.durable_first, waits, "{client} in {version}");
+        host.leave(1);
+    }
 }
 
 #[test]

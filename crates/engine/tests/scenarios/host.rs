@@ -34,8 +34,10 @@ pub(crate) struct Host {
     /// How long the last published message may wait, for each connection.
     pub(crate) latencies: BTreeMap<u64, Option<Duration>>,
     pub(crate) closed: Vec<u64>,
-    /// What each connection speaks, if it is not the newest version.
+    /// What each connection speaks over which a client was let in.
     versions: BTreeMap<u64, Version>,
+    /// What the clients speak that the engine knows.
+    pub(crate) client_versions: BTreeMap<String, Version>,
     pub(crate) commands: Vec<AgentCommand>,
     pub(crate) changes: Vec<ChangesCommand>,
     /// Working trees that are to go because nobody works in them.
@@ -72,6 +74,7 @@ impl Host {
             latencies: BTreeMap::new(),
             closed: Vec::new(),
             versions: BTreeMap::new(),
+            client_versions: BTreeMap::new(),
             commands: Vec::new(),
             changes: Vec::new(),
             removed_trees: Vec::new(),
@@ -99,6 +102,12 @@ impl Host {
     pub(crate) fn restart(&mut self, limits: Limits) -> usize {
         let (store, boot) = self.store.take().unwrap().reopen().unwrap();
         let clients = boot.clients.len();
+        self.versions.clear();
+        self.client_versions = boot
+            .clients
+            .iter()
+            .filter_map(|client| Some((client.client_id.clone(), client.speaks()?)))
+            .collect();
         self.reader = store.reader().unwrap();
         self.store = Some(store);
         self.heard.clear();
@@ -127,8 +136,16 @@ impl Host {
                         self.deliver(connection, &message);
                     }
                 }
-                Effect::Speak { to, version } => {
+                Effect::Speak {
+                    to,
+                    client,
+                    version,
+                } => {
+                    self.client_versions.insert(client, version);
                     self.versions.insert(to.0, version);
+                }
+                Effect::ForgetClient { client } => {
+                    self.client_versions.remove(&client);
                 }
                 Effect::Close { connection, .. } => self.closed.push(connection.0),
                 Effect::Agent(command) => self.commands.push(command),
@@ -179,10 +196,17 @@ impl Host {
     }
 
     pub(crate) fn say(&mut self, connection: u64, text: &str) {
-        let version = self.versions.get(&connection).copied();
+        let (version, message) = match self.versions.get(&connection) {
+            Some(version) => (*version, ClientMessage::decode_in(*version, text)),
+            None => {
+                let known = |client: &str| self.client_versions.get(client).copied();
+                ClientMessage::decode_first(text, known)
+            }
+        };
         self.feed(Input::Message {
             connection: ConnectionId(connection),
-            message: ClientMessage::decode_in(version.unwrap_or(Version::NEWEST), text),
+            version,
+            message,
         });
     }
 
@@ -220,7 +244,7 @@ impl Host {
         client: &str,
         channels: &[&str],
     ) -> Value {
-        self.connect_as(version, connection);
+        self.connect(connection);
         let params = json!({
             "clientId": client, "protocolVersions": [version.to_string()],
             "initialSubscriptions": channels,
@@ -228,13 +252,8 @@ impl Host {
         self.ok(connection, "initialize", params)
     }
 
-    /// A connection over which a version is spoken before anybody is let in.
-    pub(crate) fn connect_as(&mut self, version: Version, connection: u64) {
-        self.connect(connection);
-        self.versions.insert(connection, version);
-    }
-
     pub(crate) fn connect(&mut self, connection: u64) {
+        self.versions.remove(&connection);
         self.feed(Input::Connected {
             connection: ConnectionId(connection),
         });

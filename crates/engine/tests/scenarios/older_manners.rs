@@ -315,7 +315,7 @@ fn a_refused_action_comes_back_in_the_words_in_which_it_was_said() {
 fn a_draft_that_nobody_speaks_is_refused_like_a_version() {
     for draft in [0, 2, 99] {
         let mut host = Host::new();
-        host.connect_as(Version::V0_1, 1);
+        host.connect(1);
         let params = json!({"clientId": "a", "protocolVersion": draft});
         let answer = host.ask(1, "initialize", params);
         assert_eq!(answer["error"]["code"], -32005, "{draft}");
@@ -385,7 +385,7 @@ fn a_client_comes_back_in_its_version_after_a_restart() {
         host.start_turn(1, "t");
         host.in_turn("t", TurnEvent::Completed);
         host.restart(Limits::default());
-        host.connect_as(version, 2);
+        host.connect(2);
         let root = if version == Version::V0_1 {
             "agenthost:/root"
         } else {

@@ -16,6 +16,7 @@ use innkeeper_protocol::house::commands::Implementation;
 use innkeeper_protocol::house::state::{ChatOrigin, ResponsePart, SessionLifecycle, ToolCallState};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
+use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::ResourceError;
 use innkeeper_protocol::{ChannelUri, Timestamp};
@@ -57,6 +58,8 @@ pub(crate) struct World {
     answers: Vec<Input>,
     pub(crate) wires: BTreeMap<u64, Wire>,
     pub(crate) clients: Vec<Client>,
+    /// What the clients speak that the engine knows.
+    pub(crate) client_versions: HashMap<String, Version>,
     /// Clients of older versions, in those schedules that have them. Their
     /// connections are numbered behind those of the clients.
     pub(crate) onlookers: Vec<Onlooker>,
@@ -151,6 +154,7 @@ impl World {
             clients: (0..=ACTORS)
                 .map(|n| Client::new(format!("client-{n}")))
                 .collect(),
+            client_versions: HashMap::new(),
             onlookers: Vec::new(),
             speaker: None,
             agents: Backends::default(),
@@ -203,8 +207,11 @@ impl World {
             store,
             durable_first,
             bypasses_store,
-            effects,
+            mut effects,
         } = step;
+        let first = effects.extract_if(.., |effect| effect.waits_for_nothing());
+        let first: Vec<Effect> = first.collect();
+        self.carry_out(first);
         if !store.ops.is_empty() || durable_first {
             self.unapplied.push_back(store);
             self.submitted += 1;
@@ -244,7 +251,19 @@ impl World {
                         self.send(subscriber.connection, message.clone());
                     }
                 }
-                Effect::Speak { .. } => {}
+                Effect::Speak {
+                    to,
+                    client,
+                    version,
+                } => {
+                    self.client_versions.insert(client, version);
+                    if let Some(wire) = self.wires.get_mut(&to.0) {
+                        wire.version = Some(version);
+                    }
+                }
+                Effect::ForgetClient { client } => {
+                    self.client_versions.remove(&client);
+                }
                 Effect::Close { connection, .. } => {
                     if let Some(wire) = self.wires.get_mut(&connection.0) {
                         wire.queue.push_back(Parcel::Close);
@@ -528,6 +547,11 @@ impl World {
         // are still to be ended.
         let before = std::mem::take(&mut self.interrupted);
         self.interrupted = self.find_interrupted(&boot);
+        self.client_versions = boot
+            .clients
+            .iter()
+            .filter_map(|client| Some((client.client_id.clone(), client.speaks()?)))
+            .collect();
         assert!(
             !cleanly || self.interrupted.iter().all(|turn| before.contains(turn)),
             "a clean end left turns running: {:?}",

@@ -32,6 +32,14 @@ impl Raw {
         self.0.send(Message::text(text)).await.unwrap();
     }
 
+    /// Sends several frames in one write.
+    pub async fn send_at_once(&mut self, frames: &[Value]) {
+        for frame in frames {
+            self.0.feed(Message::text(frame.to_string())).await.unwrap();
+        }
+        self.0.flush().await.unwrap();
+    }
+
     pub async fn next(&mut self) -> Value {
         loop {
             match in_time("a frame", self.0.next()).await.unwrap().unwrap() {

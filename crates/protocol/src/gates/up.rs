@@ -21,9 +21,7 @@ pub fn action(version: Version, channel: &str, action: Value) -> (Act, Option<Pi
         walk(Node::Action, &mut act.action, &mut |node, it| {
             gate.raise(node, it)
         });
-        if gate.older() == Version::V0_4 {
-            piece = Piece::of(&act);
-        }
+        piece = piece.or_else(|| gate.piece_of(&act));
     }
     (act, piece)
 }
@@ -54,17 +52,6 @@ pub enum Piece {
 }
 
 impl Piece {
-    fn of(act: &Act) -> Option<Self> {
-        let field = |key: &str| act.action.get(key).cloned().unwrap_or_default();
-        Some(match act.kind() {
-            "session/modelChanged" => Self::Model(field("model")),
-            "session/agentChanged" => Self::Agent(field("agent")),
-            "session/activeClientChanged" => Self::ActiveClient(field("activeClient")),
-            "session/activeClientToolsChanged" => Self::ClientTools(field("tools")),
-            _ => return None,
-        })
-    }
-
     /// The whole draft that this piece makes of the present one.
     pub fn complete_draft(&self, draft: Option<Value>) -> Option<Object> {
         let mut draft = draft.map(object::of).unwrap_or_default();

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, has};
-use super::{Act, Gate, Knowledge, Node, Object, Picture};
+use super::{Act, Gate, Knowledge, Node, Object, Picture, Piece};
 use crate::Timestamp;
 use crate::version::Version;
 
@@ -129,6 +129,17 @@ impl Gate for Changes {
             "session/customizationToggled" => out.push(toggle(act, known)),
             _ => out.push(act),
         }
+    }
+
+    fn piece_of(&self, act: &Act) -> Option<Piece> {
+        let field = |key: &str| act.action.get(key).cloned().unwrap_or_default();
+        Some(match act.kind() {
+            "session/modelChanged" => Piece::Model(field("model")),
+            "session/agentChanged" => Piece::Agent(field("agent")),
+            "session/activeClientChanged" => Piece::ActiveClient(field("activeClient")),
+            "session/activeClientToolsChanged" => Piece::ClientTools(field("tools")),
+            _ => return None,
+        })
     }
 
     /// The state takes the row of the catalogue in.

@@ -95,7 +95,7 @@ impl Lowered<'_> {
         Self {
             action: act.action,
             server_seq,
-            channel: (version > Version::V0_1).then_some(act.channel),
+            channel: version.names_channels_in_envelopes().then_some(act.channel),
             origin: None,
             rejection_reason: None,
         }

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use innkeeper_engine::{ConnectionId, Input};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::outgoing::{HostMessage, encode_each};
+use innkeeper_protocol::version::Version;
 
 use super::World;
 use crate::hear::{self, Heard};
@@ -15,6 +16,8 @@ pub(crate) struct Wire {
     pub(crate) client: usize,
     /// The host has let the client in over it.
     pub(crate) welcomed: bool,
+    /// What is spoken over it since then.
+    pub(crate) version: Option<Version>,
     pub(crate) queue: VecDeque<Parcel>,
 }
 
@@ -30,6 +33,7 @@ impl World {
         let wire = Wire {
             client,
             welcomed: false,
+            version: None,
             queue: VecDeque::new(),
         };
         self.wires.insert(id, wire);
@@ -46,6 +50,7 @@ impl World {
         let wire = Wire {
             client: self.clients.len() + index,
             welcomed: false,
+            version: None,
             queue: VecDeque::new(),
         };
         self.wires.insert(id, wire);
@@ -63,9 +68,22 @@ impl World {
             return;
         };
         self.say(|| format!("{} says {text}", it.id));
-        let message = ClientMessage::decode_in(it.version, text);
+        self.hear(wire, text);
+    }
+
+    /// The host reads what comes over a connection.
+    fn hear(&mut self, wire: u64, text: &str) {
+        let spoken = self.wires.get(&wire).and_then(|wire| wire.version);
+        let (version, message) = match spoken {
+            Some(version) => (version, ClientMessage::decode_in(version, text)),
+            None => {
+                let known = |client: &str| self.client_versions.get(client).copied();
+                ClientMessage::decode_first(text, known)
+            }
+        };
         self.feed(Input::Message {
             connection: ConnectionId(wire),
+            version,
             message,
         });
     }
@@ -98,10 +116,7 @@ impl World {
             return;
         };
         self.say(|| format!("{} says {text}", self.clients[client].id));
-        self.feed(Input::Message {
-            connection: ConnectionId(wire),
-            message: ClientMessage::decode(text),
-        });
+        self.hear(wire, text);
     }
 
     /// Delivers the next message of a connection, if there is one.
@@ -165,7 +180,9 @@ impl World {
             return;
         }
         let mut frames = Vec::new();
-        encode_each(message, onlooker.version, |frame| frames.push(frame));
+        let spoken = self.wires.get(&wire).and_then(|wire| wire.version);
+        let version = spoken.unwrap_or(Version::NEWEST);
+        encode_each(message, version, |frame| frames.push(frame));
         let breaks = frames.len() > 1 && self.rng.chance(25);
         if breaks {
             frames.truncate(1 + self.rng.below(frames.len() - 1));
