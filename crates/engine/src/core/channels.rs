@@ -7,7 +7,7 @@ mod chat;
 mod session;
 
 use std::borrow::Borrow;
-use std::collections::hash_map::Entry;
+use std::collections::hash_map;
 use std::hash::Hash;
 
 use foldhash::{HashMap, HashMapExt as _};
@@ -16,6 +16,8 @@ use innkeeper_protocol::house::state::{
     ChangesetState, ResourceWatchState, RootState, TerminalState,
 };
 use innkeeper_protocol::snapshot::SnapshotState;
+
+use super::replay::OpenStream;
 
 pub(crate) use chat::{Chat, plain_message};
 pub(crate) use session::{Session, compact};
@@ -65,10 +67,18 @@ impl Channel {
     }
 }
 
+/// A channel in the table.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) channel: Channel,
+    /// What the next piece of its stream may be merged into.
+    pub(super) open_stream: OpenStream,
+}
+
 /// The table. A name is taken by one channel at a time.
 #[derive(Debug)]
 pub(crate) struct Channels {
-    table: HashMap<ChannelUri, Channel>,
+    table: HashMap<ChannelUri, Entry>,
     root: ChannelUri,
     /// How many of them are sessions.
     sessions: usize,
@@ -83,7 +93,7 @@ macro_rules! of_kind {
             ChannelUri: Borrow<Q>,
             Q: Hash + Eq + ?Sized,
         {
-            match self.table.get(uri) {
+            match self.table.get(uri).map(|entry| &entry.channel) {
                 Some(Channel::$kind(it)) => Some(it),
                 _ => None,
             }
@@ -95,7 +105,7 @@ macro_rules! of_kind {
 macro_rules! of_kind_mut {
     ($get_mut:ident, $kind:ident, $type:ty) => {
         pub(crate) fn $get_mut(&mut self, uri: &ChannelUri) -> Option<&mut $type> {
-            match self.table.get_mut(uri) {
+            match self.table.get_mut(uri).map(|entry| &mut entry.channel) {
                 Some(Channel::$kind(it)) => Some(it),
                 _ => None,
             }
@@ -105,21 +115,21 @@ macro_rules! of_kind_mut {
 
 impl Channels {
     pub(crate) fn new(root: RootState) -> Self {
-        let mut table = HashMap::new();
         let uri = ChannelUri::root();
-        table.insert(uri.clone(), Channel::Root(Box::new(root)));
-        Self {
-            table,
-            root: uri,
+        let mut channels = Self {
+            table: HashMap::new(),
+            root: uri.clone(),
             sessions: 0,
-        }
+        };
+        channels.insert(uri, Channel::Root(Box::new(root)));
+        channels
     }
 
     pub(crate) fn get(&self, uri: &ChannelUri) -> Option<&Channel> {
-        self.table.get(uri)
+        self.table.get(uri).map(|entry| &entry.channel)
     }
 
-    pub(super) fn get_mut(&mut self, uri: &ChannelUri) -> Option<&mut Channel> {
+    pub(super) fn entry(&mut self, uri: &ChannelUri) -> Option<&mut Entry> {
         self.table.get_mut(uri)
     }
 
@@ -137,28 +147,33 @@ impl Channels {
     of_kind!(watch, Watch, Ephemeral<ResourceWatchState>);
 
     pub(crate) fn root(&self) -> Option<&RootState> {
-        match self.table.get(&self.root) {
+        match self.get(&self.root) {
             Some(Channel::Root(state)) => Some(state),
             _ => None,
         }
     }
 
+    fn all(&self) -> impl Iterator<Item = &Channel> {
+        self.table.values().map(|entry| &entry.channel)
+    }
+
     pub(crate) fn sessions(&self) -> impl Iterator<Item = &Session> {
-        self.table.values().filter_map(|channel| match channel {
+        self.all().filter_map(|channel| match channel {
             Channel::Session(session) => Some(&**session),
             _ => None,
         })
     }
 
     pub(crate) fn chats(&self) -> impl Iterator<Item = &Chat> {
-        self.table.values().filter_map(|channel| match channel {
+        self.all().filter_map(|channel| match channel {
             Channel::Chat(chat) => Some(&**chat),
             _ => None,
         })
     }
 
     pub(super) fn chats_mut(&mut self) -> impl Iterator<Item = &mut Chat> {
-        self.table.values_mut().filter_map(|channel| match channel {
+        let all = self.table.values_mut().map(|entry| &mut entry.channel);
+        all.filter_map(|channel| match channel {
             Channel::Chat(chat) => Some(&mut **chat),
             _ => None,
         })
@@ -191,12 +206,15 @@ impl Channels {
     /// channel has to look before.
     pub(crate) fn insert(&mut self, uri: ChannelUri, channel: Channel) {
         match self.table.entry(uri) {
-            Entry::Occupied(taken) => {
+            hash_map::Entry::Occupied(taken) => {
                 tracing::error!(channel = %taken.key(), "the name of a new channel is taken");
             }
-            Entry::Vacant(place) => {
+            hash_map::Entry::Vacant(place) => {
                 self.sessions += usize::from(matches!(channel, Channel::Session(_)));
-                place.insert(channel);
+                place.insert(Entry {
+                    channel,
+                    open_stream: OpenStream::default(),
+                });
             }
         }
     }
@@ -213,7 +231,7 @@ impl Channels {
         if *uri == self.root {
             return None;
         }
-        let removed = self.table.remove(uri)?;
+        let removed = self.table.remove(uri)?.channel;
         self.sessions -= usize::from(matches!(removed, Channel::Session(_)));
         Some(removed)
     }

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 
-use foldhash::{HashMap, HashMapExt as _};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::record::{Boot, Epoch, LogEntry, Sequenced};
 
@@ -14,9 +13,6 @@ pub(crate) struct ReplayWindow {
     dropped: u64,
     weight: usize,
     limit: usize,
-    /// The entry that the next append of a channel's stream may be merged
-    /// into, counted from the first entry that ever was.
-    open: HashMap<ChannelUri, u64>,
     /// Everything after this number is in `entries`.
     in_memory_after: u64,
     /// The oldest number from which the stored log is complete.
@@ -25,6 +21,11 @@ pub(crate) struct ReplayWindow {
     epochs: Vec<Epoch>,
     first_of_this_life: u64,
 }
+
+/// The entry that the next piece of a channel's stream may be merged into,
+/// counted from the first entry that ever was. It stands with the channel.
+#[derive(Debug, Default)]
+pub(super) struct OpenStream(Option<u64>);
 
 /// How a client that has seen everything up to a number catches up.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,7 +46,6 @@ impl ReplayWindow {
             dropped: 0,
             weight: 0,
             limit,
-            open: HashMap::new(),
             in_memory_after: first_of_this_life,
             log_start: boot.log_start.max(1),
             epochs: boot.epochs.clone(),
@@ -57,27 +57,21 @@ impl ReplayWindow {
         self.log_start
     }
 
-    pub(crate) fn push(&mut self, action: &Sequenced) {
-        if self.absorbed(action) {
+    pub(super) fn push(&mut self, action: &Sequenced, open: &mut OpenStream) {
+        if self.absorbed(action, open) {
             return;
         }
         let entry = LogEntry::from(action);
         self.weight += entry.weight();
-        self.open.insert(
-            action.channel.clone(),
-            self.dropped + self.entries.len() as u64,
-        );
+        open.0 = Some(self.dropped + self.entries.len() as u64);
         self.entries.push_back(entry);
         while self.weight > self.limit && self.entries.len() > 1 {
             self.drop_oldest();
         }
     }
 
-    fn absorbed(&mut self, action: &Sequenced) -> bool {
-        let index = self
-            .open
-            .get(&action.channel)
-            .and_then(|at| at.checked_sub(self.dropped));
+    fn absorbed(&mut self, action: &Sequenced, open: &OpenStream) -> bool {
+        let index = open.0.and_then(|at| at.checked_sub(self.dropped));
         let Some(entry) = index.and_then(|index| self.entries.get_mut(index as usize)) else {
             return false;
         };
@@ -90,9 +84,6 @@ impl ReplayWindow {
     fn drop_oldest(&mut self) {
         if let Some(entry) = self.entries.pop_front() {
             self.weight -= entry.weight();
-            if self.open.get(&entry.channel) == Some(&self.dropped) {
-                self.open.remove(&entry.channel);
-            }
             self.dropped += 1;
             self.in_memory_after = self.in_memory_after.max(entry.last);
         }
@@ -212,9 +203,11 @@ mod tests {
     #[test]
     fn streams_of_two_chats_merge_side_by_side() {
         let mut window = window(1 << 20);
-        for seq in 102..=109 {
-            let channel = if seq % 2 == 0 { "x:even" } else { "x:odd" };
-            window.push(&delta(seq, channel, &format!("{seq} ")));
+        let mut open = [OpenStream::default(), OpenStream::default()];
+        for (seq, which) in (102..=109).zip([0, 1].into_iter().cycle()) {
+            let channel = ["x:even", "x:odd"][which];
+            let text = format!("{seq} ");
+            window.push(&delta(seq, channel, &text), &mut open[which]);
         }
         assert_eq!(window.entries.len(), 2);
         let missed = window.after(105, |_| true);
@@ -229,7 +222,8 @@ mod tests {
     fn what_leaves_memory_is_left_to_the_log() {
         let mut window = window(2_000);
         for seq in 102..=120 {
-            window.push(&delta(seq, &format!("x:{seq}"), "text"));
+            let open = &mut OpenStream::default();
+            window.push(&delta(seq, &format!("x:{seq}"), "text"), open);
         }
         assert!(window.weight <= 2_000);
         let first = window.entries.front().unwrap().first;

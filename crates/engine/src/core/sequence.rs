@@ -21,7 +21,7 @@ use innkeeper_protocol::record::{Context, Facts, Sequenced, StoreOp};
 
 use super::channels::Channel;
 use super::{Core, facts};
-use crate::effect::{ConnectionId, Effect};
+use crate::effect::{ConnectionId, Effect, Step};
 
 #[derive(Debug)]
 pub(crate) struct Sequence {
@@ -32,6 +32,8 @@ pub(crate) struct Sequence {
     reserved: u64,
     /// The first number whose reservation no committed step has carried yet.
     unsettled: u64,
+    /// So many numbers were given out that the log should be cut.
+    trim_is_due: bool,
 }
 
 impl Sequence {
@@ -45,11 +47,57 @@ impl Sequence {
             block: block.max(8),
             reserved: first,
             unsettled: first + 1,
+            trim_is_due: false,
         }
     }
 
     pub(crate) fn last(&self) -> u64 {
         self.next - 1
+    }
+
+    /// Gives an action its place in the sequence. Versions that tell it in
+    /// several steps give each a number.
+    #[inline]
+    fn place(
+        &mut self,
+        step: &mut Step,
+        channel: &ChannelUri,
+        action: StateAction,
+        origin: Option<ActionOrigin>,
+        facts: Facts,
+    ) -> Arc<Sequenced> {
+        for _ in 1..down::most_steps(channel, &action, &facts) {
+            self.next_number(step);
+        }
+        Arc::new(Sequenced {
+            seq: self.next_number(step),
+            channel: channel.clone(),
+            action,
+            origin,
+            facts,
+        })
+    }
+
+    fn next_number(&mut self, step: &mut Step) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        if number >= self.unsettled {
+            // The first use of a block: its reservation went to the store in
+            // an earlier step, and must be there before the number is seen.
+            step.durable_first = true;
+            self.unsettled = self.reserved + 1;
+        }
+        if number + self.block / 2 > self.reserved {
+            self.reserve(step, self.last() + self.block);
+        }
+        self.trim_is_due |= number.is_multiple_of(self.block / 8);
+        number
+    }
+
+    /// Promises the store that no number up to this one is given out twice.
+    fn reserve(&mut self, step: &mut Step, until: u64) {
+        self.reserved = until;
+        step.store.ops.push(StoreOp::ReserveSeq { until });
     }
 }
 
@@ -64,6 +112,7 @@ pub(crate) struct Sender {
 impl Core {
     /// Applies an action that the host or a client made, and tells everybody.
     /// What the reducer has no use for leaves no trace.
+    #[inline]
     pub(crate) fn emit(
         &mut self,
         channel: &ChannelUri,
@@ -81,10 +130,11 @@ impl Core {
         mut action: StateAction,
         sender: Option<Sender>,
     ) -> ReduceOutcome {
-        let Some(known) = self.channels.get_mut(channel) else {
+        let Some(entry) = self.channels.entry(channel) else {
             tracing::error!(%channel, "an action on a channel that does not exist");
             return ReduceOutcome::NoOp;
         };
+        let known = &mut entry.channel;
         if let Channel::Chat(chat) = known
             && !follow(&mut action, chat.head.active_turn.as_ref())
         {
@@ -110,10 +160,11 @@ impl Core {
         if sender.is_some() && kept {
             self.step.durable_first = true;
         }
-        self.trace_action(channel, &action);
         let origin = sender.map(|sender| sender.origin);
-        let sequenced = self.numbered(channel, action, origin, facts);
-        self.replay.push(&sequenced);
+        let (sequence, step) = (&mut self.sequence, &mut self.step);
+        let sequenced = sequence.place(step, channel, action, origin, facts);
+        self.replay.push(&sequenced, &mut entry.open_stream);
+        self.trace_action(channel, &sequenced.action);
         if kept {
             self.store(StoreOp::Append(sequenced.clone()));
         }
@@ -121,6 +172,7 @@ impl Core {
             let message = HostMessage::Action(sequenced);
             self.effect(Effect::Publish { to, message });
         }
+        self.trim_log_if_due();
         outcome
     }
 
@@ -178,60 +230,28 @@ impl Core {
         origin: Option<ActionOrigin>,
         facts: Facts,
     ) {
-        let message = HostMessage::Action(self.numbered(channel, action, origin, facts));
+        let (sequence, step) = (&mut self.sequence, &mut self.step);
+        let sequenced = sequence.place(step, channel, action, origin, facts);
+        let message = HostMessage::Action(sequenced);
         self.effect(Effect::Send { to, message });
-    }
-
-    /// Gives an action its place in the sequence. Versions that tell it in
-    /// several steps give each a number.
-    fn numbered(
-        &mut self,
-        channel: &ChannelUri,
-        action: StateAction,
-        origin: Option<ActionOrigin>,
-        facts: Facts,
-    ) -> Arc<Sequenced> {
-        for _ in 1..down::most_steps(channel, &action, &facts) {
-            self.next_number();
-        }
-        Arc::new(Sequenced {
-            seq: self.next_number(),
-            channel: channel.clone(),
-            action,
-            origin,
-            facts,
-        })
-    }
-
-    fn next_number(&mut self) -> u64 {
-        let number = self.sequence.next;
-        self.sequence.next += 1;
-        if number >= self.sequence.unsettled {
-            // The first use of a block: its reservation went to the store in
-            // an earlier step, and must be there before the number is seen.
-            self.step.durable_first = true;
-            self.sequence.unsettled = self.sequence.reserved + 1;
-        }
-        if number + self.sequence.block / 2 > self.sequence.reserved {
-            self.reserve_numbers();
-        }
-        if number.is_multiple_of(self.sequence.block / 8) {
-            self.trim_log();
-        }
-        number
+        self.trim_log_if_due();
     }
 
     pub(super) fn reserve_numbers(&mut self) {
-        self.sequence.reserved = self.sequence.last() + self.sequence.block;
-        let until = self.sequence.reserved;
-        self.store(StoreOp::ReserveSeq { until });
+        let until = self.sequence.last() + self.sequence.block;
+        self.sequence.reserve(&mut self.step, until);
     }
 
     /// After this, the next life begins directly behind this one.
     pub(crate) fn release_reserved_numbers(&mut self) {
-        self.sequence.reserved = self.sequence.last();
-        let until = self.sequence.reserved;
-        self.store(StoreOp::ReserveSeq { until });
+        let until = self.sequence.last();
+        self.sequence.reserve(&mut self.step, until);
+    }
+
+    fn trim_log_if_due(&mut self) {
+        if std::mem::take(&mut self.sequence.trim_is_due) {
+            self.trim_log();
+        }
     }
 
     /// Lets the store forget what is too old to be replayed. A running turn
