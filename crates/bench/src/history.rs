@@ -60,6 +60,8 @@ struct Driver {
     now: i64,
     backend: BackendId,
     turn: String,
+    /// Used again for every report, as the host does.
+    step: Step,
 }
 
 const CLIENT: ConnectionId = ConnectionId(1);
@@ -99,6 +101,7 @@ impl Driver {
             now,
             backend: BackendId(0),
             turn: String::new(),
+            step: Step::default(),
         };
         driver.handle(Input::Connected { connection: CLIENT });
         driver.send(
@@ -143,7 +146,10 @@ impl Driver {
 
     fn event(&mut self, event: AgentEvent) {
         let backend = self.backend;
-        self.handle(Input::Agent(AgentReport { backend, event }));
+        self.now += 1;
+        let now = Timestamp::from_millis(self.now);
+        let report = Input::Agent(AgentReport { backend, event });
+        self.engine.handle_into(&mut self.step, now, report);
     }
 
     fn send(&mut self, method: &str, params: Value) -> Step {

@@ -55,27 +55,13 @@ impl Sequence {
         self.next - 1
     }
 
-    /// Gives an action its place in the sequence. Versions that tell it in
-    /// several steps give each a number.
-    #[inline]
-    fn place(
-        &mut self,
-        step: &mut Step,
-        channel: &ChannelUri,
-        action: StateAction,
-        origin: Option<ActionOrigin>,
-        facts: Facts,
-    ) -> Arc<Sequenced> {
-        for _ in 1..down::most_steps(channel, &action, &facts) {
+    /// Gives an action its place. Versions that tell it in several steps give
+    /// each a number.
+    fn place(&mut self, step: &mut Step, action: &mut Sequenced) {
+        for _ in 1..down::most_steps(&action.channel, &action.action, &action.facts) {
             self.next_number(step);
         }
-        Arc::new(Sequenced {
-            seq: self.next_number(step),
-            channel: channel.clone(),
-            action,
-            origin,
-            facts,
-        })
+        action.seq = self.next_number(step);
     }
 
     fn next_number(&mut self, step: &mut Step) -> u64 {
@@ -127,42 +113,45 @@ impl Core {
         &mut self,
         session: Option<ChannelUri>,
         channel: &ChannelUri,
-        mut action: StateAction,
+        action: StateAction,
         sender: Option<Sender>,
     ) -> ReduceOutcome {
+        // Actions are large: it is built where it stays, and moved once.
+        let mut sequenced = unplaced(channel, action);
+        let Sequenced { action, facts, .. } = &mut sequenced;
         let Some(entry) = self.channels.entry(channel) else {
             tracing::error!(%channel, "an action on a channel that does not exist");
             return ReduceOutcome::NoOp;
         };
         let known = &mut entry.channel;
         if let Channel::Chat(chat) = known
-            && !follow(&mut action, chat.head.active_turn.as_ref())
+            && !follow(action, chat.head.active_turn.as_ref())
         {
             return ReduceOutcome::NoOp;
         }
-        let before = facts::before(known, &action);
-        let (outcome, changed) = reduce(known, &action);
+        let before = facts::before(known, action);
+        let (outcome, changed) = reduce(known, action);
         self.touched.extend(changed);
-        let mut facts = facts::facts_of(known);
-        facts.session = facts.session.or(session);
-        if outcome != ReduceOutcome::Applied && !traits_of(&action).is_news {
+        *facts = facts::facts_of(known);
+        facts.session = facts.session.take().or(session);
+        if outcome != ReduceOutcome::Applied && !traits_of(action).is_news {
             if outcome != ReduceOutcome::NoOp {
                 tracing::error!(%channel, ?outcome, "an action could not be reduced");
             }
             if let Some(sender) = sender {
-                facts.context = facts::context_after(known, &action, before);
-                self.confirm(channel, action, sender, facts);
+                facts.context = facts::context_after(known, action, before);
+                self.confirm(sequenced, sender);
             }
             return outcome;
         }
         let kept = !known.is_ephemeral();
-        facts.context = facts::context_after(known, &action, before);
+        facts.context = facts::context_after(known, action, before);
         if sender.is_some() && kept {
             self.step.durable_first = true;
         }
-        let origin = sender.map(|sender| sender.origin);
-        let (sequence, step) = (&mut self.sequence, &mut self.step);
-        let sequenced = sequence.place(step, channel, action, origin, facts);
+        sequenced.origin = sender.map(|sender| sender.origin);
+        self.sequence.place(&mut self.step, &mut sequenced);
+        let sequenced = Arc::new(sequenced);
         self.replay.push(&sequenced, &mut entry.open_stream);
         self.trace_action(channel, &sequenced.action);
         if kept {
@@ -178,11 +167,12 @@ impl Core {
 
     /// Nothing has changed, and whoever wanted it to is waiting to hear so. For
     /// everybody else nothing has happened.
-    fn confirm(&mut self, channel: &ChannelUri, action: StateAction, sender: Sender, facts: Facts) {
+    fn confirm(&mut self, mut action: Sequenced, sender: Sender) {
         let Sender { origin, connection } = sender;
-        let listens = |to: &ConnectionId| self.subscriptions.contains(*to, channel);
+        action.origin = Some(origin);
+        let listens = |to: &ConnectionId| self.subscriptions.contains(*to, &action.channel);
         if let Some(to) = connection.filter(listens) {
-            self.send_action(to, channel, action, Some(origin), facts);
+            self.send_action(to, action);
         }
     }
 
@@ -195,8 +185,10 @@ impl Core {
         sender: Sender,
     ) {
         let Sender { origin, connection } = sender;
+        let mut action = unplaced(channel, action);
+        action.origin = Some(origin);
         if let Some(to) = connection {
-            self.send_action(to, channel, action, Some(origin), Facts::default());
+            self.send_action(to, action);
         }
     }
 
@@ -214,25 +206,18 @@ impl Core {
         action: StateAction,
         context: Option<Box<Context>>,
     ) {
+        let mut action = unplaced(channel, action);
         let known = self.channels.get(channel);
-        let facts = Facts {
+        action.facts = Facts {
             context,
             ..known.map(facts::facts_of).unwrap_or_default()
         };
-        self.send_action(to, channel, action, None, facts);
+        self.send_action(to, action);
     }
 
-    fn send_action(
-        &mut self,
-        to: ConnectionId,
-        channel: &ChannelUri,
-        action: StateAction,
-        origin: Option<ActionOrigin>,
-        facts: Facts,
-    ) {
-        let (sequence, step) = (&mut self.sequence, &mut self.step);
-        let sequenced = sequence.place(step, channel, action, origin, facts);
-        let message = HostMessage::Action(sequenced);
+    fn send_action(&mut self, to: ConnectionId, mut action: Sequenced) {
+        self.sequence.place(&mut self.step, &mut action);
+        let message = HostMessage::Action(Arc::new(action));
         self.effect(Effect::Send { to, message });
         self.trim_log_if_due();
     }
@@ -272,6 +257,17 @@ impl Core {
         }
         self.replay.trimmed(below);
         self.store(StoreOp::TrimLog { below });
+    }
+}
+
+/// An action that has no place in the sequence yet.
+fn unplaced(channel: &ChannelUri, action: StateAction) -> Sequenced {
+    Sequenced {
+        seq: 0,
+        channel: channel.clone(),
+        action,
+        origin: None,
+        facts: Facts::default(),
     }
 }
 
