@@ -6,7 +6,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::command::Command;
 use innkeeper_protocol::house::actions::StateAction;
 use innkeeper_protocol::house::commands::{InitializeParams, ReconnectParams};
 use innkeeper_protocol::house::errors::{UnsupportedProtocolVersionErrorData, ahp_error_codes};
@@ -29,22 +28,9 @@ use crate::turns::COMMAND_PREFIX;
 use crate::{CloseReason, ConnectionId, Effect, Engine, Ticket, completions};
 
 impl Engine {
-    /// Serves what introduces a client, which was read in this version.
-    pub(crate) fn introduce(
-        &mut self,
-        connection: ConnectionId,
-        version: Version,
-        id: RequestId,
-        command: Command,
-    ) {
-        match command {
-            Command::Initialize(params) => self.initialize(connection, version, id, *params),
-            Command::Reconnect(params) => self.reconnect(connection, version, id, params),
-            _ => {}
-        }
-    }
-
-    fn initialize(
+    /// Lets a client in that introduces itself, in the version in which that was
+    /// read, or says why not.
+    pub(crate) fn initialize(
         &mut self,
         connection: ConnectionId,
         version: Version,
@@ -169,7 +155,7 @@ impl Engine {
         snapshots
     }
 
-    fn reconnect(
+    pub(crate) fn reconnect(
         &mut self,
         connection: ConnectionId,
         version: Version,

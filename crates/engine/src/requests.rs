@@ -94,13 +94,24 @@ impl Engine {
                 _ => self.core.answer(connection, id, Err(error)),
             };
         }
-        if command.introduces() {
-            // Nobody waits for the answer of another.
-            if let Some(id) = id {
-                self.introduce(connection, version, id, command);
+        match (command, id) {
+            (Command::Initialize(params), Some(id)) => {
+                self.initialize(connection, version, id, *params);
             }
-            return;
+            (Command::Reconnect(params), Some(id)) => {
+                self.reconnect(connection, version, id, params);
+            }
+            (command, id) => self.call_of_client(connection, id, command),
         }
+    }
+
+    /// Carries a command out when the sessions that it needs are in memory.
+    fn call_of_client(
+        &mut self,
+        connection: ConnectionId,
+        id: Option<RequestId>,
+        command: Command,
+    ) {
         let command = compat::command_meant(&self.clients, &self.catalogue, connection, command);
         let needed = self.sessions_needed_for(&command);
         let postponed = Postponed::Command {
@@ -165,7 +176,6 @@ impl Engine {
         command: Command,
     ) {
         let outcome = match command {
-            Command::Ping => Ok(Reply::Done),
             Command::Unsubscribe { channel } => {
                 self.unsubscribe(connection, &channel);
                 Ok(Reply::Done)
@@ -203,8 +213,8 @@ impl Engine {
                 let locale = self.clients.locale_of(connection);
                 self.agents.resolve(&self.core, params, locale)
             }
-            // These came before there was a client.
-            Command::Initialize(_) | Command::Reconnect(_) => return,
+            // These were served at once, or are no requests and introduce nobody.
+            Command::Ping | Command::Initialize(_) | Command::Reconnect(_) => return,
             Command::Subscribe(_)
             | Command::Workspace(_)
             | Command::Complete(_)

@@ -65,6 +65,33 @@ fn clients_that_come_and_go_without_end_are_forgotten_in_turn() {
 }
 
 #[test]
+fn what_is_due_at_once_is_served_in_steps_and_all_of_it() {
+    let mut host = Host::with_session(Limits::default());
+    for number in 2..302 {
+        let client = format!("client {number}");
+        host.enter(number, &client, &[]);
+        let active = json!({"clientId": client, "tools": []});
+        let set = json!({"type": "session/activeClientSet", "activeClient": active});
+        host.dispatch(number, SESSION, set);
+        host.leave(number);
+    }
+    let active = |host: &mut Host| {
+        host.state(SESSION)["activeClients"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
+    assert_eq!(active(&mut host), 300);
+    let grace = Limits::default().client_grace;
+    host.wait(grace + Duration::from_millis(1));
+    assert!(active(&mut host) > 0, "a step has an end");
+    for _ in 0..10 {
+        host.wait(Duration::ZERO);
+    }
+    assert_eq!(active(&mut host), 0);
+}
+
+#[test]
 fn a_client_that_spoke_up_elsewhere_meanwhile_is_asked_to_come_back_again() {
     let mut host = Host::with_session(Limits::default());
     host.enter_as(Version::V0_2, 2, "b", &[]);

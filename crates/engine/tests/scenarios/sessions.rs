@@ -22,6 +22,12 @@ fn sessions_that_cannot_be_created_say_why() {
         (json!({"channel": "no uri"}), -32602),
         (json!({"channel": ROOT}), -32602),
         (json!({"channel": default_chat}), -32602),
+        // Names that the host gives out itself.
+        (json!({"channel": "ahp-terminal:/1"}), -32602),
+        (json!({"channel": "ahp-resource-watch:/1"}), -32602),
+        (json!({"channel": "ahp-changeset:/1/session"}), -32602),
+        (json!({"channel": "innkeeper-content:/1"}), -32602),
+        (json!({"channel": "ahp-otlp:/traces"}), -32602),
     ] {
         assert_eq!(
             host.refused(1, "createSession", params.clone()),
