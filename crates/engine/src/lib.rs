@@ -77,6 +77,7 @@ mod reports;
 mod requests;
 mod resources;
 mod sessions;
+mod subscribing;
 mod terminals;
 mod turns;
 mod watches;
@@ -230,17 +231,7 @@ impl Engine {
     }
 
     fn turns(&mut self) -> TurnsMut<'_> {
-        TurnsMut {
-            own: &mut self.turns,
-            core: &mut self.core,
-            catalogue: &mut self.catalogue,
-            clients: &mut self.clients,
-            agents: &mut self.agents,
-            compat: &mut self.compat,
-            terminals: &mut self.terminals,
-            customizations: &mut self.customizations,
-            changes: &mut self.changes,
-        }
+        self.sessions().turns
     }
 
     fn sessions(&mut self) -> SessionsMut<'_> {

@@ -5,6 +5,7 @@
 mod answers;
 mod attachments;
 mod backends;
+mod beginning;
 mod commands;
 mod delegation;
 mod dispatch;
@@ -23,17 +24,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use foldhash::HashMap;
+use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{AgentCommand, AgentCommandInfo, BackendId, TurnEvent};
 use innkeeper_protocol::house::actions::{
     ChatActivityChangedAction, ChatErrorAction, ChatTurnCancelledAction, ChatTurnCompleteAction,
-    ChatTurnStartedAction, ChatUsageAction, SessionCreationFailedAction,
-    SessionIsReadChangedAction, SessionReadyAction, SessionTitleChangedAction, StateAction,
+    ChatUsageAction, SessionCreationFailedAction, SessionIsReadChangedAction, SessionReadyAction,
+    SessionTitleChangedAction, StateAction,
 };
 use innkeeper_protocol::house::state::{
-    ErrorInfo, ErrorResponsePart, Message, ResponsePart, SessionStatus,
-    SystemNotificationResponsePart,
+    ErrorInfo, ErrorResponsePart, ResponsePart, SessionStatus, SystemNotificationResponsePart,
 };
-use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use crate::agents::Agents;
 use crate::catalogue::Catalogue;
@@ -43,7 +43,7 @@ use crate::compat::Compat;
 use crate::core::{Core, Deadline, error_info};
 use crate::customizations::Customizations;
 use crate::effect::Ticket;
-use crate::labels::{Label, Locale};
+use crate::labels::Label;
 use crate::terminals::Terminals;
 
 pub(crate) use attachments::chats_referred_to;
@@ -134,128 +134,6 @@ impl Turns {
 }
 
 impl TurnsMut<'_> {
-    /// A turn was put into the state: everything else that makes it run.
-    fn turn_started(&mut self, uri: &ChannelUri, turn_id: &str, text: &str, locale: Locale) {
-        let Some(chat) = self.core.channels.chat(uri) else {
-            return;
-        };
-        let is_first_of_session = chat.is_default && chat.turns.is_empty();
-        let session = chat.session.clone();
-        let turn = RunningTurn::new(turn_id, self.core.now, locale);
-        self.own.set_turn(uri, turn);
-        self.mark_unread(&session);
-        if is_first_of_session && let Some(title) = title_from(text) {
-            self.set_title(&session, title);
-        }
-        self.begin_work(uri);
-    }
-
-    /// Starts a turn that no client dispatched itself.
-    pub(crate) fn start_turn(
-        &mut self,
-        uri: &ChannelUri,
-        message: Message,
-        queued_message_id: Option<String>,
-        locale: Locale,
-    ) {
-        let message = self.as_kept(uri, message);
-        let (turn_id, text) = (self.core.new_name(), message.text.clone());
-        let started = ChatTurnStartedAction {
-            turn_id: turn_id.clone(),
-            started_at: self.core.now.to_string(),
-            message,
-            queued_message_id,
-            meta: None,
-        };
-        let started = StateAction::ChatTurnStarted(started);
-        self.core.emit(uri, started, None);
-        self.turn_started(uri, &turn_id, &text, locale);
-    }
-
-    /// A turn waits until its session is there, and then until the state
-    /// before it is kept, where one is.
-    fn begin_work(&mut self, uri: &ChannelUri) {
-        let Some(chat) = self.core.channels.chat(uri) else {
-            return;
-        };
-        let waiting = self.own.turn(uri).filter(|turn| !turn.prompted);
-        let is_there = !self.core.channels.is_being_created(&chat.session);
-        let Some(turn) = waiting.filter(|_| is_there) else {
-            return;
-        };
-        let turn = turn.id.clone();
-        let until = self.changes.keep_state_before(self.core, uri, &turn);
-        if let Some(turn) = self.own.turn_mut(uri) {
-            turn.held = until.is_some();
-        }
-        if let Some(until) = until {
-            let deadline = Deadline::TurnIsHeld(uri.clone());
-            self.core.deadlines.set(deadline, until);
-        }
-        self.set_going(uri);
-    }
-
-    /// Has the running turn done by whoever does it, when its time has come.
-    fn set_going(&mut self, uri: &ChannelUri) {
-        let turn = self.own.turn(uri);
-        let held = turn.is_some_and(|turn| turn.held);
-        if held || !self.run_own_command(uri) {
-            self.prompt(uri);
-        }
-    }
-
-    /// The state before a turn is kept.
-    pub(crate) fn state_kept(&mut self, session: &ChannelUri, turn: &str) {
-        self.release(session, |running| *running.id == *turn);
-    }
-
-    /// There is no state to wait for in a session.
-    pub(crate) fn nothing_kept(&mut self, session: &ChannelUri) {
-        self.release(session, |_| true);
-    }
-
-    fn release(&mut self, session: &ChannelUri, which: impl Fn(&RunningTurn) -> bool) {
-        for chat in self.core.channels.chats_of(session) {
-            if self.own.turn(&chat).is_some_and(&which) {
-                self.let_go_on(&chat);
-            }
-        }
-    }
-
-    /// A chat's turn waits no longer for the state before it to be kept.
-    pub(crate) fn let_go_on(&mut self, chat: &ChannelUri) {
-        let turn = self.own.turn_mut(chat);
-        if let Some(turn) = turn.filter(|turn| turn.held) {
-            turn.held = false;
-            let deadline = Deadline::TurnIsHeld(chat.clone());
-            self.core.deadlines.clear(&deadline);
-            self.set_going(chat);
-        }
-    }
-
-    fn turn_resumed(&mut self, uri: &ChannelUri, turn_id: &str, locale: Locale) {
-        let Some(chat) = self.core.channels.chat(uri) else {
-            return;
-        };
-        // What the turn took so far is not in the state of an active turn.
-        let earlier_millis = chat
-            .head
-            .active_turn
-            .as_ref()
-            .and_then(|turn| Timestamp::parse(&turn.started_at))
-            .zip(Timestamp::parse(&chat.head.modified_at))
-            .map_or(0, |(started, modified)| modified.millis_since(started));
-        let turn = RunningTurn {
-            earlier_millis,
-            resumed: true,
-            ..RunningTurn::new(turn_id, self.core.now, locale)
-        };
-        let session = chat.session.clone();
-        self.own.set_turn(uri, turn);
-        self.mark_unread(&session);
-        self.begin_work(uri);
-    }
-
     /// A client cancelled the turn: its state is final; the agent must stop.
     fn turn_cancelled(&mut self, uri: &ChannelUri, turn: &RunningTurn) {
         self.clear_activity(uri);
@@ -419,21 +297,6 @@ impl TurnsMut<'_> {
         self.compat.turn_ended(self.core, self.clients, uri);
     }
 
-    /// Takes over the turn that a stored chat was in the middle of. If it goes on
-    /// at all, then as one that was interrupted, unless it had not begun.
-    pub(crate) fn take_in(&mut self, uri: &ChannelUri, had_begun: bool) {
-        let chat = self.core.channels.chat(uri);
-        let Some(active) = chat.and_then(|chat| chat.head.active_turn.as_ref()) else {
-            return;
-        };
-        let began = Timestamp::parse(&active.started_at).unwrap_or(self.core.now);
-        let turn = RunningTurn {
-            resumed: had_begun,
-            ..RunningTurn::new(&active.id, began, Locale::default())
-        };
-        self.own.set_turn(uri, turn);
-    }
-
     /// The host ended while a turn was running, or is about to: the turn is
     /// over, unless a person can still do something about it.
     pub(crate) fn interrupt(&mut self, uri: &ChannelUri) {
@@ -570,42 +433,5 @@ impl TurnsMut<'_> {
 
     fn clear_activity(&mut self, uri: &ChannelUri) {
         self.set_activity(uri, None);
-    }
-}
-
-/// The text of a chat's first message, as a title.
-fn title_from(text: &str) -> Option<String> {
-    const LONGEST: usize = 60;
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    if line.chars().count() <= LONGEST {
-        return Some(line.to_owned());
-    }
-    let cut: String = line.chars().take(LONGEST).collect();
-    // Not in the middle of a word, unless that word is most of it.
-    let end = cut
-        .rfind(' ')
-        .filter(|&end| end > LONGEST / 2)
-        .unwrap_or(cut.len());
-    Some(format!("{}…", cut[..end].trim_end()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::title_from;
-
-    #[test]
-    fn a_title_is_the_first_line_cut_between_words() {
-        assert_eq!(
-            title_from("\n  Fix the build \nplease").as_deref(),
-            Some("Fix the build")
-        );
-        assert_eq!(title_from(" \n\t"), None);
-        let long = "Refactor the authentication middleware so that it supports tokens";
-        assert_eq!(
-            title_from(long).as_deref(),
-            Some("Refactor the authentication middleware so that it supports…")
-        );
-        let word = "é".repeat(80);
-        assert_eq!(title_from(&word), Some(format!("{}…", "é".repeat(60))));
     }
 }

@@ -9,8 +9,9 @@ use innkeeper_protocol::agent::{PastTurn, TurnEvent};
 use innkeeper_protocol::house::actions::{ChatTurnStartedAction, StateAction};
 use innkeeper_protocol::house::state::MessageKind;
 
+use super::beginning::title_from;
 use super::running::RunningTurn;
-use super::{Ending, TurnsMut, title_from};
+use super::{Ending, TurnsMut};
 use crate::core::channels::plain_message;
 use crate::labels::Locale;
 
