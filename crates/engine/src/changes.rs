@@ -216,7 +216,7 @@ impl Changes {
         tracking.kind = kind;
         tracking.undo = undo;
         (tracking.of_session, tracking.of_chats) =
-            catalogue(session, kind, locale_of(core, session));
+            catalogue(session, kind, core.channels.locale_of(session));
         core.touch(session);
         self.offer_undo(core, session, undo);
         inherit(core, session);
@@ -302,12 +302,6 @@ fn inherit(core: &mut Core, session: &ChannelUri) {
         turns: inherits.turns,
     };
     tell(core, session, inherit);
-}
-
-/// The language in which a session's changesets are named.
-fn locale_of(core: &Core, session: &ChannelUri) -> Locale {
-    let known = core.channels.session(session);
-    Locale::of_tag(known.and_then(|it| it.notes.language.as_deref()))
 }
 
 fn git_changed(core: &mut Core, session: &ChannelUri, git: &GitState) {

@@ -13,7 +13,7 @@ use innkeeper_protocol::house::state::{
 use innkeeper_protocol::workspace::changes::{ChangesTask, Compared, ViewId, ViewNews};
 
 use super::operations::offered;
-use super::{Changes, Kind, locale_of, tell};
+use super::{Changes, Kind, tell};
 use crate::core::channels::{Channel, Ephemeral};
 use crate::core::{Core, changeset_uri, error_info};
 use crate::labels::operations;
@@ -48,7 +48,7 @@ impl Changes {
             status: ChangesetStatus::Computing,
             error: None,
             files: Vec::new(),
-            operations: offered(&compared, tracking.undo, locale_of(core, &session)),
+            operations: offered(&compared, tracking.undo, core.channels.locale_of(&session)),
         };
         let born = core.server_seq();
         let changeset = Channel::Changeset(Box::new(Ephemeral { state, born }));
@@ -128,7 +128,7 @@ impl Changes {
             }
             ViewNews::Failed(trouble) => {
                 let view = self.views.get(&channel);
-                let locale = view.map(|it| locale_of(core, &it.session));
+                let locale = view.map(|it| core.channels.locale_of(&it.session));
                 let reason = operations::trouble(&trouble, locale.unwrap_or_default());
                 let action = ChangesetStatusChangedAction {
                     status: ChangesetStatus::Error,
@@ -141,7 +141,7 @@ impl Changes {
 
     /// What can be taken back is offered with each changeset of the session.
     pub(super) fn offer_undo(&self, core: &mut Core, session: &ChannelUri, undo: bool) {
-        let locale = locale_of(core, session);
+        let locale = core.channels.locale_of(session);
         let views = self.views.iter();
         let of_session = views.filter(|(_, view)| view.session == *session);
         let news: Vec<(ChannelUri, Option<Vec<ChangesetOperation>>)> = of_session

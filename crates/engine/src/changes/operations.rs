@@ -18,7 +18,7 @@ use innkeeper_protocol::workspace::changes::{
 };
 
 use super::changesets::View;
-use super::{Changes, locale_of, tell};
+use super::{Changes, tell};
 use crate::clients::Clients;
 use crate::core::{Core, error_info};
 use crate::effect::ConnectionId;
@@ -147,7 +147,7 @@ impl Changes {
                     core.answer(connection, Some(id), Ok(reply));
                 }
                 Err(trouble) => {
-                    let in_state = locale_of(core, session);
+                    let in_state = core.channels.locale_of(session);
                     let in_state = operations::trouble(&trouble, in_state);
                     let error = Some(error_info("operationFailed", in_state));
                     let failed = ChangesetOperationStatus::Error;

@@ -18,6 +18,7 @@ use innkeeper_protocol::house::state::{
 use innkeeper_protocol::snapshot::SnapshotState;
 
 use super::replay::OpenStream;
+use crate::labels::Locale;
 
 pub(crate) use chat::{Chat, plain_message};
 pub(crate) use session::{Session, compact};
@@ -183,6 +184,13 @@ impl Channels {
     pub(crate) fn chats_of(&self, session: &ChannelUri) -> Vec<ChannelUri> {
         let session = self.session(session);
         session.map(Session::chat_uris).unwrap_or_default()
+    }
+
+    /// The language of a session.
+    pub(crate) fn locale_of(&self, session: &ChannelUri) -> Locale {
+        self.session(session)
+            .map(Session::locale)
+            .unwrap_or_default()
     }
 
     /// Whether a session waits for its agent or for a place to work in.

@@ -136,6 +136,7 @@ impl SessionsMut<'_> {
             dirty: false,
         };
         let never_ready = session.is_being_created();
+        self.core().channels.insert_session(session);
         for chat in chats {
             let chat = stored_chat(chat);
             let uri = chat.uri.clone();
@@ -143,7 +144,6 @@ impl SessionsMut<'_> {
             // A turn that never began was not interrupted.
             self.turns.take_in(&uri, !never_ready);
         }
-        self.core().channels.insert_session(session);
         self.core().touch(&uri);
         self.turns.changes.track(self.turns.core, &uri);
         for client_id in self.absent_active_clients(&uri) {

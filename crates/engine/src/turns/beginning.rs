@@ -142,14 +142,17 @@ impl TurnsMut<'_> {
     /// Takes over the turn that a stored chat was in the middle of. If it goes on
     /// at all, then as one that was interrupted, unless it had not begun.
     pub(crate) fn take_in(&mut self, uri: &ChannelUri, had_begun: bool) {
-        let chat = self.core.channels.chat(uri);
-        let Some(active) = chat.and_then(|chat| chat.head.active_turn.as_ref()) else {
+        let Some(chat) = self.core.channels.chat(uri) else {
             return;
         };
+        let Some(active) = chat.head.active_turn.as_ref() else {
+            return;
+        };
+        let locale = self.core.channels.locale_of(&chat.session);
         let began = Timestamp::parse(&active.started_at).unwrap_or(self.core.now);
         let turn = RunningTurn {
             resumed: had_begun,
-            ..RunningTurn::new(&active.id, began, Locale::default())
+            ..RunningTurn::new(&active.id, began, locale)
         };
         self.own.set_turn(uri, turn);
     }

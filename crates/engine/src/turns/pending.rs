@@ -28,7 +28,6 @@ use super::dispatch::After;
 use super::messages::{check_message, check_takes_messages};
 use crate::core::Verdict;
 use crate::core::channels::Chat;
-use crate::labels::Locale;
 
 impl TurnsMut<'_> {
     pub(super) fn judge_pending_set(
@@ -199,6 +198,8 @@ impl TurnsMut<'_> {
             Some(_) => PendingMessageKind::Steering,
             None => PendingMessageKind::Queued,
         };
+        // Who queued it is not known any more.
+        let locale = self.core.channels.locale_of(&chat.session);
         if let Some(PendingMessage { id, message }) = next {
             let removed = ChatPendingMessageRemovedAction {
                 kind,
@@ -206,7 +207,7 @@ impl TurnsMut<'_> {
             };
             self.core
                 .emit(uri, StateAction::ChatPendingMessageRemoved(removed), None);
-            self.start_turn(uri, message, Some(id), Locale::default());
+            self.start_turn(uri, message, Some(id), locale);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Turns: what begins them, what is refused, and how they end.
 
 use innkeeper_engine::Limits;
-use innkeeper_protocol::agent::{AgentCommand, TurnEvent};
+use innkeeper_protocol::agent::{AgentCommand, AgentEvent, TurnEvent};
 use serde_json::json;
 
 use crate::host::{Host, SESSION, broken, chat};
@@ -109,6 +109,34 @@ fn after_a_crash_a_running_turn_has_ended_and_can_be_resumed() {
     assert_eq!(turn["state"], "error");
     assert_eq!(turn["responseParts"][0]["content"], "half a sen");
     assert_eq!(turn["responseParts"][1]["resumable"], true);
+}
+
+#[test]
+fn what_the_host_says_about_queued_and_interrupted_turns_is_in_the_language_of_the_session() {
+    let mut host = Host::new();
+    host.connect(1);
+    let german = json!({"clientId": "a", "protocolVersions": ["1.0.0"], "locale": "de-AT"});
+    host.ok(1, "initialize", german);
+    host.ok(1, "createSession", json!({"channel": SESSION}));
+    host.opened();
+    host.ok(1, "subscribe", json!({"channel": chat()}));
+    host.start_turn(1, "t");
+    let message = json!({"text": "next", "origin": {"kind": "user"}});
+    let queued = json!({"type": "chat/pendingMessageSet", "kind": "queued", "id": "q",
+        "message": message});
+    host.dispatch(1, &chat(), queued);
+    host.in_turn("t", TurnEvent::Completed);
+    let reason = "signal 9".to_owned();
+    host.report(AgentEvent::Exited { reason });
+    let error = |host: &mut Host, turn: usize| {
+        let turn = host.state(&chat())["turns"][turn].take();
+        turn["responseParts"][0]["error"]["message"].to_string()
+    };
+    assert!(error(&mut host, 1).contains("unerwartet"), "queued");
+    host.start_turn(1, "u");
+    host.restart(Limits::default());
+    host.enter(1, "a", &[]);
+    assert!(error(&mut host, 2).contains("beendet"), "interrupted");
 }
 
 /// A client shows what it said until it hears what became of it.

@@ -6,6 +6,8 @@ use innkeeper_protocol::house::state::{
 use innkeeper_protocol::record::{SessionNotes, SessionRecord};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
+use crate::labels::Locale;
+
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) uri: ChannelUri,
@@ -34,6 +36,11 @@ impl Session {
     pub(crate) fn first_directory(&self) -> Option<&str> {
         let directories = self.state.working_directories.as_ref()?;
         directories.first().map(String::as_str)
+    }
+
+    /// The language of whoever created it: what the host writes in it for all.
+    pub(crate) fn locale(&self) -> Locale {
+        Locale::of_tag(self.notes.language.as_deref())
     }
 
     pub(crate) fn is_being_created(&self) -> bool {
