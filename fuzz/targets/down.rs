@@ -3,8 +3,8 @@
 #![no_main]
 
 use innkeeper_fuzz::said;
-use innkeeper_protocol::gates::{Picture, down};
-use innkeeper_protocol::record::Facts;
+use innkeeper_protocol::gates::{SnapshotForGates, down};
+use innkeeper_protocol::record::GateFacts;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
@@ -13,20 +13,20 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let object = |key: &str| json.get(key).and_then(Value::as_object).cloned();
-    let facts = Facts {
+    let facts = GateFacts {
         session: (choice & 1 == 0).then(|| "x:session".into()),
         is_default_chat: choice & 2 == 0,
-        context: json
+        extra: json
             .get("context")
             .and_then(|it| serde_json::from_value(it.clone()).ok()),
     };
     down::action(version, "x:c", json.clone(), &facts);
-    let mut picture = Picture::new("x:c", json.clone());
-    picture.chat = object("chat");
-    picture.session = object("session");
-    picture.summary = object("summary");
-    picture.selection = object("selection").unwrap_or_default();
-    down::picture(version, picture);
+    let mut snapshot = SnapshotForGates::new("x:c", json.clone());
+    snapshot.chat = object("chat");
+    snapshot.session = object("session");
+    snapshot.summary = object("summary");
+    snapshot.selection = object("selection").unwrap_or_default();
+    down::snapshot(version, snapshot);
     for method in ["initialize", "reconnect", "listSessions", "fetchTurns"] {
         if let Value::Object(result) = &json {
             down::result(version, method, &mut result.clone());

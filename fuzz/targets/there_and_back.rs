@@ -1,4 +1,4 @@
-//! What a client says in its version, raised into the house and lowered again,
+//! What a client says in its version, raised to the newest and lowered again,
 //! is what it said: the gates lose nothing that the version can express.
 #![no_main]
 
@@ -6,7 +6,7 @@ use innkeeper_fuzz::said;
 use innkeeper_judges::{CLIENTS_SAY, mirror};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::gates::{down, up};
-use innkeeper_protocol::record::Facts;
+use innkeeper_protocol::record::GateFacts;
 use innkeeper_protocol::version::Version;
 use libfuzzer_sys::fuzz_target;
 
@@ -37,10 +37,10 @@ fuzz_target!(|data: &[u8]| {
         return;
     }
     let session = ChannelUri::from(raised.channel.as_str()).session_of_default_chat();
-    let facts = Facts {
+    let facts = GateFacts {
         is_default_chat: session.is_some(),
         session,
-        context: None,
+        extra: None,
     };
     let again = down::action(version, &raised.channel, raised.action.into(), &facts);
     assert_eq!(again.len(), 1, "{action}");

@@ -3,7 +3,7 @@
 
 use innkeeper_fuzz::said;
 use innkeeper_protocol::command::ClientMessage;
-use innkeeper_protocol::gates::{Picture, up};
+use innkeeper_protocol::gates::{SnapshotForGates, up};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     up::action(version, "x:c", json.clone());
-    up::picture(version, Picture::new("x:c", json.clone()));
+    up::snapshot(version, SnapshotForGates::new("x:c", json.clone()));
     if let Value::Object(params) = &json {
         let method = METHODS[usize::from(choice) % METHODS.len()];
         up::params(version, method, &mut params.clone());

@@ -1,9 +1,9 @@
 // On a phone, by keyboard alone, and for a screen reader.
 
 import { describe, expect, test } from "vitest";
-import { axeFindings, house, newSession, play, scenario, send } from "./harness";
+import { axeFindings, hostAndBrowser, newSession, play, scenario, send } from "./harness";
 
-const { open } = house();
+const { open } = hostAndBrowser();
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 

@@ -2,9 +2,9 @@
 
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { house, newSession, repositoryIn, scenario, send, sessionIn } from "./harness";
+import { hostAndBrowser, newSession, repositoryIn, scenario, send, sessionIn } from "./harness";
 
-const inn = house();
+const inn = hostAndBrowser();
 const { open } = inn;
 
 interface Seen {

@@ -5,9 +5,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { axeFindings, house, play, repositoryIn, scenario, sessionIn } from "./harness";
+import { axeFindings, hostAndBrowser, play, repositoryIn, scenario, sessionIn } from "./harness";
 
-const inn = house();
+const inn = hostAndBrowser();
 const { open } = inn;
 const repository = (name: string) => repositoryIn(join(inn.host.directory, name));
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { entries, house, newSession, play, said, scenario, send } from "./harness";
+import { entries, hostAndBrowser, newSession, play, said, scenario, send } from "./harness";
 
-const { open } = house();
+const { open } = hostAndBrowser();
 const editor = (page: Page) => page.locator("[data-composer]");
 const waiting = scenario({ say: "started" }, { awaitSteering: true }, { say: "over" });
 

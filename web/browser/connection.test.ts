@@ -1,9 +1,9 @@
 import { rmSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { entries, house, launch, newSession, openPage, play, scenario, send, startHost } from "./harness";
+import { entries, hostAndBrowser, launch, newSession, openPage, play, scenario, send, startHost } from "./harness";
 
-const { open } = house();
+const { open } = hostAndBrowser();
 
 interface Client {
   innkeeper: {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { entries, house, newSession, play, scenario, send } from "./harness";
+import { entries, hostAndBrowser, newSession, play, scenario, send } from "./harness";
 
-const { open } = house();
+const { open } = hostAndBrowser();
 
 describe("the everyday loop", () => {
   test("a question is asked and its answer appears as Markdown", async () => {

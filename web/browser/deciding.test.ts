@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { entries, house, newSession, play, repositoryIn, said, scenario, send, sessionIn } from "./harness";
+import { entries, hostAndBrowser, newSession, play, repositoryIn, said, scenario, send, sessionIn } from "./harness";
 
-const inn = house();
+const inn = hostAndBrowser();
 const { open } = inn;
 const asking = (more: object = {}) => ({ tool: { name: "deploy", input: { to: "prod" }, confirm: "ask", result: { success: true, text: "deployed" }, ...more } });
 

@@ -4,9 +4,9 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { axeFindings, house, newSession, repositoryIn, scenario, send, sessionIn } from "./harness";
+import { axeFindings, hostAndBrowser, newSession, repositoryIn, scenario, send, sessionIn } from "./harness";
 
-const inn = house();
+const inn = hostAndBrowser();
 const { open } = inn;
 const phone = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true };
 const dock = (page: Page) => page.locator(".dock");

@@ -3,9 +3,9 @@
 
 import { describe, expect, test } from "vitest";
 import type { CDPSession, Page } from "playwright-core";
-import { house } from "./harness";
+import { hostAndBrowser } from "./harness";
 
-const { open } = house();
+const { open } = hostAndBrowser();
 
 interface Client {
   innkeeper: {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { axeFindings, entries, house, newSession, play, scenario } from "./harness";
+import { axeFindings, entries, hostAndBrowser, newSession, play, scenario } from "./harness";
 
-const { open } = house();
+const { open } = hostAndBrowser();
 
 describe("folding", () => {
   test("a turn is folded to a line that says what it did, and opened again", async () => {

@@ -88,7 +88,7 @@ export function launch(): Promise<Browser> {
 }
 
 /** One host and one browser for the tests of a file. */
-export function house(flags?: string[]) {
+export function hostAndBrowser(flags?: string[]) {
   let host: TestHost;
   let browser: Browser;
   beforeAll(async () => {

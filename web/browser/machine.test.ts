@@ -5,9 +5,9 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Page } from "playwright-core";
-import { axeFindings, entries, house, newSession, play, send } from "./harness";
+import { axeFindings, entries, hostAndBrowser, newSession, play, send } from "./harness";
 
-const inn = house();
+const inn = hostAndBrowser();
 const { open } = inn;
 const screen = (page: Page) => page.locator(".pane .xterm-rows");
 

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { house, newSession } from "./harness";
+import { hostAndBrowser, newSession } from "./harness";
 
-const { open } = house();
+const { open } = hostAndBrowser();
 
 interface Client {
   innkeeper: {

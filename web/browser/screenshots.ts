@@ -4,9 +4,9 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { house, newSession, play, repositoryIn, scenario, send, sessionIn } from "./harness";
+import { hostAndBrowser, newSession, play, repositoryIn, scenario, send, sessionIn } from "./harness";
 
-const inn = house();
+const inn = hostAndBrowser();
 const { open } = inn;
 const directory = new URL("../../docs/images/", import.meta.url).pathname;
 const desktop = { viewport: { width: 1180, height: 760 } };

@@ -2,9 +2,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { axeFindings, entries, house, newSession, play, said, scenario, send } from "./harness";
+import { axeFindings, entries, hostAndBrowser, newSession, play, said, scenario, send } from "./harness";
 
-const inn = house();
+const inn = hostAndBrowser();
 const { open } = inn;
 const row = (page: Page, title: string) => page.locator(".session-row", { hasText: title });
 

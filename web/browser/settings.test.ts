@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { axeFindings, house, newSession, play } from "./harness";
+import { axeFindings, hostAndBrowser, newSession, play } from "./harness";
 
 const theme = (page: Page) => page.evaluate(() => document.documentElement.dataset["theme"]);
 
 describe("settings", () => {
-  const { open } = house();
+  const { open } = hostAndBrowser();
 
   test("the appearance follows the user to another browser, and stays after a reload", async () => {
     const first = await open("#/settings", { colorScheme: "light" });
@@ -36,7 +36,7 @@ describe("settings", () => {
 describe("an agent that wants a token", () => {
   const config = join(tmpdir(), `innkeeper-web-${process.pid}.toml`);
   writeFileSync(config, '[script]\ntoken_for = "https://models.example/api"\n');
-  const { open } = house(["--without-connection-token", "--config", config]);
+  const { open } = hostAndBrowser(["--without-connection-token", "--config", config]);
 
   test("is signed in to where the session is started", async () => {
     const page = await open("#/new");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { house, newSession, said, scenario, send } from "./harness";
+import { hostAndBrowser, newSession, said, scenario, send } from "./harness";
 
-const { open } = house();
+const { open } = hostAndBrowser();
 
 describe("two browsers on one session", () => {
   test("both see the same, and who else is there", async () => {

@@ -3,9 +3,9 @@
 
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { house, newSession, pastePicture, play, said, scenario, send } from "./harness";
+import { hostAndBrowser, newSession, pastePicture, play, said, scenario, send } from "./harness";
 
-const { open } = house();
+const { open } = hostAndBrowser();
 const editor = (page: Page) => page.locator("[data-composer]");
 const chips = (page: Page) => page.locator(".attachment-strip .chip");
 const waiting = scenario({ say: "started" }, { awaitSteering: true }, { say: "over" });

@@ -42,8 +42,8 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use innkeeper_protocol::agent::{AgentProfile, ConfigQuery, OpenBackend};
-use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::mcp::McpServer;
+use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use tokio::sync::watch;
 
 use crate::knowledge::Knowledge;

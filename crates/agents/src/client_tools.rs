@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use innkeeper_protocol::agent::ClientTool;
-use innkeeper_protocol::house::common::JsonObject;
-use innkeeper_protocol::house::state::{ToolCallResult, ToolResultContent};
+use innkeeper_protocol::newest::common::JsonObject;
+use innkeeper_protocol::newest::state::{ToolCallResult, ToolResultContent};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,

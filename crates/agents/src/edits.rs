@@ -5,7 +5,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ContentRef, FileEdit, FileEditSide, ToolResultContent, ToolResultFileEditContent,
 };
 use url::Url;

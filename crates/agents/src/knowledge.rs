@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use innkeeper_protocol::agent::AgentProfile;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     AgentCapabilities, AgentInfo, MultipleChatsCapability, SessionConfigSchema, SessionModelInfo,
 };
 use innkeeper_protocol::settings::{INTERACTIVE, MODE, Synonym};

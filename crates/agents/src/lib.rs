@@ -3,7 +3,7 @@
 //!
 //! - [`Agent`]: what an agent has to offer, and the life of one backend;
 //! - [`CommandStream`] and [`EventSink`]: the two ends that a backend holds;
-//! - [`Agents`]: starts backends, hands them their commands, reports their end;
+//! - [`Supervisor`]: starts backends, hands them their commands, reports their end;
 //! - [`script`]: the agent that plays scenarios;
 //! - [`acp`]: any agent that speaks the Agent Client Protocol;
 //! - [`pi`]: the agent pi, in its own language;
@@ -33,7 +33,7 @@ mod whole_file;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use innkeeper_protocol::agent::{AgentProfile, ConfigQuery, OpenBackend};
-use innkeeper_protocol::house::commands::SessionConfigValueItem;
+use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use tokio::sync::watch;
 
 pub use acp::{AcpAgent, AcpOptions};
@@ -41,7 +41,7 @@ pub use link::{CommandStream, EventSink};
 pub use pi::{PiAgent, PiOptions};
 pub use process::{Patience, Program};
 pub use script::ScriptAgent;
-pub use supervisor::{Agents, ProfileChanges};
+pub use supervisor::{ProfileChanges, Supervisor};
 
 /// Something that can hold conversations.
 pub trait Agent: Send + Sync + 'static {

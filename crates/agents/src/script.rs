@@ -31,7 +31,7 @@ mod tool;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use innkeeper_protocol::agent::{AgentProfile, ConfigQuery, OpenBackend};
-use innkeeper_protocol::house::commands::SessionConfigValueItem;
+use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 
 use crate::{Agent, CommandStream, EventSink};
 

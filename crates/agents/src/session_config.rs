@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use innkeeper_protocol::agent::setting;
-use innkeeper_protocol::house::state::{SessionConfigPropertySchema, SessionConfigSchema};
+use innkeeper_protocol::newest::state::{SessionConfigPropertySchema, SessionConfigSchema};
 use innkeeper_protocol::settings::{AUTO_APPROVE, auto_approve};
 use serde_json::json;
 

@@ -18,8 +18,8 @@ use futures_util::future::BoxFuture;
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, AgentProfile, AgentReport, BackendId, ConfigQuery, OpenBackend,
 };
-use innkeeper_protocol::house::commands::SessionConfigValueItem;
-use innkeeper_protocol::house::state::ErrorInfo;
+use innkeeper_protocol::newest::commands::SessionConfigValueItem;
+use innkeeper_protocol::newest::state::ErrorInfo;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -31,7 +31,7 @@ use crate::link::{BackendHandle, CommandStream, EventSink, link};
 const GRACE: Duration = Duration::from_secs(5);
 
 /// All agents of a host and their running backends.
-pub struct Agents {
+pub struct Supervisor {
     agents: Vec<(String, Arc<dyn Agent>)>,
     reports: mpsc::Sender<AgentReport>,
     runtime: Handle,
@@ -44,7 +44,7 @@ struct Running {
     tasks: JoinSet<()>,
 }
 
-impl Agents {
+impl Supervisor {
     /// To be called within a tokio runtime: that is where backends will run.
     pub fn new(list: Vec<Arc<dyn Agent>>, reports: mpsc::Sender<AgentReport>) -> Self {
         let named = |agent: Arc<dyn Agent>| (agent.profile().info.provider, agent);
@@ -179,10 +179,10 @@ impl Running {
     }
 }
 
-impl fmt::Debug for Agents {
+impl fmt::Debug for Supervisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let providers: Vec<_> = self.agents.iter().map(|(name, _)| name).collect();
-        f.debug_struct("Agents")
+        f.debug_struct("Supervisor")
             .field("providers", &providers)
             .finish_non_exhaustive()
     }

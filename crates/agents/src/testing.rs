@@ -9,17 +9,17 @@ use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, AgentReport, Approval, BackendId, Decision, OpenBackend, Prompt,
     TurnEvent,
 };
-use innkeeper_protocol::house::state::{Message, ResponsePart};
+use innkeeper_protocol::newest::state::{Message, ResponsePart};
 use innkeeper_protocol::snapshot::StoredTurn;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::{Agent, Agents, ScriptAgent};
+use crate::{Agent, ScriptAgent, Supervisor};
 
 pub(crate) const BACKEND: BackendId = BackendId(7);
 
 pub(crate) struct Conversation {
-    pub(crate) agents: Agents,
+    pub(crate) agents: Supervisor,
     pub(crate) reports: mpsc::Receiver<AgentReport>,
     turns: usize,
 }
@@ -44,7 +44,7 @@ impl Conversation {
     pub(crate) fn with(agent: impl Agent, room: usize) -> Self {
         let (sender, reports) = mpsc::channel(room);
         Self {
-            agents: Agents::new(vec![Arc::new(agent)], sender),
+            agents: Supervisor::new(vec![Arc::new(agent)], sender),
             reports,
             turns: 0,
         }

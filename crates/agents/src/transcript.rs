@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use innkeeper_protocol::agent::{ReferredChat, TurnEvent};
-use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::state::{
     Message, MessageAttachment, ResponsePart, SimpleMessageAttachment, ToolCallResult,
     ToolCallState, Turn,
 };

@@ -7,9 +7,9 @@
 #[expect(dead_code, reason = "shared with the tests beside the code")]
 mod testing;
 
-use innkeeper_agents::{Agent, Agents, PiAgent, PiOptions, Program, ScriptAgent};
+use innkeeper_agents::{Agent, PiAgent, PiOptions, Program, ScriptAgent, Supervisor};
 use innkeeper_protocol::agent::{AgentCommand, Decision, OpenBackend};
-use innkeeper_protocol::house::state::ChatInputResponseKind;
+use innkeeper_protocol::newest::state::ChatInputResponseKind;
 use serde_json::{Value, json};
 use testing::{BACKEND, Conversation, line, open, stored_turn};
 

@@ -13,7 +13,7 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::workspace::changes::{
     ChangesCommand, ChangesEvent, ChangesReport, ChangesTask, Compared, Moment, ViewId, ViewNews,
 };
-use innkeeper_workspace::{Changes, Hub, uri_of_path};
+use innkeeper_workspace::{ChangesService, Hub, uri_of_path};
 
 const DIRECTORIES: usize = 500;
 const FILES_IN_EACH: usize = 100;
@@ -35,10 +35,10 @@ pub(crate) fn run() -> Result<()> {
     status(repository)?;
     for round in 0..ROUNDS {
         floor.push(status(repository)?);
-        let mut desk = Desk::open(repository, data.path(), round)?;
-        first.push(desk.first_view()?);
-        update.push(desk.one_edit(repository)?);
-        checkpoint.push(desk.checkpoint(round)?);
+        let mut tracked = TrackedSession::open(repository, data.path(), round)?;
+        first.push(tracked.first_view()?);
+        update.push(tracked.one_edit(repository)?);
+        checkpoint.push(tracked.checkpoint(round)?);
     }
     let floor = median(floor);
     println!("| what | ms | beside git |");
@@ -94,20 +94,20 @@ fn status(at: &Path) -> Result<Duration> {
 }
 
 /// A session that nobody has looked at before.
-struct Desk {
-    changes: Changes,
+struct TrackedSession {
+    changes: ChangesService,
     session: ChannelUri,
     reports: Receiver<ChangesReport>,
     edits: usize,
 }
 
-impl Desk {
+impl TrackedSession {
     fn open(repository: &Path, data: &Path, round: usize) -> Result<Self> {
         let (sender, reports) = channel();
         let sender = Mutex::new(sender);
         let sink = move |report| sender.lock().is_ok_and(|it| it.send(report).is_ok());
-        let mut desk = Self {
-            changes: Changes::new(
+        let mut tracked = Self {
+            changes: ChangesService::new(
                 data.to_owned(),
                 data.with_file_name("worktrees"),
                 Hub::default(),
@@ -119,9 +119,9 @@ impl Desk {
         };
         let directory = uri_of_path(repository).context("a path")?;
         let directories = vec![directory];
-        desk.tell(ChangesTask::Open { directories });
-        desk.wait(|event| matches!(event, ChangesEvent::Found { .. }))?;
-        Ok(desk)
+        tracked.tell(ChangesTask::Open { directories });
+        tracked.wait(|event| matches!(event, ChangesEvent::Found { .. }))?;
+        Ok(tracked)
     }
 
     fn first_view(&mut self) -> Result<Duration> {
@@ -185,7 +185,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for TrackedSession {
     fn drop(&mut self) {
         self.tell(ChangesTask::Close);
     }

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use innkeeper_protocol::workspace::resource::{Root, Scope};
+use innkeeper_protocol::workspace::resource::{GrantedRoot, Scope};
 use innkeeper_protocol::workspace::watch::{
     OpenWatch, WatchCommand, WatchEvent, WatchId, WatchReport,
 };
-use innkeeper_workspace::{FileFinder, Hub, Watches, uri_of_path};
+use innkeeper_workspace::{FileFinder, Hub, WatchService, uri_of_path};
 
 const DIRECTORIES: usize = 1_000;
 const FILES_IN_EACH: usize = 100;
@@ -66,7 +66,7 @@ fn watch(tree: &Path) -> Result<(Duration, Duration)> {
         let sender = sender.lock().unwrap_or_else(PoisonError::into_inner);
         sender.send(report.event).is_ok()
     };
-    let watches = Watches::new(Hub::default(), Arc::new(sink));
+    let watches = WatchService::new(Hub::default(), Arc::new(sink));
     let uri = uri_of_path(tree).context("a path")?;
     let open = OpenWatch {
         uri: uri.clone(),
@@ -74,7 +74,7 @@ fn watch(tree: &Path) -> Result<(Duration, Duration)> {
         includes: Vec::new(),
         excludes: Vec::new(),
         scope: Scope {
-            roots: vec![Root {
+            roots: vec![GrantedRoot {
                 uri,
                 writable: false,
             }],

@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use innkeeper_protocol::house::actions::StateAction;
+use innkeeper_protocol::newest::actions::StateAction;
 use innkeeper_protocol::outgoing::{HostMessage, encode_each};
-use innkeeper_protocol::record::{Facts, Sequenced};
+use innkeeper_protocol::record::{GateFacts, Sequenced};
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
@@ -47,10 +47,10 @@ pub(crate) fn encode(version: &str, kind: &str, times: u64) -> Result<()> {
         channel: "ahp-chat://default/YWhwLXNlc3Npb246L2JlbmNo".into(),
         action,
         origin: None,
-        facts: Facts {
+        facts: GateFacts {
             session: Some("ahp-session:/bench".into()),
             is_default_chat: true,
-            context: None,
+            extra: None,
         },
     }));
     let mut bytes = 0;

@@ -8,7 +8,7 @@ use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, AgentProfile, AgentReport, BackendId, TurnEvent,
 };
 use innkeeper_protocol::command::ClientMessage;
-use innkeeper_protocol::house::commands::Implementation;
+use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::record::Boot;
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};

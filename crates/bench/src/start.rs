@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use innkeeper_protocol::house::state::{ChatState, SessionState, SessionSummary};
+use innkeeper_protocol::newest::state::{ChatState, SessionState, SessionSummary};
 use innkeeper_protocol::record::{
     ChatNotes, ChatRecord, SessionNotes, SessionRecord, StoreBatch, StoreOp,
 };

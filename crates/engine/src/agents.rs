@@ -8,13 +8,13 @@ use std::collections::HashMap;
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{AgentProfile, string_property};
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     RootActiveSessionsChangedAction, RootAgentsChangedAction, RootConfigChangedAction,
     RootTerminalsChangedAction, StateAction,
 };
-use innkeeper_protocol::house::common::JsonObject;
-use innkeeper_protocol::house::errors::ahp_error_codes;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::common::JsonObject;
+use innkeeper_protocol::newest::errors::ahp_error_codes;
+use innkeeper_protocol::newest::state::{
     ConfigPropertySchema, ConfigSchema, RootConfigState, RootState, SessionState,
 };
 use innkeeper_protocol::record::StoreOp;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use innkeeper_protocol::house::state::SessionSummary;
+use innkeeper_protocol::newest::state::SessionSummary;
 use innkeeper_protocol::outgoing::{ListSessionsReply, SummaryItem};
 use innkeeper_protocol::record::CatalogueRow;
 use innkeeper_protocol::rpc::RpcError;

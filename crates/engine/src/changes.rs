@@ -13,12 +13,12 @@ mod worktrees;
 use std::time::Duration;
 
 use foldhash::HashMap;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     ChatChangesetsChangedAction, SessionChangesetsChangedAction, SessionMetaChangedAction,
     StateAction,
 };
-use innkeeper_protocol::house::common::JsonObject;
-use innkeeper_protocol::house::state::{Changeset, ChangesetCapabilities, ErrorInfo};
+use innkeeper_protocol::newest::common::JsonObject;
+use innkeeper_protocol::newest::state::{Changeset, ChangesetCapabilities, ErrorInfo};
 use innkeeper_protocol::workspace::changes::{
     ChangesCommand, ChangesEvent, ChangesReport, ChangesTask, GitState, Moment, OperationId, ViewId,
 };

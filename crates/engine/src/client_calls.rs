@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use innkeeper_protocol::house::commands::ResourceReadResult;
+use innkeeper_protocol::newest::commands::ResourceReadResult;
 use innkeeper_protocol::outgoing::{HostMessage, Reply};
 use innkeeper_protocol::resource_call::{Expected, ResourceCall};
 use innkeeper_protocol::rpc::{RequestId, RpcError};

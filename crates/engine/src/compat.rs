@@ -1,5 +1,5 @@
 //! Clients of older protocol versions: what one channel is to them may be
-//! several of the host's, and what they say in pieces the host says at once.
+//! several of the host's, and what they say in parts the host says at once.
 //! How they say it is the gates' business; here is what only the host knows.
 //!
 //! What they want comes in by [`command_meant`] and [`Compat::dispatch_meant`].
@@ -9,16 +9,16 @@ mod chats_as_sessions;
 use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::command::{Dispatch, ReadTurns};
-use innkeeper_protocol::gates::up::Piece;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::gates::up::PartialAction;
+use innkeeper_protocol::newest::actions::{
     ActionOrigin, ChatDraftChangedAction, SessionActiveClientRemovedAction,
     SessionActiveClientSetAction, StateAction,
 };
-use innkeeper_protocol::house::state::SessionSummary;
+use innkeeper_protocol::newest::state::SessionSummary;
 use innkeeper_protocol::outgoing::{Reply, TurnsReply};
-use innkeeper_protocol::record::{Context, Selection};
+use innkeeper_protocol::record::{ExtraFacts, Selection};
 use innkeeper_protocol::rpc::RpcError;
-use innkeeper_protocol::snapshot::{Beside, Snapshot, SnapshotState};
+use innkeeper_protocol::snapshot::{ExtraState, Snapshot, SnapshotState};
 use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::version::Version;
 
@@ -45,7 +45,7 @@ pub(crate) struct Compat {
 /// a change of the session, and waits for the end of the turn.
 #[derive(Debug)]
 struct DeferredSelection {
-    piece: Piece,
+    partial: PartialAction,
     origin: ActionOrigin,
 }
 
@@ -55,7 +55,7 @@ pub(crate) enum Meant {
         channel: ChannelUri,
         action: StateAction,
         /// The model or the agent that it selects, where that is all it says.
-        selects: Option<Piece>,
+        selects: Option<PartialAction>,
     },
     /// It may not.
     Refused {
@@ -79,18 +79,18 @@ impl Compat {
         let Dispatch {
             channel,
             action,
-            piece,
+            partial,
             ..
         } = dispatch;
         let version = clients.version_of(connection);
         let chat_is_session = takes_for_session(catalogue, version, &channel);
-        if let Some(piece) = piece.as_ref().filter(|_| chat_is_session)
-            && let Some(refused) = refused_client(core, catalogue, &channel, client, piece)
+        if let Some(partial) = partial.as_ref().filter(|_| chat_is_session)
+            && let Some(refused) = refused_client(core, catalogue, &channel, client, partial)
         {
             return refused;
         }
-        let whole = piece.as_ref();
-        let whole = whole.and_then(|piece| completed(core, channel.clone(), client, piece));
+        let whole = partial.as_ref();
+        let whole = whole.and_then(|partial| completed(core, channel.clone(), client, partial));
         // What cannot be completed is not what it should be, and refused as
         // such; or there is no such channel.
         let (channel, action) = whole.unwrap_or((channel, action));
@@ -110,7 +110,8 @@ impl Compat {
         Meant::Action {
             channel,
             action,
-            selects: piece.filter(|it| matches!(it, Piece::Model(_) | Piece::Agent(_))),
+            selects: partial
+                .filter(|it| matches!(it, PartialAction::Model(_) | PartialAction::Agent(_))),
         }
     }
 
@@ -119,7 +120,7 @@ impl Compat {
         &mut self,
         core: &Core,
         chat: &ChannelUri,
-        piece: Piece,
+        partial: PartialAction,
         origin: &ActionOrigin,
     ) -> bool {
         let known = core.channels.chat(chat);
@@ -128,7 +129,7 @@ impl Compat {
         }
         let origin = origin.clone();
         let deferred = self.deferred.entry(chat.clone()).or_default();
-        deferred.push(DeferredSelection { piece, origin });
+        deferred.push(DeferredSelection { partial, origin });
         true
     }
 
@@ -137,8 +138,8 @@ impl Compat {
         if self.deferred.is_empty() {
             return;
         }
-        for DeferredSelection { piece, origin } in self.deferred.remove(uri).unwrap_or_default() {
-            let whole = completed(core, uri.clone(), &origin.client_id, &piece);
+        for DeferredSelection { partial, origin } in self.deferred.remove(uri).unwrap_or_default() {
+            let whole = completed(core, uri.clone(), &origin.client_id, &partial);
             if let Some((chat, action)) = whole {
                 let connection = clients.connection_of(&origin.client_id);
                 core.emit(&chat, action, Some(Sender { origin, connection }));
@@ -180,11 +181,16 @@ impl Compat {
     /// message that waits for that is meant for it.
     fn selection_after_turn(&self, chat: &Chat) -> Selection {
         let mut selection = chat.notes.selection.clone();
-        for DeferredSelection { piece, .. } in self.deferred.get(&chat.uri).into_iter().flatten() {
-            match piece {
-                Piece::Model(model) => selection.model = serde_json::from_value(model.clone()).ok(),
-                Piece::Agent(agent) => selection.agent = serde_json::from_value(agent.clone()).ok(),
-                Piece::ActiveClient(_) | Piece::ClientTools(_) => {}
+        for DeferredSelection { partial, .. } in self.deferred.get(&chat.uri).into_iter().flatten()
+        {
+            match partial {
+                PartialAction::Model(model) => {
+                    selection.model = serde_json::from_value(model.clone()).ok();
+                }
+                PartialAction::Agent(agent) => {
+                    selection.agent = serde_json::from_value(agent.clone()).ok();
+                }
+                PartialAction::ActiveClient(_) | PartialAction::ClientTools(_) => {}
             }
         }
         selection
@@ -248,7 +254,7 @@ pub(crate) fn with_what_is_beside(
         changes: None,
         ..session.published.clone()
     });
-    snapshot.beside = Some(Box::new(Beside {
+    snapshot.extra = Some(Box::new(ExtraState {
         summary,
         state,
         selection: chat
@@ -272,15 +278,15 @@ fn channel_meant(core: &Core, channel: ChannelUri, action: &StateAction) -> Chan
     }
 }
 
-/// The whole action of which a client said a piece, with its channel.
+/// The whole action of which a client said a part, with its channel.
 fn completed(
     core: &Core,
     channel: ChannelUri,
     client_id: &str,
-    piece: &Piece,
+    partial: &PartialAction,
 ) -> Option<(ChannelUri, StateAction)> {
-    match piece {
-        Piece::Model(_) | Piece::Agent(_) => {
+    match partial {
+        PartialAction::Model(_) | PartialAction::Agent(_) => {
             let chat = match core.channels.chat(&channel) {
                 Some(_) => channel,
                 None => ChannelUri::default_chat_of(channel.as_str()),
@@ -288,16 +294,16 @@ fn completed(
             let state = core.channels.chat(&chat)?;
             let draft = state.head.draft.as_ref();
             let draft = draft.and_then(|it| serde_json::to_value(it).ok());
-            let draft = piece.complete_draft(draft)?;
+            let draft = partial.complete_draft(draft)?;
             let draft = serde_json::from_value(draft.into()).ok()?;
             let action = ChatDraftChangedAction { draft: Some(draft) };
             Some((chat, StateAction::ChatDraftChanged(action)))
         }
-        Piece::ActiveClient(_) | Piece::ClientTools(_) => {
+        PartialAction::ActiveClient(_) | PartialAction::ClientTools(_) => {
             let clients = &core.channels.session(&channel)?.state.active_clients;
             let mine = clients.iter().find(|client| client.client_id == client_id);
             let mine = mine.and_then(|it| serde_json::to_value(it).ok());
-            let action = match piece.complete_client(mine) {
+            let action = match partial.complete_client(mine) {
                 Some(client) => StateAction::SessionActiveClientSet(SessionActiveClientSetAction {
                     active_client: serde_json::from_value(client.into()).ok()?,
                 }),
@@ -329,13 +335,13 @@ pub(crate) fn tell_selection(
         && core.subscriptions.contains(connection, &chat.session);
     if is_concerned {
         let Selection { model, agent } = &chat.notes.selection;
-        let context = Context {
+        let extra = ExtraFacts {
             model: model.as_ref().and_then(|it| serde_json::to_value(it).ok()),
             agent: serde_json::to_value(agent).ok(),
-            ..Context::default()
+            ..ExtraFacts::default()
         };
         let action = StateAction::ChatDraftChanged(ChatDraftChangedAction { draft: None });
-        core.emit_to_about(connection, channel, action, Some(Box::new(context)));
+        core.emit_to_about(connection, channel, action, Some(Box::new(extra)));
     }
 }
 

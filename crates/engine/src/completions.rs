@@ -4,11 +4,11 @@
 use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{AgentCommandInfo, ConfigQuery};
-use innkeeper_protocol::house::commands::{
+use innkeeper_protocol::newest::commands::{
     CompletionItem, CompletionItemKind, CompletionsParams, CompletionsResult,
     SessionConfigCompletionsParams, SessionConfigCompletionsResult, SessionConfigValueItem,
 };
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     MessageAttachment, MessageResourceAttachment, SessionState, SimpleMessageAttachment,
 };
 use innkeeper_protocol::outgoing::Reply;

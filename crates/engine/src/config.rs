@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use innkeeper_protocol::house::commands::Implementation;
-use innkeeper_protocol::workspace::resource::Root;
+use innkeeper_protocol::newest::commands::Implementation;
+use innkeeper_protocol::workspace::resource::GrantedRoot;
 
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
@@ -21,7 +21,7 @@ pub struct EngineConfig {
 /// What clients may reach of the machine beside the directories of sessions.
 #[derive(Debug, Clone, Default)]
 pub struct WorkspaceConfig {
-    pub roots: Vec<Root>,
+    pub roots: Vec<GrantedRoot>,
     pub grants: GrantPolicy,
     /// Whether the changes in the directories of sessions are told.
     pub changes: bool,

@@ -18,7 +18,7 @@ mod verdict;
 use std::collections::BTreeSet;
 
 use innkeeper_protocol::agent::AgentCommand;
-use innkeeper_protocol::house::state::{ErrorInfo, RootState};
+use innkeeper_protocol::newest::state::{ErrorInfo, RootState};
 use innkeeper_protocol::outgoing::{HostMessage, Notification, Reply};
 use innkeeper_protocol::record::{Boot, StoreOp};
 use innkeeper_protocol::rpc::{RequestId, RpcError};

@@ -15,17 +15,17 @@ use std::time::Duration;
 
 use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     SessionCustomizationRemovedAction, SessionCustomizationUpdatedAction,
     SessionCustomizationsChangedAction, StateAction,
 };
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChildCustomization, ClientPluginCustomization, Customization, CustomizationLoadState,
     CustomizationLoadingState,
 };
 use innkeeper_protocol::workspace::customization::{
     ClientPlugin, CustomizationCommand, CustomizationPlace, CustomizationReport,
-    EnabledCustomizations, FoundCustomization, LookoutId, McpServerSpec,
+    EnabledCustomizations, FoundCustomization, McpServerSpec, SourceId,
 };
 use serde_json::Value;
 
@@ -56,9 +56,9 @@ pub(crate) struct Customizations {
     /// Where the customizations of each session in memory come from.
     sources: HashMap<ChannelUri, Vec<Source>>,
     followed: BTreeMap<Source, Followed>,
-    by_id: HashMap<LookoutId, Source>,
+    by_id: HashMap<SourceId, Source>,
     /// Plugins that are being fetched from clients, and what is asked for.
-    fetching: HashMap<LookoutId, Fetching>,
+    fetching: HashMap<SourceId, Fetching>,
     visits: HashMap<HostCall, Visit>,
     switches: Switches,
     last: u64,
@@ -93,7 +93,7 @@ enum Source {
 /// A source that is followed.
 #[derive(Debug)]
 struct Followed {
-    id: LookoutId,
+    id: SourceId,
     sessions: usize,
     found: Option<Vec<FoundCustomization>>,
 }
@@ -188,7 +188,7 @@ impl CustomizationsMut<'_> {
             return;
         }
         self.own.last += 1;
-        let id = LookoutId(self.own.last);
+        let id = SourceId(self.own.last);
         let followed = Followed {
             id,
             sessions: 1,
@@ -211,8 +211,8 @@ impl CustomizationsMut<'_> {
         self.follow(id, place);
     }
 
-    fn follow(&mut self, lookout: LookoutId, place: CustomizationPlace) {
-        let command = CustomizationCommand::Follow { lookout, place };
+    fn follow(&mut self, id: SourceId, place: CustomizationPlace) {
+        let command = CustomizationCommand::Follow { source: id, place };
         self.core.effect(Effect::Customization(command));
     }
 
@@ -224,31 +224,27 @@ impl CustomizationsMut<'_> {
         if followed.sessions > 0 {
             return;
         }
-        let lookout = followed.id;
+        let id = followed.id;
         self.own.followed.remove(source);
-        self.own.by_id.remove(&lookout);
-        self.own.fetching.remove(&lookout);
-        self.core
-            .deadlines
-            .clear(&Deadline::SourceIsUnread(lookout));
-        let command = CustomizationCommand::Forget { lookout };
+        self.own.by_id.remove(&id);
+        self.own.fetching.remove(&id);
+        self.core.deadlines.clear(&Deadline::SourceIsUnread(id));
+        let command = CustomizationCommand::Forget { source: id };
         self.core.effect(Effect::Customization(command));
     }
 
     pub(crate) fn reported(&mut self, report: CustomizationReport) {
-        self.found(report.lookout, report.found);
+        self.found(report.source, report.found);
     }
 
-    fn found(&mut self, lookout: LookoutId, found: Vec<FoundCustomization>) {
-        let Some(source) = self.own.by_id.get(&lookout).cloned() else {
+    fn found(&mut self, id: SourceId, found: Vec<FoundCustomization>) {
+        let Some(source) = self.own.by_id.get(&id).cloned() else {
             return;
         };
         if let Some(followed) = self.own.followed.get_mut(&source) {
             followed.found = Some(found);
         }
-        self.core
-            .deadlines
-            .clear(&Deadline::SourceIsUnread(lookout));
+        self.core.deadlines.clear(&Deadline::SourceIsUnread(id));
         let sessions = self.own.sources.iter();
         let concerned: Vec<ChannelUri> = sessions
             .filter(|(_, sources)| sources.contains(&source))

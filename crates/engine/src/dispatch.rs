@@ -8,7 +8,7 @@
 //! versions of the protocol want silence about channels that do not exist.)
 
 use innkeeper_protocol::command::Dispatch;
-use innkeeper_protocol::house::actions::ActionOrigin;
+use innkeeper_protocol::newest::actions::ActionOrigin;
 use innkeeper_protocol::outgoing::{HostMessage, Rejection};
 
 use crate::compat::Meant;

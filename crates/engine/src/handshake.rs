@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::StateAction;
-use innkeeper_protocol::house::commands::{InitializeParams, ReconnectParams};
-use innkeeper_protocol::house::errors::{UnsupportedProtocolVersionErrorData, ahp_error_codes};
+use innkeeper_protocol::newest::actions::StateAction;
+use innkeeper_protocol::newest::commands::{InitializeParams, ReconnectParams};
+use innkeeper_protocol::newest::errors::{UnsupportedProtocolVersionErrorData, ahp_error_codes};
 use innkeeper_protocol::outgoing::{
     Envelope, HostMessage, InitializeReply, Notification, ReconnectReply, Reply,
 };

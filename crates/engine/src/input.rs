@@ -3,7 +3,7 @@
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{AgentProfile, AgentReport};
 use innkeeper_protocol::command::ClientMessage;
-use innkeeper_protocol::house::commands::SessionConfigValueItem;
+use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use innkeeper_protocol::record::{ContentRecord, LoadedSession, LogEntry};
 use innkeeper_protocol::telemetry::TelemetryBatch;
 use innkeeper_protocol::version::Version;

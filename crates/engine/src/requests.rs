@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::command::{ClientMessage, Command, WorkspaceCommand};
-use innkeeper_protocol::house::commands::{AuthenticateParams, ListSessionsParams};
-use innkeeper_protocol::house::errors::json_rpc_error_codes::{INVALID_REQUEST, PARSE_ERROR};
+use innkeeper_protocol::newest::commands::{AuthenticateParams, ListSessionsParams};
+use innkeeper_protocol::newest::errors::json_rpc_error_codes::{INVALID_REQUEST, PARSE_ERROR};
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::resource_call::ResourceCall;
 use innkeeper_protocol::rpc::{RequestId, RpcError};

@@ -9,17 +9,17 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::commands::{
+use innkeeper_protocol::newest::commands::{
     ContentEncoding, ResourceListResult, ResourceReadParams, ResourceReadResult,
     ResourceRequestParams, ResourceWriteMode, ResourceWriteParams,
 };
-use innkeeper_protocol::house::errors::{PermissionDeniedErrorData, ahp_error_codes};
+use innkeeper_protocol::newest::errors::{PermissionDeniedErrorData, ahp_error_codes};
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::record::ContentRecord;
 use innkeeper_protocol::resource_call::ResourceCall;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::workspace::resource::{
-    ResourceDone, ResourceError, ResourceTask, Root, Scope, TransferTask, WriteTask,
+    GrantedRoot, ResourceDone, ResourceError, ResourceTask, Scope, TransferTask, WriteTask,
 };
 
 use crate::config::GrantPolicy;
@@ -34,7 +34,7 @@ const MOST_GRANTS: usize = 1_000;
 #[derive(Debug, Default)]
 pub(crate) struct Resources {
     /// What clients were granted beside what is open to all of them.
-    grants: HashMap<String, Vec<Root>>,
+    grants: HashMap<String, Vec<GrantedRoot>>,
     waiting: HashMap<Ticket, WaitingRequest>,
 }
 
@@ -246,7 +246,7 @@ impl Resources {
         let mut roots = core.config.workspace.roots.clone();
         let mut add = |uri: &String| {
             if !roots.iter().any(|root| root.uri == *uri && root.writable) {
-                roots.push(Root {
+                roots.push(GrantedRoot {
                     uri: uri.clone(),
                     writable: true,
                 });
@@ -304,7 +304,7 @@ impl Resources {
             if grants.len() >= MOST_GRANTS {
                 grants.remove(0);
             }
-            grants.push(Root { uri, writable });
+            grants.push(GrantedRoot { uri, writable });
         }
         Ok(())
     }

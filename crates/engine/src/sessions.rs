@@ -12,11 +12,11 @@ mod unwritten;
 
 use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     RootActiveSessionsChangedAction, SessionActiveClientRemovedAction, StateAction,
 };
-use innkeeper_protocol::house::notifications::SessionRemovedParams;
-use innkeeper_protocol::house::state::ErrorInfo;
+use innkeeper_protocol::newest::notifications::SessionRemovedParams;
+use innkeeper_protocol::newest::state::ErrorInfo;
 use innkeeper_protocol::outgoing::Notification;
 use innkeeper_protocol::record::StoreOp;
 use innkeeper_protocol::rpc::RpcError;

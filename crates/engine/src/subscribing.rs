@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::commands::SubscribeParams;
+use innkeeper_protocol::newest::commands::SubscribeParams;
 use innkeeper_protocol::outgoing::{Reply, SubscribeReply};
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::snapshot::Snapshot;
@@ -128,7 +128,7 @@ impl Engine {
             resource: channel.clone(),
             state,
             from_seq: self.server_seq(),
-            beside: None,
+            extra: None,
         };
         Some(compat::with_what_is_beside(
             &self.core,

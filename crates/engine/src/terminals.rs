@@ -17,13 +17,13 @@ mod scrollback;
 
 use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     RootTerminalsChangedAction, StateAction, TerminalCommandDetectionAvailableAction,
     TerminalCommandExecutedAction, TerminalCommandFinishedAction, TerminalCwdChangedAction,
     TerminalDataAction, TerminalExitedAction, TerminalTitleChangedAction,
 };
-use innkeeper_protocol::house::errors::ahp_error_codes;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::errors::ahp_error_codes;
+use innkeeper_protocol::newest::state::{
     TerminalClaim, TerminalInfo, TerminalLifecycleState, TerminalState,
 };
 use innkeeper_protocol::outgoing::Reply;

@@ -26,12 +26,12 @@ use std::sync::Arc;
 use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{AgentCommand, AgentCommandInfo, BackendId, TurnEvent};
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     ChatActivityChangedAction, ChatErrorAction, ChatTurnCancelledAction, ChatTurnCompleteAction,
     ChatUsageAction, SessionCreationFailedAction, SessionIsReadChangedAction, SessionReadyAction,
     SessionTitleChangedAction, StateAction,
 };
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ErrorInfo, ErrorResponsePart, ResponsePart, SessionStatus, SystemNotificationResponsePart,
 };
 

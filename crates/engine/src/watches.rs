@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{ResourceWatchChangedAction, StateAction};
-use innkeeper_protocol::house::commands::{CreateResourceWatchParams, CreateResourceWatchResult};
-use innkeeper_protocol::house::state::{ResourceChange, ResourceChangeType, ResourceWatchState};
+use innkeeper_protocol::newest::actions::{ResourceWatchChangedAction, StateAction};
+use innkeeper_protocol::newest::commands::{CreateResourceWatchParams, CreateResourceWatchResult};
+use innkeeper_protocol::newest::state::{ResourceChange, ResourceChangeType, ResourceWatchState};
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::workspace::resource::Scope;

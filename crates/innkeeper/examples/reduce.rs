@@ -8,7 +8,7 @@ use ahp::reducers::{
     apply_action_to_changeset, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
     apply_action_to_terminal,
 };
-use innkeeper_protocol::house::actions::StateAction;
+use innkeeper_protocol::newest::actions::StateAction;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

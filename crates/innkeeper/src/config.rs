@@ -502,7 +502,7 @@ impl DeliveryTable {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoreTable {
-    pub sync: Sync,
+    pub sync: SyncSetting,
     #[serde(deserialize_with = "within::<_, 0, 36_500>")]
     pub keep_disposed_days: u64,
     #[serde(deserialize_with = "within::<_, 0, 10_000>")]
@@ -512,7 +512,7 @@ pub struct StoreTable {
 /// When a commit counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Sync {
+pub enum SyncSetting {
     Normal,
     Full,
 }
@@ -527,8 +527,8 @@ impl Default for StoreTable {
         } = StoreOptions::default();
         Self {
             sync: match sync {
-                innkeeper_store::Sync::Normal => Sync::Normal,
-                innkeeper_store::Sync::Full => Sync::Full,
+                innkeeper_store::SyncMode::Normal => SyncSetting::Normal,
+                innkeeper_store::SyncMode::Full => SyncSetting::Full,
             },
             keep_disposed_days: keep_disposed.as_secs() / DAY,
             group_commit_ms: millis(group_commit),
@@ -541,8 +541,8 @@ impl StoreTable {
     pub fn options(&self, now: Timestamp) -> StoreOptions {
         StoreOptions {
             sync: match self.sync {
-                Sync::Normal => innkeeper_store::Sync::Normal,
-                Sync::Full => innkeeper_store::Sync::Full,
+                SyncSetting::Normal => innkeeper_store::SyncMode::Normal,
+                SyncSetting::Full => innkeeper_store::SyncMode::Full,
             },
             keep_disposed: Duration::from_secs(self.keep_disposed_days * DAY),
             now,

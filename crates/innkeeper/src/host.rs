@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use innkeeper_agents::{Agent, Agents, ProfileChanges};
+use innkeeper_agents::{Agent, ProfileChanges, Supervisor};
 use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits, Step};
 use innkeeper_protocol::command::ClientMessage;
-use innkeeper_protocol::house::commands::Implementation;
+use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::telemetry::{Metric, MetricKind, Teller, prometheus};
 use innkeeper_store::{CommitNo, Store, StoreError, StoreOptions, Writer, WriterEvent};
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -72,7 +72,7 @@ impl std::fmt::Debug for Host {
 struct Inner {
     events: mpsc::UnboundedSender<Event>,
     outbox: Arc<Outbox>,
-    agents: Arc<Agents>,
+    agents: Arc<Supervisor>,
     machine: Arc<Machine>,
     telemetry: Arc<Telemetry>,
     gauges: Arc<Gauges>,
@@ -106,7 +106,7 @@ impl Host {
         let reader = store.reader()?;
         let (events, inbox) = mpsc::unbounded_channel();
         let (reports, report_inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
-        let agents = Arc::new(Agents::new(agents, reports));
+        let agents = Arc::new(Supervisor::new(agents, reports));
         let profile_changes = agents.profile_changes();
         let client_versions = Arc::new(ClientVersions::new(&boot.clients));
         let outbox = Arc::new(Outbox::new(
@@ -408,7 +408,7 @@ fn tell_about_trees(machine: &Arc<Machine>, events: &mpsc::UnboundedSender<Event
 /// What is learned of agents while the host runs is shown to clients.
 fn tell_about_agents(
     mut changes: ProfileChanges,
-    agents: &Arc<Agents>,
+    agents: &Arc<Supervisor>,
     events: &mpsc::UnboundedSender<Event>,
 ) -> impl Future<Output = ()> + Send + 'static {
     // The host's end must not wait for this.

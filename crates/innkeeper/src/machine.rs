@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_engine::{CustomizationPolicy, GrantPolicy, Input, WorkspaceConfig};
-use innkeeper_protocol::workspace::resource::Root;
+use innkeeper_protocol::workspace::resource::GrantedRoot;
 use innkeeper_protocol::workspace::terminal::TerminalId;
 use innkeeper_workspace::{
-    Changes, CustomizationOptions, Customizations, FileFinder, Hub, Resources, TerminalOptions,
-    Terminals, Watches, uri_of_path,
+    ChangesService, CustomizationOptions, CustomizationService, FileFinder, Hub, ResourceService,
+    TerminalOptions, TerminalService, WatchService, uri_of_path,
 };
 use tokio::sync::mpsc;
 
@@ -95,7 +95,7 @@ impl Default for WorkspaceOptions {
 impl WorkspaceOptions {
     pub(crate) fn config(&self, data_dir: &Path) -> WorkspaceConfig {
         let uris = self.roots.iter().filter_map(|path| uri_of_path(path));
-        let roots = uris.map(|uri| Root {
+        let roots = uris.map(|uri| GrantedRoot {
             uri,
             writable: true,
         });
@@ -126,11 +126,11 @@ fn worktrees_in(data_dir: &Path) -> PathBuf {
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub(crate) finder: FileFinder,
-    pub(crate) resources: Resources,
-    pub(crate) terminals: Terminals,
-    pub(crate) watches: Watches,
-    pub(crate) changes: Changes,
-    pub(crate) customizations: Customizations,
+    pub(crate) resources: ResourceService,
+    pub(crate) terminals: TerminalService,
+    pub(crate) watches: WatchService,
+    pub(crate) changes: ChangesService,
+    pub(crate) customizations: CustomizationService,
 }
 
 impl Machine {
@@ -145,26 +145,26 @@ impl Machine {
         let files = Hub::default();
         let places = options.customizations.places.clone();
         let machine = Self {
-            changes: Changes::new(
+            changes: ChangesService::new(
                 data_dir.join("changes"),
                 worktrees_in(data_dir),
                 files.clone(),
                 Arc::new(move |report| of_changes.blocking_send(Input::Changes(report)).is_ok()),
             ),
             finder: FileFinder::default(),
-            resources: Resources::default(),
-            terminals: Terminals::new(
+            resources: ResourceService::default(),
+            terminals: TerminalService::new(
                 options.terminals(data_dir),
                 Arc::new(move |report| of_terminals.blocking_send(Input::Terminal(report)).is_ok()),
             ),
-            customizations: Customizations::new(
+            customizations: CustomizationService::new(
                 places,
                 Arc::new(move |report| {
                     let input = Input::Customization(report);
                     of_customizations.blocking_send(input).is_ok()
                 }),
             ),
-            watches: Watches::new(
+            watches: WatchService::new(
                 files,
                 Arc::new(move |report| reports.blocking_send(Input::Watch(report)).is_ok()),
             ),

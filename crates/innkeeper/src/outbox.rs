@@ -8,7 +8,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use innkeeper_agents::Agents;
+use innkeeper_agents::Supervisor;
 use innkeeper_engine::{ConnectionId, Effect, Input, Subscriber};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::LoadedSession;
@@ -25,7 +25,7 @@ use crate::telemetry::Telemetry;
 pub(crate) struct Outbox {
     state: Mutex<State>,
     client_versions: Arc<ClientVersions>,
-    agents: Arc<Agents>,
+    agents: Arc<Supervisor>,
     /// Until the store is about to be closed.
     reader: Arc<Mutex<Option<Reader>>>,
     machine: Arc<Machine>,
@@ -51,7 +51,7 @@ struct PendingStep {
 impl Outbox {
     pub(crate) fn new(
         client_versions: Arc<ClientVersions>,
-        agents: Arc<Agents>,
+        agents: Arc<Supervisor>,
         machine: Arc<Machine>,
         telemetry: Arc<Telemetry>,
         reader: Reader,

@@ -30,7 +30,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::Host;
-use access::Access;
+use access::AccessPolicy;
 
 pub use tls::TlsFiles;
 
@@ -92,7 +92,7 @@ pub struct Server {
 impl Server {
     pub async fn start(
         host: Host,
-        access: Access,
+        access: AccessPolicy,
         options: ServerOptions,
     ) -> Result<Self, ServerError> {
         let listen = |source| ServerError::Listen {

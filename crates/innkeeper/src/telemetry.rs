@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::telemetry::{
-    LogRecord, Metric, MetricKind, Outcome, Span, SpanKind, TelemetryBatch, Teller,
+    LogRecord, Metric, MetricKind, Span, SpanKind, SpanOutcome, TelemetryBatch, Teller,
 };
 use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -76,7 +76,7 @@ struct State {
     /// For the exporter.
     to_export: Vec<Span>,
     logs_to_export: Vec<LogRecord>,
-    counts: BTreeMap<(SpanKind, String, Outcome), Count>,
+    counts: BTreeMap<(SpanKind, String, SpanOutcome), Count>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]

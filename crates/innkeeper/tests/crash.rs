@@ -16,11 +16,11 @@ use std::time::Duration;
 use common::binary::Binary;
 use common::git::git;
 use common::{Folded as _, Guest, Watch, default_chat, in_time, message, script};
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     ActionEnvelope, ChatDraftChangedAction, SessionTitleChangedAction, StateAction,
 };
-use innkeeper_protocol::house::commands::ReconnectResult;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::commands::ReconnectResult;
+use innkeeper_protocol::newest::state::{
     ChangesetState, ChatState, ResponsePart, SessionState, TurnState,
 };
 use serde_json::{Value, json};
@@ -181,7 +181,7 @@ async fn begin(guest: &Guest) {
     session
         .until("ready", |state| {
             state.creation_error.is_none()
-                && state.lifecycle == innkeeper_protocol::house::state::SessionLifecycle::Ready
+                && state.lifecycle == innkeeper_protocol::newest::state::SessionLifecycle::Ready
         })
         .await;
 }

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use innkeeper::{CustomizationSettings, HostConnection, WorkspaceOptions};
-use innkeeper_protocol::house::state::SessionState;
+use innkeeper_protocol::newest::state::SessionState;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -6,9 +6,9 @@ mod common;
 use ahp::ClientError;
 use common::{Guest, Inn, InnOptions, ROOT, Watch, default_chat, in_time, script};
 use innkeeper_engine::Limits;
-use innkeeper_protocol::house::actions::{ChatTurnResumeAction, StateAction};
-use innkeeper_protocol::house::commands::{ReconnectResult, ResourceReadResult};
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::actions::{ChatTurnResumeAction, StateAction};
+use innkeeper_protocol::newest::commands::{ReconnectResult, ResourceReadResult};
+use innkeeper_protocol::newest::state::{
     ChatState, ResponsePart, RootState, SessionState, SessionStatus, TurnState,
 };
 use serde_json::json;

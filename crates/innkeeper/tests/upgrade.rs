@@ -7,7 +7,7 @@ mod common;
 
 use common::raw::Raw;
 use common::{Inn, InnOptions, default_chat, script};
-use innkeeper_protocol::house::state::{ChatState, SessionState, TurnState};
+use innkeeper_protocol::newest::state::{ChatState, SessionState, TurnState};
 use serde_json::{Value, json};
 
 /// Written by release 0.1.0, which was killed while turns were running.

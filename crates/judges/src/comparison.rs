@@ -46,6 +46,6 @@ pub fn difference(path: &str, expected: &Value, got: &Value) -> String {
             let at = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(0);
             difference(&format!("{path}[{at}]"), &a[at], &b[at])
         }
-        _ => format!("{path}: the house has {expected}, the client has {got}"),
+        _ => format!("{path}: the host has {expected}, the client has {got}"),
     }
 }

@@ -2,8 +2,8 @@
 //! who ask. It has no `_`, so a type that the protocol gains does not compile
 //! until it has a row here.
 
-use crate::house::actions::StateAction;
-use crate::house::state::{Message, ToolInput, ToolResultContent};
+use crate::newest::actions::StateAction;
+use crate::newest::state::{Message, ToolInput, ToolResultContent};
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,12 +17,12 @@ pub struct ActionTraits<'a> {
     /// It is told although it changes no state.
     pub is_news: bool,
     /// What decides its size.
-    pub content: Content<'a>,
+    pub content: ActionContent<'a>,
 }
 
 /// What an action holds that may be large.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Content<'a> {
+pub enum ActionContent<'a> {
     Little,
     /// Text that is appended to what is there. Neighbours can be merged; see
     /// [`merge`](crate::record::merge).
@@ -43,7 +43,7 @@ const NO: bool = false;
 #[inline(always)]
 #[rustfmt::skip]
 pub fn traits_of(action: &StateAction) -> ActionTraits<'_> {
-    use Content::{Appended, Blocks, Files, Input, Little, Message};
+    use ActionContent::{Appended, Blocks, Files, Input, Little, Message};
     use StateAction as A;
     match action {
         //                                               within turn
@@ -174,7 +174,7 @@ fn row(
     is_within_turn: bool,
     may_need_somebody: bool,
     is_news: bool,
-    content: Content<'_>,
+    content: ActionContent<'_>,
 ) -> ActionTraits<'_> {
     ActionTraits {
         is_within_turn,

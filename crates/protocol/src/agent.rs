@@ -10,8 +10,8 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::ChannelUri;
-use crate::house::common::{JsonObject, StringOrMarkdown};
-use crate::house::state::{
+use crate::newest::common::{JsonObject, StringOrMarkdown};
+use crate::newest::state::{
     AgentInfo, ChatInputAnswer, ChatInputRequest, ChatInputResponseKind, ConfigPropertySchema,
     ConfirmationOption, ErrorInfo, FileEditCollection, Message, PendingMessage, ResponsePart,
     SessionConfigPropertySchema, SessionConfigSchema, ToolCallCancellationReason,
@@ -20,7 +20,7 @@ use crate::house::state::{
 use crate::settings::Synonym;
 use crate::snapshot::StoredTurn;
 use crate::workspace::customization::EnabledCustomizations;
-use crate::workspace::terminal::Program;
+use crate::workspace::terminal::TerminalProgram;
 
 /// One opened conversation with an agent. The engine gives these out, each
 /// only once, so that the last words of a backend that was closed or died
@@ -484,7 +484,7 @@ pub struct CommandRun {
     pub run: String,
     /// The tool call that shows it, unless the agent shows it by itself.
     pub call: Option<String>,
-    pub program: Program,
+    pub program: TerminalProgram,
     pub title: Option<String>,
     /// A `file:` URI; the session's first working directory if there is none.
     pub directory: Option<String>,

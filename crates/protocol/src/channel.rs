@@ -30,7 +30,7 @@ impl PartialEq for ChannelUri {
 impl ChannelUri {
     /// The channel that every host has.
     pub fn root() -> Self {
-        Self::from(crate::house::ROOT_RESOURCE_URI)
+        Self::from(crate::newest::ROOT_RESOURCE_URI)
     }
 
     /// The chat that a session starts with.

@@ -1,5 +1,5 @@
 //! What a client may say, decoded once at the edge. Everything behind it
-//! handles typed messages of the house language.
+//! handles typed messages of the newest version.
 
 mod workspace;
 
@@ -9,16 +9,16 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::ChannelUri;
-use crate::gates::up::{self, Piece};
-use crate::house::actions::StateAction;
-use crate::house::commands::{
+use crate::gates::up::{self, PartialAction};
+use crate::newest::actions::StateAction;
+use crate::newest::commands::{
     AuthenticateParams, CompletionsParams, CreateChatParams, CreateSessionParams,
     DisposeChatParams, DisposeSessionParams, FetchTurnsParams, InitializeParams,
     InvokeChangesetOperationParams, ListSessionsParams, ReconnectParams,
     ResolveSessionConfigParams, SessionConfigCompletionsParams, SubscribeParams,
 };
-use crate::house::state::{AgentSelection, ModelSelection};
-use crate::rpc::{BadFrame, Incoming, RequestId, RpcError};
+use crate::newest::state::{AgentSelection, ModelSelection};
+use crate::rpc::{BadFrame, ClientFrame, RequestId, RpcError};
 use crate::version::{self, Version};
 
 pub use workspace::WorkspaceCommand;
@@ -106,9 +106,9 @@ pub struct Dispatch {
     pub channel: ChannelUri,
     pub client_seq: i64,
     pub action: StateAction,
-    /// In place of the action: a part of something that the house changes as a
-    /// whole, and that the engine has to complete.
-    pub piece: Option<Piece>,
+    /// In place of the action: a part of something that the newest version
+    /// changes as a whole, and that the engine has to complete.
+    pub partial: Option<PartialAction>,
 }
 
 impl ClientMessage {
@@ -122,10 +122,12 @@ impl ClientMessage {
         text: &str,
         known: impl FnOnce(&str) -> Option<Version>,
     ) -> (Version, Self) {
-        let frame = Incoming::parse(text);
+        let frame = ClientFrame::parse(text);
         let introduced = match &frame {
-            Ok(Incoming::Request { method, params, .. }) => introduced_in(method, *params, known),
-            Ok(Incoming::Notification { .. } | Incoming::Response { .. }) | Err(_) => None,
+            Ok(ClientFrame::Request { method, params, .. }) => {
+                introduced_in(method, *params, known)
+            }
+            Ok(ClientFrame::Notification { .. } | ClientFrame::Response { .. }) | Err(_) => None,
         };
         let version = introduced.unwrap_or(Version::NEWEST);
         (version, Self::read(version, frame))
@@ -134,25 +136,25 @@ impl ClientMessage {
     /// Decodes one frame of a client of the given version. Nothing that a
     /// client can send makes this fail.
     pub fn decode_in(version: Version, text: &str) -> Self {
-        Self::read(version, Incoming::parse(text))
+        Self::read(version, ClientFrame::parse(text))
     }
 
-    /// Decodes one frame in the house language.
+    /// Decodes one frame of the newest version.
     pub fn decode(text: &str) -> Self {
         Self::decode_in(Version::NEWEST, text)
     }
 
-    fn read(version: Version, frame: Result<Incoming<'_>, Box<BadFrame>>) -> Self {
+    fn read(version: Version, frame: Result<ClientFrame<'_>, Box<BadFrame>>) -> Self {
         match frame {
-            Ok(Incoming::Request { id, method, params }) => Self::Call {
+            Ok(ClientFrame::Request { id, method, params }) => Self::Call {
                 id: Some(id),
                 command: Command::decode_in(version, &method, params),
             },
-            Ok(Incoming::Notification { method, params }) => Self::Call {
+            Ok(ClientFrame::Notification { method, params }) => Self::Call {
                 id: None,
                 command: Command::decode_in(version, &method, params),
             },
-            Ok(Incoming::Response { id, outcome }) => Self::Answer { id, outcome },
+            Ok(ClientFrame::Response { id, outcome }) => Self::Answer { id, outcome },
             Err(bad) => {
                 let BadFrame { id, error } = *bad;
                 let command = Err(error);
@@ -207,7 +209,7 @@ impl Command {
         matches!(self, Self::Initialize(_) | Self::Reconnect(_))
     }
 
-    /// Raises a call of an older version into the house language.
+    /// Raises a call of an older version to the newest.
     fn decode_in(
         version: Version,
         method: &str,
@@ -242,12 +244,12 @@ fn raise_dispatch(version: Version, params: Value) -> Result<Dispatch, RpcError>
         action,
     } = serde_json::from_value(params)
         .map_err(|error| RpcError::invalid_params(format!("`dispatchAction`: {error}")))?;
-    let (act, piece) = up::action(version, channel.as_str(), action);
+    let (act, partial) = up::action(version, channel.as_str(), action);
     Ok(Dispatch {
         channel: act.channel.into(),
         client_seq,
         action: read_action(act.action.into()),
-        piece,
+        partial,
     })
 }
 
@@ -314,7 +316,7 @@ pub(crate) fn decode<T: DeserializeOwned>(
     if let Some(object) = value.as_object_mut() {
         object
             .entry("channel")
-            .or_insert_with(|| crate::house::ROOT_RESOURCE_URI.into());
+            .or_insert_with(|| crate::newest::ROOT_RESOURCE_URI.into());
     }
     serde_json::from_value(value).map_err(explain)
 }
@@ -337,7 +339,7 @@ fn decode_dispatch(params: Option<&RawValue>) -> Result<Dispatch, RpcError> {
         channel,
         client_seq,
         action: read_action(action),
-        piece: None,
+        partial: None,
     })
 }
 

@@ -37,7 +37,7 @@ mod v1_0_to_v0_9;
 
 pub(crate) use nodes::Node;
 pub(crate) use text::Text;
-use up::Piece;
+use up::PartialAction;
 
 /// A JSON object.
 pub type Object = Map<String, Value>;
@@ -80,22 +80,22 @@ impl Act {
     }
 }
 
-/// What a gate may know about an action besides the action: the house's facts,
+/// What a gate may know about an action besides the action: the host's facts,
 /// already in the gate's older version.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Knowledge {
+pub(crate) struct LoweredFacts {
     pub(crate) session: Option<String>,
     pub(crate) is_default_chat: bool,
-    /// See [`crate::record::Context`]; a node of its own, lowered with the rest.
-    pub(crate) context: Object,
+    /// See [`crate::record::ExtraFacts`]; a node of its own, lowered with the rest.
+    pub(crate) extra: Object,
     /// The same in the gate's newer version, for what the older has no name.
     pub(crate) newer: Object,
 }
 
 /// A state with its channel, and with what must be known beside it where one
-/// channel of an old version is made of several things of the house.
+/// channel of an old version is made of several of the newest.
 #[derive(Debug, Clone, Default)]
-pub struct Picture {
+pub struct SnapshotForGates {
     pub resource: String,
     pub state: Object,
     pub(crate) node: Option<Node>,
@@ -116,7 +116,7 @@ pub struct Picture {
     pub unseen: bool,
 }
 
-impl Picture {
+impl SnapshotForGates {
     pub fn new(resource: &str, state: Value) -> Self {
         Self {
             resource: resource.to_owned(),
@@ -144,7 +144,7 @@ pub(crate) trait Gate: Sync {
 
     /// Lowers a whole action, when its objects are lowered already, to none,
     /// one or several older ones.
-    fn lower_action(&self, act: Act, _known: &Knowledge, out: &mut Vec<Act>) {
+    fn lower_action(&self, act: Act, _known: &LoweredFacts, out: &mut Vec<Act>) {
         out.push(act);
     }
 
@@ -155,16 +155,17 @@ pub(crate) trait Gate: Sync {
     /// Raises a whole action, before its objects are raised.
     fn raise_action(&self, _act: &mut Act) {}
 
-    /// What a raised action is a piece of, if the newer version says at once
-    /// what the older says in pieces.
-    fn piece_of(&self, _act: &Act) -> Option<Piece> {
+    /// What part of an action a raised one is, if the newer version says at
+    /// once what the older says in parts.
+    fn partial_action_of(&self, _act: &Act) -> Option<PartialAction> {
         None
     }
 
     /// Joins or parts what is divided differently into channels.
-    fn lower_picture(&self, _picture: &mut Picture) {}
+    fn lower_snapshot(&self, _snapshot: &mut SnapshotForGates) {}
 
-    fn raise_picture(&self, _picture: &mut Picture) {}
+    /// The way back. Clients send no states: only tests and fuzz targets need it.
+    fn raise_snapshot(&self, _snapshot: &mut SnapshotForGates) {}
 
     fn raise_params(&self, _method: &str, _params: &mut Object) {}
 
@@ -194,7 +195,7 @@ static GATES: [&dyn Gate; 9] = [
     &v0_2_to_v0_1::Changes,
 ];
 
-/// The gates that lie between the house and a version, from the house on.
+/// The gates that lie between the newest version and another, from the newest on.
 fn between(version: Version) -> impl DoubleEndedIterator<Item = &'static dyn Gate> {
     GATES
         .iter()

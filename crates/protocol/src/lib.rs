@@ -1,7 +1,7 @@
-//! The house language of Innkeeper and everything that touches the wire.
+//! The types that Innkeeper speaks inside, and everything that touches the wire.
 //!
 //! Inside the host every message, state and action has one shape: that of the
-//! newest protocol version, as the crate `ahp-types` defines it ([`house`]).
+//! newest protocol version, as the crate `ahp-types` defines it ([`newest`]).
 //! This crate adds what surrounds those types:
 //!
 //! - [`rpc`]: JSON-RPC framing, and nothing about what is framed;
@@ -40,7 +40,7 @@ pub mod version;
 pub mod workspace;
 
 /// The types of the newest protocol version, as their owner publishes them.
-pub use ahp_types as house;
+pub use ahp_types as newest;
 
 pub use channel::ChannelUri;
 pub use time::Timestamp;

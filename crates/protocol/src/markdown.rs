@@ -1,6 +1,6 @@
 //! Plain text where Markdown is read, and Markdown where plain text is.
 
-use crate::house::common::StringOrMarkdown;
+use crate::newest::common::StringOrMarkdown;
 
 /// What has a meaning in Markdown.
 const MARKS: &str = "\\*_[]<>~#`";

@@ -1,4 +1,4 @@
-//! What the host says. A message is built once, in the house language, and
+//! What the host says. A message is built once, in the newest version, and
 //! encoded once for each version that somebody speaks.
 
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::ChannelUri;
-use crate::house::actions::{ActionOrigin, StateAction};
-use crate::house::commands::{
+use crate::newest::actions::{ActionOrigin, StateAction};
+use crate::newest::commands::{
     CompletionsResult, CreateResourceWatchResult, Implementation, InvokeChangesetOperationResult,
     ResolveSessionConfigResult, ResourceListResult, ResourceReadResult, ResourceResolveResult,
     SessionConfigCompletionsResult,
 };
-use crate::house::notifications::{
+use crate::newest::notifications::{
     AuthRequiredParams, OtlpExportLogsParams, OtlpExportMetricsParams, OtlpExportTracesParams,
     SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
-use crate::house::state::{SessionSummary, TelemetryCapabilities};
+use crate::newest::state::{SessionSummary, TelemetryCapabilities};
 use crate::record::Sequenced;
 use crate::resource_call::ResourceCall;
 use crate::rpc::{RequestId, RpcError};
@@ -217,7 +217,7 @@ struct NotificationFrame<'a, P> {
     params: P,
 }
 
-/// Writes a message in the house language, as one frame of text.
+/// Writes a message in the newest version, as one frame of text.
 pub fn encode(message: &HostMessage) -> String {
     let mut text = Vec::new();
     encode_into(&mut text, message);
@@ -242,7 +242,7 @@ pub fn encode_each(message: &HostMessage, version: Version, mut each: impl FnMut
     }
 }
 
-/// Writes a message in the house language behind what `text` holds already.
+/// Writes a message in the newest version behind what `text` holds already.
 pub fn encode_into(text: &mut Vec<u8>, message: &HostMessage) {
     let begins = text.len();
     if let Err(error) = encode_newest(text, message) {
@@ -325,8 +325,8 @@ fn unencodable(message: &HostMessage, error: &serde_json::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::house::actions::{ActionEnvelope, ChatDeltaAction};
-    use crate::record::Facts;
+    use crate::newest::actions::{ActionEnvelope, ChatDeltaAction};
+    use crate::record::GateFacts;
     use serde_json::{Value, json};
 
     fn encoded(message: &HostMessage) -> Value {
@@ -345,7 +345,7 @@ mod tests {
                 meta: None,
             }),
             origin: None,
-            facts: Facts::default(),
+            facts: GateFacts::default(),
         };
         let frame = encoded(&HostMessage::Action(Arc::new(sequenced.clone())));
         assert_eq!(frame["method"], "action");

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::house::actions::{ActionOrigin, StateAction};
-use crate::house::state::{
+use crate::newest::actions::{ActionOrigin, StateAction};
+use crate::newest::state::{
     AgentSelection, ChatState, ModelSelection, SessionState, SessionSummary,
 };
 use crate::snapshot::StoredTurn;
@@ -25,7 +25,7 @@ pub use merge::{Cut, LogEntry};
 /// What a gate must know about the channel of an action. It travels with the
 /// action, so that gates are functions of the message alone.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Facts {
+pub struct GateFacts {
     /// The session that a chat belongs to; on the root channel, the session
     /// that came or went with the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,17 +33,18 @@ pub struct Facts {
     /// Whether the chat is that session's default chat.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_default_chat: bool,
-    /// What only some actions need, see [`Context`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<Box<Context>>,
+    /// What only some actions need, see [`ExtraFacts`]. What is stored calls it
+    /// `context`, as earlier releases did.
+    #[serde(rename = "context", default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<Box<ExtraFacts>>,
 }
 
 /// What older versions must be told with an action and the action itself does
 /// not say. Each field belongs to few types of actions; it is left out for all
-/// others. The values are those of the house language.
+/// others. The values are those of the newest version.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Context {
+pub struct ExtraFacts {
     /// `chat/draftChanged`, `chat/turnStarted`: the model that is selected in
     /// the chat from now on, if this action changed it. A selection outlives
     /// the draft that made it.
@@ -108,7 +109,7 @@ pub struct Sequenced {
     pub action: StateAction,
     /// The client that dispatched it; `None` if the host did.
     pub origin: Option<ActionOrigin>,
-    pub facts: Facts,
+    pub facts: GateFacts,
 }
 
 /// One change to what is durable.
@@ -230,8 +231,8 @@ pub struct ChatNotes {
     pub context: Vec<StoredTurn>,
 }
 
-/// The model and the agent that are selected in a chat. In the house they are
-/// part of a message; versions up to 0.4 know them as the session's.
+/// The model and the agent that are selected in a chat. In the newest version
+/// they are part of a message; versions up to 0.4 know them as the session's.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Selection {
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::ChannelUri;
 use crate::command::decode;
 use crate::gates::{Object, down};
-use crate::house::commands::{
+use crate::newest::commands::{
     ResourceCopyParams, ResourceDeleteParams, ResourceListParams, ResourceMkdirParams,
     ResourceMoveParams, ResourceReadParams, ResourceRequestParams, ResourceResolveParams,
     ResourceWriteParams,

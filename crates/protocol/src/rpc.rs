@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::house::errors::{ahp_error_codes, json_rpc_error_codes};
+use crate::newest::errors::{ahp_error_codes, json_rpc_error_codes};
 
 /// What correlates a response with its request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ impl RpcError {
 
 /// One frame from a client, its payload not yet decoded.
 #[derive(Debug)]
-pub enum Incoming<'a> {
+pub enum ClientFrame<'a> {
     Request {
         id: RequestId,
         method: Cow<'a, str>,
@@ -128,7 +128,7 @@ struct Frame<'a> {
     error: Option<RpcError>,
 }
 
-impl<'a> Incoming<'a> {
+impl<'a> ClientFrame<'a> {
     pub fn parse(text: &'a str) -> Result<Self, Box<BadFrame>> {
         let bad = |error| Box::new(BadFrame { id: None, error });
         let frame: Frame<'a> = serde_json::from_str(text).map_err(|error| {
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     fn check_bad(text: &str, code: i32) {
-        let bad = Incoming::parse(text).expect_err(text);
+        let bad = ClientFrame::parse(text).expect_err(text);
         assert_eq!(bad.error.code, code, "{text}");
     }
 
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn requests_keep_their_id_and_raw_params() {
         let text = r#"{"jsonrpc":"2.0","id":"a","method":"ping","params":{"x":[1, 2]}}"#;
-        let Ok(Incoming::Request { id, method, params }) = Incoming::parse(text) else {
+        let Ok(ClientFrame::Request { id, method, params }) = ClientFrame::parse(text) else {
             panic!("a request");
         };
         assert_eq!(id, RequestId::Text("a".into()));
@@ -205,8 +205,8 @@ mod tests {
 
     #[test]
     fn a_response_may_have_a_null_result() {
-        let parsed = Incoming::parse(r#"{"jsonrpc":"2.0","id":3,"result":null}"#);
-        let Ok(Incoming::Response { id, outcome }) = parsed else {
+        let parsed = ClientFrame::parse(r#"{"jsonrpc":"2.0","id":3,"result":null}"#);
+        let Ok(ClientFrame::Response { id, outcome }) = parsed else {
             panic!("a response");
         };
         assert_eq!((id, outcome), (RequestId::Number(3), Ok(Value::Null)));

@@ -2,15 +2,15 @@
 //! other names for their values.
 //!
 //! Clients have controls of their own for `autoApprove` and `mode`, and show
-//! them only where the values are the ones that they know. So the house names
+//! them only where the values are the ones that they know. So the host names
 //! the values as they do, and goes on taking the names that it gave them
 //! before and those that an agent gives them.
 
 use serde_json::{Value, json};
 
 use crate::agent::setting;
-use crate::house::common::JsonObject;
-use crate::house::state::SessionConfigPropertySchema;
+use crate::newest::common::JsonObject;
+use crate::newest::state::SessionConfigPropertySchema;
 
 /// Whether tool calls wait for an approval.
 pub const AUTO_APPROVE: &str = "autoApprove";

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::ChannelUri;
-use crate::house::state::{
+use crate::newest::state::{
     ChangesetState, ChatState, ResourceWatchState, RootState, SessionState, SessionSummary,
     TerminalState, Turn,
 };
@@ -72,13 +72,13 @@ pub struct Snapshot {
     pub from_seq: u64,
     /// For clients of versions up to 0.4.
     #[serde(skip)]
-    pub beside: Option<Box<Beside>>,
+    pub extra: Option<Box<ExtraState>>,
 }
 
 /// What older versions show together with a state, because one channel of
-/// theirs is made of several of the house.
+/// theirs is made of several of the newest.
 #[derive(Debug, Clone, Default)]
-pub struct Beside {
+pub struct ExtraState {
     /// The session's row in the catalogue.
     pub summary: Option<SessionSummary>,
     /// With a session, its default chat; with a chat, its session.

@@ -6,8 +6,8 @@
 
 use serde_json::{Value, json};
 
-use crate::house::common::StringOrMarkdown;
-use crate::house::state::{PendingMessage, ResponsePart, SystemNotificationResponsePart};
+use crate::newest::common::StringOrMarkdown;
+use crate::newest::state::{PendingMessage, ResponsePart, SystemNotificationResponsePart};
 
 /// The key of what this host adds to the protocol's `_meta`.
 pub const OURS: &str = "innkeeper";

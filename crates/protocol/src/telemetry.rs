@@ -86,7 +86,7 @@ pub struct Span {
     pub parent: Option<SpanId>,
     pub began: Timestamp,
     pub ended: Timestamp,
-    pub outcome: Outcome,
+    pub outcome: SpanOutcome,
     pub attributes: Attributes,
 }
 
@@ -109,13 +109,13 @@ impl SpanKind {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Outcome {
+pub enum SpanOutcome {
     Ok,
     Cancelled,
     Error,
 }
 
-impl Outcome {
+impl SpanOutcome {
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -312,9 +312,9 @@ fn span(span: &Span) -> Value {
         "endTimeUnixNano": nanos(span.ended.max(span.began)),
         "attributes": attributes,
         "status": match span.outcome {
-            Outcome::Ok => json!({"code": 1}),
-            Outcome::Cancelled => json!({}),
-            Outcome::Error => json!({"code": 2}),
+            SpanOutcome::Ok => json!({"code": 1}),
+            SpanOutcome::Cancelled => json!({}),
+            SpanOutcome::Error => json!({"code": 2}),
         },
     });
     if let Some(parent) = span.parent {
@@ -365,7 +365,7 @@ mod tests {
             parent: Some(SpanId(1)),
             began: Timestamp::from_millis(1_500),
             ended: Timestamp::from_millis(2_000),
-            outcome: Outcome::Error,
+            outcome: SpanOutcome::Error,
             attributes: vec![("gen_ai.tool.name", "read".to_owned())],
         };
         let request = teller().traces(&[one]);

@@ -7,8 +7,8 @@
 
 use std::fmt;
 
-/// A protocol version that the host speaks: the newest is the house language
-/// itself, the others are reached through [`crate::gates`].
+/// A protocol version that the host speaks: the newest is what is spoken
+/// inside, the others are reached through [`crate::gates`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
     /// Draft 1, before versions had names: the crates call it 0.1.0.
@@ -40,7 +40,7 @@ impl Version {
     ];
     /// How many there are: encoders keep one slot for each.
     pub const COUNT: usize = Self::ALL.len();
-    /// The house language.
+    /// The version that is spoken inside the host.
     pub const NEWEST: Self = Self::V1_0;
 
     pub const fn index(self) -> usize {

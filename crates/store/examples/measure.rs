@@ -5,12 +5,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use innkeeper_protocol::house::actions::{ChatDeltaAction, StateAction};
+use innkeeper_protocol::newest::actions::{ChatDeltaAction, StateAction};
 use innkeeper_protocol::record::{
-    ChatRecord, Facts, Sequenced, SessionNotes, SessionRecord, StoreBatch, StoreOp,
+    ChatRecord, GateFacts, Sequenced, SessionNotes, SessionRecord, StoreBatch, StoreOp,
 };
 use innkeeper_protocol::{ChannelUri, Timestamp};
-use innkeeper_store::{Store, StoreOptions, Sync, Writer};
+use innkeeper_store::{Store, StoreOptions, SyncMode, Writer};
 use serde_json::json;
 
 const SESSIONS: i64 = 10_000;
@@ -38,14 +38,14 @@ fn main() {
         println!("  reopening: {took:?}");
     }
 
-    for sync in [Sync::Normal, Sync::Full] {
+    for sync in [SyncMode::Normal, SyncMode::Full] {
         let dir = tempfile::tempdir().unwrap();
         let options = StoreOptions {
             sync,
             ..StoreOptions::default()
         };
         let (mut store, _) = Store::open(dir.path(), options).unwrap();
-        let count = if sync == Sync::Full { 500 } else { APPENDS };
+        let count = if sync == SyncMode::Full { 500 } else { APPENDS };
         let batches: Vec<_> = (1..=count).map(append).collect();
         let took = time(|| {
             for one in &batches {
@@ -135,10 +135,10 @@ fn append(seq: u64) -> StoreBatch {
             meta: None,
         }),
         origin: None,
-        facts: Facts {
+        facts: GateFacts {
             session: Some("ahp-session:/1".into()),
             is_default_chat: true,
-            context: None,
+            extra: None,
         },
     };
     StoreBatch {

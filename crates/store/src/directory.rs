@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::{StoreError, Sync};
+use crate::{StoreError, SyncMode};
 
 pub const DATABASE_FILE: &str = "innkeeper.db";
 pub const LOCK_FILE: &str = "innkeeper.lock";
@@ -58,7 +58,7 @@ fn lives(pid: u32) -> bool {
 }
 
 /// The connection that writes.
-pub(crate) fn connect(dir: &Path, sync: Sync) -> Result<Connection, StoreError> {
+pub(crate) fn connect(dir: &Path, sync: SyncMode) -> Result<Connection, StoreError> {
     let path = dir.join(DATABASE_FILE);
     // Made here rather than by SQLite, so that others cannot read it even in a
     // directory that they can. SQLite's side files take over the permissions.
@@ -72,8 +72,8 @@ pub(crate) fn connect(dir: &Path, sync: Sync) -> Result<Connection, StoreError> 
     connection.busy_timeout(BUSY)?;
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     let sync = match sync {
-        Sync::Normal => "NORMAL",
-        Sync::Full => "FULL",
+        SyncMode::Normal => "NORMAL",
+        SyncMode::Full => "FULL",
     };
     connection.pragma_update(None, "synchronous", sync)?;
     // Rows are written once and read rarely: a large cache would only be kept.

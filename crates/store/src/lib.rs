@@ -42,7 +42,7 @@ use sequence::Sequence;
 
 /// When a commit counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sync {
+pub enum SyncMode {
     /// It survives the death of the process. Losing power may cost the last
     /// commits, but never harms the database.
     #[default]
@@ -54,7 +54,7 @@ pub enum Sync {
 /// How a store is kept.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
-    pub sync: Sync,
+    pub sync: SyncMode,
     /// How long a disposed session can still be brought back.
     pub keep_disposed: Duration,
     /// The time of opening: what is older than `keep_disposed` by then, goes.
@@ -67,7 +67,7 @@ impl Default for StoreOptions {
     fn default() -> Self {
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
         Self {
-            sync: Sync::Normal,
+            sync: SyncMode::Normal,
             keep_disposed: 30 * DAY,
             now: Timestamp::default(),
             group_commit: Duration::from_millis(20),

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{ActionOrigin, StateAction};
+use innkeeper_protocol::newest::actions::{ActionOrigin, StateAction};
 use innkeeper_protocol::record::merge::{appended_text, continues};
-use innkeeper_protocol::record::{Cut, Facts, LogEntry, Sequenced};
+use innkeeper_protocol::record::{Cut, GateFacts, LogEntry, Sequenced};
 use rusqlite::{Connection, Row, params};
 
 use crate::StoreError;
@@ -119,17 +119,17 @@ fn write(
     channel: &ChannelUri,
     action: &StateAction,
     origin: Option<&ActionOrigin>,
-    facts: &Facts,
+    facts: &GateFacts,
     cuts: &[Cut],
 ) -> Result<(), StoreError> {
     let sql = "INSERT INTO log (first, last, channel, action, origin, facts, cuts)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let origin = origin.map(|origin| json("origin", origin)).transpose()?;
     let facts = match facts {
-        Facts {
+        GateFacts {
             session: None,
             is_default_chat: false,
-            context: None,
+            extra: None,
         } => None,
         facts => Some(json("log entry", facts)?),
     };

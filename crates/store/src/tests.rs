@@ -4,8 +4,8 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use innkeeper_protocol::house::actions::{StateAction, TerminalDataAction};
-use innkeeper_protocol::record::{Facts, Sequenced, StoreOp};
+use innkeeper_protocol::newest::actions::{StateAction, TerminalDataAction};
+use innkeeper_protocol::record::{GateFacts, Sequenced, StoreOp};
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn text(seq: u64) -> StoreBatch {
             data: format!("{seq:8192}"),
         }),
         origin: None,
-        facts: Facts::default(),
+        facts: GateFacts::default(),
     };
     StoreBatch {
         ops: vec![StoreOp::Append(Arc::new(action))],

@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::commands::SessionConfigValueItem;
+use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use innkeeper_protocol::workspace::changes::{
     ChangesCommand, ChangesEvent, ChangesReport, ChangesTask,
 };
@@ -48,7 +48,7 @@ pub(crate) use git::check_ignore_files;
 pub use git::{LEAST_GIT, judge_git};
 use git::{Repository, StandIns};
 use place::home_in;
-use worker::{Homes, Job, Neighbours, Worker};
+use worker::{Job, Neighbours, Paths, Worker};
 
 /// How many branches are proposed at once.
 const MOST_BRANCHES: usize = 100;
@@ -58,7 +58,7 @@ pub type ChangesSink = Arc<dyn Fn(ChangesReport) -> bool + Send + Sync>;
 
 /// The changes of all sessions of a host.
 #[derive(Clone)]
-pub struct Changes {
+pub struct ChangesService {
     sink: ChangesSink,
     /// The host's own directory for this.
     root: PathBuf,
@@ -75,13 +75,13 @@ struct Open {
     worker: Option<Sender<Job>>,
 }
 
-impl std::fmt::Debug for Changes {
+impl std::fmt::Debug for ChangesService {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Changes").finish_non_exhaustive()
+        f.debug_struct("ChangesService").finish_non_exhaustive()
     }
 }
 
-impl Changes {
+impl ChangesService {
     pub fn new(root: PathBuf, worktrees: PathBuf, hub: Hub, sink: ChangesSink) -> Self {
         // No session is called like that: their names have a colon in them.
         let stand_ins = StandIns::new(root.join("repositories"));
@@ -286,7 +286,7 @@ impl Changes {
         let worker = Worker::new(
             session.clone(),
             directories,
-            Homes {
+            Paths {
                 root: self.root.clone(),
                 own: home_of(&self.root, session),
                 worktree: home_of(&self.worktrees, session),

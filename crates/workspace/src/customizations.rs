@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use innkeeper_protocol::workspace::customization::{
     ClientPlugin, CustomizationCommand, CustomizationPlace, CustomizationReport,
-    FoundCustomization, LookoutId,
+    FoundCustomization, SourceId,
 };
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
@@ -59,13 +59,14 @@ pub struct CustomizationOptions {
 
 /// Looks after all places that the engine wants to know about, until it is
 /// dropped.
-pub struct Customizations {
+pub struct CustomizationService {
     messages: Sender<Message>,
 }
 
-impl std::fmt::Debug for Customizations {
+impl std::fmt::Debug for CustomizationService {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Customizations").finish_non_exhaustive()
+        f.debug_struct("CustomizationService")
+            .finish_non_exhaustive()
     }
 }
 
@@ -75,13 +76,13 @@ enum Message {
     End,
 }
 
-impl Drop for Customizations {
+impl Drop for CustomizationService {
     fn drop(&mut self) {
         let _ = self.messages.send(Message::End);
     }
 }
 
-impl Customizations {
+impl CustomizationService {
     pub fn new(options: CustomizationOptions, sink: CustomizationSink) -> Self {
         let (messages, inbox) = channel();
         let of_watcher = messages.clone();
@@ -100,7 +101,7 @@ impl Customizations {
                 sink,
                 watcher: watcher.ok(),
                 watched: HashMap::new(),
-                lookouts: BTreeMap::new(),
+                sources: BTreeMap::new(),
             };
             keeper.run(&inbox);
         };
@@ -118,8 +119,8 @@ impl Customizations {
     }
 }
 
-/// A place, and what was last said about it.
-struct Lookout {
+/// A source that is followed, and what was last said about it.
+struct FollowedSource {
     place: CustomizationPlace,
     points: Points,
     told: Option<Vec<FoundCustomization>>,
@@ -130,7 +131,7 @@ struct Keeper {
     sink: CustomizationSink,
     watcher: Option<RecommendedWatcher>,
     watched: HashMap<PathBuf, RecursiveMode>,
-    lookouts: BTreeMap<LookoutId, Lookout>,
+    sources: BTreeMap<SourceId, FollowedSource>,
 }
 
 impl Keeper {
@@ -156,8 +157,8 @@ impl Keeper {
                     break;
                 }
             }
-            for lookout in changed {
-                if !self.look(lookout) {
+            for source in changed {
+                if !self.look(source) {
                     return;
                 }
             }
@@ -165,22 +166,22 @@ impl Keeper {
     }
 
     /// Takes in a message; returns whether to go on.
-    fn take(&mut self, message: Message, changed: &mut BTreeSet<LookoutId>) -> bool {
+    fn take(&mut self, message: Message, changed: &mut BTreeSet<SourceId>) -> bool {
         match message {
             Message::End => false,
-            Message::Command(CustomizationCommand::Follow { lookout, place }) => {
+            Message::Command(CustomizationCommand::Follow { source, place }) => {
                 let points = Points::default();
-                let entry = Lookout {
+                let entry = FollowedSource {
                     place,
                     points,
                     told: None,
                 };
-                self.lookouts.insert(lookout, entry);
-                self.look(lookout)
+                self.sources.insert(source, entry);
+                self.look(source)
             }
-            Message::Command(CustomizationCommand::Forget { lookout }) => {
-                self.lookouts.remove(&lookout);
-                changed.remove(&lookout);
+            Message::Command(CustomizationCommand::Forget { source }) => {
+                self.sources.remove(&source);
+                changed.remove(&source);
                 self.watch_what_matters();
                 true
             }
@@ -189,8 +190,8 @@ impl Keeper {
                 if !event.kind.is_access() {
                     let lost = event.need_rescan();
                     let paths = &event.paths;
-                    let concerned = self.lookouts.iter().filter(|(_, lookout)| {
-                        lost || paths.iter().any(|path| lookout.points.concern(path))
+                    let concerned = self.sources.iter().filter(|(_, source)| {
+                        lost || paths.iter().any(|path| source.points.concern(path))
                     });
                     changed.extend(concerned.map(|(id, _)| *id));
                 }
@@ -198,36 +199,36 @@ impl Keeper {
             }
             Message::Changed(Err(error)) => {
                 tracing::warn!(%error, "changes of customizations may have been missed");
-                changed.extend(self.lookouts.keys());
+                changed.extend(self.sources.keys());
                 true
             }
         }
     }
 
-    /// Reads a place, and says what is there if that is news.
-    fn look(&mut self, id: LookoutId) -> bool {
+    /// Reads a source, and says what is there if that is news.
+    fn look(&mut self, id: SourceId) -> bool {
         // Watched before it is read, so that no change falls between. What has
         // appeared meanwhile may have to be watched as well.
         for _ in 0..MOST_LOOKS {
-            let Some(lookout) = self.lookouts.get_mut(&id) else {
+            let Some(source) = self.sources.get_mut(&id) else {
                 return true;
             };
-            let points = Points::of(&lookout.place, &self.options);
-            if points == lookout.points {
+            let points = Points::of(&source.place, &self.options);
+            if points == source.points {
                 break;
             }
-            lookout.points = points;
+            source.points = points;
             self.watch_what_matters();
         }
-        let Some(lookout) = self.lookouts.get_mut(&id) else {
+        let Some(source) = self.sources.get_mut(&id) else {
             return true;
         };
-        let found = read(&lookout.place, &self.options);
-        if lookout.told.as_ref() == Some(&found) {
+        let found = read(&source.place, &self.options);
+        if source.told.as_ref() == Some(&found) {
             return true;
         }
-        lookout.told = Some(found.clone());
-        (self.sink)(CustomizationReport { lookout: id, found })
+        source.told = Some(found.clone());
+        (self.sink)(CustomizationReport { source: id, found })
     }
 
     fn watch_what_matters(&mut self) {
@@ -235,8 +236,8 @@ impl Keeper {
             return;
         };
         let mut wanted: HashMap<&Path, RecursiveMode> = HashMap::new();
-        for lookout in self.lookouts.values() {
-            for (path, mode) in lookout.points.watched() {
+        for source in self.sources.values() {
+            for (path, mode) in source.points.watched() {
                 let known = wanted.entry(path).or_insert(mode);
                 if mode == RecursiveMode::Recursive {
                     *known = mode;

@@ -1,13 +1,13 @@
 //! What touches the user's machine, behind effects and inputs of the engine as
 //! agents are.
 //!
-//! - [`Changes`]: what differs in the directories of sessions, and what was kept of it;
-//! - [`Customizations`]: agents, skills, rules and the like that people have;
+//! - [`ChangesService`]: what differs in the directories of sessions, and what was kept of it;
+//! - [`CustomizationService`]: agents, skills, rules and the like that people have;
 //! - [`FileFinder`]: the files of a directory that match what somebody types;
 //! - [`Hub`]: the one watcher of files that the others listen to;
-//! - [`Resources`]: files and directories, within the roots that were granted;
-//! - [`Terminals`]: a pty each, with a shell or a command in it;
-//! - [`Watches`]: what changes below a directory, in batches.
+//! - [`ResourceService`]: files and directories, within the roots that were granted;
+//! - [`TerminalService`]: a pty each, with a shell or a command in it;
+//! - [`WatchService`]: what changes below a directory, in batches.
 //!
 //! *Boundary*: nothing here decides; it does what the engine asks for.
 
@@ -19,11 +19,11 @@ mod resources;
 mod terminals;
 mod watches;
 
-pub use changes::{Changes, ChangesSink, LEAST_GIT, judge_git};
-pub use customizations::{CustomizationOptions, CustomizationSink, Customizations};
+pub use changes::{ChangesService, ChangesSink, LEAST_GIT, judge_git};
+pub use customizations::{CustomizationOptions, CustomizationService, CustomizationSink};
 pub use finder::FileFinder;
 pub use hub::Hub;
-pub use resources::Resources;
+pub use resources::ResourceService;
 pub use resources::place::uri_of_path;
-pub use terminals::{TerminalOptions, TerminalSink, Terminals, shell_of_user};
-pub use watches::{WatchSink, Watches};
+pub use terminals::{TerminalOptions, TerminalService, TerminalSink, shell_of_user};
+pub use watches::{WatchService, WatchSink};

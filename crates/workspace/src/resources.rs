@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt as _};
 use innkeeper_protocol::Timestamp;
-use innkeeper_protocol::house::commands::{DirectoryEntry, ResourceResolveResult, ResourceType};
+use innkeeper_protocol::newest::commands::{DirectoryEntry, ResourceResolveResult, ResourceType};
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError, ResourceTask, Scope};
 use rustix::fs::OFlags;
 
@@ -29,11 +29,11 @@ pub(crate) use place::{Place, at_place};
 /// Carries out what is asked about files. Clones are the same: what they write
 /// does not interleave.
 #[derive(Debug, Clone, Default)]
-pub struct Resources {
+pub struct ResourceService {
     writing: Arc<Mutex<()>>,
 }
 
-impl Resources {
+impl ResourceService {
     /// Does one thing. This may take long: not for a thread that others wait
     /// for.
     pub fn perform(

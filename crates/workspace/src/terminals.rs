@@ -46,13 +46,13 @@ pub type TerminalSink = Arc<dyn Fn(TerminalReport) -> bool + Send + Sync>;
 
 /// All terminals of a host.
 #[derive(Clone)]
-pub struct Terminals {
+pub struct TerminalService {
     shared: Arc<Shared>,
 }
 
-impl std::fmt::Debug for Terminals {
+impl std::fmt::Debug for TerminalService {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Terminals").finish_non_exhaustive()
+        f.debug_struct("TerminalService").finish_non_exhaustive()
     }
 }
 
@@ -155,7 +155,7 @@ impl Flow {
     }
 }
 
-impl Terminals {
+impl TerminalService {
     pub fn new(options: TerminalOptions, sink: TerminalSink) -> Self {
         Self {
             shared: Arc::new(Shared {

@@ -42,7 +42,7 @@ type Events = Receiver<notify::Result<Event>>;
 
 /// All watches of a host.
 #[derive(Clone)]
-pub struct Watches {
+pub struct WatchService {
     hub: Hub,
     sink: WatchSink,
     open: Arc<Mutex<HashMap<WatchId, Open>>>,
@@ -54,9 +54,9 @@ enum Open {
     Running(#[expect(dead_code, reason = "held for as long as the watch lives")] Listening),
 }
 
-impl std::fmt::Debug for Watches {
+impl std::fmt::Debug for WatchService {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watches").finish_non_exhaustive()
+        f.debug_struct("WatchService").finish_non_exhaustive()
     }
 }
 
@@ -70,7 +70,7 @@ struct Watched {
     filter: Filter,
 }
 
-impl Watches {
+impl WatchService {
     pub fn new(hub: Hub, sink: WatchSink) -> Self {
         Self {
             hub,

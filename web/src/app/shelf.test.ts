@@ -34,7 +34,7 @@ const picture = (size: number, label = "a.png"): MessageAttachment => ({ type: "
 const draft = (text: string, ...attachments: MessageAttachment[]): Draft => ({ words: { text, attachments }, isOwn: true, shared: { text: "", attachments: [] } });
 const settled = () => new Promise((resolve) => setTimeout(resolve));
 
-function house(quota?: number) {
+function browserWith(quota?: number) {
   const storage = new FakeStorage(quota);
   const pictures = new FakePictures();
   const problems: boolean[] = [];
@@ -44,13 +44,13 @@ function house(quota?: number) {
 
 describe("the browser's storage", () => {
   test("has a draft at once, picture and all, and gives it to the same page again", () => {
-    const { page } = house();
+    const { page } = browserWith();
     page("one").keepDraft("chat", draft("half", picture(5000)));
     expect(page("one").own().drafts).toMatchObject([["chat", { words: { text: "half", attachments: [picture(5000)] }, isRestored: true }]]);
   });
 
   test("moves pictures to the database, and brings them back from there", async () => {
-    const { page, storage, pictures } = house();
+    const { page, storage, pictures } = browserWith();
     page("one").keepDraft("chat", draft("half", picture(5000)));
     await settled();
     expect([...storage.items.values()].join().length).toBeLessThan(1000);
@@ -63,7 +63,7 @@ describe("the browser's storage", () => {
   });
 
   test("keeps what was said until it has arrived", () => {
-    const { page } = house();
+    const { page } = browserWith();
     const spoken: Spoken = { id: "m", chat: "chat", manner: "send", words: { text: "hello", attachments: [] }, clientSeq: 3, isConfirmed: false };
     const shelf = page("one");
     shelf.keepSpoken(spoken);
@@ -73,7 +73,7 @@ describe("the browser's storage", () => {
   });
 
   test("is shared by pages that do not write over each other; the living keep theirs", async () => {
-    const { page, storage } = house();
+    const { page, storage } = browserWith();
     page("one").keepDraft("chat", draft("first"));
     page("two").keepDraft("chat", draft("second"));
     const three = page("three");
@@ -85,7 +85,7 @@ describe("the browser's storage", () => {
   });
 
   test("that is full says so, and still takes the text without the picture", async () => {
-    const { page, problems, pictures } = house(2000);
+    const { page, problems, pictures } = browserWith(2000);
     const shelf = page("one");
     shelf.keepDraft("chat", draft("short", picture(5000)));
     expect(problems.at(-1)).toBe(false);

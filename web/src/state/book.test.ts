@@ -12,7 +12,7 @@ const picture: MessageAttachment = { type: "embeddedResource", label: "dot.png",
 const ME = (clientSeq: number) => ({ clientId: "me", clientSeq });
 const OTHER = { clientId: "other", clientSeq: 1 };
 
-function house(chat = emptyChat()) {
+function chatInStore(chat = emptyChat()) {
   const { store, sent, say } = storeWithChat(chat);
   const type = (text: string, attachments: MessageAttachment[] = []) => store.write(CHAT, () => ({ text, attachments }));
   const editor = (): Words | undefined => store.getState().drafts.get(CHAT)?.words;
@@ -40,7 +40,7 @@ const steer = (id: string, text: string, meta?: Message["_meta"]): ChatAction =>
 
 describe("a message that was refused", () => {
   test.each(["send", "steer", "queue"] as const)("comes back to the editor with the reason (%s)", (manner) => {
-    const { send, echo, editor, note } = house();
+    const { send, echo, editor, note } = chatInStore();
     const own = send("m", "dear agent", manner, [picture]);
     expect(editor()).toEqual({ text: "", attachments: [] });
     echo(own, "the session is still being created");
@@ -49,7 +49,7 @@ describe("a message that was refused", () => {
   });
 
   test("comes before what is being typed, and overwrites nothing", () => {
-    const { send, echo, editor, type } = house();
+    const { send, echo, editor, type } = chatInStore();
     const own = send("m", "first", "send");
     type("second");
     echo(own, "no");
@@ -57,7 +57,7 @@ describe("a message that was refused", () => {
   });
 
   test("several come back in the order in which they were said", () => {
-    const { send, echo, editor } = house();
+    const { send, echo, editor } = chatInStore();
     const first = send("a", "one", "queue");
     const second = send("b", "two", "queue");
     echo(second, "no");
@@ -66,7 +66,7 @@ describe("a message that was refused", () => {
   });
 
   test("comes back to its own chat, also when another one is open", () => {
-    const { store, send, echo } = house();
+    const { store, send, echo } = chatInStore();
     const own = send("m", "for the first chat", "send");
     store.select(SESSION, "ahp-chat:/other");
     store.flush();
@@ -76,7 +76,7 @@ describe("a message that was refused", () => {
   });
 
   test("words of a denial come back too, into the editor", () => {
-    const { store, echo, editor, sent } = house();
+    const { store, echo, editor, sent } = chatInStore();
     const action = { type: "chat/toolCallConfirmed" as const, turnId: "t", toolCallId: "c", approved: false };
     store.decide(CHAT, action, { text: "use the other one", attachments: [] });
     echo(sent.at(-1), "it was decided already");
@@ -84,13 +84,13 @@ describe("a message that was refused", () => {
   });
 
   test("a turn that had arrived the first time does not come back", () => {
-    const { send, echo, editor } = house();
+    const { send, echo, editor } = chatInStore();
     echo(send("t", "once", "send"), "turn `t` exists already");
     expect(editor()?.text).toBe("");
   });
 
   test("one that the host closes the door to is not sent for ever", () => {
-    const { store, send, editor, note } = house();
+    const { store, send, editor, note } = chatInStore();
     send("m", "x".repeat(1000), "send");
     store.handleServerEvent({ type: "tooLarge" });
     store.flush();
@@ -100,7 +100,7 @@ describe("a message that was refused", () => {
   });
 
   test("one that is too large is not sent at all", () => {
-    const { sent, send, editor, note } = house();
+    const { sent, send, editor, note } = chatInStore();
     send("m", "x".repeat(13 * 1024 * 1024), "send");
     expect(sent).toEqual([]);
     expect(editor()?.text).toHaveLength(13 * 1024 * 1024);
@@ -108,7 +108,7 @@ describe("a message that was refused", () => {
   });
 
   test("a chat that goes away leaves what was on its way in its editor", () => {
-    const { store, send, editor } = house();
+    const { store, send, editor } = chatInStore();
     send("m", "into the void", "send");
     store.handleServerEvent({ type: "channelGone", channel: CHAT });
     store.flush();
@@ -120,7 +120,7 @@ describe("steering", () => {
   const running = () => ({ ...emptyChat(), status: 8, activeTurn: { id: "t", startedAt: AT, message: message("go"), responseParts: [] } });
 
   test("joins what waits already, attachments and all", () => {
-    const { send, echo, scheduled, sent } = house(running());
+    const { send, echo, scheduled, sent } = chatInStore(running());
     echo(send("a", "left", "steer", [picture]));
     echo(send("b", "then right", "steer"));
     send("c", "then stop", "steer");
@@ -131,7 +131,7 @@ describe("steering", () => {
   });
 
   test("comes back when another client replaces it", () => {
-    const { send, echo, say, store, editor, note, scheduled } = house(running());
+    const { send, echo, say, store, editor, note, scheduled } = chatInStore(running());
     echo(send("a", "ours", "steer", [picture]));
     say(steer("z", "theirs"), OTHER);
     store.flush();
@@ -141,7 +141,7 @@ describe("steering", () => {
   });
 
   test("stays where another client joined it, with our mark or without", () => {
-    const { send, echo, say, store, editor } = house(running());
+    const { send, echo, say, store, editor } = chatInStore(running());
     echo(send("a", "ours", "steer"));
     say(steer("y", "ours\n\ntheirs"), OTHER);
     say(steer("z", "OURS, theirs and more", { "innkeeper.joinedIds": ["a", "y"] }), OTHER);
@@ -150,7 +150,7 @@ describe("steering", () => {
   });
 
   test("of two who join at once, the words that were left out come back", () => {
-    const { send, echo, say, store, editor } = house(running());
+    const { send, echo, say, store, editor } = chatInStore(running());
     echo(send("a", "both know this", "steer"));
     const second = send("b", "only we know this", "steer");
     echo(second);
@@ -160,7 +160,7 @@ describe("steering", () => {
   });
 
   test("what is on its way over a foreign message stays on its way", () => {
-    const { send, echo, say, store, editor, scheduled } = house(running());
+    const { send, echo, say, store, editor, scheduled } = chatInStore(running());
     echo(send("a", "ours", "steer"));
     const second = send("b", "more", "steer");
     say(steer("z", "theirs"), OTHER);
@@ -172,7 +172,7 @@ describe("steering", () => {
   });
 
   test("one that was refused while a later one holds its words is not doubled", () => {
-    const { send, echo, editor, scheduled } = house(running());
+    const { send, echo, editor, scheduled } = chatInStore(running());
     const first = send("a", "one", "steer");
     const second = send("b", "two", "steer");
     echo(first, "no");
@@ -182,7 +182,7 @@ describe("steering", () => {
   });
 
   test("taken up by the agent, it stands in the turn as the user's words and does not come back", () => {
-    const { send, echo, say, store, editor, scheduled } = house(running());
+    const { send, echo, say, store, editor, scheduled } = chatInStore(running());
     echo(send("a", "go left", "steer", [picture]));
     const _meta = { innkeeper: { steering: { id: "a", message: { ...message("go left"), attachments: [picture] } } } };
     say({ type: "chat/responsePart", turnId: "t", part: { kind: "systemNotification", content: "go left", _meta } });
@@ -200,7 +200,7 @@ describe("steering", () => {
   });
 
   test("a part without the message says it in its own words", () => {
-    const { say, store } = house(running());
+    const { say, store } = chatInStore(running());
     const _meta = { innkeeper: { steering: { id: "a" } } };
     say({ type: "chat/responsePart", turnId: "t", part: { kind: "systemNotification", content: "go left", _meta } });
     say({ type: "chat/responsePart", turnId: "t", part: { kind: "systemNotification", content: "just a note" } });
@@ -212,7 +212,7 @@ describe("steering", () => {
   });
 
   test("a snapshot whose part has the text only settles what was joined into it", () => {
-    const { store, send, echo, editor } = house(running());
+    const { store, send, echo, editor } = chatInStore(running());
     echo(send("a", "left", "steer"));
     echo(send("b", "right", "steer"));
     const steering = { kind: "systemNotification" as const, content: "left\n\nright", _meta: { innkeeper: { steering: { id: "b" } } } };
@@ -223,7 +223,7 @@ describe("steering", () => {
   });
 
   test("a snapshot after a loss settles what it holds and gives back what it does not", () => {
-    const { store, send, echo, editor } = house(running());
+    const { store, send, echo, editor } = chatInStore(running());
     echo(send("a", "was taken up", "steer"));
     send("b", "never arrived", "queue");
     const steering = { kind: "systemNotification" as const, content: "was taken up", _meta: { innkeeper: { steering: { id: "a" } } } };
@@ -237,7 +237,7 @@ describe("steering", () => {
 
 describe("what is restored", () => {
   test("to the editor keeps its pictures, those too that the host took in", () => {
-    const { store, send, echo, say, editor } = house();
+    const { store, send, echo, say, editor } = chatInStore();
     say(started("t"));
     const own = send("q", "with a picture", "queue", [picture]);
     const kept: MessageAttachment = { type: "resource", label: "dot.png", uri: "innkeeper-content:/1" };
@@ -262,7 +262,7 @@ describe("what is restored", () => {
 test("pictures of the same name are all kept, joined and restored", () => {
   const named = (data: string): MessageAttachment => ({ type: "embeddedResource", label: "image.png", contentType: "image/png", data });
   const kept = (uri: string): MessageAttachment => ({ type: "resource", label: "image.png", uri });
-  const { store, send, echo, editor, sent } = house({ ...emptyChat(), status: 8, activeTurn: { id: "t", startedAt: AT, message: message("go"), responseParts: [] } });
+  const { store, send, echo, editor, sent } = chatInStore({ ...emptyChat(), status: 8, activeTurn: { id: "t", startedAt: AT, message: message("go"), responseParts: [] } });
   const first = send("a", "one", "steer", [named("1")]);
   echo({ clientSeq: first?.clientSeq ?? 0, action: { ...(first?.action as object), message: { ...message("one"), attachments: [kept("x:1")], _meta: { "innkeeper.messageId": "a" } } } });
   send("b", "two", "steer", [named("2")]);
@@ -276,7 +276,7 @@ describe("the draft", () => {
   const hostHas = (text: string | undefined): ChatAction => ({ type: "chat/draftChanged", draft: text === undefined ? undefined : message(text) });
 
   test("of another client comes into an editor in which nobody wrote", () => {
-    const { say, store, editor } = house();
+    const { say, store, editor } = chatInStore();
     say(hostHas("from the phone"), OTHER);
     store.flush();
     expect(editor()?.text).toBe("from the phone");
@@ -286,7 +286,7 @@ describe("the draft", () => {
   });
 
   test("of another client leaves alone what is being written here", () => {
-    const { say, store, editor, type } = house();
+    const { say, store, editor, type } = chatInStore();
     type("mine");
     say(hostHas("theirs"), OTHER);
     store.flush();
@@ -294,7 +294,7 @@ describe("the draft", () => {
   });
 
   test("that goes on where this one ended is taken", () => {
-    const { say, store, editor, type } = house();
+    const { say, store, editor, type } = chatInStore();
     type("half");
     say(hostHas("half and half"), OTHER);
     store.flush();
@@ -302,7 +302,7 @@ describe("the draft", () => {
   });
 
   test("that was sent from elsewhere leaves this editor too", () => {
-    const { say, store, editor, type } = house();
+    const { say, store, editor, type } = chatInStore();
     type("half");
     say(hostHas("half"), ME(1));
     say(started("t", "half and half"), OTHER);
@@ -312,7 +312,7 @@ describe("the draft", () => {
   });
 
   test("that says again what was said before stays while somebody writes elsewhere", () => {
-    const { say, store, editor, type } = house();
+    const { say, store, editor, type } = chatInStore();
     say(started("t", "yes please"), OTHER);
     type("yes");
     say(hostHas("something else"), OTHER);
@@ -345,7 +345,7 @@ describe("the draft", () => {
 });
 
 test("answers that stream in cost no audit", () => {
-  const { store, say, send } = house();
+  const { store, say, send } = chatInStore();
   send("t", "hello", "send");
   say(part("t", "p"));
   const before = store.getState().drafts;

@@ -43,8 +43,8 @@ export interface TakenUp {
 
 export function takenUp(part: ResponsePart): TakenUp | undefined {
   if (part.kind !== "systemNotification") return undefined;
-  const house = part._meta?.["innkeeper"] as { steering?: { id?: unknown; message?: Message } } | undefined;
-  const steering = house?.steering;
+  const innkeeper = part._meta?.["innkeeper"] as { steering?: { id?: unknown; message?: Message } } | undefined;
+  const steering = innkeeper?.steering;
   if (typeof steering?.id !== "string") return undefined;
   const text = typeof part.content === "string" ? part.content : part.content.markdown;
   return { id: steering.id, message: steering.message ?? { text, origin: { kind: "user" } } };

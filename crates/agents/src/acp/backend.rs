@@ -12,8 +12,8 @@ use agent_client_protocol_schema::v1::{AGENT_METHOD_NAMES, ContentBlock};
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, ClientTool, Decision, OpenBackend, PastTurn, Prompt, TurnEvent,
 };
-use innkeeper_protocol::house::common::{JsonObject, StringOrMarkdown};
-use innkeeper_protocol::house::state::{ErrorInfo, PendingMessage};
+use innkeeper_protocol::newest::common::{JsonObject, StringOrMarkdown};
+use innkeeper_protocol::newest::state::{ErrorInfo, PendingMessage};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

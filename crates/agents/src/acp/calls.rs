@@ -1,7 +1,7 @@
 //! The tool calls of one turn: what the agent says about them, in whatever
 //! order and however completely, becomes the orderly life of a tool call.
 //!
-//! *Invariant*: of each call the house hears a beginning, at most one answer to
+//! *Invariant*: of each call the host hears a beginning, at most one answer to
 //! "may it run" at a time, and at most one end. A call that was denied has
 //! ended, whatever the agent says about it afterwards.
 
@@ -14,8 +14,8 @@ use innkeeper_protocol::agent::{
     Approval, ApprovalRequest, TERMINAL_TOOL, TOOL_KIND, ToolReady, ToolStart, ToolVerdict,
     TurnEvent,
 };
-use innkeeper_protocol::house::common::{JsonObject, StringOrMarkdown};
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::common::{JsonObject, StringOrMarkdown};
+use innkeeper_protocol::newest::state::{
     ConfirmationOption, FileEditCollection, ToolCallResult, ToolResultContent,
 };
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ pub(super) struct Calls {
 
 #[derive(Debug)]
 struct Call {
-    /// The house's name for it.
+    /// The host's name for it.
     id: String,
     title: String,
     name: Option<String>,
@@ -50,7 +50,7 @@ struct Call {
     locations: Vec<ToolCallLocation>,
     output: Output,
     phase: Phase,
-    /// The house knows of it.
+    /// The host knows of it.
     started: bool,
     /// Its start was put off once.
     waited: bool,
@@ -115,7 +115,7 @@ impl Calls {
             .get(&key)
             .is_some_and(|call| call.phase == Phase::Over)
         {
-            // A name that was used before: for the house it is another call.
+            // A name that was used before: for the host it is another call.
             self.reused += 1;
             self.known.remove(&key);
         }

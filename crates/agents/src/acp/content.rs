@@ -1,4 +1,4 @@
-//! Content blocks of the agent's protocol and of the house, in both directions.
+//! Content blocks of the agent's protocol and of the host, in both directions.
 
 use agent_client_protocol_schema::v1::{
     ContentBlock, Diff, EmbeddedResourceResource, PromptCapabilities, ResourceLink,
@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use innkeeper_protocol::agent::TurnEvent;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     FileEdit, Message, MessageAttachment, ToolResultContent, ToolResultEmbeddedResourceContent,
     ToolResultTextContent,
 };

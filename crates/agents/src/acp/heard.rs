@@ -3,8 +3,8 @@
 
 use agent_client_protocol_schema::v1::{CLIENT_METHOD_NAMES, Error, RequestPermissionRequest};
 use innkeeper_protocol::agent::{AgentCommandInfo, AgentEvent, TurnEvent};
-use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::ErrorInfo;
+use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::state::ErrorInfo;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

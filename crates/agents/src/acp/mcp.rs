@@ -8,18 +8,18 @@ use agent_client_protocol_schema::v1::{
     EnvVariable, HttpHeader, McpServer as Given, McpServerHttp, McpServerSse, McpServerStdio,
 };
 use innkeeper_protocol::agent::{Approval, ToolReady, ToolStart, TurnEvent};
-use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::mcp::{McpServer, McpTransport};
+use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::state::{
     ToolCallClientContributor, ToolCallContributor, ToolCallResult,
 };
-use innkeeper_protocol::mcp::{McpServer, McpTransport};
 use serde_json::json;
 use tokio::sync::oneshot;
 
 use crate::client_tools::{ClientCall, SERVER_NAME, ToolServer};
 use crate::process::Program;
 
-/// Calls of client tools that wait for their clients, by the house's names.
+/// Calls of client tools that wait for their clients, by the host's names.
 #[derive(Debug, Default)]
 pub(super) struct ClientCalls {
     waiting: HashMap<String, oneshot::Sender<ToolCallResult>>,

@@ -1,7 +1,7 @@
 //! Output of commands that the agent runs in terminals of its own, which some
 //! agents put into `_meta` beside a tool call.
 
-use innkeeper_protocol::house::common::JsonObject;
+use innkeeper_protocol::newest::common::JsonObject;
 use serde_json::Value;
 
 /// What is kept of it: the end says more than the beginning.

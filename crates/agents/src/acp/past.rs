@@ -7,8 +7,8 @@ use std::sync::Arc;
 use agent_client_protocol_schema::v1::{AgentCapabilities, ListSessionsResponse, SessionInfo};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{self, OpenBackend, TurnEvent};
-use innkeeper_protocol::house::commands::SessionConfigValueItem;
-use innkeeper_protocol::house::state::SessionConfigPropertySchema;
+use innkeeper_protocol::newest::commands::SessionConfigValueItem;
+use innkeeper_protocol::newest::state::SessionConfigPropertySchema;
 use serde_json::{Value, json};
 
 use super::rpc::RequestNo;

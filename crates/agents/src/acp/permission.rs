@@ -1,8 +1,8 @@
-//! Requests for permission: the agent's options as the house shows them, and
+//! Requests for permission: the agent's options as the host shows them, and
 //! the one that a decision stands for.
 
 use innkeeper_protocol::agent::ToolVerdict;
-use innkeeper_protocol::house::state::{ConfirmationOption, ConfirmationOptionKind};
+use innkeeper_protocol::newest::state::{ConfirmationOption, ConfirmationOptionKind};
 use serde_json::{Value, json};
 
 /// Where options that hold for this time stand, and those that hold for good.

@@ -5,8 +5,8 @@
 //! taken out of the input is said in the message.
 
 use agent_client_protocol_schema::v1::{ContentBlock, ToolCallContent, ToolKind};
-use innkeeper_protocol::house::common::StringOrMarkdown;
 use innkeeper_protocol::markdown;
+use innkeeper_protocol::newest::common::StringOrMarkdown;
 use serde_json::{Map, Value};
 
 use super::content;

@@ -1,5 +1,5 @@
 //! Questions of the agent to the user (`elicitation/create`): a form becomes
-//! questions in the house's shapes, and the answers go back as the form's
+//! questions in the host's shapes, and the answers go back as the form's
 //! content.
 
 use std::collections::{BTreeMap, HashMap};
@@ -8,7 +8,7 @@ use agent_client_protocol_schema::v1::{
     CreateElicitationRequest, ElicitationMode, ElicitationPropertySchema, ElicitationSchema,
     EnumOption, MultiSelectItems, StringPropertySchema,
 };
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChatInputAnswer, ChatInputAnswerValue, ChatInputBooleanQuestion, ChatInputMultiSelectQuestion,
     ChatInputNumberQuestion, ChatInputOption, ChatInputQuestion, ChatInputRequest,
     ChatInputResponseKind, ChatInputSingleSelectQuestion, ChatInputTextQuestion,
@@ -24,7 +24,7 @@ pub(super) struct Questions {
 
 #[derive(Debug)]
 struct OpenQuestion {
-    /// The house's name for it.
+    /// The host's name for it.
     id: String,
     /// The agent's name for its request.
     request: Value,
@@ -97,7 +97,7 @@ impl Questions {
         Some((open.request, answer))
     }
 
-    /// What happens at a URL is done: the house's name for the question, and
+    /// What happens at a URL is done: the host's name for the question, and
     /// the agent's.
     pub(super) fn done_elsewhere(&mut self, elicitation: &str) -> Option<(String, Value)> {
         self.take(|open| open.elicitation.as_deref() == Some(elicitation))

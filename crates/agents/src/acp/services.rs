@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1::{CLIENT_METHOD_NAMES, CreateTerminalResponse, Error};
 use innkeeper_protocol::agent::{CommandOutcome, TurnEvent};
-use innkeeper_protocol::house::state::ToolResultContent;
+use innkeeper_protocol::newest::state::ToolResultContent;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;

@@ -14,8 +14,8 @@ use agent_client_protocol_schema::v1::{
     ListSessionsResponse, McpServer as GivenServer, NoticeCapabilities,
     SessionConfigOptionsCapabilities,
 };
-use innkeeper_protocol::house::commands::SessionConfigValueItem;
 use innkeeper_protocol::mcp::McpServer;
+use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use serde::Serialize;
 use serde_json::{Value, json};
 

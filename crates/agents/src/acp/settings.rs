@@ -1,5 +1,5 @@
 //! What can be set about a session with an agent: its modes, its options and
-//! its models, as the house shows them, and the requests that a change needs.
+//! its models, as the host shows them, and the requests that a change needs.
 //!
 //! Modes and models exist in several generations: as options with a category,
 //! as `modes`, and as `models`, which the protocol has dropped and agents still
@@ -15,8 +15,8 @@ use agent_client_protocol_schema::v1::{
     SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelect,
     SessionConfigSelectOptions, SessionModeState,
 };
-use innkeeper_protocol::house::common::JsonObject;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::common::JsonObject;
+use innkeeper_protocol::newest::state::{
     SessionConfigPropertySchema, SessionConfigSchema, SessionModelInfo,
 };
 use innkeeper_protocol::settings::{AUTO_APPROVE, INTERACTIVE, MODE};

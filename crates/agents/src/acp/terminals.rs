@@ -12,10 +12,10 @@ use agent_client_protocol_schema::v1::{
     CreateTerminalRequest, Error, TerminalExitStatus, TerminalOutputResponse,
 };
 use innkeeper_protocol::agent::{CommandOutcome, CommandRun};
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     TerminalCommandResult, ToolResultContent, ToolResultTerminalContent,
 };
-use innkeeper_protocol::workspace::terminal::Program;
+use innkeeper_protocol::workspace::terminal::TerminalProgram;
 use serde_json::Value;
 use url::Url;
 
@@ -73,7 +73,7 @@ impl Terminals {
             }
             false => (request.command.clone(), request.args),
         };
-        let program = Program::Direct { program, args };
+        let program = TerminalProgram::Direct { program, args };
         let title = match is_line {
             true => request.command,
             false => program.line(),

@@ -10,8 +10,8 @@ use agent_client_protocol_schema::v1::{
     ToolCallUpdate, Usage, UsageUpdate,
 };
 use innkeeper_protocol::agent::{Approval, ToolReady, ToolStart, TurnEvent};
-use innkeeper_protocol::house::common::{JsonObject, StringOrMarkdown};
-use innkeeper_protocol::house::state::{ToolCallResult, ToolResultContent, UsageInfo};
+use innkeeper_protocol::newest::common::{JsonObject, StringOrMarkdown};
+use innkeeper_protocol::newest::state::{ToolCallResult, ToolResultContent, UsageInfo};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, Decision, OpenBackend, Prompt, TurnEvent,
 };
-use innkeeper_protocol::house::common::JsonObject;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::common::JsonObject;
+use innkeeper_protocol::newest::state::{
     ChatInputResponseKind, ErrorInfo, Message, MessageAttachment, PendingMessage,
 };
 use serde_json::{Value, json};

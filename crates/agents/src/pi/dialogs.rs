@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChatInputAnswer, ChatInputAnswerValue, ChatInputBooleanQuestion, ChatInputOption,
     ChatInputQuestion, ChatInputRequest, ChatInputResponseKind, ChatInputSingleSelectQuestion,
     ChatInputTextQuestion,

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use innkeeper_protocol::agent::AgentCommandInfo;
-use innkeeper_protocol::house::common::JsonObject;
-use innkeeper_protocol::house::state::{SessionConfigSchema, SessionModelInfo};
+use innkeeper_protocol::newest::common::JsonObject;
+use innkeeper_protocol::newest::state::{SessionConfigSchema, SessionModelInfo};
 use serde_json::{Value, json};
 
 use super::Access;

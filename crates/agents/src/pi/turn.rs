@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use innkeeper_protocol::agent::{Approval, ToolReady, ToolStart, TurnEvent};
-use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::state::{
     ToolCallResult, ToolResultContent, ToolResultEmbeddedResourceContent, ToolResultTextContent,
     UsageInfo,
 };

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use innkeeper_protocol::agent::{
     AgentCommand, AgentCommandInfo, AgentEvent, ClientTool, OpenBackend, Prompt, TurnEvent,
 };
-use innkeeper_protocol::house::common::JsonObject;
-use innkeeper_protocol::house::state::ErrorInfo;
+use innkeeper_protocol::newest::common::JsonObject;
+use innkeeper_protocol::newest::state::ErrorInfo;
 use innkeeper_protocol::workspace::customization::EnabledCustomizations;
 use serde_json::{Value, json};
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use innkeeper_protocol::agent::{
     Approval, ApprovalRequest, Decision, Delegation, ToolReady, ToolStart, ToolVerdict, TurnEvent,
 };
-use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::state::{
     ChatInputRequest, ToolCallClientContributor, ToolCallContributor, ToolCallResult, ToolCallState,
 };
 use serde_json::json;

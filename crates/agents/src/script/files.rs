@@ -8,9 +8,9 @@ use bytes::Bytes;
 use innkeeper_protocol::agent::{
     Approval, CommandOutcome, CommandRun, Decision, EditedFile, TurnEvent,
 };
-use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::{FileEditCollection, ToolCallResult};
-use innkeeper_protocol::workspace::terminal::Program;
+use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::state::{FileEditCollection, ToolCallResult};
+use innkeeper_protocol::workspace::terminal::TerminalProgram;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -104,7 +104,7 @@ impl Player<'_> {
         let run = CommandRun {
             run: call.to_owned(),
             call: Some(call.to_owned()),
-            program: Program::Command(step.command.clone()),
+            program: TerminalProgram::Command(step.command.clone()),
             title: step.title.clone(),
             directory: None,
             environment: None,

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use innkeeper_protocol::agent::Decision;
-use innkeeper_protocol::house::state::PendingMessage;
+use innkeeper_protocol::newest::state::PendingMessage;
 use tokio::sync::watch;
 
 #[derive(Debug)]

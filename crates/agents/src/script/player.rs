@@ -11,8 +11,8 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use innkeeper_protocol::agent::{AgentEvent, TurnEvent};
-use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::state::{
     ChatInputAnswer, ChatInputResponseKind, Message, ResponsePart,
 };
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ impl Answers {
 
     pub(super) fn add(
         &mut self,
-        request: &innkeeper_protocol::house::state::ChatInputRequest,
+        request: &innkeeper_protocol::newest::state::ChatInputRequest,
         response: ChatInputResponseKind,
         given: &HashMap<String, ChatInputAnswer>,
     ) {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use innkeeper_protocol::agent::{AgentProfile, ConfigQuery, string_property};
-use innkeeper_protocol::house::commands::SessionConfigValueItem;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::commands::SessionConfigValueItem;
+use innkeeper_protocol::newest::state::{
     AgentCapabilities, AgentCustomization, AgentInfo, ChildCustomization, ConfigPropertySchema,
     ConfigSchema, Customization, MultipleChatsCapability, PluginCustomization,
     ProtectedResourceMetadata, SessionConfigPropertySchema, SessionConfigSchema, SessionModelInfo,

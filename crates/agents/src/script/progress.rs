@@ -1,7 +1,7 @@
 //! How far a turn has come that is taken up again: the parts that it has are
 //! matched with the steps that made them.
 
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     InputRequestResponsePart, ResponsePart, ToolCallCancellationReason, ToolCallState,
 };
 use innkeeper_protocol::steering;

@@ -6,8 +6,8 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use innkeeper_protocol::house::common::JsonObject;
-use innkeeper_protocol::house::state::{ChatInputQuestion, ChatInputRequest, UsageInfo};
+use innkeeper_protocol::newest::common::JsonObject;
+use innkeeper_protocol::newest::state::{ChatInputQuestion, ChatInputRequest, UsageInfo};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Value;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use innkeeper_protocol::agent::{AgentCommand, AgentEvent, Decision, ToolVerdict, TurnEvent};
-use innkeeper_protocol::house::state::{ChatInputResponseKind, ToolCallCancellationReason};
+use innkeeper_protocol::newest::state::{ChatInputResponseKind, ToolCallCancellationReason};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

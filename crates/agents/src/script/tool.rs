@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use innkeeper_protocol::agent::{Approval, ApprovalRequest};
-use innkeeper_protocol::house::common::{JsonObject, StringOrMarkdown};
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::common::{JsonObject, StringOrMarkdown};
+use innkeeper_protocol::newest::state::{
     ConfirmationOption, FileEdit, FileEditCollection, ToolCallResult, ToolResultContent,
     ToolResultTextContent,
 };

@@ -54,7 +54,7 @@ fn parent(process: u32) -> u32 {
 async fn half_of_fifty_agents_are_killed_and_nothing_is_left_behind() {
     let (sender, mut reports) = mpsc::channel(1024);
     let agent: Arc<dyn Agent> = Arc::new(AcpAgent::new(options(&json!({}))));
-    let agents = Agents::new(vec![agent], sender);
+    let agents = Supervisor::new(vec![agent], sender);
     let backends: Vec<BackendId> = (1..=CROWD).map(BackendId).collect();
     for &backend in &backends {
         agents.command(AgentCommand::Open(Box::new(OpenBackend {

@@ -22,13 +22,13 @@ mod testing;
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_agents::{AcpAgent, AcpOptions, Agent, Agents, Patience, Program, ScriptAgent};
+use innkeeper_agents::{AcpAgent, AcpOptions, Agent, Patience, Program, ScriptAgent, Supervisor};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, CommandOutcome, CommandRun, ConfigQuery, Decision, OpenBackend,
     ToolVerdict, TurnEvent,
 };
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ConfirmationOption, ToolCallCancellationReason, ToolResultContent,
 };
 use serde_json::{Value, json};

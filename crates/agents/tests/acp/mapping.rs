@@ -1,6 +1,6 @@
 //! What an agent says, row by row of the mapping.
 
-use innkeeper_protocol::house::common::StringOrMarkdown;
+use innkeeper_protocol::newest::common::StringOrMarkdown;
 
 use super::*;
 

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use innkeeper_protocol::agent::{Approval, ToolReady};
-use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::mcp::{McpServer, McpTransport};
+use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::state::{
     ChatInputQuestion, ChatInputRequest, ChatInputResponseKind,
 };
-use innkeeper_protocol::mcp::{McpServer, McpTransport};
 
 use super::*;
 

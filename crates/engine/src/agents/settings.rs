@@ -1,10 +1,12 @@
 //! The settings of sessions: the agent's, and the host's own.
 
 use innkeeper_protocol::agent::{AgentProfile, setting};
-use innkeeper_protocol::house::actions::SessionConfigChangedAction;
-use innkeeper_protocol::house::commands::{ResolveSessionConfigParams, ResolveSessionConfigResult};
-use innkeeper_protocol::house::common::JsonObject;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::actions::SessionConfigChangedAction;
+use innkeeper_protocol::newest::commands::{
+    ResolveSessionConfigParams, ResolveSessionConfigResult,
+};
+use innkeeper_protocol::newest::common::JsonObject;
+use innkeeper_protocol::newest::state::{
     SessionConfigPropertySchema, SessionConfigSchema, SessionConfigState, SessionState,
 };
 use innkeeper_protocol::outgoing::Reply;

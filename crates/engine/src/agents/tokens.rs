@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{AuthReason, Credential};
-use innkeeper_protocol::house::commands::AuthenticateParams;
-use innkeeper_protocol::house::errors::{AuthRequiredErrorData, ahp_error_codes};
-use innkeeper_protocol::house::notifications::{AuthRequiredParams, AuthRequiredReason};
-use innkeeper_protocol::house::state::ProtectedResourceMetadata;
+use innkeeper_protocol::newest::commands::AuthenticateParams;
+use innkeeper_protocol::newest::errors::{AuthRequiredErrorData, ahp_error_codes};
+use innkeeper_protocol::newest::notifications::{AuthRequiredParams, AuthRequiredReason};
+use innkeeper_protocol::newest::state::ProtectedResourceMetadata;
 use innkeeper_protocol::outgoing::Notification;
 use innkeeper_protocol::rpc::RpcError;
 

@@ -2,12 +2,12 @@
 //! session's directory. One is computed while somebody listens to it.
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     ChangesetClearedAction, ChangesetContentChangedAction, ChangesetFileRemovedAction,
     ChangesetFileSetAction, ChangesetOperationsChangedAction, ChangesetStatusChangedAction,
     StateAction,
 };
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChangesetFile, ChangesetOperation, ChangesetState, ChangesetStatus,
 };
 use innkeeper_protocol::workspace::changes::{ChangesTask, Compared, ViewId, ViewNews};

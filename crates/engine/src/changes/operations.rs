@@ -2,19 +2,19 @@
 //! confirmation, in the protocol's way, and is preceded by a checkpoint.
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{ChangesetOperationStatusChangedAction, StateAction};
-use innkeeper_protocol::house::commands::{
+use innkeeper_protocol::newest::actions::{ChangesetOperationStatusChangedAction, StateAction};
+use innkeeper_protocol::newest::commands::{
     ChangesetOperationTarget, InvokeChangesetOperationParams, InvokeChangesetOperationResult,
 };
-use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::state::{
     ChangesetOperation, ChangesetOperationScope, ChangesetOperationStatus, ChangesetState,
     ErrorInfo,
 };
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::workspace::changes::{
-    ChangesTask, Compared, Moment, Operation, OperationDone, OperationId, Trouble,
+    ChangesError, ChangesTask, Compared, Moment, Operation, OperationDone, OperationId,
 };
 
 use super::changesets::View;
@@ -124,7 +124,7 @@ impl Changes {
         core: &mut Core,
         clients: &Clients,
         (session, operation): (&ChannelUri, OperationId),
-        outcome: Result<Vec<OperationDone>, Trouble>,
+        outcome: Result<Vec<OperationDone>, ChangesError>,
         undo: bool,
     ) {
         if let Some(running) = self.operations.remove(&operation) {

@@ -3,8 +3,8 @@
 //! another one than was seen, its mark goes.
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{ChangesetFilesReviewChangedAction, StateAction};
-use innkeeper_protocol::house::state::{ChangesetFile, ChangesetState, FileEditSide};
+use innkeeper_protocol::newest::actions::{ChangesetFilesReviewChangedAction, StateAction};
+use innkeeper_protocol::newest::state::{ChangesetFile, ChangesetState, FileEditSide};
 
 use super::Changes;
 use crate::core::changeset_uri::channel_prefix;

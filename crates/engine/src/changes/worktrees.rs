@@ -5,8 +5,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{SessionWorkingDirectoryReplacedAction, StateAction};
-use innkeeper_protocol::house::state::{ErrorInfo, SessionLifecycle};
+use innkeeper_protocol::newest::actions::{SessionWorkingDirectoryReplacedAction, StateAction};
+use innkeeper_protocol::newest::state::{ErrorInfo, SessionLifecycle};
 use innkeeper_protocol::workspace::changes::{ChangesTask, component};
 
 use super::{News, tell};

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{ChatTurnsLoadedAction, StateAction};
+use innkeeper_protocol::newest::actions::{ChatTurnsLoadedAction, StateAction};
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::version::Version;

@@ -5,15 +5,15 @@
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::command::{Command, Dispatch};
-use innkeeper_protocol::gates::up::Piece;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::gates::up::PartialAction;
+use innkeeper_protocol::newest::actions::{
     ChatIsArchivedChangedAction, ChatIsReadChangedAction, StateAction,
 };
-use innkeeper_protocol::house::commands::DisposeChatParams;
-use innkeeper_protocol::house::notifications::{
+use innkeeper_protocol::newest::commands::DisposeChatParams;
+use innkeeper_protocol::newest::notifications::{
     PartialSessionSummary, SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
-use innkeeper_protocol::house::state::{SessionChatSummary, SessionStatus, SessionSummary};
+use innkeeper_protocol::newest::state::{SessionChatSummary, SessionStatus, SessionSummary};
 use innkeeper_protocol::outgoing::{HostMessage, Notification, SummaryItem};
 use innkeeper_protocol::version::Version;
 
@@ -101,15 +101,15 @@ pub(super) fn refused_client(
     catalogue: &Catalogue,
     channel: &ChannelUri,
     client: &str,
-    piece: &Piece,
+    partial: &PartialAction,
 ) -> Option<Meant> {
-    match piece {
-        Piece::ActiveClient(_) | Piece::ClientTools(_) => {}
-        Piece::Model(_) | Piece::Agent(_) => return None,
+    match partial {
+        PartialAction::ActiveClient(_) | PartialAction::ClientTools(_) => {}
+        PartialAction::Model(_) | PartialAction::Agent(_) => return None,
     }
     let session = catalogue.session_of_chat(core, channel);
     let session = session.unwrap_or(channel.clone());
-    Some(match completed(core, session.clone(), client, piece) {
+    Some(match completed(core, session.clone(), client, partial) {
         Some((_, action)) => Meant::Refused {
             channel: channel.clone(),
             action,

@@ -12,7 +12,7 @@ use std::hash::Hash;
 
 use foldhash::{HashMap, HashMapExt as _};
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChangesetState, ResourceWatchState, RootState, TerminalState,
 };
 use innkeeper_protocol::snapshot::SnapshotState;

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::state::ResourceResponsePart;
+use innkeeper_protocol::newest::state::ResourceResponsePart;
 use innkeeper_protocol::record::{ContentRecord, StoreOp};
 
 use super::Core;

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use foldhash::HashMap;
-use innkeeper_protocol::workspace::customization::LookoutId;
+use innkeeper_protocol::workspace::customization::SourceId;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 /// Something that happens at a time. To add one: add a variant, and follow the
@@ -23,7 +23,7 @@ pub(crate) enum Deadline {
     /// A client has not answered a call of this number.
     ClientIsSilent(i64),
     /// Agents wait no longer for what a place of customizations has.
-    SourceIsUnread(LookoutId),
+    SourceIsUnread(SourceId),
     /// A session's summary was held back for long enough.
     SummaryIsHeld(ChannelUri),
     /// Perhaps nobody wrote in a session, and nobody has it open.

@@ -1,9 +1,9 @@
 //! The facts that travel with some actions, because an older protocol version
 //! says the same in another way and no gate may look into the state.
 
-use innkeeper_protocol::house::actions::StateAction;
-use innkeeper_protocol::house::state::{ChangesetState, Message, SessionState};
-use innkeeper_protocol::record::{Context, Facts, Selection};
+use innkeeper_protocol::newest::actions::StateAction;
+use innkeeper_protocol::newest::state::{ChangesetState, Message, SessionState};
+use innkeeper_protocol::record::{ExtraFacts, GateFacts, Selection};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -11,32 +11,32 @@ use super::channels::{Channel, Chat};
 
 /// What has to be remembered while an action is applied.
 #[derive(Debug, Default)]
-pub(super) struct Before {
+pub(super) struct FactsBefore {
     first_client: Option<Value>,
     directories: Option<Vec<String>>,
 }
 
 /// What gates must know of a channel.
-pub(super) fn facts_of(channel: &Channel) -> Facts {
+pub(super) fn facts_of(channel: &Channel) -> GateFacts {
     match channel {
-        Channel::Chat(chat) => Facts {
+        Channel::Chat(chat) => GateFacts {
             session: Some(chat.session.clone()),
             is_default_chat: chat.is_default,
-            context: None,
+            extra: None,
         },
         Channel::Root(_)
         | Channel::Session(_)
         | Channel::Terminal(_)
         | Channel::Changeset(_)
-        | Channel::Watch(_) => Facts::default(),
+        | Channel::Watch(_) => GateFacts::default(),
     }
 }
 
-pub(super) fn before(channel: &Channel, action: &StateAction) -> Before {
+pub(super) fn before(channel: &Channel, action: &StateAction) -> FactsBefore {
     let Channel::Session(session) = channel else {
-        return Before::default();
+        return FactsBefore::default();
     };
-    let mut before = Before::default();
+    let mut before = FactsBefore::default();
     match action {
         StateAction::SessionActiveClientSet(_) | StateAction::SessionActiveClientRemoved(_) => {
             before.first_client = session.state.active_clients.first().and_then(value);
@@ -52,72 +52,76 @@ pub(super) fn before(channel: &Channel, action: &StateAction) -> Before {
 }
 
 /// What gates must know of an action that was applied.
-pub(super) fn context_after(
+pub(super) fn extra_facts_after(
     channel: &mut Channel,
     action: &StateAction,
-    before: Before,
-) -> Option<Box<Context>> {
-    let context = match channel {
+    before: FactsBefore,
+) -> Option<Box<ExtraFacts>> {
+    let extra = match channel {
         Channel::Chat(chat) => of_chat(chat, action)?,
         Channel::Session(session) => of_session(&session.state, action, before)?,
         Channel::Changeset(changeset) => of_changeset(&changeset.state, action)?,
         Channel::Root(_) | Channel::Terminal(_) | Channel::Watch(_) => return None,
     };
-    (context != Context::default()).then(|| Box::new(context))
+    (extra != ExtraFacts::default()).then(|| Box::new(extra))
 }
 
-fn of_chat(chat: &mut Chat, action: &StateAction) -> Option<Context> {
+fn of_chat(chat: &mut Chat, action: &StateAction) -> Option<ExtraFacts> {
     match action {
         StateAction::ChatDraftChanged(change) => note_selection(chat, change.draft.as_ref()),
         StateAction::ChatTurnStarted(started) => note_selection(chat, Some(&started.message)),
-        StateAction::ChatTurnResume(_) => Some(Context {
+        StateAction::ChatTurnResume(_) => Some(ExtraFacts {
             resumed: chat.head.active_turn.as_ref().and_then(value),
             turn_before: chat.turns.last().map(|turn| turn.id.to_string()),
-            ..Context::default()
+            ..ExtraFacts::default()
         }),
         _ => None,
     }
 }
 
-fn of_session(session: &SessionState, action: &StateAction, before: Before) -> Option<Context> {
+fn of_session(
+    session: &SessionState,
+    action: &StateAction,
+    before: FactsBefore,
+) -> Option<ExtraFacts> {
     Some(match action {
         StateAction::SessionActiveClientSet(_) | StateAction::SessionActiveClientRemoved(_) => {
-            Context {
+            ExtraFacts {
                 client_before: before.first_client,
                 client_after: session.active_clients.first().and_then(value),
-                ..Context::default()
+                ..ExtraFacts::default()
             }
         }
         StateAction::SessionCustomizationToggled(_)
         | StateAction::SessionCustomizationUpdated(_)
         | StateAction::SessionCustomizationRemoved(_) => {
             let all = session.customizations.iter().flatten();
-            Context {
+            ExtraFacts {
                 customizations: Some(all.filter_map(value).collect()),
-                ..Context::default()
+                ..ExtraFacts::default()
             }
         }
-        StateAction::SessionChatsReordered(_) => Context {
+        StateAction::SessionChatsReordered(_) => ExtraFacts {
             chats: Some(session.chats.iter().filter_map(value).collect()),
             default_chat: session.default_chat.clone(),
-            ..Context::default()
+            ..ExtraFacts::default()
         },
-        StateAction::SessionWorkingDirectoryReplaced(_) => Context {
+        StateAction::SessionWorkingDirectoryReplaced(_) => ExtraFacts {
             directories_before: before.directories,
             directories_after: session.working_directories.clone(),
-            ..Context::default()
+            ..ExtraFacts::default()
         },
         _ => return None,
     })
 }
 
-fn of_changeset(changeset: &ChangesetState, action: &StateAction) -> Option<Context> {
+fn of_changeset(changeset: &ChangesetState, action: &StateAction) -> Option<ExtraFacts> {
     let StateAction::ChangesetContentChanged(_) = action else {
         return None;
     };
-    Some(Context {
+    Some(ExtraFacts {
         error: changeset.error.as_ref().and_then(value),
-        ..Context::default()
+        ..ExtraFacts::default()
     })
 }
 
@@ -126,19 +130,19 @@ fn value(it: &impl Serialize) -> Option<Value> {
 }
 
 /// A selection stays when the draft that made it goes.
-fn note_selection(chat: &mut Chat, message: Option<&Message>) -> Option<Context> {
+fn note_selection(chat: &mut Chat, message: Option<&Message>) -> Option<ExtraFacts> {
     let message = message?;
-    let mut context = Context::default();
+    let mut extra = ExtraFacts::default();
     let Selection { model, agent } = &mut chat.notes.selection;
     if message.model.is_some() && message.model != *model {
         model.clone_from(&message.model);
-        context.model = model.as_ref().and_then(value);
+        extra.model = model.as_ref().and_then(value);
         chat.dirty = true;
     }
     if message.agent != *agent {
         agent.clone_from(&message.agent);
-        context.agent = Some(agent.as_ref().and_then(value).unwrap_or_default());
+        extra.agent = Some(agent.as_ref().and_then(value).unwrap_or_default());
         chat.dirty = true;
     }
-    Some(context)
+    Some(extra)
 }

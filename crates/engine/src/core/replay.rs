@@ -143,8 +143,8 @@ pub(crate) fn pick<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use innkeeper_protocol::house::actions::{ChatDeltaAction, StateAction};
-    use innkeeper_protocol::record::{Facts, merge};
+    use innkeeper_protocol::newest::actions::{ChatDeltaAction, StateAction};
+    use innkeeper_protocol::record::{GateFacts, merge};
 
     fn window(limit: usize) -> ReplayWindow {
         let boot = Boot {
@@ -173,7 +173,7 @@ mod tests {
                 meta: None,
             }),
             origin: None,
-            facts: Facts::default(),
+            facts: GateFacts::default(),
         }
     }
 

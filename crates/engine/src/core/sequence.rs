@@ -15,9 +15,9 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::action_traits::traits_of;
 use innkeeper_protocol::gates::down;
 use innkeeper_protocol::gates::following::follow;
-use innkeeper_protocol::house::actions::{ActionOrigin, StateAction};
+use innkeeper_protocol::newest::actions::{ActionOrigin, StateAction};
 use innkeeper_protocol::outgoing::HostMessage;
-use innkeeper_protocol::record::{Context, Facts, Sequenced, StoreOp};
+use innkeeper_protocol::record::{ExtraFacts, GateFacts, Sequenced, StoreOp};
 
 use super::channels::Channel;
 use super::{Core, facts};
@@ -139,13 +139,13 @@ impl Core {
                 tracing::error!(%channel, ?outcome, "an action could not be reduced");
             }
             if let Some(sender) = sender {
-                facts.context = facts::context_after(known, action, before);
+                facts.extra = facts::extra_facts_after(known, action, before);
                 self.confirm(sequenced, sender);
             }
             return outcome;
         }
         let kept = !known.is_ephemeral();
-        facts.context = facts::context_after(known, action, before);
+        facts.extra = facts::extra_facts_after(known, action, before);
         if sender.is_some() && kept {
             self.step.durable_first = true;
         }
@@ -204,12 +204,12 @@ impl Core {
         to: ConnectionId,
         channel: &ChannelUri,
         action: StateAction,
-        context: Option<Box<Context>>,
+        extra: Option<Box<ExtraFacts>>,
     ) {
         let mut action = unplaced(channel, action);
         let known = self.channels.get(channel);
-        action.facts = Facts {
-            context,
+        action.facts = GateFacts {
+            extra,
             ..known.map(facts::facts_of).unwrap_or_default()
         };
         self.send_action(to, action);
@@ -267,7 +267,7 @@ fn unplaced(channel: &ChannelUri, action: StateAction) -> Sequenced {
         channel: channel.clone(),
         action,
         origin: None,
-        facts: Facts::default(),
+        facts: GateFacts::default(),
     }
 }
 

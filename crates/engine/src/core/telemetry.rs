@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 use innkeeper_protocol::agent::BackendId;
-use innkeeper_protocol::house::actions::StateAction;
-use innkeeper_protocol::house::notifications::{
+use innkeeper_protocol::newest::actions::StateAction;
+use innkeeper_protocol::newest::notifications::{
     OtlpExportLogsParams, OtlpExportMetricsParams, OtlpExportTracesParams,
 };
-use innkeeper_protocol::house::state::TelemetryCapabilities;
+use innkeeper_protocol::newest::state::TelemetryCapabilities;
 use innkeeper_protocol::outgoing::{HostMessage, Notification};
 use innkeeper_protocol::telemetry::{
-    Attributes, LOGS_TEMPLATE, LogRecord, METRICS_CHANNEL, Outcome, Severity, Span, SpanId,
-    SpanKind, TRACES_CHANNEL, TelemetryBatch, Teller, TraceId,
+    Attributes, LOGS_TEMPLATE, LogRecord, METRICS_CHANNEL, Severity, Span, SpanId, SpanKind,
+    SpanOutcome, TRACES_CHANNEL, TelemetryBatch, Teller, TraceId,
 };
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
@@ -57,23 +57,23 @@ impl Core {
             StateAction::ChatTurnStarted(_) | StateAction::ChatTurnResume(_) => {
                 self.trace_turn(channel);
             }
-            StateAction::ChatTurnComplete(_) => self.trace_turn_end(channel, Outcome::Ok),
+            StateAction::ChatTurnComplete(_) => self.trace_turn_end(channel, SpanOutcome::Ok),
             StateAction::ChatTurnCancelled(_) | StateAction::ChatTruncated(_) => {
-                self.trace_turn_end(channel, Outcome::Cancelled);
+                self.trace_turn_end(channel, SpanOutcome::Cancelled);
             }
-            StateAction::ChatError(_) => self.trace_turn_end(channel, Outcome::Error),
+            StateAction::ChatError(_) => self.trace_turn_end(channel, SpanOutcome::Error),
             StateAction::ChatToolCallStart(start) => {
                 self.trace_tool(channel, &start.tool_call_id, &start.tool_name);
             }
             StateAction::ChatToolCallComplete(complete) => {
                 let outcome = match complete.result.success {
-                    true => Outcome::Ok,
-                    false => Outcome::Error,
+                    true => SpanOutcome::Ok,
+                    false => SpanOutcome::Error,
                 };
                 self.trace_tool_end(channel, &complete.tool_call_id, outcome);
             }
             StateAction::ChatToolCallConfirmed(confirmed) if !confirmed.approved => {
-                self.trace_tool_end(channel, &confirmed.tool_call_id, Outcome::Cancelled);
+                self.trace_tool_end(channel, &confirmed.tool_call_id, SpanOutcome::Cancelled);
             }
             _ => {}
         }
@@ -92,7 +92,7 @@ impl Core {
         self.traces.turns.insert(chat.clone(), open);
     }
 
-    fn trace_turn_end(&mut self, chat: &ChannelUri, outcome: Outcome) {
+    fn trace_turn_end(&mut self, chat: &ChannelUri, outcome: SpanOutcome) {
         let Some(turn) = self.traces.turns.remove(chat) else {
             return;
         };
@@ -101,7 +101,7 @@ impl Core {
         let left: Vec<_> = tools.keys().filter(|(of, _)| of == chat).cloned().collect();
         let left: Vec<Open> = left.iter().filter_map(|key| tools.remove(key)).collect();
         for tool in left {
-            self.span_ended(SpanKind::Tool, tool, Outcome::Cancelled);
+            self.span_ended(SpanKind::Tool, tool, SpanOutcome::Cancelled);
         }
         self.span_ended(SpanKind::Turn, turn, outcome);
     }
@@ -124,7 +124,7 @@ impl Core {
         self.traces.tools.insert(key, open);
     }
 
-    fn trace_tool_end(&mut self, chat: &ChannelUri, call: &str, outcome: Outcome) {
+    fn trace_tool_end(&mut self, chat: &ChannelUri, call: &str, outcome: SpanOutcome) {
         let key = (chat.clone(), call.to_owned());
         if let Some(tool) = self.traces.tools.remove(&key) {
             self.span_ended(SpanKind::Tool, tool, outcome);
@@ -144,13 +144,13 @@ impl Core {
         self.traces.agents.insert(backend, open);
     }
 
-    pub(crate) fn trace_agent_end(&mut self, backend: BackendId, outcome: Outcome) {
+    pub(crate) fn trace_agent_end(&mut self, backend: BackendId, outcome: SpanOutcome) {
         if let Some(agent) = self.traces.agents.remove(&backend) {
             self.span_ended(SpanKind::Agent, agent, outcome);
         }
     }
 
-    fn span_ended(&mut self, kind: SpanKind, open: Open, outcome: Outcome) {
+    fn span_ended(&mut self, kind: SpanKind, open: Open, outcome: SpanOutcome) {
         let span = Span {
             kind,
             trace: open.trace,

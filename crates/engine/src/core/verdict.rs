@@ -3,7 +3,7 @@
 //! through it by value.
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::StateAction;
+use innkeeper_protocol::newest::actions::StateAction;
 use innkeeper_protocol::outgoing::{HostMessage, Rejection};
 use serde_json::Value;
 

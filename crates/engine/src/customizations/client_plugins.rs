@@ -6,16 +6,16 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::commands::{
+use innkeeper_protocol::newest::commands::{
     ContentEncoding, ResourceListParams, ResourceListResult, ResourceReadParams,
 };
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     Customization, CustomizationErrorState, CustomizationLoadState, PluginCustomization,
 };
 use innkeeper_protocol::resource_call::ResourceCall;
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::workspace::customization::{
-    ClientPlugin, CustomizationPlace, FoundCustomization, GivenFiles, LookoutId,
+    ClientPlugin, CustomizationPlace, FoundCustomization, GivenFiles, SourceId,
 };
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ pub(super) struct Fetching {
 /// One file or directory of a plugin.
 #[derive(Debug, Clone)]
 pub(super) struct Visit {
-    lookout: LookoutId,
+    source: SourceId,
     /// Within the plugin, with `/` between segments.
     path: String,
     is_directory: bool,
@@ -60,29 +60,29 @@ pub(super) struct Visit {
 
 impl CustomizationsMut<'_> {
     /// Begins to read a plugin that a client has published.
-    pub(super) fn read_client_plugin(&mut self, lookout: LookoutId, plugin: ClientPlugin) {
+    pub(super) fn read_client_plugin(&mut self, source: SourceId, plugin: ClientPlugin) {
         if plugin.uri.starts_with("file:///") {
             if self.client_may_read(&plugin.client_id, &plugin.uri) {
                 let place = CustomizationPlace::Plugin(plugin);
-                return self.follow(lookout, place);
+                return self.follow(source, place);
             }
             let why = "it is not granted; open a session there, add it to workspace.roots, or \
                        raise workspace.grants";
-            return self.plugin_failed(lookout, plugin, why.to_owned());
+            return self.plugin_failed(source, plugin, why.to_owned());
         }
         if !plugin.uri.starts_with(CLIENT_SCHEME) {
             let why = "this host reads plugins from `file:` and `virtual:` URIs only";
-            return self.plugin_failed(lookout, plugin, why.to_owned());
+            return self.plugin_failed(source, plugin, why.to_owned());
         }
         let Some(from) = client_that_has(self.clients, &plugin.uri) else {
             let why = "the client that has it is not connected";
-            return self.plugin_failed(lookout, plugin, why.to_owned());
+            return self.plugin_failed(source, plugin, why.to_owned());
         };
         let fetching = Fetching {
             plugin,
             from,
             waiting: vec![Visit {
-                lookout,
+                source,
                 path: String::new(),
                 is_directory: true,
             }],
@@ -91,8 +91,8 @@ impl CustomizationsMut<'_> {
             bytes: 0,
             files: GivenFiles::new(),
         };
-        self.own.fetching.insert(lookout, fetching);
-        self.fetch_more(lookout);
+        self.own.fetching.insert(source, fetching);
+        self.fetch_more(source);
     }
 
     fn client_may_read(&self, client_id: &str, uri: &str) -> bool {
@@ -102,13 +102,13 @@ impl CustomizationsMut<'_> {
                 && resources.is_open_to(core, Some(client_id), uri, false))
     }
 
-    fn fetch_more(&mut self, lookout: LookoutId) {
-        let Some(fetching) = self.own.fetching.get_mut(&lookout) else {
+    fn fetch_more(&mut self, source: SourceId) {
+        let Some(fetching) = self.own.fetching.get_mut(&source) else {
             return;
         };
         if fetching.asked == 0 && fetching.waiting.is_empty() {
-            if let Some(Fetching { plugin, files, .. }) = self.own.fetching.remove(&lookout) {
-                self.follow(lookout, CustomizationPlace::Files { plugin, files });
+            if let Some(Fetching { plugin, files, .. }) = self.own.fetching.remove(&source) {
+                self.follow(source, CustomizationPlace::Files { plugin, files });
             }
             return;
         }
@@ -153,8 +153,8 @@ impl CustomizationsMut<'_> {
     }
 
     fn visited(&mut self, visit: Visit, outcome: Result<Value, RpcError>) {
-        let lookout = visit.lookout;
-        let Some(fetching) = self.own.fetching.get_mut(&lookout) else {
+        let source = visit.source;
+        let Some(fetching) = self.own.fetching.get_mut(&source) else {
             return;
         };
         fetching.asked -= 1;
@@ -172,8 +172,8 @@ impl CustomizationsMut<'_> {
         };
         match taken {
             Err(why) if visit.path.is_empty() => {
-                if let Some(Fetching { plugin, .. }) = self.own.fetching.remove(&lookout) {
-                    self.plugin_failed(lookout, plugin, format!("it cannot be read: {why}"));
+                if let Some(Fetching { plugin, .. }) = self.own.fetching.remove(&source) {
+                    self.plugin_failed(source, plugin, format!("it cannot be read: {why}"));
                 }
                 return;
             }
@@ -182,17 +182,17 @@ impl CustomizationsMut<'_> {
             }
             Ok(()) => {}
         }
-        self.fetch_more(lookout);
+        self.fetch_more(source);
     }
 
-    fn plugin_failed(&mut self, lookout: LookoutId, plugin: ClientPlugin, message: String) {
+    fn plugin_failed(&mut self, source: SourceId, plugin: ClientPlugin, message: String) {
         let error = CustomizationErrorState { message };
         let load = CustomizationLoadState::Error(error);
         let found = FoundCustomization {
             customization: Customization::Plugin(bare(plugin, load)),
             servers: Vec::new(),
         };
-        self.found(lookout, vec![found]);
+        self.found(source, vec![found]);
     }
 }
 
@@ -223,7 +223,7 @@ impl Fetching {
                 false => format!("{}/{name}", visit.path),
             };
             self.waiting.push(Visit {
-                lookout: visit.lookout,
+                source: visit.source,
                 path,
                 is_directory,
             });

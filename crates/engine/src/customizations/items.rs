@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChildCustomization, Customization, McpServerState, SessionState,
 };
 use innkeeper_protocol::workspace::customization::{CustomizationKind, EnabledFile};

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::SessionCustomizationToggledAction;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::actions::SessionCustomizationToggledAction;
+use innkeeper_protocol::newest::state::{
     ChildCustomization, ClientPluginCustomization, Customization, CustomizationEnablement,
 };
 use innkeeper_protocol::record::StoreOp;

@@ -1,7 +1,7 @@
 //! What is written about operations on changed files: what they did, and why
 //! they could not. What git or the system said stays as it is.
 
-use innkeeper_protocol::workspace::changes::{OperationDone, Trouble};
+use innkeeper_protocol::workspace::changes::{ChangesError, OperationDone};
 
 use super::Locale;
 
@@ -16,7 +16,7 @@ pub(crate) fn done(done: &[OperationDone], locale: Locale) -> String {
     sentences.collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) fn trouble(trouble: &Trouble, locale: Locale) -> String {
+pub(crate) fn trouble(trouble: &ChangesError, locale: Locale) -> String {
     match locale {
         // In which its own words are.
         Locale::English => trouble.to_string(),
@@ -86,41 +86,47 @@ fn done_in_spanish(done: &OperationDone) -> String {
     }
 }
 
-fn trouble_in_german(trouble: &Trouble) -> String {
+fn trouble_in_german(trouble: &ChangesError) -> String {
     match trouble {
-        Trouble::NoRepository => "dieses Verzeichnis liegt in keinem Git-Repository".to_owned(),
-        Trouble::NotKept => "die Dateien wurden zu diesem Zeitpunkt nicht aufbewahrt".to_owned(),
-        Trouble::Outside(uri) => format!("`{uri}` liegt außerhalb der Sitzung"),
-        Trouble::NewerCommits => {
+        ChangesError::NoRepository => {
+            "dieses Verzeichnis liegt in keinem Git-Repository".to_owned()
+        }
+        ChangesError::NotKept => {
+            "die Dateien wurden zu diesem Zeitpunkt nicht aufbewahrt".to_owned()
+        }
+        ChangesError::Outside(uri) => format!("`{uri}` liegt außerhalb der Sitzung"),
+        ChangesError::NewerCommits => {
             "es gibt neuere Commits; der Commit kann nicht zurückgenommen werden".to_owned()
         }
-        Trouble::NothingToUndo => "es gibt nichts rückgängig zu machen".to_owned(),
-        Trouble::Other(said) => said.clone(),
+        ChangesError::NothingToUndo => "es gibt nichts rückgängig zu machen".to_owned(),
+        ChangesError::Other(said) => said.clone(),
     }
 }
 
-fn trouble_in_french(trouble: &Trouble) -> String {
+fn trouble_in_french(trouble: &ChangesError) -> String {
     match trouble {
-        Trouble::NoRepository => "ce répertoire n’est dans aucun dépôt git".to_owned(),
-        Trouble::NotKept => "les fichiers n’ont pas été conservés à ce moment-là".to_owned(),
-        Trouble::Outside(uri) => format!("`{uri}` est en dehors de la session"),
-        Trouble::NewerCommits => {
+        ChangesError::NoRepository => "ce répertoire n’est dans aucun dépôt git".to_owned(),
+        ChangesError::NotKept => "les fichiers n’ont pas été conservés à ce moment-là".to_owned(),
+        ChangesError::Outside(uri) => format!("`{uri}` est en dehors de la session"),
+        ChangesError::NewerCommits => {
             "il y a des commits plus récents ; le commit ne peut pas être annulé".to_owned()
         }
-        Trouble::NothingToUndo => "il n’y a rien à annuler".to_owned(),
-        Trouble::Other(said) => said.clone(),
+        ChangesError::NothingToUndo => "il n’y a rien à annuler".to_owned(),
+        ChangesError::Other(said) => said.clone(),
     }
 }
 
-fn trouble_in_spanish(trouble: &Trouble) -> String {
+fn trouble_in_spanish(trouble: &ChangesError) -> String {
     match trouble {
-        Trouble::NoRepository => "este directorio no está en ningún repositorio git".to_owned(),
-        Trouble::NotKept => "los archivos no se conservaron en ese momento".to_owned(),
-        Trouble::Outside(uri) => format!("`{uri}` está fuera de la sesión"),
-        Trouble::NewerCommits => {
+        ChangesError::NoRepository => {
+            "este directorio no está en ningún repositorio git".to_owned()
+        }
+        ChangesError::NotKept => "los archivos no se conservaron en ese momento".to_owned(),
+        ChangesError::Outside(uri) => format!("`{uri}` está fuera de la sesión"),
+        ChangesError::NewerCommits => {
             "hay commits más recientes; el commit no se puede deshacer".to_owned()
         }
-        Trouble::NothingToUndo => "no hay nada que deshacer".to_owned(),
-        Trouble::Other(said) => said.clone(),
+        ChangesError::NothingToUndo => "no hay nada que deshacer".to_owned(),
+        ChangesError::Other(said) => said.clone(),
     }
 }

@@ -2,10 +2,10 @@
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::command::{CreateSession, SessionFork};
-use innkeeper_protocol::house::common::JsonObject;
-use innkeeper_protocol::house::errors::ahp_error_codes;
-use innkeeper_protocol::house::notifications::SessionAddedParams;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::common::JsonObject;
+use innkeeper_protocol::newest::errors::ahp_error_codes;
+use innkeeper_protocol::newest::notifications::SessionAddedParams;
+use innkeeper_protocol::newest::state::{
     ChatOrigin, ProjectInfo, SessionActiveClient, SessionLifecycle, SessionState, SessionStatus,
 };
 use innkeeper_protocol::outgoing::Notification;

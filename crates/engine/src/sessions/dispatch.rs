@@ -2,7 +2,7 @@
 //! from it.
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{SessionCustomizationToggledAction, StateAction};
+use innkeeper_protocol::newest::actions::{SessionCustomizationToggledAction, StateAction};
 
 use super::SessionsMut;
 use crate::agents::{Agents, judge_settings};

@@ -1,14 +1,14 @@
 //! Chats beside a session's default one: empty ones, forks, side chats.
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     SessionChatAddedAction, SessionChatRemovedAction, SessionDefaultChatChangedAction, StateAction,
 };
-use innkeeper_protocol::house::commands::{
+use innkeeper_protocol::newest::commands::{
     ChatSource, CreateChatParams, ForkChatSource, SideChatSource,
 };
-use innkeeper_protocol::house::errors::ahp_error_codes;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::errors::ahp_error_codes;
+use innkeeper_protocol::newest::state::{
     ChatOrigin, MultipleChatsCapability, SessionLifecycle, Turn, TurnState,
 };
 use innkeeper_protocol::record::StoreOp;

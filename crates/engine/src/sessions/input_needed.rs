@@ -2,10 +2,10 @@
 //! chats whenever one of them changed.
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     SessionInputNeededRemovedAction, SessionInputNeededSetAction, StateAction,
 };
-use innkeeper_protocol::house::state::SessionInputRequest;
+use innkeeper_protocol::newest::state::SessionInputRequest;
 
 use super::SessionsMut;
 use crate::turns::requests_of;

@@ -3,10 +3,10 @@
 //! touches no session, and costs nothing here.
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     PartialChatSummary, SessionActivityChangedAction, SessionChatUpdatedAction, StateAction,
 };
-use innkeeper_protocol::house::state::ChatSummary;
+use innkeeper_protocol::newest::state::ChatSummary;
 use innkeeper_protocol::record::StoreOp;
 
 use super::SessionsMut;

@@ -1,10 +1,10 @@
 //! Session summaries: derived from a session and its chats, and published on
 //! the root channel when they change.
 
-use innkeeper_protocol::house::notifications::{
+use innkeeper_protocol::newest::notifications::{
     PartialSessionSummary, SessionSummaryChangedParams,
 };
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChangesSummary, ChatSummary, SessionState, SessionStatus, SessionSummary,
 };
 use innkeeper_protocol::outgoing::Notification;

@@ -5,7 +5,7 @@
 //! *Invariant*: a session with a turn, a draft, a title, a setting or a
 //! terminal of its own never goes by itself.
 
-use innkeeper_protocol::house::state::{Message, SessionStatus};
+use innkeeper_protocol::newest::state::{Message, SessionStatus};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use super::SessionsMut;

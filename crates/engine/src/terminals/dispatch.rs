@@ -3,8 +3,8 @@
 
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{StateAction, TerminalClaimedAction};
-use innkeeper_protocol::house::state::TerminalClaim;
+use innkeeper_protocol::newest::actions::{StateAction, TerminalClaimedAction};
+use innkeeper_protocol::newest::state::TerminalClaim;
 use innkeeper_protocol::workspace::terminal::{Size, TerminalCommand};
 
 use super::opening::check_claim;

@@ -2,15 +2,15 @@
 //! once more what a finished command showed.
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::commands::{CreateTerminalParams, SubscribeParams};
-use innkeeper_protocol::house::errors::ahp_error_codes;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::commands::{CreateTerminalParams, SubscribeParams};
+use innkeeper_protocol::newest::errors::ahp_error_codes;
+use innkeeper_protocol::newest::state::{
     TerminalClaim, TerminalLifecycleState, TerminalRunningLifecycleState, TerminalState,
 };
 use innkeeper_protocol::record::ContentRecord;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::workspace::terminal::{
-    OpenTerminal, Program, Size, TerminalCommand, TerminalId,
+    OpenTerminal, Size, TerminalCommand, TerminalId, TerminalProgram,
 };
 
 use super::{Run, Terminal, Terminals, tell};
@@ -65,7 +65,7 @@ impl Terminals {
             claim: params.claim,
             name: params.name,
             open: OpenTerminal {
-                program: Program::Shell,
+                program: TerminalProgram::Shell,
                 directory,
                 environment: None,
                 size,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use innkeeper_protocol::agent::CommandOutcome;
-use innkeeper_protocol::house::actions::{StateAction, TerminalClaimedAction};
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::actions::{StateAction, TerminalClaimedAction};
+use innkeeper_protocol::newest::state::{
     TerminalClaim, TerminalContentPart, TerminalSessionClaim, TerminalState,
 };
 use innkeeper_protocol::record::{ContentRecord, StoreOp};

@@ -1,6 +1,6 @@
 //! How much of what a terminal showed is kept: its end.
 
-use innkeeper_protocol::house::state::TerminalContentPart;
+use innkeeper_protocol::newest::state::TerminalContentPart;
 
 /// What a command takes beside its line and its output.
 const COMMAND_WEIGHT: usize = 100;
@@ -50,7 +50,7 @@ fn text_of(part: &TerminalContentPart) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use innkeeper_protocol::house::state::{TerminalCommandPart, TerminalUnclassifiedPart};
+    use innkeeper_protocol::newest::state::{TerminalCommandPart, TerminalUnclassifiedPart};
 
     fn bounded(parts: &[&str], limit: usize) -> Vec<String> {
         let parts = parts.iter().map(|part| {

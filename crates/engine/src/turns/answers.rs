@@ -2,7 +2,7 @@
 //! kind. Some clients have one field for every question and answer with text.
 
 use innkeeper_protocol::Timestamp;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChatInputAnswer, ChatInputAnswerValue, ChatInputAnswered, ChatInputBooleanAnswerValue,
     ChatInputMultiSelectQuestion, ChatInputNumberAnswerValue, ChatInputNumberQuestion,
     ChatInputOption, ChatInputQuestion, ChatInputSelectedAnswerValue,

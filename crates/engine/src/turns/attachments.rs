@@ -10,8 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::ReferredChat;
-use innkeeper_protocol::house::actions::StateAction;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::actions::StateAction;
+use innkeeper_protocol::newest::state::{
     Message, MessageAttachment, MessageEmbeddedResourceAttachment, MessageResourceAttachment,
 };
 use innkeeper_protocol::record::ContentRecord;

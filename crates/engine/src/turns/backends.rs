@@ -7,12 +7,12 @@ use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, AgentReport, BackendId, ClientTool, Credential, Decision,
     OpenBackend, Prompt,
 };
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     SessionConfigChangedAction, SessionServerToolsChangedAction, StateAction,
 };
-use innkeeper_protocol::house::common::JsonObject;
-use innkeeper_protocol::house::state::{ErrorInfo, ToolDefinition};
-use innkeeper_protocol::telemetry::Outcome;
+use innkeeper_protocol::newest::common::JsonObject;
+use innkeeper_protocol::newest::state::{ErrorInfo, ToolDefinition};
+use innkeeper_protocol::telemetry::SpanOutcome;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use super::attachments::with_data;
@@ -150,7 +150,7 @@ impl TurnsMut<'_> {
         let backend = self.own.take_backend(uri);
         if let Some(backend) = backend {
             self.own.by_backend.remove(&backend.id);
-            self.core.trace_agent_end(backend.id, Outcome::Ok);
+            self.core.trace_agent_end(backend.id, SpanOutcome::Ok);
             self.end_delegates(backend.id, None, &Ending::Cancelled);
             self.core.tell_agent(AgentCommand::Close {
                 backend: backend.id,
@@ -275,7 +275,7 @@ impl TurnsMut<'_> {
         let session = chat.session.clone();
         if let Some(backend) = self.own.take_backend(uri) {
             self.own.by_backend.remove(&backend.id);
-            self.core.trace_agent_end(backend.id, Outcome::Error);
+            self.core.trace_agent_end(backend.id, SpanOutcome::Error);
             let gone = Ending::Error {
                 error: error.clone(),
                 resumable: false,

@@ -1,8 +1,8 @@
 //! How a turn begins: it waits until its session is there, and until the state
 //! before it is kept; then it is given to whoever does it.
 
-use innkeeper_protocol::house::actions::{ChatTurnStartedAction, StateAction};
-use innkeeper_protocol::house::state::Message;
+use innkeeper_protocol::newest::actions::{ChatTurnStartedAction, StateAction};
+use innkeeper_protocol::newest::state::Message;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use super::TurnsMut;

@@ -7,13 +7,13 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{
     Approval, CommandOutcome, CommandRun, Decision, EditedFile, ToolReady, ToolStart,
 };
-use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::state::{
     ContentRef, FileEditSide, Message, MessageKind, TerminalClaim, TerminalCommandResult,
     TerminalSessionClaim, ToolCallResult, ToolCallState, ToolResultContent,
     ToolResultFileEditContent, ToolResultTerminalContent,
 };
-use innkeeper_protocol::workspace::terminal::{OpenTerminal, Program, Size};
+use innkeeper_protocol::workspace::terminal::{OpenTerminal, Size, TerminalProgram};
 use serde_json::json;
 
 use super::edits::line_counts;
@@ -60,7 +60,7 @@ impl TurnsMut<'_> {
         let run = CommandRun {
             run: call.clone(),
             call: Some(call),
-            program: Program::Command(command),
+            program: TerminalProgram::Command(command),
             title: None,
             directory: None,
             environment: None,

@@ -4,10 +4,10 @@
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{BackendId, Delegation};
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     ChatTurnStartedAction, SessionChatAddedAction, StateAction,
 };
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChatInteractivity, ChatOrigin, MessageKind, ToolCallState, ToolResultContent,
     ToolResultSubagentContent,
 };

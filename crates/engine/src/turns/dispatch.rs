@@ -2,12 +2,12 @@
 //! from it. The judges of tool calls, questions and messages that wait stand
 //! beside what else is said about those.
 
-use innkeeper_protocol::gates::up::Piece;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::gates::up::PartialAction;
+use innkeeper_protocol::newest::actions::{
     ChatToolCallConfirmedAction, ChatTruncatedAction, ChatTurnCancelledAction,
     ChatTurnResumeAction, ChatTurnStartedAction, StateAction,
 };
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChatInputResponseKind, ResponsePart, SessionLifecycle, TurnState,
 };
 use innkeeper_protocol::{ChannelUri, Timestamp};
@@ -58,15 +58,15 @@ impl TurnsMut<'_> {
         uri: &ChannelUri,
         action: StateAction,
         sender: Sender,
-        selects: Option<Piece>,
+        selects: Option<PartialAction>,
         locale: Locale,
     ) {
         let verdict = self.judge(uri, &sender.origin.client_id, action);
         if let Verdict::Apply(..) = &verdict
-            && let Some(piece) = selects
+            && let Some(partial) = selects
             && self
                 .compat
-                .defer_selection(self.core, uri, piece, &sender.origin)
+                .defer_selection(self.core, uri, partial, &sender.origin)
         {
             return;
         }

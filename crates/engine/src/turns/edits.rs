@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::state::{FileEditCollection, FileEditDiffStats, FileEditSide};
+use innkeeper_protocol::newest::state::{FileEditCollection, FileEditDiffStats, FileEditSide};
 
 use super::TurnsMut;
 

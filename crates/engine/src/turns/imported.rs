@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{PastTurn, TurnEvent};
-use innkeeper_protocol::house::actions::{ChatTurnStartedAction, StateAction};
-use innkeeper_protocol::house::state::MessageKind;
+use innkeeper_protocol::newest::actions::{ChatTurnStartedAction, StateAction};
+use innkeeper_protocol::newest::state::MessageKind;
 
 use super::beginning::title_from;
 use super::running::RunningTurn;

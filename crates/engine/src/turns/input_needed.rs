@@ -1,7 +1,7 @@
 //! What a chat's turn waits for: questions, confirmations, and tools that
 //! clients have to run.
 
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChatOrigin, ChatState, ResponsePart, SessionChatInputRequest, SessionInputRequest,
     SessionToolClientExecutionRequest, SessionToolConfirmationRequest, ToolCallConfirmationState,
     ToolCallRunningState, ToolCallState,

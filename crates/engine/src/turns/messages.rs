@@ -1,7 +1,7 @@
 //! What a client may say to an agent.
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChatInteractivity, ChatState, ChildCustomization, Customization, Message, MessageKind,
 };
 

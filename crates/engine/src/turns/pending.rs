@@ -13,11 +13,11 @@ use std::collections::VecDeque;
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::AgentCommand;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     ChatPendingMessageRemovedAction, ChatPendingMessageSetAction,
     ChatQueuedMessagesReorderedAction, StateAction,
 };
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChatOrigin, Message, MessageAttachment, PendingMessage, PendingMessageKind,
 };
 use innkeeper_protocol::steering;

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::Decision;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     ChatInputAnswerChangedAction, ChatInputCompletedAction, ChatInputRequestedAction, StateAction,
 };
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChatInputAnswer, ChatInputQuestion, ChatInputRequest, ChatInputResponseKind, ChatState,
     ResponsePart,
 };

@@ -2,10 +2,12 @@
 //! the smaller reports of an agent.
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     ChatDeltaAction, ChatReasoningAction, ChatResponsePartAction, StateAction,
 };
-use innkeeper_protocol::house::state::{MarkdownResponsePart, ReasoningResponsePart, ResponsePart};
+use innkeeper_protocol::newest::state::{
+    MarkdownResponsePart, ReasoningResponsePart, ResponsePart,
+};
 
 use super::TurnsMut;
 use super::running::{OpenPart, PartKind};

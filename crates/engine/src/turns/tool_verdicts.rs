@@ -4,11 +4,11 @@
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{Decision, ToolVerdict};
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     ChatToolCallCompleteAction, ChatToolCallConfirmedAction, ChatToolCallContentChangedAction,
     ChatToolCallResultConfirmedAction, StateAction,
 };
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ConfirmationOption, ConfirmationOptionKind, MessageKind, ToolCallCancellationReason,
     ToolCallConfirmationReason, ToolCallResult, ToolCallState, ToolInput,
 };

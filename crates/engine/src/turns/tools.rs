@@ -12,17 +12,17 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{
     Approval, Decision, ToolReady, ToolStart, ToolVerdict, runs_command,
 };
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::markdown;
+use innkeeper_protocol::newest::actions::{
     ChatToolCallCompleteAction, ChatToolCallContentChangedAction, ChatToolCallDeltaAction,
     ChatToolCallReadyAction, ChatToolCallStartAction, StateAction,
 };
-use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::state::{
     ChatState, ConfirmationOption, ContentRef, ResourceResponsePart, ResponsePart,
     ToolCallConfirmationReason, ToolCallContributor, ToolCallResult, ToolCallState, ToolInput,
     ToolResultContent, ToolResultFileEditContent, ToolResultResourceContent, ToolResultTextContent,
 };
-use innkeeper_protocol::markdown;
 use innkeeper_protocol::settings::approves_all;
 use serde_json::json;
 

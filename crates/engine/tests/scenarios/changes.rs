@@ -6,10 +6,10 @@ use std::time::Duration;
 use innkeeper_engine::Input;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::AgentCommand;
-use innkeeper_protocol::house::state::ChangesSummary;
+use innkeeper_protocol::newest::state::ChangesSummary;
 use innkeeper_protocol::workspace::changes::{
-    ChangesEvent, ChangesReport, ChangesTask, GitState, Moment, OperationDone, OperationId,
-    Trouble, ViewId, ViewNews,
+    ChangesError, ChangesEvent, ChangesReport, ChangesTask, GitState, Moment, OperationDone,
+    OperationId, ViewId, ViewNews,
 };
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ impl Host {
         for channel in [SESSION, &chat()] {
             host.ok(1, "subscribe", json!({"channel": channel}));
         }
-        host.desk(ChangesEvent::Found {
+        host.changes_reported(ChangesEvent::Found {
             git: true,
             undo: false,
         });
@@ -34,7 +34,7 @@ impl Host {
         host
     }
 
-    fn desk(&mut self, event: ChangesEvent) {
+    fn changes_reported(&mut self, event: ChangesEvent) {
         let session = ChannelUri::from(SESSION);
         self.feed(Input::Changes(ChangesReport { session, event }));
     }
@@ -66,7 +66,7 @@ fn file(name: &str) -> Value {
 
 fn told(host: &mut Host, news: ViewNews) {
     let view = ViewId(1);
-    host.desk(ChangesEvent::View { view, news });
+    host.changes_reported(ChangesEvent::View { view, news });
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_turn_begins_when_the_state_before_it_is_kept() {
     let before = Moment::BeforeTurn("t1".to_owned());
     assert_eq!(host.tasks(), [ChangesTask::Checkpoint(before.clone())]);
     assert_eq!(host.prompts(), 0);
-    host.desk(ChangesEvent::Checkpointed {
+    host.changes_reported(ChangesEvent::Checkpointed {
         at: before,
         failure: None,
     });
@@ -95,7 +95,7 @@ fn a_turn_waits_for_a_slow_checkpoint_only_so_long() {
     assert_eq!(host.prompts(), 0);
     host.wait(Duration::from_secs(2));
     assert_eq!(host.prompts(), 1);
-    host.desk(ChangesEvent::Checkpointed {
+    host.changes_reported(ChangesEvent::Checkpointed {
         at: Moment::BeforeTurn("t1".to_owned()),
         failure: None,
     });
@@ -107,7 +107,7 @@ fn a_turn_does_not_wait_where_no_changes_can_be_told() {
     let mut host = Host::in_a_directory();
     host.start_turn(1, "t1");
     let reason = "too large".to_owned();
-    host.desk(ChangesEvent::Unavailable { reason });
+    host.changes_reported(ChangesEvent::Unavailable { reason });
     assert_eq!(host.prompts(), 1);
     assert_eq!(host.state(SESSION)["changesets"], Value::Null);
 }
@@ -146,7 +146,7 @@ fn a_changeset_is_computed_while_somebody_listens() {
     assert_eq!(state["files"], json!([file("b")]));
     told(
         &mut host,
-        ViewNews::Failed(Trouble::Other("no git".to_owned())),
+        ViewNews::Failed(ChangesError::Other("no git".to_owned())),
     );
     assert_eq!(host.state(&channel)["error"]["message"], "no git");
     told(&mut host, ViewNews::Files(Vec::new()));
@@ -186,8 +186,8 @@ fn what_git_says_is_told_beside_what_else_there_is() {
         behind: None,
         uncommitted: 2,
     };
-    host.desk(ChangesEvent::Git(git.clone()));
-    host.desk(ChangesEvent::Git(git));
+    host.changes_reported(ChangesEvent::Git(git.clone()));
+    host.changes_reported(ChangesEvent::Git(git));
     assert_eq!(host.news(1), ["session/metaChanged"], "said once");
     let expected = json!({
         "branch": "main", "branchName": "main", "dirty": true, "uncommittedChanges": 2,
@@ -242,7 +242,7 @@ fn a_file_that_was_looked_at_stays_marked_until_it_changes() {
     files.push(serde_json::from_value(changed).unwrap());
     let view = ViewId(2);
     let news = ViewNews::Files(files);
-    host.desk(ChangesEvent::View { view, news });
+    host.changes_reported(ChangesEvent::View { view, news });
     let marks = |host: &mut Host| {
         let files = host.state(&channel)["files"].take();
         [files[0]["reviewed"].clone(), files[1]["reviewed"].clone()]
@@ -264,7 +264,7 @@ fn isolated() -> Host {
         "channel": SESSION, "workingDirectories": directories, "config": config,
     });
     host.ok(1, "createSession", params);
-    host.desk(ChangesEvent::Isolated(
+    host.changes_reported(ChangesEvent::Isolated(
         Ok("file:///trees/1/part".to_owned()),
     ));
     host.opened();
@@ -318,7 +318,7 @@ fn a_copy_of_a_session_takes_over_the_checkpoints_of_its_turns() {
         host.start_turn(1, turn);
         let at = Moment::BeforeTurn(turn.to_owned());
         let failure = None;
-        host.desk(ChangesEvent::Checkpointed { at, failure });
+        host.changes_reported(ChangesEvent::Checkpointed { at, failure });
         host.in_turn(turn, innkeeper_protocol::agent::TurnEvent::Completed);
     }
     host.tasks();
@@ -352,7 +352,7 @@ fn a_copy_of_a_session_takes_over_the_checkpoints_of_its_turns() {
 fn a_summary_says_how_much_has_changed() {
     let mut host = Host::in_a_directory();
     host.ok(1, "subscribe", json!({"channel": "ahp-root://"}));
-    host.desk(ChangesEvent::Counted(ChangesSummary {
+    host.changes_reported(ChangesEvent::Counted(ChangesSummary {
         additions: Some(3),
         deletions: Some(1),
         files: Some(2),
@@ -377,7 +377,7 @@ fn in_two_languages() -> Host {
     let params = json!({"channel": SESSION, "workingDirectories": ["file:///w"]});
     host.ok(1, "createSession", params);
     host.opened();
-    host.desk(ChangesEvent::Found {
+    host.changes_reported(ChangesEvent::Found {
         git: true,
         undo: true,
     });
@@ -388,7 +388,7 @@ fn in_two_languages() -> Host {
 fn answer_to_operation(
     host: &mut Host,
     number: u64,
-    outcome: Result<Vec<OperationDone>, Trouble>,
+    outcome: Result<Vec<OperationDone>, ChangesError>,
 ) -> Value {
     let channel = host.channel("uncommitted");
     host.ok(2, "subscribe", json!({"channel": channel}));
@@ -398,7 +398,7 @@ fn answer_to_operation(
         "params": params,
     });
     host.say(2, &call.to_string());
-    host.desk(ChangesEvent::Operated {
+    host.changes_reported(ChangesEvent::Operated {
         operation: OperationId(number),
         outcome,
         undo: true,
@@ -420,7 +420,7 @@ fn what_an_operation_did_is_said_in_the_language_of_who_asked() {
         answer["result"]["message"],
         "Le commit est annulé ; ses modifications sont toujours là. 2 fichiers sont comme avant."
     );
-    let answer = answer_to_operation(&mut host, 2, Err(Trouble::NewerCommits));
+    let answer = answer_to_operation(&mut host, 2, Err(ChangesError::NewerCommits));
     let said = "il y a des commits plus récents ; le commit ne peut pas être annulé";
     assert_eq!(answer["error"]["message"], said);
     // What all see is in the language of the session.
@@ -433,7 +433,7 @@ fn what_an_operation_did_is_said_in_the_language_of_who_asked() {
         "es gibt neuere Commits; der Commit kann nicht zurückgenommen werden"
     );
     // What others say stays as it is.
-    let hook = Trouble::Other("a hook said no".to_owned());
+    let hook = ChangesError::Other("a hook said no".to_owned());
     let answer = answer_to_operation(&mut host, 3, Err(hook));
     assert_eq!(answer["error"]["message"], "a hook said no");
 }
@@ -443,7 +443,7 @@ fn why_a_changeset_cannot_be_told_is_said_in_the_language_of_the_session() {
     let mut host = in_two_languages();
     let channel = host.channel("session");
     host.ok(2, "subscribe", json!({"channel": channel}));
-    told(&mut host, ViewNews::Failed(Trouble::NotKept));
+    told(&mut host, ViewNews::Failed(ChangesError::NotKept));
     assert_eq!(
         host.state(&channel)["error"]["message"],
         "die Dateien wurden zu diesem Zeitpunkt nicht aufbewahrt"

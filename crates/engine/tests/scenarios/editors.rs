@@ -8,7 +8,7 @@ use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, Approval, ApprovalRequest, Delegation, ToolReady, ToolStart,
     TurnEvent,
 };
-use innkeeper_protocol::house::common::StringOrMarkdown;
+use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 

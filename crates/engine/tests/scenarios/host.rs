@@ -9,8 +9,8 @@ use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, AgentProfile, AgentReport, BackendId, TurnEvent,
 };
 use innkeeper_protocol::command::ClientMessage;
-use innkeeper_protocol::house::commands::Implementation;
-use innkeeper_protocol::house::state::{AgentInfo, ErrorInfo};
+use innkeeper_protocol::newest::commands::Implementation;
+use innkeeper_protocol::newest::state::{AgentInfo, ErrorInfo};
 use innkeeper_protocol::outgoing::{HostMessage, encode_each};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::ChangesCommand;

@@ -8,14 +8,14 @@ use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, AgentProfile, AgentReport, Approval, ApprovalRequest, BackendId,
     CommandRun, Decision, Delegation, ToolReady, ToolStart, TurnEvent,
 };
-use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::state::{
     AgentCapabilities, AgentInfo, ErrorInfo, MultipleChatsCapability, SessionConfigSchema,
     ToolCallClientContributor, ToolCallContributor, ToolCallResult, ToolResultContent,
     ToolResultTextContent, UsageInfo,
 };
 use innkeeper_protocol::settings::{MODE, Synonym, auto_approve};
-use innkeeper_protocol::workspace::terminal::Program;
+use innkeeper_protocol::workspace::terminal::TerminalProgram;
 use serde_json::json;
 
 use crate::rng::Rng;
@@ -243,7 +243,7 @@ fn within_turn(
             TurnEvent::RunCommand(Box::new(CommandRun {
                 run,
                 call: rng.chance(70).then(|| any_call(rng)),
-                program: Program::Command(format!("make {said}")),
+                program: TerminalProgram::Command(format!("make {said}")),
                 title: rng.chance(50).then(|| "Make".to_owned()),
                 directory: None,
                 environment: None,

@@ -1,14 +1,14 @@
-//! Directories here: files that change as they like. What is asked of a desk
-//! is answered late, in any order, and now and then twice or with nonsense.
+//! Directories here: files that change as they like. What is asked about
+//! them is answered late, in any order, and now and then twice or with nonsense.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use innkeeper_engine::Input;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::state::{ChangesSummary, ChangesetFile};
+use innkeeper_protocol::newest::state::{ChangesSummary, ChangesetFile};
 use innkeeper_protocol::workspace::changes::{
-    ChangesCommand, ChangesEvent, ChangesReport, ChangesTask, GitState, OperationDone, Trouble,
-    ViewId, ViewNews,
+    ChangesCommand, ChangesError, ChangesEvent, ChangesReport, ChangesTask, GitState,
+    OperationDone, ViewId, ViewNews,
 };
 use serde_json::json;
 
@@ -40,7 +40,7 @@ pub(crate) fn is_changeset(channel: &str) -> bool {
     channel.starts_with("ahp-changeset:")
 }
 
-/// What a desk says when it is told something.
+/// What is reported of changes when something is asked for.
 pub(crate) fn reports(rng: &mut Rng, command: ChangesCommand) -> Vec<Input> {
     let ChangesCommand { session, task } = command;
     let events = match task {
@@ -61,7 +61,7 @@ pub(crate) fn reports(rng: &mut Rng, command: ChangesCommand) -> Vec<Input> {
         ChangesTask::Operate { operation, .. } => {
             let outcome = match rng.chance(75) {
                 true => Ok(vec![OperationDone::FilesAsBefore(2)]),
-                false => Err(Trouble::Other("a hook said no".to_owned())),
+                false => Err(ChangesError::Other("a hook said no".to_owned())),
             };
             let undo = rng.chance(60);
             vec![ChangesEvent::Operated {
@@ -127,7 +127,7 @@ fn view_news(rng: &mut Rng, view: ViewId) -> ChangesEvent {
             ViewNews::Files(files.into_iter().map(|name| file(rng, name)).collect())
         }
         4 => ViewNews::Files(Vec::new()),
-        5 => ViewNews::Failed(Trouble::NotKept),
+        5 => ViewNews::Failed(ChangesError::NotKept),
         _ => {
             let set = FILES.iter().filter(|_| rng.chance(40)).collect::<Vec<_>>();
             let removed = FILES.iter().filter(|name| !set.contains(name));

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChangesetStatus, ChatState, ResponsePart, SessionInputRequest, SessionState, SessionStatus,
     SessionSummary, Turn,
 };
@@ -381,6 +381,6 @@ pub(crate) fn finish(world: &mut World) {
         ghosts.is_empty(),
         "replaced connections were not closed: {ghosts:?}"
     );
-    let kept = world.empty_the_house();
+    let kept = world.leave_alone();
     assert_eq!(kept, 0, "sessions in memory that nobody needs");
 }

@@ -8,9 +8,9 @@ use ahp::reducers::{
     apply_action_to_changeset, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
 };
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{ActionEnvelope, StateAction};
-use innkeeper_protocol::house::notifications::PartialSessionSummary;
-use innkeeper_protocol::house::state::SessionSummary;
+use innkeeper_protocol::newest::actions::{ActionEnvelope, StateAction};
+use innkeeper_protocol::newest::notifications::PartialSessionSummary;
+use innkeeper_protocol::newest::state::SessionSummary;
 use serde_json::{Value, json};
 
 use crate::changes;

@@ -1,9 +1,9 @@
 //! What customizes sessions here: files that come, go and change.
 
 use innkeeper_engine::Input;
-use innkeeper_protocol::house::state::Customization;
+use innkeeper_protocol::newest::state::Customization;
 use innkeeper_protocol::workspace::customization::{
-    CustomizationReport, FoundCustomization, LookoutId,
+    CustomizationReport, FoundCustomization, SourceId,
 };
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use crate::rng::Rng;
 pub(crate) const IDS: [&str; 5] = ["x:a", "x:b", "x:a/1", "x:b#server", "nothing"];
 
 /// Some of what there may be, in some state.
-pub(crate) fn report(rng: &mut Rng, lookout: LookoutId) -> Input {
+pub(crate) fn report(rng: &mut Rng, source: SourceId) -> Input {
     let mut all = Vec::new();
     if rng.chance(80) {
         let names = ["one", "uno"];
@@ -48,7 +48,7 @@ pub(crate) fn report(rng: &mut Rng, lookout: LookoutId) -> Input {
         }
     });
     Input::Customization(CustomizationReport {
-        lookout,
+        source,
         found: found.collect(),
     })
 }

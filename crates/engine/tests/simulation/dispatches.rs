@@ -1,6 +1,6 @@
 //! The actions that clients dispatch to chats and sessions, sound and unsound.
 
-use innkeeper_protocol::house::state::{ResponsePart, ToolCallContributor, ToolCallState};
+use innkeeper_protocol::newest::state::{ResponsePart, ToolCallContributor, ToolCallState};
 use serde_json::json;
 
 use crate::acts::{any_chat, any_session, choosy_message, dispatch, message};

@@ -2,15 +2,15 @@
 //! typed message or, in a share of the schedules, from the text that a real
 //! client would get.
 
-use innkeeper_protocol::house::actions::ActionEnvelope;
-use innkeeper_protocol::house::commands::{
+use innkeeper_protocol::newest::actions::ActionEnvelope;
+use innkeeper_protocol::newest::commands::{
     InitializeResult, ListSessionsResult, ReconnectResult, ResolveSessionConfigResult,
     ResourceReadResult, SubscribeResult,
 };
-use innkeeper_protocol::house::notifications::{
+use innkeeper_protocol::newest::notifications::{
     SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChangesetState, ChatState, RootState, SessionState, SessionSummary, Snapshot, SnapshotState,
 };
 use innkeeper_protocol::outgoing::{

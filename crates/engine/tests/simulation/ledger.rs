@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use innkeeper_protocol::house::actions::StateAction;
-use innkeeper_protocol::house::state::{ChatOrigin, Message, PendingMessageKind};
+use innkeeper_protocol::newest::actions::StateAction;
+use innkeeper_protocol::newest::state::{ChatOrigin, Message, PendingMessageKind};
 use innkeeper_protocol::record::{Sequenced, StoreBatch, StoreOp};
 
 #[derive(Debug, Default)]

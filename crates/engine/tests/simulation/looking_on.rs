@@ -2,14 +2,14 @@
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::gates::down;
-use innkeeper_protocol::record::{Context, Facts};
+use innkeeper_protocol::record::{ExtraFacts, GateFacts};
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
 use crate::acts::{any_session, operation, review};
-use crate::at_the_desk;
 use crate::changes::{any_changeset, is_changeset};
 use crate::dispatches::{dispatch_to_chat, dispatch_to_session};
+use crate::machine_acts;
 use crate::onlooker::Asked;
 use crate::world::{ACTORS, World};
 
@@ -36,7 +36,7 @@ pub(crate) fn act(world: &mut World, index: usize) {
         (6, "check"),
         (5, "operate"),
         (6, "review"),
-        (14, "desk"),
+        (14, "machine"),
     ]);
     match kind {
         "subscribe" => subscribe(world, index),
@@ -93,7 +93,7 @@ pub(crate) fn act(world: &mut World, index: usize) {
             );
         }
         "fetch" => fetch(world, index),
-        "desk" => at_the_desk::act(world, index),
+        "machine" => machine_acts::act(world, index),
         "list" if before_0_5 => ask(world, index, "listSessions", None, json!({}), Asked::List),
         "check" => {
             let followed = world.onlookers[index].followed.keys();
@@ -236,7 +236,7 @@ fn unsubscribe(world: &mut World, index: usize) {
     }
 }
 
-/// Says an action of the house in the onlooker's own words.
+/// Says an action of the newest version in the onlooker's own words.
 pub(crate) fn say(world: &mut World, index: usize, channel: &str, action: &Value) {
     let it = &world.onlookers[index];
     let mut action = action.clone();
@@ -245,19 +245,19 @@ pub(crate) fn say(world: &mut World, index: usize, channel: &str, action: &Value
             *id = it.id.as_str().into();
         }
     }
-    let mut context = Context::default();
+    let mut extra = ExtraFacts::default();
     match action["type"].as_str() {
         Some("session/activeClientSet") => {
-            context.client_after = Some(action["activeClient"].clone());
+            extra.client_after = Some(action["activeClient"].clone());
         }
-        Some("session/activeClientRemoved") => context.client_before = Some(json!({})),
+        Some("session/activeClientRemoved") => extra.client_before = Some(json!({})),
         _ => {}
     }
     let session = ChannelUri::from(channel).session_of_default_chat();
-    let facts = Facts {
+    let facts = GateFacts {
         is_default_chat: session.is_some(),
         session,
-        context: Some(Box::new(context)),
+        extra: Some(Box::new(extra)),
     };
     for act in down::action(it.version, channel, action, &facts) {
         say_as_it_is(world, index, &act.channel, act.action.into());

@@ -9,17 +9,16 @@
 
 mod acts;
 mod agent;
-mod at_the_desk;
 mod changes;
 mod checks;
 mod client;
 mod customizations;
-
-mod desk;
 mod dispatches;
 mod hear;
 mod ledger;
 mod looking_on;
+mod machine;
+mod machine_acts;
 mod onlooker;
 mod rng;
 mod square;
@@ -267,7 +266,7 @@ pub(crate) fn one_step(world: &mut World) {
     let kind = world.rng.weighted(&[
         (330, "client"),
         (250, "agent"),
-        (40, "desk"),
+        (40, "machine"),
         (160, "deliver"),
         (90, "commit"),
         (50, "read"),
@@ -296,8 +295,8 @@ pub(crate) fn one_step(world: &mut World) {
                 world.report(report);
             }
         }
-        "desk" if !world.failing => {
-            if let Some((kind, report)) = world.desk.speak(&mut world.rng) {
+        "machine" if !world.failing => {
+            if let Some((kind, report)) = world.machine.speak(&mut world.rng) {
                 world.note(kind);
                 world.feed(report);
             }

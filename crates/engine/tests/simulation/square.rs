@@ -11,7 +11,7 @@ use innkeeper_protocol::version::Version;
 use crate::dispatches::{deal_with_what_waits, dispatch_to_chat};
 use crate::onlooker::Onlooker;
 use crate::world::{ACTORS, World};
-use crate::{acts, at_the_desk, checks, looking_on, number, one_step, schedules};
+use crate::{acts, checks, looking_on, machine_acts, number, one_step, schedules};
 
 /// All ten versions are in each of them.
 const SCHEDULES: u64 = 1_000;
@@ -71,7 +71,7 @@ fn run(seed: u64, trace: bool, at: &AtomicU64) -> Coverage {
     for index in 0..world.onlookers.len() {
         looking_on::follow(&mut world, index, acts::SESSIONS[0]);
     }
-    at_the_desk::begin(&mut world, acts::SESSIONS[0]);
+    machine_acts::begin(&mut world, acts::SESSIONS[0]);
     if world.rng.chance(30) {
         // One that is still being created, and may fail to be.
         acts::create(&mut world, 0, acts::SESSIONS[2]);
@@ -97,7 +97,7 @@ fn run(seed: u64, trace: bool, at: &AtomicU64) -> Coverage {
         }
         for _ in 0..world.rng.below(3) {
             if !world.failing
-                && let Some((_, report)) = world.desk.speak(&mut world.rng)
+                && let Some((_, report)) = world.machine.speak(&mut world.rng)
             {
                 world.feed(report);
             }

@@ -12,8 +12,10 @@ use innkeeper_engine::{
     WorkspaceConfig, fold_log,
 };
 use innkeeper_protocol::agent::AgentReport;
-use innkeeper_protocol::house::commands::Implementation;
-use innkeeper_protocol::house::state::{ChatOrigin, ResponsePart, SessionLifecycle, ToolCallState};
+use innkeeper_protocol::newest::commands::Implementation;
+use innkeeper_protocol::newest::state::{
+    ChatOrigin, ResponsePart, SessionLifecycle, ToolCallState,
+};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
 use innkeeper_protocol::version::Version;
@@ -26,9 +28,9 @@ use crate::agent::{Backends, kind_of, profiles};
 use crate::changes;
 use crate::client::Client;
 use crate::customizations;
-use crate::desk::Desk;
 use crate::hear;
 use crate::ledger::Ledger;
+use crate::machine::Machine;
 use crate::onlooker::Onlooker;
 use crate::rng::Rng;
 
@@ -66,7 +68,7 @@ pub(crate) struct World {
     /// Which of them says what a client would say, now.
     pub(crate) speaker: Option<usize>,
     pub(crate) agents: Backends,
-    pub(crate) desk: Desk,
+    pub(crate) machine: Machine,
     pub(crate) agent_count: usize,
     pub(crate) ledger: Ledger,
     /// Every number that anybody was told, and what it stood for.
@@ -158,7 +160,7 @@ impl World {
             onlookers: Vec::new(),
             speaker: None,
             agents: Backends::default(),
-            desk: Desk::default(),
+            machine: Machine::default(),
             agent_count: 2,
             ledger: Ledger::default(),
             told: HashMap::new(),
@@ -295,7 +297,7 @@ impl World {
                     let files = Vec::new();
                     self.answers.push(Input::FilesFound { ticket, files });
                 }
-                // There is no machine here.
+                // There are no files here.
                 Effect::Resource { ticket, .. } => {
                     let uri = "file:///".to_owned();
                     let write = false;
@@ -316,17 +318,17 @@ impl World {
                     let reports = changes::reports(&mut self.rng, command);
                     self.answers.extend(reports);
                 }
-                Effect::Terminal(command) => self.desk.tell_terminal(command).unwrap(),
+                Effect::Terminal(command) => self.machine.tell_terminal(command).unwrap(),
                 Effect::TerminalTaken {
                     terminal, bytes, ..
-                } => self.desk.take(terminal, bytes).unwrap(),
-                Effect::Watch(command) => self.desk.tell_watch(command).unwrap(),
+                } => self.machine.take(terminal, bytes).unwrap(),
+                Effect::Watch(command) => self.machine.tell_watch(command).unwrap(),
                 Effect::Span(_) => {}
                 Effect::Customization(command) => match command {
                     // Now, and now and then once more.
-                    CustomizationCommand::Follow { lookout, .. } => {
+                    CustomizationCommand::Follow { source, .. } => {
                         for _ in 0..1 + self.rng.below(3) {
-                            let report = customizations::report(&mut self.rng, lookout);
+                            let report = customizations::report(&mut self.rng, source);
                             self.answers.push(report);
                         }
                     }
@@ -476,7 +478,7 @@ impl World {
         loop {
             if let Some(report) = self.agents.finish() {
                 self.report(report);
-            } else if let Some(report) = self.desk.finish(&mut self.rng) {
+            } else if let Some(report) = self.machine.finish(&mut self.rng) {
                 self.feed(report);
             } else {
                 break;
@@ -491,8 +493,9 @@ impl World {
         self.feed(Input::Tick);
     }
 
-    /// Everybody goes, and much time passes.
-    pub(crate) fn empty_the_house(&mut self) -> usize {
+    /// Everybody goes, and much time passes. Returns how many sessions stay in
+    /// memory.
+    pub(crate) fn leave_alone(&mut self) -> usize {
         let wires: Vec<u64> = self.wires.keys().copied().collect();
         for wire in wires {
             self.cut(wire);
@@ -534,7 +537,7 @@ impl World {
             onlooker.disconnected();
         }
         self.agents = Backends::default();
-        self.desk = Desk::default();
+        self.machine = Machine::default();
         self.life += 1;
         self.latest = self.latest.max(self.now);
         let Some(store) = self.store.take() else {
@@ -599,7 +602,7 @@ impl World {
             while self.answer_one() {
                 busy = true;
             }
-            while let Some(answer) = self.desk.answer(&mut self.rng) {
+            while let Some(answer) = self.machine.answer(&mut self.rng) {
                 self.feed(answer);
                 busy = true;
             }
@@ -614,7 +617,7 @@ impl World {
             }
         }
         assert!(self.outbox.is_empty(), "something never left the outbox");
-        assert!(self.desk.all_is_taken(), "a terminal stands still");
+        assert!(self.machine.all_is_taken(), "a terminal stands still");
     }
 }
 

@@ -20,7 +20,7 @@ use super::announcement::{Announcement, holder};
 use super::place::PlaceArgs;
 use super::{Outcome, agents, print, text};
 use crate::config::Config;
-use crate::server::access::Token;
+use crate::server::access::ConnectionToken;
 
 /// Below this, a host may soon be unable to write.
 const ENOUGH_SPACE_MIB: u64 = 512;
@@ -183,7 +183,7 @@ fn check_token(path: &Path) -> Finding {
         ));
     }
     let token = fs::read_to_string(path).ok();
-    match token.and_then(|token| Token::new(token.trim())) {
+    match token.and_then(|token| ConnectionToken::new(token.trim())) {
         Some(_) => Fine(format!("token: only you can read {name}")),
         None => Problem(format!(
             "token: {name} holds no token; delete it, and the next start makes one"
@@ -282,7 +282,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("token");
         assert!(matches!(check_token(&path), Fine(_)));
-        Token::of_directory(dir.path()).unwrap();
+        ConnectionToken::of_directory(dir.path()).unwrap();
         assert!(matches!(check_token(&path), Fine(_)));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         assert!(matches!(check_token(&path), Problem(_)));

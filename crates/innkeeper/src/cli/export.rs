@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::ValueEnum;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChatState, ResponsePart, ToolInput, ToolResultContent, UsageInfo,
 };
 use innkeeper_protocol::steering;

@@ -15,7 +15,7 @@ use super::place::{PlaceArgs, host_options};
 use super::{Failure, Outcome, agents};
 use crate::Host;
 use crate::config::{Config, parse_address};
-use crate::server::access::{Access, Token};
+use crate::server::access::{AccessPolicy, ConnectionToken};
 use crate::server::{Server, ServerOptions, TlsFiles, stdio};
 
 /// How long clients have to take note of the end.
@@ -84,10 +84,12 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
         let token = match given_token {
             Some(token) => Ok(Some(token)),
             None if args.without_connection_token => Ok(None),
-            None => Token::of_directory(&data_dir).map(Some).with_context(|| {
-                let path = data_dir.join("token");
-                format!("the connection token {} cannot be used", path.display())
-            }),
+            None => ConnectionToken::of_directory(&data_dir)
+                .map(Some)
+                .with_context(|| {
+                    let path = data_dir.join("token");
+                    format!("the connection token {} cannot be used", path.display())
+                }),
         };
         match token {
             Ok(token) => {
@@ -128,11 +130,11 @@ impl ServeArgs {
     }
 
     /// The token that was given with a flag.
-    fn given_token(&self) -> Result<Option<Token>, Failure> {
+    fn given_token(&self) -> Result<Option<ConnectionToken>, Failure> {
         const FORM: &str =
             "a connection token is made of letters, digits and the characters - . _ ~";
         if let Some(secret) = &self.connection_token {
-            let token = Token::new(secret.as_str());
+            let token = ConnectionToken::new(secret.as_str());
             return match token {
                 Some(token) => Ok(Some(token)),
                 None => Err(Failure::Usage(FORM.to_owned())),
@@ -145,7 +147,7 @@ impl ServeArgs {
             let path = path.display();
             format!("the connection token file {path} cannot be read")
         })?;
-        let token = Token::new(secret.trim())
+        let token = ConnectionToken::new(secret.trim())
             .ok_or_else(|| anyhow!("{} holds no token; {FORM}", path.display()))?;
         Ok(Some(token))
     }
@@ -164,8 +166,8 @@ impl ServeArgs {
     }
 }
 
-fn access(config: &Config, token: Option<Token>) -> Access {
-    Access {
+fn access(config: &Config, token: Option<ConnectionToken>) -> AccessPolicy {
+    AccessPolicy {
         token,
         allowed_hosts: config.server.allowed_hosts.clone(),
         allowed_origins: config.server.allowed_origins.clone(),
@@ -193,7 +195,12 @@ struct Listening<'a> {
 }
 
 impl Listening<'_> {
-    async fn serve(self, access: Access, options: ServerOptions, mut signals: Signals) -> Outcome {
+    async fn serve(
+        self,
+        access: AccessPolicy,
+        options: ServerOptions,
+        mut signals: Signals,
+    ) -> Outcome {
         let (web, plain) = (options.web, options.tls.is_none());
         let token = access.token.clone();
         let server = Server::start(self.host.clone(), access, options).await?;
@@ -242,7 +249,7 @@ impl Listening<'_> {
     }
 }
 
-fn announcement(server: &Server, token: Option<&Token>) -> Announcement {
+fn announcement(server: &Server, token: Option<&ConnectionToken>) -> Announcement {
     let query = match token {
         Some(token) => format!("?tkn={}", token.reveal()),
         None => String::new(),

@@ -4,8 +4,8 @@
 use anyhow::{Result, bail};
 use innkeeper_engine::fold_log;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::common::StringOrMarkdown;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::state::{
     ChatState, Message, ResponsePart, SessionState, SessionSummary, ToolCallState, ToolInput,
     ToolResultContent, TurnState, UsageInfo,
 };

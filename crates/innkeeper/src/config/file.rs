@@ -139,7 +139,7 @@ mod tests {
         let config = parse(Path::new("inn.toml"), text).unwrap();
         assert_eq!(config.server.port, 1);
         assert!(config.server.host.is_loopback());
-        assert_eq!(config.store.sync, crate::config::Sync::Full);
+        assert_eq!(config.store.sync, crate::config::SyncSetting::Full);
         assert_eq!(config.limits, Config::default().limits);
         assert_eq!(parse(Path::new("inn.toml"), "").unwrap(), Config::default());
     }

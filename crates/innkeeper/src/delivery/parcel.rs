@@ -4,8 +4,8 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use innkeeper_protocol::action_traits::{Content, traits_of};
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::action_traits::{ActionContent, traits_of};
+use innkeeper_protocol::newest::state::{
     Message, MessageAttachment, TerminalContentPart, ToolInput, ToolResultContent,
 };
 use innkeeper_protocol::outgoing::{self, HostMessage, Notification, ReconnectReply, Reply};
@@ -135,12 +135,12 @@ fn weight_of_telemetry(news: &Notification) -> usize {
 
 fn weight_of_action(action: &Sequenced) -> usize {
     let more = match traits_of(&action.action).content {
-        Content::Appended(text) => return FIXED_WEIGHT + text.len(),
-        Content::Little | Content::Input(ToolInput::ContentRef(_)) => 0,
-        Content::Message(message) => weight_of_text(message),
-        Content::Input(ToolInput::Inline(input)) => input.len(),
-        Content::Blocks(blocks) => weight_of_blocks(blocks),
-        Content::Files(count) => 2 * FIXED_WEIGHT * count,
+        ActionContent::Appended(text) => return FIXED_WEIGHT + text.len(),
+        ActionContent::Little | ActionContent::Input(ToolInput::ContentRef(_)) => 0,
+        ActionContent::Message(message) => weight_of_text(message),
+        ActionContent::Input(ToolInput::Inline(input)) => input.len(),
+        ActionContent::Blocks(blocks) => weight_of_blocks(blocks),
+        ActionContent::Files(count) => 2 * FIXED_WEIGHT * count,
     };
     3 * FIXED_WEIGHT + more
 }
@@ -190,8 +190,8 @@ fn weight_of_reply(reply: &Reply) -> usize {
 }
 
 fn weight_of_snapshot(snapshot: &Snapshot) -> usize {
-    let beside = snapshot.beside.as_ref().and_then(|it| it.state.as_ref());
-    weight_of_state(&snapshot.state) + beside.map_or(0, weight_of_state)
+    let extra = snapshot.extra.as_ref().and_then(|it| it.state.as_ref());
+    weight_of_state(&snapshot.state) + extra.map_or(0, weight_of_state)
 }
 
 fn weight_of_state(state: &SnapshotState) -> usize {

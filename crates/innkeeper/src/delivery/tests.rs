@@ -1,11 +1,11 @@
 //! What queues deliver, merge and close.
 
 use super::*;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     ActionEnvelope, ChatDeltaAction, SessionChatRemovedAction, StateAction,
 };
 use innkeeper_protocol::outgoing::Reply;
-use innkeeper_protocol::record::{Facts, Sequenced, merge};
+use innkeeper_protocol::record::{GateFacts, Sequenced, merge};
 use innkeeper_protocol::rpc::RequestId;
 
 fn delta(seq: u64, content: &str) -> HostMessage {
@@ -19,7 +19,7 @@ fn delta(seq: u64, content: &str) -> HostMessage {
             meta: None,
         }),
         origin: None,
-        facts: Facts::default(),
+        facts: GateFacts::default(),
     }))
 }
 
@@ -65,7 +65,7 @@ async fn what_a_version_has_no_form_for_makes_no_empty_write() {
             chat: "ahp-chat:/2".into(),
         }),
         origin: None,
-        facts: Facts::default(),
+        facts: GateFacts::default(),
     }));
     for (version, writes) in [(Version::V0_2, 0), (Version::NEWEST, 1)] {
         let queue = queue(2, 10_000);

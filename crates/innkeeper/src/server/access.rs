@@ -13,9 +13,9 @@ use subtle::ConstantTimeEq as _;
 
 /// The secret that a client must present. Never printed by accident.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct ConnectionToken(String);
 
-impl Token {
+impl ConnectionToken {
     pub fn new(secret: impl Into<String>) -> Option<Self> {
         let secret = secret.into();
         // What stands in an address as it is, so that nobody has to escape it.
@@ -55,9 +55,9 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for ConnectionToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(…)")
+        f.write_str("ConnectionToken(…)")
     }
 }
 
@@ -76,8 +76,8 @@ pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
 
 /// What is let in.
 #[derive(Debug, Clone)]
-pub struct Access {
-    pub token: Option<Token>,
+pub struct AccessPolicy {
+    pub token: Option<ConnectionToken>,
     /// Names by which this host may be called, beside those it knows.
     pub allowed_hosts: Vec<String>,
     /// Origins of web pages that may connect, beside the host's own.
@@ -98,7 +98,7 @@ impl Refusal {
     }
 }
 
-impl Access {
+impl AccessPolicy {
     /// Whether a request comes from where requests may come from.
     pub(crate) fn check_source(
         &self,
@@ -207,9 +207,9 @@ fn host_name(host: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn access() -> Access {
-        Access {
-            token: Token::new("secret"),
+    fn access() -> AccessPolicy {
+        AccessPolicy {
+            token: ConnectionToken::new("secret"),
             allowed_hosts: vec!["box.example".to_owned()],
             allowed_origins: vec!["https://app.example".to_owned()],
         }
@@ -300,9 +300,9 @@ mod tests {
 
     #[test]
     fn a_token_can_stand_in_an_address_as_it_is() {
-        assert!(Token::new("aZ0-._~").is_some());
+        assert!(ConnectionToken::new("aZ0-._~").is_some());
         for secret in ["", "a b", "a&b", "a#b", "a%20", "a+b", "é", "a\n"] {
-            assert!(Token::new(secret).is_none(), "{secret}");
+            assert!(ConnectionToken::new(secret).is_none(), "{secret}");
         }
     }
 
@@ -310,8 +310,8 @@ mod tests {
     fn a_token_is_made_once_and_only_its_owner_can_read_it() {
         use std::os::unix::fs::PermissionsExt as _;
         let directory = tempfile::tempdir().unwrap();
-        let first = Token::of_directory(directory.path()).unwrap();
-        let second = Token::of_directory(directory.path()).unwrap();
+        let first = ConnectionToken::of_directory(directory.path()).unwrap();
+        let second = ConnectionToken::of_directory(directory.path()).unwrap();
         assert_eq!(first.reveal(), second.reveal());
         assert!(first.reveal().len() >= 32);
         let mode = fs::metadata(directory.path().join("token"))

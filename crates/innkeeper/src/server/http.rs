@@ -15,14 +15,14 @@ use tokio::sync::Semaphore;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::Host;
-use crate::server::access::{Access, Refusal};
+use crate::server::access::{AccessPolicy, Refusal};
 use crate::server::{page, socket};
 
 /// What every request may need.
 #[derive(Debug, Clone)]
 pub(crate) struct Shared {
     pub(crate) host: Host,
-    pub(crate) access: Arc<Access>,
+    pub(crate) access: Arc<AccessPolicy>,
     pub(crate) web: bool,
     /// One for each client that may still connect.
     pub(crate) places: Arc<Semaphore>,

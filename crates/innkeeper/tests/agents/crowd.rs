@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use futures_util::future::join_all;
-use innkeeper_protocol::house::state::{ChatState, TurnState};
+use innkeeper_protocol::newest::state::{ChatState, TurnState};
 
 use crate::common::{Guest, Watch, default_chat, in_time, markdown};
 use crate::{new_session, start};

@@ -20,7 +20,7 @@ use std::path::Path;
 
 use common::Guest;
 use common::binary::Binary;
-use innkeeper_protocol::house::state::SessionLifecycle;
+use innkeeper_protocol::newest::state::SessionLifecycle;
 use serde_json::json;
 
 /// An agent, but for what it does with prompts: more cases stand at `CASES`.

@@ -1,7 +1,7 @@
 //! What the host does for an agent: commands in its terminals, and the tools of
 //! clients.
 
-use innkeeper_protocol::house::state::{TerminalContentPart, TerminalState, TurnState};
+use innkeeper_protocol::newest::state::{TerminalContentPart, TerminalState, TurnState};
 use serde_json::{Value, json};
 
 use crate::common::{Guest, default_chat};

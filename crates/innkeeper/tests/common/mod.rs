@@ -24,17 +24,17 @@ use ahp::reducers::{
 };
 use ahp::{Client, ClientConfig, SubscriptionEvent};
 use ahp_ws::WebSocketTransport;
-use innkeeper::server::access::{Access, Token};
+use innkeeper::server::access::{AccessPolicy, ConnectionToken};
 use innkeeper::server::{Server, ServerOptions, TlsFiles};
 use innkeeper::{DeliveryOptions, Host, HostOptions, TelemetryOptions, WorkspaceOptions};
 use innkeeper_agents::ScriptAgent;
 use innkeeper_engine::Limits;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::actions::{
+use innkeeper_protocol::newest::actions::{
     ActionEnvelope, ChatTurnCancelledAction, ChatTurnStartedAction, StateAction,
 };
-use innkeeper_protocol::house::commands::{InitializeResult, SubscribeView};
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::commands::{InitializeResult, SubscribeView};
+use innkeeper_protocol::newest::state::{
     ChangesetState, ChatState, Message, MessageKind, MessageOrigin, ResourceWatchState,
     ResponsePart, RootState, SessionLifecycle, SessionState, Snapshot, SnapshotState,
     TerminalState, TurnState,
@@ -106,8 +106,8 @@ impl Inn {
         let host = Host::start(host_options, vec![Arc::new(agent)])
             .await
             .unwrap();
-        let access = Access {
-            token: Token::new(TOKEN),
+        let access = AccessPolicy {
+            token: ConnectionToken::new(TOKEN),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
         };

@@ -49,7 +49,7 @@ async fn a_session_is_forked_at_a_turn_with_the_memory_of_its_agent() {
     stage
         .until("empty", |chat| chat["turns"].as_array().unwrap().is_empty())
         .await;
-    let copy: innkeeper_protocol::house::state::ChatState = stage.guest.snapshot(&chat).await;
+    let copy: innkeeper_protocol::newest::state::ChatState = stage.guest.snapshot(&chat).await;
     assert_eq!(turns(&json!(copy)), ["one", "recall"]);
     stage.close().await;
 }

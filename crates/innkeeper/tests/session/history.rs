@@ -106,7 +106,7 @@ async fn older_turns_are_fetched_page_by_page() {
             .map(|turn| turn["id"].as_str().unwrap().to_owned())
             .collect()
     };
-    let chat = crate::stage::until::<innkeeper_protocol::house::state::ChatState>(
+    let chat = crate::stage::until::<innkeeper_protocol::newest::state::ChatState>(
         &mut watch,
         "a window",
         |chat| chat["turnsNextCursor"].is_string(),

@@ -1,6 +1,6 @@
 //! Messages that wait: the queue, and steering.
 
-use innkeeper_protocol::house::actions::StateAction;
+use innkeeper_protocol::newest::actions::StateAction;
 use serde_json::{Value, json};
 
 use crate::common::script;

@@ -1,7 +1,7 @@
 //! Two clients do the same thing at the same time: one wins, the other is told.
 
-use innkeeper_protocol::house::actions::ActionEnvelope;
-use innkeeper_protocol::house::state::ChatState;
+use innkeeper_protocol::newest::actions::ActionEnvelope;
+use innkeeper_protocol::newest::state::ChatState;
 use serde_json::{Value, json};
 
 use crate::common::{Guest, Watch};

@@ -3,8 +3,8 @@
 
 use std::ops::Index;
 
-use innkeeper_protocol::house::actions::StateAction;
-use innkeeper_protocol::house::state::{ChatState, SessionState};
+use innkeeper_protocol::newest::actions::StateAction;
+use innkeeper_protocol::newest::state::{ChatState, SessionState};
 use serde_json::{Value, json};
 
 use crate::common::{Folded, Guest, Inn, InnOptions, Watch, default_chat, script};

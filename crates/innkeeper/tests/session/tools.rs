@@ -1,6 +1,6 @@
 //! Tool calls through their whole life.
 
-use innkeeper_protocol::house::actions::StateAction;
+use innkeeper_protocol::newest::actions::StateAction;
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, confirmed, last_call, text, until, with};

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use innkeeper_protocol::house::state::ChangesetState;
+use innkeeper_protocol::newest::state::ChangesetState;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

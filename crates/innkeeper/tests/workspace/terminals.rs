@@ -1,6 +1,6 @@
 //! Terminals over the wire: their life, who holds them, and what a flood does.
 
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     TerminalContentPart, TerminalLifecycleState, TerminalState,
 };
 use serde_json::{Value, json};
@@ -148,7 +148,7 @@ async fn what_cannot_be_opened_is_an_error_and_leaves_nothing() {
     assert_eq!(code, -32602);
     let stranger = json!({"claim": {"kind": "client", "clientId": "stranger"}});
     assert_eq!(create(guest, stranger).await.unwrap_err().0, -32602);
-    let root: innkeeper_protocol::house::state::RootState = guest.snapshot(ROOT).await;
+    let root: innkeeper_protocol::newest::state::RootState = guest.snapshot(ROOT).await;
     assert_eq!(root.terminals.unwrap_or_default(), []);
     create(guest, json!({})).await.unwrap();
     assert_eq!(create(guest, json!({})).await.unwrap_err().0, -32010);

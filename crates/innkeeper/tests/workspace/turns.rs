@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use innkeeper_protocol::house::state::TerminalState;
+use innkeeper_protocol::newest::state::TerminalState;
 use serde_json::{Value, json};
 
 use crate::common::{InnOptions, Watch};

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use ahp::ResourceRequestHandlers;
 use innkeeper_engine::Limits;
-use innkeeper_protocol::house::commands::{
+use innkeeper_protocol::newest::commands::{
     ContentEncoding, DirectoryEntry, ResourceCopyParams, ResourceCopyResult, ResourceDeleteParams,
     ResourceDeleteResult, ResourceListParams, ResourceListResult, ResourceMkdirParams,
     ResourceMkdirResult, ResourceMoveParams, ResourceMoveResult, ResourceReadParams,
     ResourceReadResult, ResourceRequestParams, ResourceRequestResult, ResourceResolveParams,
     ResourceResolveResult, ResourceType, ResourceWriteParams, ResourceWriteResult,
 };
-use innkeeper_protocol::house::messages::JsonRpcError;
+use innkeeper_protocol::newest::messages::JsonRpcError;
 use serde_json::{Value, json};
 
 use crate::common::{Guest, Inn, InnOptions, ROOT, in_time};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use innkeeper_protocol::house::state::ResourceWatchState;
+use innkeeper_protocol::newest::state::ResourceWatchState;
 use serde_json::{Value, json};
 
 use crate::common::{Guest, Watch};

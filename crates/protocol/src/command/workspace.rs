@@ -4,7 +4,7 @@
 use serde_json::value::RawValue;
 
 use super::decode;
-use crate::house::commands::{
+use crate::newest::commands::{
     CreateResourceWatchParams, CreateTerminalParams, DisposeTerminalParams,
 };
 use crate::resource_call::ResourceCall;

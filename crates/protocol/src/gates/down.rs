@@ -1,26 +1,26 @@
-//! From the house to a client: the whole way through the gates.
+//! From the engine to a client: the whole way through the gates.
 
 use serde_json::Value;
 
 use super::nodes::walk;
-use super::{Act, Knowledge, Node, Object, Picture, between, object};
+use super::{Act, LoweredFacts, Node, Object, SnapshotForGates, between, object};
 use crate::ChannelUri;
-use crate::house::actions::StateAction;
-use crate::record::Facts;
+use crate::newest::actions::StateAction;
+use crate::record::GateFacts;
 use crate::version::Version;
 
-/// The actions that an action of the house is in an older version: none if
-/// that version cannot tell it, or several if it tells it in steps.
-pub fn action(version: Version, channel: &str, action: Value, facts: &Facts) -> Vec<Act> {
+/// The actions that an action is in an older version: none if that version
+/// cannot tell it, or several if it tells it in steps.
+pub fn action(version: Version, channel: &str, action: Value, facts: &GateFacts) -> Vec<Act> {
     let mut acts = vec![Act {
         channel: channel.to_owned(),
         action: object::of(action),
     }];
-    let mut known = knowledge(facts);
+    let mut known = not_yet_lowered(facts);
     for gate in between(version) {
-        if !known.context.is_empty() {
-            known.newer.clone_from(&known.context);
-            walk(Node::Context, &mut known.context, &mut |node, it| {
+        if !known.extra.is_empty() {
+            known.newer.clone_from(&known.extra);
+            walk(Node::ExtraFacts, &mut known.extra, &mut |node, it| {
                 gate.lower(node, it)
             });
         }
@@ -38,12 +38,14 @@ pub fn action(version: Version, channel: &str, action: Value, facts: &Facts) -> 
 
 /// How many actions an action is at most, in the version that tells it in the
 /// most steps.
-pub fn most_steps(channel: &ChannelUri, house: &StateAction, facts: &Facts) -> usize {
+pub fn most_steps(channel: &ChannelUri, newest: &StateAction, facts: &GateFacts) -> usize {
     // All that is told in steps needs to be told something more, but for the
     // content of a changeset, which was told file by file.
     let in_steps =
-        facts.context.is_some() || matches!(house, StateAction::ChangesetContentChanged(_));
-    let whole = in_steps.then(|| serde_json::to_value(house).ok()).flatten();
+        facts.extra.is_some() || matches!(newest, StateAction::ChangesetContentChanged(_));
+    let whole = in_steps
+        .then(|| serde_json::to_value(newest).ok())
+        .flatten();
     let Some(whole) = whole else {
         return 1;
     };
@@ -52,12 +54,12 @@ pub fn most_steps(channel: &ChannelUri, house: &StateAction, facts: &Facts) -> u
     steps.into_iter().max().unwrap_or(1)
 }
 
-fn knowledge(facts: &Facts) -> Knowledge {
-    let context = facts.context.as_deref().map(serde_json::to_value);
-    Knowledge {
+fn not_yet_lowered(facts: &GateFacts) -> LoweredFacts {
+    let extra = facts.extra.as_deref().map(serde_json::to_value);
+    LoweredFacts {
         session: facts.session.as_ref().map(|uri| uri.as_str().to_owned()),
         is_default_chat: facts.is_default_chat,
-        context: context
+        extra: extra
             .and_then(Result::ok)
             .map(object::of)
             .unwrap_or_default(),
@@ -66,32 +68,32 @@ fn knowledge(facts: &Facts) -> Knowledge {
 }
 
 /// The state of a channel as an older version has it.
-pub fn picture(version: Version, mut picture: Picture) -> Picture {
-    picture.node = kind_of(&picture.state);
+pub fn snapshot(version: Version, mut snapshot: SnapshotForGates) -> SnapshotForGates {
+    snapshot.node = kind_of(&snapshot.state);
     // Some versions in between do not have them, and those below do again.
-    let chat = picture.chat.as_ref().unwrap_or(&picture.state);
-    picture.chat_flags = object::number(chat, "status") & object::FLAGS;
+    let chat = snapshot.chat.as_ref().unwrap_or(&snapshot.state);
+    snapshot.chat_flags = object::number(chat, "status") & object::FLAGS;
     for gate in between(version) {
         let lower = |node, it: &mut Object| {
             walk(node, it, &mut |node, it| gate.lower(node, it));
             gate.lower(node, it);
         };
-        if let Some(summary) = &mut picture.summary {
+        if let Some(summary) = &mut snapshot.summary {
             lower(Node::Summary, summary);
         }
-        if let Some(chat) = &mut picture.chat {
+        if let Some(chat) = &mut snapshot.chat {
             lower(Node::ChatState, chat);
         }
-        if let Some(session) = &mut picture.session {
+        if let Some(session) = &mut snapshot.session {
             lower(Node::SessionState, session);
         }
-        lower(Node::Context, &mut picture.selection);
-        if let Some(node) = picture.node {
-            lower(node, &mut picture.state);
+        lower(Node::ExtraFacts, &mut snapshot.selection);
+        if let Some(node) = snapshot.node {
+            lower(node, &mut snapshot.state);
         }
-        gate.lower_picture(&mut picture);
+        gate.lower_snapshot(&mut snapshot);
     }
-    picture
+    snapshot
 }
 
 /// States are told apart by the fields that only they have.
@@ -135,7 +137,7 @@ fn lower_all(version: Version, node: Node, object: &mut Object) {
 }
 
 /// The result of a request. Snapshots and actions within it are lowered by
-/// [`picture`] and [`action`].
+/// [`snapshot`] and [`action`].
 pub fn result(version: Version, method: &str, result: &mut Object) {
     let items = match method {
         "listSessions" => Some(Node::Summary),

@@ -5,8 +5,8 @@
 //! host keeps out of those places: every action passes [`follow`] before it is
 //! applied and published, whoever it comes from.
 
-use crate::house::actions::StateAction;
-use crate::house::state::{
+use crate::newest::actions::StateAction;
+use crate::newest::state::{
     ActiveTurn, InputRequestResponsePart, ResponsePart, ToolCallCancellationReason,
     ToolCallConfirmationReason, ToolCallContributor, ToolCallState, ToolInput,
 };

@@ -68,7 +68,7 @@ pub(crate) enum Node {
     /// An action, told apart by its `type`.
     Action,
     /// The facts that travel with an action.
-    Context,
+    ExtraFacts,
     /// The parameters of a request, or its result.
     Call,
 }
@@ -101,15 +101,15 @@ fn edge(node: Node, special: Option<Special>, key: &str) -> Option<Node> {
         (N::Agent, "models") => N::Model,
         (N::Agent, "protectedResources") => N::ProtectedResource,
         (N::Agent, "capabilities") => N::Capabilities,
-        (N::Agent | N::SessionState | N::Context, "customizations") => N::Customization,
+        (N::Agent | N::SessionState | N::ExtraFacts, "customizations") => N::Customization,
         (N::ConfigProperty, "items" | "additionalProperties") => N::ConfigProperty,
 
         (N::SessionState, "summary") => N::Summary,
         (N::SessionState, "creationError") => N::Error,
         (N::SessionState, "activeClients") => N::ActiveClient,
         (N::SessionState | N::Action | N::Call, "activeClient") => N::ActiveClient,
-        (N::Context, "clientBefore" | "clientAfter") => N::ActiveClient,
-        (N::SessionState | N::Context, "chats") => N::ChatSummary,
+        (N::ExtraFacts, "clientBefore" | "clientAfter") => N::ActiveClient,
+        (N::SessionState | N::ExtraFacts, "chats") => N::ChatSummary,
         (N::SessionState | N::ChatState | N::Summary | N::SummaryChanges, "changesets")
         | (N::Action, "changesets") => N::Changeset,
         (N::SessionState, "inputNeeded") => N::InputNeeded,
@@ -118,7 +118,9 @@ fn edge(node: Node, special: Option<Special>, key: &str) -> Option<Node> {
         (N::InputNeeded, "toolCall") => N::ToolCall,
 
         (N::ChatState | N::SessionState | N::Action | N::Call, "turns") => N::Turn,
-        (N::ChatState | N::SessionState, "activeTurn") | (N::Context, "resumed") => N::ActiveTurn,
+        (N::ChatState | N::SessionState, "activeTurn") | (N::ExtraFacts, "resumed") => {
+            N::ActiveTurn
+        }
         (N::ChatState | N::SessionState, "steeringMessage" | "queuedMessages") => N::Pending,
         (N::ChatState | N::Action, "draft") => N::Message,
         (N::ChatState | N::SessionState, "inputRequests") => N::InputRequest,
@@ -130,10 +132,10 @@ fn edge(node: Node, special: Option<Special>, key: &str) -> Option<Node> {
         (N::Turn | N::ActiveTurn | N::Action, "usage") => N::Usage,
         (N::Message, "attachments") | (N::CompletionItem, "attachment") => N::Attachment,
         (N::Message | N::Summary | N::SummaryChanges, "model") => N::Selection,
-        (N::Action | N::Context | N::Call | N::AutomationTemplate, "model") => N::Selection,
+        (N::Action | N::ExtraFacts | N::Call | N::AutomationTemplate, "model") => N::Selection,
         (N::Part, "toolCall") => N::ToolCall,
         (N::Part, "request") => N::InputRequest,
-        (N::Turn | N::Part | N::McpState | N::Action | N::Context, "error") => N::Error,
+        (N::Turn | N::Part | N::McpState | N::Action | N::ExtraFacts, "error") => N::Error,
         (N::ChangesetState | N::ChangesetOperation, "error") => N::Error,
         (N::ToolCall | N::ToolResult | N::Action, "content") => N::ToolContent,
         (N::ToolCall | N::Action, "toolInput") => N::ContentRef,

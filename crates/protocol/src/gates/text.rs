@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::between;
 use crate::ChannelUri;
-use crate::house::actions::StateAction;
+use crate::newest::actions::StateAction;
 use crate::record::Sequenced;
 use crate::version::Version;
 
@@ -37,7 +37,7 @@ impl<'a> Text<'a> {
             _ => return None,
         };
         let facts = &action.facts;
-        if meta.is_some() || action.origin.is_some() || facts.context.is_some() {
+        if meta.is_some() || action.origin.is_some() || facts.extra.is_some() {
             return None;
         }
         let session = facts.session.as_ref().filter(|_| facts.is_default_chat);

@@ -1,29 +1,29 @@
-//! From a client to the house: the whole way through the gates.
+//! From a client to the engine: the whole way through the gates.
 
 use serde_json::Value;
 
 use super::nodes::walk;
-use super::{Act, Node, Object, Picture, between, object};
+use super::{Act, Node, Object, SnapshotForGates, between, object};
 use crate::version::Version;
 
-/// What an action of an older version is in the house. What the older version
-/// says in pieces, where the house says it at once, is one of the
-/// [`Piece`]s of a whole that only the host can complete.
-pub fn action(version: Version, channel: &str, action: Value) -> (Act, Option<Piece>) {
+/// What an action of an older version is in the newest. What the older version
+/// says in parts, where the newest says it at once, is a [`PartialAction`]: only
+/// the host can complete it.
+pub fn action(version: Version, channel: &str, action: Value) -> (Act, Option<PartialAction>) {
     let mut act = Act {
         channel: channel.to_owned(),
         action: object::of(action),
     };
     forget_nulls(Node::Action, &mut act.action);
-    let mut piece = None;
+    let mut partial = None;
     for gate in between(version).rev() {
         gate.raise_action(&mut act);
         walk(Node::Action, &mut act.action, &mut |node, it| {
             gate.raise(node, it)
         });
-        piece = piece.or_else(|| gate.piece_of(&act));
+        partial = partial.or_else(|| gate.partial_action_of(&act));
     }
-    (act, piece)
+    (act, partial)
 }
 
 /// Optional fields may be `null`, which is as good as absent: gates need not
@@ -37,10 +37,10 @@ fn forget_nulls(node: Node, it: &mut Object) {
     forget(node, it);
 }
 
-/// A part of something that the house changes as a whole: the other parts stay
-/// as they are.
+/// A part of something that the newest version changes as a whole: the other
+/// parts stay as they are.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Piece {
+pub enum PartialAction {
     /// The model of a chat's draft.
     Model(Value),
     /// The agent of a chat's draft; `null` for none.
@@ -51,8 +51,8 @@ pub enum Piece {
     ClientTools(Value),
 }
 
-impl Piece {
-    /// The whole draft that this piece makes of the present one.
+impl PartialAction {
+    /// The whole draft that this part makes of the present one.
     pub fn complete_draft(&self, draft: Option<Value>) -> Option<Object> {
         let mut draft = draft.map(object::of).unwrap_or_default();
         object::default(&mut draft, "text", "");
@@ -71,7 +71,7 @@ impl Piece {
         Some(draft)
     }
 
-    /// The whole active client that this piece makes of the present one.
+    /// The whole active client that this part makes of the present one.
     pub fn complete_client(&self, client: Option<Value>) -> Option<Object> {
         match self {
             Self::ActiveClient(Value::Object(client)) => Some(client.clone()),
@@ -85,26 +85,27 @@ impl Piece {
     }
 }
 
-/// The state of a channel of an older version, as the house has it.
-pub fn picture(version: Version, mut picture: Picture) -> Picture {
-    picture.node = super::down::kind_of(&picture.state);
+/// The state of a channel of an older version, in the newest. Clients send no
+/// states: only tests and fuzz targets need it.
+pub fn snapshot(version: Version, mut snapshot: SnapshotForGates) -> SnapshotForGates {
+    snapshot.node = super::down::kind_of(&snapshot.state);
     for gate in between(version).rev() {
-        gate.raise_picture(&mut picture);
+        gate.raise_snapshot(&mut snapshot);
         let raise = |node, it: &mut Object| {
             walk(node, it, &mut |node, it| gate.raise(node, it));
             gate.raise(node, it);
         };
-        if let Some(node) = picture.node {
-            raise(node, &mut picture.state);
+        if let Some(node) = snapshot.node {
+            raise(node, &mut snapshot.state);
         }
-        if let Some(chat) = &mut picture.chat {
+        if let Some(chat) = &mut snapshot.chat {
             raise(Node::ChatState, chat);
         }
-        if let Some(summary) = &mut picture.summary {
+        if let Some(summary) = &mut snapshot.summary {
             raise(Node::Summary, summary);
         }
     }
-    picture
+    snapshot
 }
 
 /// The parameters of a request.

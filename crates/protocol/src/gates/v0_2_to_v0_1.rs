@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, has, rename};
-use super::{Act, Gate, Knowledge, Node, Object, Picture, Text};
+use super::{Act, Gate, LoweredFacts, Node, Object, SnapshotForGates, Text};
 use crate::version::{self, Version};
 
 pub(super) struct Changes;
@@ -67,12 +67,12 @@ impl Gate for Changes {
         true
     }
 
-    fn lower_action(&self, mut act: Act, known: &Knowledge, out: &mut Vec<Act>) {
+    fn lower_action(&self, mut act: Act, known: &LoweredFacts, out: &mut Vec<Act>) {
         match (act.family(), act.verb()) {
             ("changeset" | "resourceWatch", _)
             | ("session", "agentChanged" | "changesetsChanged") => return,
             ("session", "customizationUpdated" | "customizationRemoved") => {
-                let all = known.context.get("customizations");
+                let all = known.extra.get("customizations");
                 act = act.sibling(json!({
                     "type": "session/customizationsChanged",
                     "customizations": all.unwrap_or(&json!([])),
@@ -114,15 +114,15 @@ impl Gate for Changes {
             }
         }
         if act.family() == "root" {
-            act.channel = crate::house::ROOT_RESOURCE_URI.to_owned();
+            act.channel = crate::newest::ROOT_RESOURCE_URI.to_owned();
         }
         if act.kind() == "session/customizationToggled" {
             rename(&mut act.action, "uri", "id");
         }
     }
 
-    fn lower_picture(&self, picture: &mut Picture) {
-        picture.resource = lower_channel(&picture.resource);
+    fn lower_snapshot(&self, snapshot: &mut SnapshotForGates) {
+        snapshot.resource = lower_channel(&snapshot.resource);
     }
 
     fn raise_params(&self, method: &str, params: &mut Object) {
@@ -141,7 +141,7 @@ impl Gate for Changes {
         if let Some(Value::String(channel)) = params.get_mut("channel") {
             *channel = raise_channel(channel);
         }
-        object::default(params, "channel", crate::house::ROOT_RESOURCE_URI);
+        object::default(params, "channel", crate::newest::ROOT_RESOURCE_URI);
         for key in ["initialSubscriptions", "subscriptions"] {
             for channel in object::list_mut(params, key).into_iter().flatten() {
                 if let Value::String(channel) = channel {
@@ -196,7 +196,7 @@ impl Gate for Changes {
 }
 
 fn lower_channel(channel: &str) -> String {
-    match channel == crate::house::ROOT_RESOURCE_URI {
+    match channel == crate::newest::ROOT_RESOURCE_URI {
         true => ROOT.to_owned(),
         false => channel.to_owned(),
     }
@@ -204,7 +204,7 @@ fn lower_channel(channel: &str) -> String {
 
 fn raise_channel(channel: &str) -> String {
     match channel == ROOT {
-        true => crate::house::ROOT_RESOURCE_URI.to_owned(),
+        true => crate::newest::ROOT_RESOURCE_URI.to_owned(),
         false => channel.to_owned(),
     }
 }

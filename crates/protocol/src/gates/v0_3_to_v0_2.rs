@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, has, rename};
-use super::{Act, Gate, Knowledge, Node, Object, Picture};
+use super::{Act, Gate, LoweredFacts, Node, Object, SnapshotForGates};
 use crate::version::Version;
 
 pub(super) struct Changes;
@@ -66,12 +66,12 @@ impl Gate for Changes {
         true
     }
 
-    fn lower_action(&self, mut act: Act, known: &Knowledge, out: &mut Vec<Act>) {
+    fn lower_action(&self, mut act: Act, known: &LoweredFacts, out: &mut Vec<Act>) {
         match act.kind() {
             "session/mcpServerStateChanged" | "changeset/operationStatusChanged" => return,
             // About a server of its own: the list as it is without it.
             "session/customizationUpdated" if !act.action.contains_key("customization") => {
-                let all = known.context.get("customizations");
+                let all = known.extra.get("customizations");
                 act = act.sibling(json!({
                     "type": "session/customizationsChanged",
                     "customizations": all.unwrap_or(&json!([])),
@@ -96,11 +96,11 @@ impl Gate for Changes {
         }
     }
 
-    fn raise_picture(&self, picture: &mut Picture) {
-        let changesets = object::child_mut(&mut picture.state, "summary")
+    fn raise_snapshot(&self, snapshot: &mut SnapshotForGates) {
+        let changesets = object::child_mut(&mut snapshot.state, "summary")
             .and_then(|summary| summary.remove("changesets"));
         if let Some(changesets) = changesets {
-            picture.state.insert("changesets".into(), changesets);
+            snapshot.state.insert("changesets".into(), changesets);
         }
     }
 }

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, has};
-use super::{Act, Gate, Knowledge, Node, Object, Picture, Text};
+use super::{Act, Gate, LoweredFacts, Node, Object, SnapshotForGates, Text};
 use crate::ChannelUri;
 use crate::version::Version;
 
@@ -43,7 +43,7 @@ impl Gate for Changes {
         true
     }
 
-    fn lower_action(&self, mut act: Act, known: &Knowledge, out: &mut Vec<Act>) {
+    fn lower_action(&self, mut act: Act, known: &LoweredFacts, out: &mut Vec<Act>) {
         match (act.family(), act.verb()) {
             ("annotations", _)
             | ("session", "chatAdded" | "chatRemoved" | "chatUpdated" | "defaultChatChanged") => {}
@@ -80,17 +80,17 @@ impl Gate for Changes {
         }
     }
 
-    fn lower_picture(&self, picture: &mut Picture) {
-        match picture.node {
+    fn lower_snapshot(&self, snapshot: &mut SnapshotForGates) {
+        match snapshot.node {
             Some(Node::SessionState) => {
-                let mut chat = picture.chat.take().unwrap_or_default();
+                let mut chat = snapshot.chat.take().unwrap_or_default();
                 let activity = object::number(&chat, "status");
                 for key in OF_THE_CHAT {
-                    object::hand_over(&mut chat, &mut picture.state, key);
+                    object::hand_over(&mut chat, &mut snapshot.state, key);
                 }
-                drop_keys(&mut picture.state, &["chats", "defaultChat"]);
-                object::default(&mut picture.state, "turns", json!([]));
-                if let Some(summary) = object::child_mut(&mut picture.state, "summary") {
+                drop_keys(&mut snapshot.state, &["chats", "defaultChat"]);
+                object::default(&mut snapshot.state, "turns", json!([]));
+                if let Some(summary) = object::child_mut(&mut snapshot.state, "summary") {
                     let activity = if activity == 0 {
                         object::IDLE
                     } else {
@@ -100,32 +100,32 @@ impl Gate for Changes {
                     drop_keys(summary, &["annotations"]);
                 }
             }
-            Some(Node::ChatState) => show_as_session(picture),
+            Some(Node::ChatState) => show_as_session(snapshot),
             // There was such a state, and snapshots could not hold it.
-            Some(Node::WatchState) => picture.unseen = true,
+            Some(Node::WatchState) => snapshot.unseen = true,
             _ => {}
         }
     }
 
-    fn raise_picture(&self, picture: &mut Picture) {
-        if picture.node != Some(Node::SessionState) {
+    fn raise_snapshot(&self, snapshot: &mut SnapshotForGates) {
+        if snapshot.node != Some(Node::SessionState) {
             return;
         }
         let mut chat = Object::new();
-        let chat_uri = chat_of(&picture.resource);
+        let chat_uri = chat_of(&snapshot.resource);
         for key in OF_THE_CHAT {
-            object::hand_over(&mut picture.state, &mut chat, key);
+            object::hand_over(&mut snapshot.state, &mut chat, key);
         }
-        let summary = picture.state.get("summary").and_then(Value::as_object);
+        let summary = snapshot.state.get("summary").and_then(Value::as_object);
         let status = summary.map_or(object::IDLE, |it| object::number(it, "status"));
         object::default(&mut chat, "turns", json!([]));
         chat.insert("resource".into(), chat_uri.clone().into());
         chat.insert("title".into(), "".into());
         chat.insert("status".into(), status.into());
         chat.insert("modifiedAt".into(), "1970-01-01T00:00:00.000Z".into());
-        picture.chat = Some(chat);
-        picture.state.insert("chats".into(), json!([]));
-        picture.state.insert("defaultChat".into(), chat_uri.into());
+        snapshot.chat = Some(chat);
+        snapshot.state.insert("chats".into(), json!([]));
+        snapshot.state.insert("defaultChat".into(), chat_uri.into());
     }
 
     fn raise_params(&self, method: &str, params: &mut Object) {
@@ -172,16 +172,16 @@ fn chat_of(session: &str) -> String {
 
 /// A chat that is not the default one, as a session in its session's
 /// circumstances.
-fn show_as_session(picture: &mut Picture) {
-    let mut chat = std::mem::take(&mut picture.state);
-    picture.session = None;
-    let mut summary = match picture.summary.take() {
+fn show_as_session(snapshot: &mut SnapshotForGates) {
+    let mut chat = std::mem::take(&mut snapshot.state);
+    snapshot.session = None;
+    let mut summary = match snapshot.summary.take() {
         Some(summary) => summary,
         None => Object::new(),
     };
     drop_keys(&mut summary, &["changes", "activity", "annotations"]);
-    let status = object::number(&chat, "status") & object::ACTIVITY | picture.chat_flags;
-    summary.insert("resource".into(), picture.resource.clone().into());
+    let status = object::number(&chat, "status") & object::ACTIVITY | snapshot.chat_flags;
+    summary.insert("resource".into(), snapshot.resource.clone().into());
     summary.insert("status".into(), status.into());
     object::hand_over(&mut chat, &mut summary, "title");
     object::hand_over(&mut chat, &mut summary, "workingDirectory");
@@ -189,7 +189,7 @@ fn show_as_session(picture: &mut Picture) {
     object::default(&mut summary, "createdAt", 0);
     object::default(&mut summary, "modifiedAt", 0);
     for key in ["model", "agent"] {
-        if let Some(selected) = picture.selection.get(key).filter(|it| !it.is_null()) {
+        if let Some(selected) = snapshot.selection.get(key).filter(|it| !it.is_null()) {
             summary.insert(key.into(), selected.clone());
         }
     }
@@ -200,8 +200,8 @@ fn show_as_session(picture: &mut Picture) {
     }
     object::default(&mut state, "turns", json!([]));
     state.insert("summary".into(), summary.into());
-    picture.state = state;
-    picture.node = Some(Node::SessionState);
+    snapshot.state = state;
+    snapshot.node = Some(Node::SessionState);
 }
 
 /// The files of a changeset were told one by one.

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, has};
-use super::{Act, Gate, Knowledge, Node, Object, Picture, Piece};
+use super::{Act, Gate, LoweredFacts, Node, Object, PartialAction, SnapshotForGates};
 use crate::Timestamp;
 use crate::version::Version;
 
@@ -99,7 +99,7 @@ impl Gate for Changes {
         true
     }
 
-    fn lower_action(&self, mut act: Act, known: &Knowledge, out: &mut Vec<Act>) {
+    fn lower_action(&self, mut act: Act, known: &LoweredFacts, out: &mut Vec<Act>) {
         match act.kind() {
             "chat/activityChanged"
             | "chat/turnsLoaded"
@@ -131,46 +131,46 @@ impl Gate for Changes {
         }
     }
 
-    fn piece_of(&self, act: &Act) -> Option<Piece> {
+    fn partial_action_of(&self, act: &Act) -> Option<PartialAction> {
         let field = |key: &str| act.action.get(key).cloned().unwrap_or_default();
         Some(match act.kind() {
-            "session/modelChanged" => Piece::Model(field("model")),
-            "session/agentChanged" => Piece::Agent(field("agent")),
-            "session/activeClientChanged" => Piece::ActiveClient(field("activeClient")),
-            "session/activeClientToolsChanged" => Piece::ClientTools(field("tools")),
+            "session/modelChanged" => PartialAction::Model(field("model")),
+            "session/agentChanged" => PartialAction::Agent(field("agent")),
+            "session/activeClientChanged" => PartialAction::ActiveClient(field("activeClient")),
+            "session/activeClientToolsChanged" => PartialAction::ClientTools(field("tools")),
             _ => return None,
         })
     }
 
     /// The state takes the row of the catalogue in.
-    fn lower_picture(&self, picture: &mut Picture) {
-        if picture.node != Some(Node::SessionState) {
+    fn lower_snapshot(&self, snapshot: &mut SnapshotForGates) {
+        if snapshot.node != Some(Node::SessionState) {
             return;
         }
-        let mut summary = picture.summary.take().unwrap_or_default();
+        let mut summary = snapshot.summary.take().unwrap_or_default();
         for key in SHARED {
             summary.remove(key);
-            object::hand_over(&mut picture.state, &mut summary, key);
+            object::hand_over(&mut snapshot.state, &mut summary, key);
         }
-        summary.insert("resource".into(), picture.resource.clone().into());
+        summary.insert("resource".into(), snapshot.resource.clone().into());
         object::default(&mut summary, "createdAt", 0);
         object::default(&mut summary, "modifiedAt", 0);
         for key in ["model", "agent"] {
-            if let Some(selected) = picture.selection.get(key).filter(|it| !it.is_null()) {
+            if let Some(selected) = snapshot.selection.get(key).filter(|it| !it.is_null()) {
                 summary.insert(key.into(), selected.clone());
             }
         }
-        picture.state.insert("summary".into(), summary.into());
+        snapshot.state.insert("summary".into(), summary.into());
     }
 
-    fn raise_picture(&self, picture: &mut Picture) {
-        if let Some(Value::Object(mut summary)) = picture.state.remove("summary") {
+    fn raise_snapshot(&self, snapshot: &mut SnapshotForGates) {
+        if let Some(Value::Object(mut summary)) = snapshot.state.remove("summary") {
             for key in ["model", "agent"] {
-                object::hand_over(&mut summary, &mut picture.selection, key);
+                object::hand_over(&mut summary, &mut snapshot.selection, key);
             }
-            picture.summary = Some(summary.clone());
+            snapshot.summary = Some(summary.clone());
             for key in SHARED {
-                object::hand_over(&mut summary, &mut picture.state, key);
+                object::hand_over(&mut summary, &mut snapshot.state, key);
             }
         }
     }
@@ -230,14 +230,14 @@ fn lower_child(it: &mut Object) {
 
 /// The channel on which 0.4 tells of a chat's model: its session's. (A chat
 /// that is not the default one becomes a session further down.)
-fn selection_channel(act: &Act, known: &Knowledge) -> String {
+fn selection_channel(act: &Act, known: &LoweredFacts) -> String {
     match &known.session {
         Some(session) if known.is_default_chat => session.clone(),
         _ => act.channel.clone(),
     }
 }
 
-fn tell_selection(act: &Act, known: &Knowledge, out: &mut Vec<Act>) {
+fn tell_selection(act: &Act, known: &LoweredFacts, out: &mut Vec<Act>) {
     let channel = selection_channel(act, known);
     let mut tell = |action: Value| {
         out.push(Act {
@@ -245,10 +245,10 @@ fn tell_selection(act: &Act, known: &Knowledge, out: &mut Vec<Act>) {
             action: object::of(action),
         });
     };
-    if let Some(model @ Value::Object(_)) = known.context.get("model") {
+    if let Some(model @ Value::Object(_)) = known.extra.get("model") {
         tell(json!({"type": "session/modelChanged", "model": model}));
     }
-    match known.context.get("agent") {
+    match known.extra.get("agent") {
         Some(Value::Null) => tell(json!({"type": "session/agentChanged"})),
         Some(agent) => tell(json!({"type": "session/agentChanged", "agent": agent})),
         None => {}
@@ -256,9 +256,9 @@ fn tell_selection(act: &Act, known: &Knowledge, out: &mut Vec<Act>) {
 }
 
 /// The first of the active clients is the one that 0.4 knows of.
-fn tell_first_client(act: &Act, known: &Knowledge, out: &mut Vec<Act>) {
-    let before = known.context.get("clientBefore").unwrap_or(&Value::Null);
-    let after = known.context.get("clientAfter").unwrap_or(&Value::Null);
+fn tell_first_client(act: &Act, known: &LoweredFacts, out: &mut Vec<Act>) {
+    let before = known.extra.get("clientBefore").unwrap_or(&Value::Null);
+    let after = known.extra.get("clientAfter").unwrap_or(&Value::Null);
     if before == after {
         return;
     }
@@ -290,12 +290,9 @@ fn mcp_state(act: &Act, kind: &str) -> Act {
 
 /// Only what stands at the top could be switched: a child's switch is told by
 /// sending its parent again.
-fn toggle(act: Act, known: &Knowledge) -> Act {
+fn toggle(act: Act, known: &LoweredFacts) -> Act {
     let id = act.action.get("id");
-    let all = known
-        .context
-        .get("customizations")
-        .and_then(Value::as_array);
+    let all = known.extra.get("customizations").and_then(Value::as_array);
     let parent = all.into_iter().flatten().find(|parent| {
         let children = parent["children"].as_array();
         children

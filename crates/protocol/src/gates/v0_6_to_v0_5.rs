@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, has, rename};
-use super::{Act, Gate, Knowledge, Node, Object};
+use super::{Act, Gate, LoweredFacts, Node, Object};
 use crate::version::Version;
 
 pub(super) struct Changes;
@@ -71,7 +71,7 @@ impl Gate for Changes {
         true
     }
 
-    fn lower_action(&self, mut act: Act, _known: &Knowledge, out: &mut Vec<Act>) {
+    fn lower_action(&self, mut act: Act, _known: &LoweredFacts, out: &mut Vec<Act>) {
         match act.kind() {
             "chat/toolCallAuthRequired" | "chat/toolCallAuthResolved" => return,
             "chat/turnStarted" => drop_keys(&mut act.action, &["startedAt"]),

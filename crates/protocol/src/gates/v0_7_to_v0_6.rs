@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, has, rename, replace};
-use super::{Act, Gate, Knowledge, Node, Object};
+use super::{Act, Gate, LoweredFacts, Node, Object};
 use crate::version::Version;
 
 pub(super) struct Changes;
@@ -69,7 +69,7 @@ impl Gate for Changes {
         true
     }
 
-    fn lower_action(&self, mut act: Act, _known: &Knowledge, out: &mut Vec<Act>) {
+    fn lower_action(&self, mut act: Act, _known: &LoweredFacts, out: &mut Vec<Act>) {
         match act.kind() {
             // The one directory of 0.6 is the first and does not change.
             "session/workingDirectorySet"

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, has};
-use super::{Act, Gate, Knowledge, Node, Object};
+use super::{Act, Gate, LoweredFacts, Node, Object};
 use crate::version::Version;
 
 pub(super) struct Changes;
@@ -57,7 +57,7 @@ impl Gate for Changes {
         true
     }
 
-    fn lower_action(&self, mut act: Act, known: &Knowledge, out: &mut Vec<Act>) {
+    fn lower_action(&self, mut act: Act, known: &LoweredFacts, out: &mut Vec<Act>) {
         match act.kind() {
             "session/customizationToggled" => lower_enablement(&mut act.action),
             "session/workingDirectoryReplaced" => return replace_directory(&act, known, out),
@@ -120,9 +120,9 @@ fn raise_enablement(it: &mut Object) {
 }
 
 /// Takes away everything from the replaced directory on, and adds it again.
-fn replace_directory(act: &Act, known: &Knowledge, out: &mut Vec<Act>) {
+fn replace_directory(act: &Act, known: &LoweredFacts, out: &mut Vec<Act>) {
     let list = |key: &str| {
-        let list = known.context.get(key).and_then(Value::as_array);
+        let list = known.extra.get(key).and_then(Value::as_array);
         list.cloned().unwrap_or_default()
     };
     let (before, after) = (list("directoriesBefore"), list("directoriesAfter"));

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, has, replace};
-use super::{Act, Gate, Knowledge, Node, Object};
+use super::{Act, Gate, LoweredFacts, Node, Object};
 use crate::ChannelUri;
 use crate::version::Version;
 
@@ -69,7 +69,7 @@ impl Gate for Changes {
         true
     }
 
-    fn lower_action(&self, mut act: Act, known: &Knowledge, out: &mut Vec<Act>) {
+    fn lower_action(&self, mut act: Act, known: &LoweredFacts, out: &mut Vec<Act>) {
         match (act.family(), act.verb()) {
             ("automation" | "automationRun", _) => return,
             ("chat", "turnResume") => return resume(&act, known, out),
@@ -91,7 +91,7 @@ impl Gate for Changes {
             ("annotations", "updated") => lower_annotation(&mut act.action),
             // This action carried the changeset's error too, and set it.
             ("changeset", "contentChanged") => {
-                if let Some(error) = known.context.get("error") {
+                if let Some(error) = known.extra.get("error") {
                     act.action.insert("error".into(), error.clone());
                 }
             }
@@ -159,8 +159,8 @@ fn show_errors_as_notices(turn: &mut Object) {
 }
 
 /// Takes the failed turn away, starts it again and gives it what it had.
-fn resume(act: &Act, known: &Knowledge, out: &mut Vec<Act>) {
-    let Some(Value::Object(turn)) = known.context.get("resumed") else {
+fn resume(act: &Act, known: &LoweredFacts, out: &mut Vec<Act>) {
+    let Some(Value::Object(turn)) = known.extra.get("resumed") else {
         return;
     };
     let mut turn = turn.clone();
@@ -168,7 +168,7 @@ fn resume(act: &Act, known: &Knowledge, out: &mut Vec<Act>) {
     let id = field("id");
 
     let mut truncated = json!({"type": "chat/truncated"});
-    if let Some(previous) = known.context.get("turnBefore") {
+    if let Some(previous) = known.extra.get("turnBefore") {
         truncated["turnId"] = previous.clone();
     }
     out.push(act.sibling(truncated));

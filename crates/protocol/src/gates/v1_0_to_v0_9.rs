@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, replace};
-use super::{Act, Gate, Knowledge, Node, Object};
+use super::{Act, Gate, LoweredFacts, Node, Object};
 use crate::version::Version;
 
 pub(super) struct Changes;
@@ -49,7 +49,7 @@ impl Gate for Changes {
         true
     }
 
-    fn lower_action(&self, mut act: Act, known: &Knowledge, out: &mut Vec<Act>) {
+    fn lower_action(&self, mut act: Act, known: &LoweredFacts, out: &mut Vec<Act>) {
         match act.kind() {
             "session/chatsReordered" => reorder(&act, known, out),
             "chat/isReadChanged" | "chat/isArchivedChanged" => {
@@ -85,14 +85,14 @@ impl Gate for Changes {
 }
 
 /// Puts the chats into their order by taking each out and adding it again.
-fn reorder(act: &Act, known: &Knowledge, out: &mut Vec<Act>) {
-    let summaries = known.context.get("chats").and_then(Value::as_array);
+fn reorder(act: &Act, known: &LoweredFacts, out: &mut Vec<Act>) {
+    let summaries = known.extra.get("chats").and_then(Value::as_array);
     for summary in summaries.into_iter().flatten() {
         let chat = summary.get("resource").cloned().unwrap_or_default();
         out.push(act.sibling(json!({"type": "session/chatRemoved", "chat": chat})));
         out.push(act.sibling(json!({"type": "session/chatAdded", "summary": summary})));
     }
-    if let Some(chat) = known.context.get("defaultChat") {
+    if let Some(chat) = known.extra.get("defaultChat") {
         out.push(act.sibling(json!({"type": "session/defaultChatChanged", "defaultChat": chat})));
     }
 }

@@ -1,22 +1,22 @@
-//! Messages in older versions: built from the house's own and led through the
-//! gates.
+//! Messages in older versions: built from those of the newest and led through
+//! the gates.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
     Envelope, HostMessage, Notification, QuestionFrame, ReconnectReply, Rejection, Reply,
-    encode as newest, notification,
+    encode as encode_newest, notification,
 };
-use crate::gates::{Act, Object, Picture, Text, down, object};
-use crate::house::actions::{ActionOrigin, StateAction};
-use crate::record::{Context, Facts, Sequenced};
+use crate::gates::{Act, Object, SnapshotForGates, Text, down, object};
+use crate::newest::actions::{ActionOrigin, StateAction};
+use crate::record::{ExtraFacts, GateFacts, Sequenced};
 use crate::snapshot::{Snapshot, SnapshotState};
 use crate::version::Version;
 
 pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Result<Vec<String>> {
     match message {
-        HostMessage::Failure { .. } => Ok(vec![newest(message)]),
+        HostMessage::Failure { .. } => Ok(vec![encode_newest(message)]),
         HostMessage::Question { id, ask } => {
             // What cannot be asked is not asked; the engine sees to that.
             let frames = ask.lowered(version)?.into_iter().map(|params| {
@@ -103,8 +103,8 @@ impl Lowered<'_> {
 }
 
 fn envelopes(action: &Sequenced, version: Version) -> serde_json::Result<Vec<Lowered<'_>>> {
-    let house = serde_json::to_value(&action.action)?;
-    let acts = down::action(version, action.channel.as_str(), house, &action.facts);
+    let newest = serde_json::to_value(&action.action)?;
+    let acts = down::action(version, action.channel.as_str(), newest, &action.facts);
     let steps = acts.len() as u64;
     let envelopes = acts.into_iter().enumerate().map(|(step, act)| {
         // The last has the action's own number; there is room before it.
@@ -120,14 +120,14 @@ fn envelopes(action: &Sequenced, version: Version) -> serde_json::Result<Vec<Low
 /// The action goes back in the words in which it came, as far as possible.
 fn rejected(rejection: &Rejection, version: Version) -> serde_json::Result<Vec<Lowered<'_>>> {
     let session = rejection.channel.session_of_default_chat();
-    let facts = Facts {
+    let facts = GateFacts {
         is_default_chat: session.is_some(),
         session,
-        context: Some(Box::new(context_of_rejected(&rejection.action)?)),
+        extra: Some(Box::new(extra_facts_of_rejected(&rejection.action)?)),
     };
     let channel = rejection.channel.as_str();
-    let house = serde_json::to_value(&rejection.action)?;
-    let acts = down::action(version, channel, house, &facts);
+    let newest = serde_json::to_value(&rejection.action)?;
+    let acts = down::action(version, channel, newest, &facts);
     let envelopes = acts.into_iter().map(|act| Lowered {
         origin: Some(&rejection.origin),
         rejection_reason: Some(&rejection.reason),
@@ -136,22 +136,22 @@ fn rejected(rejection: &Rejection, version: Version) -> serde_json::Result<Vec<L
     Ok(envelopes.collect())
 }
 
-fn context_of_rejected(action: &StateAction) -> serde_json::Result<Context> {
-    let mut context = Context::default();
+fn extra_facts_of_rejected(action: &StateAction) -> serde_json::Result<ExtraFacts> {
+    let mut extra = ExtraFacts::default();
     match action {
         StateAction::SessionActiveClientSet(set) => {
-            context.client_after = Some(value(&set.active_client)?);
+            extra.client_after = Some(value(&set.active_client)?);
         }
-        StateAction::SessionActiveClientRemoved(_) => context.client_before = Some(json!({})),
+        StateAction::SessionActiveClientRemoved(_) => extra.client_before = Some(json!({})),
         StateAction::ChatDraftChanged(change) => {
             if let Some(draft) = &change.draft {
-                context.model = draft.model.as_ref().map(value).transpose()?;
-                context.agent = draft.agent.as_ref().map(value).transpose()?;
+                extra.model = draft.model.as_ref().map(value).transpose()?;
+                extra.agent = draft.agent.as_ref().map(value).transpose()?;
             }
         }
         _ => {}
     }
-    Ok(context)
+    Ok(extra)
 }
 
 fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
@@ -210,27 +210,27 @@ fn snapshots(all: &[Snapshot], version: Version) -> serde_json::Result<Value> {
 
 /// A snapshot, unless the version has none of such a channel.
 fn lowered(snapshot: &Snapshot, version: Version) -> serde_json::Result<Option<Value>> {
-    let mut picture = Picture::new(snapshot.resource.as_str(), value(&snapshot.state)?);
-    if let Some(beside) = &snapshot.beside {
+    let mut for_gates = SnapshotForGates::new(snapshot.resource.as_str(), value(&snapshot.state)?);
+    if let Some(extra) = &snapshot.extra {
         let object = |it: Value| it.as_object().cloned();
-        picture.summary = beside
+        for_gates.summary = extra
             .summary
             .as_ref()
             .map(value)
             .transpose()?
             .and_then(object);
-        match (&snapshot.state, &beside.state) {
-            (SnapshotState::Session(_), Some(chat)) => picture.chat = object(value(chat)?),
-            (_, Some(session)) => picture.session = object(value(session)?),
+        match (&snapshot.state, &extra.state) {
+            (SnapshotState::Session(_), Some(chat)) => for_gates.chat = object(value(chat)?),
+            (_, Some(session)) => for_gates.session = object(value(session)?),
             (_, None) => {}
         }
-        picture.selection = object::of(value(&beside.selection)?);
+        for_gates.selection = object::of(value(&extra.selection)?);
     }
-    let picture = down::picture(version, picture);
-    let seen = (!picture.unseen).then(|| {
+    let for_gates = down::snapshot(version, for_gates);
+    let seen = (!for_gates.unseen).then(|| {
         json!({
-            "resource": picture.resource,
-            "state": picture.state,
+            "resource": for_gates.resource,
+            "state": for_gates.state,
             "fromSeq": snapshot.from_seq,
         })
     });
@@ -242,7 +242,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::house::actions::{ChatDeltaAction, ChatReasoningAction};
+    use crate::newest::actions::{ChatDeltaAction, ChatReasoningAction};
 
     /// Streamed text has a shorter way, which leads to the same place.
     #[test]
@@ -272,10 +272,10 @@ mod tests {
                     channel: "x:chat".into(),
                     action: action.clone(),
                     origin: None,
-                    facts: Facts {
+                    facts: GateFacts {
                         session: Some("x:session".into()),
                         is_default_chat,
-                        context: None,
+                        extra: None,
                     },
                 };
                 let expected = envelopes(&sequenced, version).unwrap();

@@ -9,8 +9,8 @@
 use std::sync::Arc;
 
 use crate::ChannelUri;
-use crate::house::actions::{ActionOrigin, StateAction};
-use crate::record::{Facts, Sequenced};
+use crate::newest::actions::{ActionOrigin, StateAction};
+use crate::record::{GateFacts, Sequenced};
 
 /// Merged content stops growing here: a frame must stay digestible.
 pub const MAX_MERGED_BYTES: usize = 64 * 1024;
@@ -23,7 +23,7 @@ pub struct LogEntry {
     pub channel: ChannelUri,
     pub action: StateAction,
     pub origin: Option<ActionOrigin>,
-    pub facts: Facts,
+    pub facts: GateFacts,
     /// Where the pieces before the last one end; empty if nothing was merged.
     pub cuts: Vec<Cut>,
 }
@@ -178,7 +178,7 @@ fn append(action: &mut StateAction, next: &StateAction) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::house::actions::{ChatDeltaAction, ChatUsageAction};
+    use crate::newest::actions::{ChatDeltaAction, ChatUsageAction};
 
     fn delta(seq: u64, part: &str, content: &str) -> Sequenced {
         Sequenced {
@@ -191,7 +191,7 @@ mod tests {
                 meta: None,
             }),
             origin: None,
-            facts: Facts::default(),
+            facts: GateFacts::default(),
         }
     }
 

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::ChannelUri;
 use crate::channel::path_segment;
-use crate::house::state::{ChangesSummary, ChangesetFile};
+use crate::newest::state::{ChangesSummary, ChangesetFile};
 
 /// The scheme of content as it was at some time: `innkeeper-blob:/SESSION/ID`.
 pub const BLOB_SCHEME: &str = "innkeeper-blob:";
@@ -155,7 +155,7 @@ pub enum ChangesEvent {
     Operated {
         operation: OperationId,
         /// What it did, in each directory that it concerned.
-        outcome: Result<Vec<OperationDone>, Trouble>,
+        outcome: Result<Vec<OperationDone>, ChangesError>,
         /// Whether there is something to undo now.
         undo: bool,
     },
@@ -170,7 +170,7 @@ pub enum ViewNews {
         /// By id.
         removed: Vec<String>,
     },
-    Failed(Trouble),
+    Failed(ChangesError),
 }
 
 /// What an operation did.
@@ -188,7 +188,7 @@ pub enum OperationDone {
 /// Why changes cannot be told, or nothing can be done about them. The engine
 /// says so in the user's language, but for what others say.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum ChangesError {
     #[error("this directory is in no git repository")]
     NoRepository,
     #[error("the files were not kept at that time")]

@@ -4,22 +4,23 @@
 
 use std::collections::BTreeMap;
 
-use crate::house::state::Customization;
 use crate::mcp::McpServer;
+use crate::newest::state::Customization;
 
-/// One place that is followed. The engine gives these out, each only once.
+/// A followed source of customizations. The engine gives these out, each only
+/// once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LookoutId(pub u64);
+pub struct SourceId(pub u64);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CustomizationCommand {
     /// Report what is there, and again whenever it has changed.
     Follow {
-        lookout: LookoutId,
+        source: SourceId,
         place: CustomizationPlace,
     },
     /// Nobody wants to know any more.
-    Forget { lookout: LookoutId },
+    Forget { source: SourceId },
 }
 
 /// Where customizations are looked for.
@@ -54,7 +55,7 @@ pub struct ClientPlugin {
 /// All that was found at one place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CustomizationReport {
-    pub lookout: LookoutId,
+    pub source: SourceId,
     pub found: Vec<FoundCustomization>,
 }
 

@@ -2,18 +2,18 @@
 
 use bytes::Bytes;
 
-use crate::house::commands::{DirectoryEntry, ResourceResolveResult, ResourceWriteMode};
+use crate::newest::commands::{DirectoryEntry, ResourceResolveResult, ResourceWriteMode};
 
 /// What somebody may reach: everything below these, and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
-    pub roots: Vec<Root>,
+    pub roots: Vec<GrantedRoot>,
     /// The largest content that is read or written in one go.
     pub most_bytes: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
+pub struct GrantedRoot {
     /// A `file:` URI, of a directory or of a single file.
     pub uri: String,
     pub writable: bool,

@@ -30,7 +30,7 @@ pub enum TerminalCommand {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenTerminal {
-    pub program: Program,
+    pub program: TerminalProgram,
     /// A `file:` URI; the user's home directory if there is none.
     pub directory: Option<String>,
     /// All variables that it gets, if not those of the host.
@@ -55,7 +55,7 @@ impl Default for Size {
 
 /// What runs in a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Program {
+pub enum TerminalProgram {
     /// The user's shell, to talk to.
     Shell,
     /// One command line, by the user's shell.
@@ -64,7 +64,7 @@ pub enum Program {
     Direct { program: String, args: Vec<String> },
 }
 
-impl Program {
+impl TerminalProgram {
     /// What runs, as a person would type it.
     pub fn line(&self) -> String {
         match self {

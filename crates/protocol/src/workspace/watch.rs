@@ -1,6 +1,6 @@
 //! Watches: directories and files whose changes somebody wants to hear of.
 
-use crate::house::state::ResourceChange;
+use crate::newest::state::ResourceChange;
 use crate::workspace::resource::{ResourceError, Scope};
 
 /// One watch. The engine gives these out, each only once.

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ahp_types::actions::StateAction;
 use innkeeper_judges::ACTION_TYPES;
-use innkeeper_protocol::action_traits::{ActionTraits, Content, traits_of};
-use innkeeper_protocol::record::{Facts, LogEntry, Sequenced, merge};
+use innkeeper_protocol::action_traits::{ActionContent, ActionTraits, traits_of};
+use innkeeper_protocol::record::{GateFacts, LogEntry, Sequenced, merge};
 use serde_json::{Value, json};
 
-use crate::house::House;
+use crate::model_host::ModelHost;
 
 /// What the small host never says.
 fn unsaid() -> [Value; 6] {
@@ -27,11 +27,11 @@ fn unsaid() -> [Value; 6] {
 fn actions() -> BTreeMap<String, Vec<StateAction>> {
     let mut all: Vec<Value> = unsaid().into();
     for seed in 0..60 {
-        let mut house = House::new(seed);
+        let mut host = ModelHost::new(seed);
         for _ in 0..60 {
-            house.step();
+            host.step();
         }
-        all.extend(house.events.into_iter().map(|event| event.action));
+        all.extend(host.events.into_iter().map(|event| event.action));
     }
     let mut actions: BTreeMap<String, Vec<StateAction>> = BTreeMap::new();
     for action in all {
@@ -114,7 +114,7 @@ fn only_what_a_watch_saw_is_news() {
 #[test]
 fn what_may_be_large_is_known_by_its_type() {
     check(
-        |traits| traits.content != Content::Little,
+        |traits| traits.content != ActionContent::Little,
         &[
             "changeset/contentChanged",
             "chat/delta",
@@ -138,7 +138,7 @@ fn what_appends_merges_with_what_follows_and_nothing_else_does() {
             channel: "ahp-chat:/1".into(),
             action: action.clone(),
             origin: None,
-            facts: Facts::default(),
+            facts: GateFacts::default(),
         };
         let mut entry = LogEntry::from(&one);
         entry.absorb(&Sequenced { seq: 2, ..one })
@@ -156,7 +156,7 @@ fn the_text_that_is_appended_is_the_one_that_is_merged() {
 
 fn appended(action: &StateAction) -> Option<&str> {
     match traits_of(action).content {
-        Content::Appended(text) => Some(text),
+        ActionContent::Appended(text) => Some(text),
         _ => None,
     }
 }
@@ -167,5 +167,5 @@ fn nothing_is_true_of_what_nobody_knows() {
     let action: StateAction = serde_json::from_value(action).unwrap();
     let traits = traits_of(&action);
     assert!(!traits.is_within_turn && !traits.may_need_somebody && !traits.is_news);
-    assert_eq!(traits.content, Content::Little);
+    assert_eq!(traits.content, ActionContent::Little);
 }

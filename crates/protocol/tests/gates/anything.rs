@@ -3,12 +3,12 @@
 
 use innkeeper_judges::{ACTION_TYPES, CLIENTS_SAY};
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::gates::{Picture, down, up};
-use innkeeper_protocol::record::Facts;
+use innkeeper_protocol::gates::{SnapshotForGates, down, up};
+use innkeeper_protocol::record::GateFacts;
 use innkeeper_protocol::version::Version;
 use serde_json::{Map, Value, json};
 
-use crate::house::House;
+use crate::model_host::ModelHost;
 use crate::square::channels;
 use crate::words::Dice;
 
@@ -137,21 +137,21 @@ fn no_noise_breaks_a_gate() {
             let (kind, _, _) = dice.pick(ACTION_TYPES);
             action.insert("type".into(), kind.into());
         }
-        let context = serde_json::from_value(noise(&mut dice, 4)).ok();
-        let facts = Facts {
+        let extra = serde_json::from_value(noise(&mut dice, 4)).ok();
+        let facts = GateFacts {
             session: dice.maybe().then(|| "x:session".into()),
             is_default_chat: dice.maybe(),
-            context: context.map(Box::new),
+            extra: extra.map(Box::new),
         };
         let state = noise(&mut dice, 6);
         for version in Version::ALL {
             let (act, _) = up::action(version, "x:c", action.clone());
             down::action(version, &act.channel, act.action.into(), &facts);
             down::action(version, "x:c", action.clone(), &facts);
-            let mut picture = Picture::new("x:c", state.clone());
-            picture.chat = state.get("chat").and_then(Value::as_object).cloned();
-            picture.summary = state.get("summary").and_then(Value::as_object).cloned();
-            down::picture(version, up::picture(version, picture));
+            let mut snapshot = SnapshotForGates::new("x:c", state.clone());
+            snapshot.chat = state.get("chat").and_then(Value::as_object).cloned();
+            snapshot.summary = state.get("summary").and_then(Value::as_object).cloned();
+            down::snapshot(version, up::snapshot(version, snapshot));
             for method in ["initialize", "listSessions", "createSession", "fetchTurns"] {
                 if let Value::Object(params) = &state {
                     up::params(version, method, &mut params.clone());
@@ -172,17 +172,17 @@ fn no_noise_breaks_a_gate() {
 #[test]
 fn a_state_that_is_raised_and_lowered_again_is_the_same() {
     for seed in 0..runs(60) {
-        let mut house = House::new(seed);
+        let mut host = ModelHost::new(seed);
         for _ in 0..30 {
-            house.step();
+            host.step();
         }
-        house.sign_in();
+        host.sign_in();
         for version in Version::ALL {
             for channel in channels(version) {
-                let lowered = down::picture(version, house.picture(&channel));
+                let lowered = down::snapshot(version, host.snapshot(&channel));
                 let state: Value = lowered.state.into();
-                let raised = up::picture(version, Picture::new(&channel, state.clone()));
-                let again = down::picture(version, raised);
+                let raised = up::snapshot(version, SnapshotForGates::new(&channel, state.clone()));
+                let again = down::snapshot(version, raised);
                 let again: Value = again.state.into();
                 assert_eq!(state, again, "{version}, {channel}, seed {seed}");
             }
@@ -193,11 +193,11 @@ fn a_state_that_is_raised_and_lowered_again_is_the_same() {
 #[test]
 fn an_action_that_is_raised_and_lowered_again_is_the_same() {
     for seed in 0..runs(60) {
-        let mut house = House::new(seed);
+        let mut host = ModelHost::new(seed);
         for _ in 0..30 {
-            house.step();
+            host.step();
         }
-        for event in &house.events {
+        for event in &host.events {
             for version in Version::ALL {
                 let acts =
                     down::action(version, &event.channel, event.action.clone(), &event.facts);
@@ -211,10 +211,10 @@ fn an_action_that_is_raised_and_lowered_again_is_the_same() {
                     let (raised, _) = up::action(version, &act.channel, act.action.clone().into());
                     let session =
                         ChannelUri::from(raised.channel.as_str()).session_of_default_chat();
-                    let facts = Facts {
+                    let facts = GateFacts {
                         is_default_chat: session.is_some(),
                         session,
-                        context: None,
+                        extra: None,
                     };
                     let action = raised.action.clone().into();
                     let again = down::action(version, &raised.channel, action, &facts);

@@ -1,17 +1,17 @@
 //! Cases like the official ones, at random: what a session of 0.2.0 becomes by
-//! that version's own reducer is what it becomes in the house.
+//! that version's own reducer is what it becomes in the newest.
 
 use innkeeper_judges::{Mirror, difference, mirror};
 use serde_json::{Value, json};
 
-use crate::reducer_cases::{comparable, in_house};
+use crate::reducer_cases::{comparable, in_the_newest};
 use crate::words::Dice;
 
 const SESSION: &str = "ahp-session:/s";
 const CASES: u64 = 3000;
 
 #[test]
-fn a_session_of_0_2_becomes_in_the_house_what_its_own_reducer_makes_of_it() {
+fn a_session_of_0_2_becomes_in_the_newest_version_what_its_own_reducer_makes_of_it() {
     let one = std::env::var("GATES_SEED").ok();
     let one: Option<u64> = one.and_then(|it| it.parse().ok());
     let seeds = one.map_or(0..CASES, |seed| seed..seed + 1);
@@ -47,7 +47,7 @@ fn run(seed: u64, tells: bool) -> Result<(), String> {
     if tells {
         println!("{initial:#}\n{:#}", Value::from(actions.clone()));
     }
-    let Ok(lowered) = in_house(initial, &actions) else {
+    let Ok(lowered) = in_the_newest(initial, &actions) else {
         return Ok(());
     };
     let got = comparable(old.read(lowered)?);
@@ -160,7 +160,7 @@ fn action(dice: &mut Dice, state: &Value) -> Value {
     };
     let call = format!("call-{}", dice.below(3));
     let part = format!("part-{}", dice.below(2));
-    // A question belongs to a turn, in the house, and goes with it.
+    // A question belongs to a turn, in the newest version, and goes with it.
     let asks = state.get("inputRequests").is_some();
     let mut action = match dice.below(60) {
         0..=5 if !asks => {
@@ -206,7 +206,7 @@ fn action(dice: &mut Dice, state: &Value) -> Value {
         }
         21..=26 => {
             let mut action = json!({"type": "toolCallReady", "invocationMessage": words(dice)});
-            // The house remembers what a call was given: it is said again.
+            // The newest version remembers what a call was given: it is said again.
             action["toolInput"] = "{}".into();
             if dice.maybe() {
                 action["confirmed"] = dice.pick(&["not-needed", "user-action", "setting"]).into();

@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::gates::{Picture, down};
-use innkeeper_protocol::record::{Context, Facts};
+use innkeeper_protocol::gates::{SnapshotForGates, down};
+use innkeeper_protocol::record::{ExtraFacts, GateFacts};
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
-use crate::house::{SESSION, SIDE, default_chat};
+use crate::model_host::{SESSION, SIDE, default_chat};
 
 /// What a row is about, and what a version makes of it.
 type Row = (&'static str, fn(Version) -> &'static str);
@@ -38,7 +38,7 @@ const ROWS: &[Row] = &[
         yes_if_all(version, &["pendingMessageSet", "truncated"])
     }),
     ("chats beside the default one", |version| {
-        let chat = picture(version, SIDE, chat_state(SIDE));
+        let chat = snapshot(version, SIDE, chat_state(SIDE));
         match chat.get("lifecycle") {
             Some(_) => "as sessions",
             None => "yes",
@@ -46,7 +46,7 @@ const ROWS: &[Row] = &[
     }),
     ("model and agent", model_and_agent),
     ("clients that are active in a session", |version| {
-        let state = picture(version, SESSION, session_state());
+        let state = snapshot(version, SESSION, session_state());
         match state.get("activeClients").and_then(Value::as_array) {
             Some(clients) if clients.len() == 2 => "many",
             _ if state["activeClient"].is_object() => "one",
@@ -56,12 +56,12 @@ const ROWS: &[Row] = &[
     ("resuming a failed turn", |version| {
         let turn = json!({"id": "t", "message": message(), "responseParts": [],
                           "startedAt": "2026-01-01T00:00:00.000Z"});
-        let context = Context {
+        let extra = ExtraFacts {
             resumed: Some(turn),
-            ..Context::default()
+            ..ExtraFacts::default()
         };
         let resume = json!({"type": "chat/turnResume", "turnId": "t"});
-        let told = verbs_told(version, resume, context);
+        let told = verbs_told(version, resume, extra);
         match told[..] {
             [ref only] if only == "turnResume" => "yes",
             [ref cut, ref start, ..] if cut == "truncated" && start == "turnStarted" => {
@@ -78,7 +78,7 @@ const ROWS: &[Row] = &[
         yes_if_told(version, action)
     }),
     ("several working directories", |version| {
-        let state = picture(version, SESSION, session_state());
+        let state = snapshot(version, SESSION, session_state());
         let state = state.get("summary").unwrap_or(&state);
         match state.get("workingDirectories").and_then(Value::as_array) {
             Some(directories) if directories.len() == 2 => "yes",
@@ -139,27 +139,27 @@ fn chat_state(uri: &str) -> Value {
                                             answered, question("open")]}})
 }
 
-fn picture(version: Version, channel: &str, state: Value) -> Value {
-    let mut picture = Picture::new(channel, state);
-    picture.chat = chat_state(&default_chat()).as_object().cloned();
-    down::picture(version, picture).state.into()
+fn snapshot(version: Version, channel: &str, state: Value) -> Value {
+    let mut snapshot = SnapshotForGates::new(channel, state);
+    snapshot.chat = chat_state(&default_chat()).as_object().cloned();
+    down::snapshot(version, snapshot).state.into()
 }
 
 /// The default chat, wherever the version has it.
 fn chat_shown(version: Version) -> Value {
     match version <= Version::V0_3 {
-        true => picture(version, SESSION, session_state()),
-        false => picture(version, &default_chat(), chat_state(&default_chat())),
+        true => snapshot(version, SESSION, session_state()),
+        false => snapshot(version, &default_chat(), chat_state(&default_chat())),
     }
 }
 
 /// What is done, in the words of a version, when this is done in the default
 /// chat (or where the action belongs).
-fn verbs_told(version: Version, action: Value, context: Context) -> Vec<String> {
-    let facts = Facts {
+fn verbs_told(version: Version, action: Value, extra: ExtraFacts) -> Vec<String> {
+    let facts = GateFacts {
         session: Some(ChannelUri::from(SESSION)),
         is_default_chat: true,
-        context: Some(Box::new(context)),
+        extra: Some(Box::new(extra)),
     };
     let acts = down::action(version, &default_chat(), action, &facts);
     let kinds = acts.iter().filter_map(|act| act.action["type"].as_str());
@@ -169,7 +169,7 @@ fn verbs_told(version: Version, action: Value, context: Context) -> Vec<String> 
 }
 
 fn yes_if_told(version: Version, action: Value) -> &'static str {
-    match verbs_told(version, action, Context::default())[..] {
+    match verbs_told(version, action, ExtraFacts::default())[..] {
         [] => "–",
         _ => "yes",
     }
@@ -178,7 +178,7 @@ fn yes_if_told(version: Version, action: Value) -> &'static str {
 fn yes_if_all(version: Version, verbs: &[&str]) -> &'static str {
     let told = |verb: &&str| {
         let action = json!({"type": format!("chat/{verb}"), "message": message(), "turnId": "t"});
-        verbs_told(version, action, Context::default()) == [*verb]
+        verbs_told(version, action, ExtraFacts::default()) == [*verb]
     };
     match verbs.iter().all(told) {
         true => "yes",
@@ -203,13 +203,13 @@ fn questions(version: Version) -> &'static str {
 
 fn model_and_agent(version: Version) -> &'static str {
     let started = json!({"type": "chat/turnStarted", "turnId": "t", "message": message()});
-    let facts = Facts {
+    let facts = GateFacts {
         session: Some(ChannelUri::from(SESSION)),
         is_default_chat: true,
-        context: Some(Box::new(Context {
+        extra: Some(Box::new(ExtraFacts {
             model: Some(json!({"id": "m"})),
             agent: Some(json!({"uri": "x:a"})),
-            ..Context::default()
+            ..ExtraFacts::default()
         })),
     };
     let acts = down::action(version, &default_chat(), started, &facts);

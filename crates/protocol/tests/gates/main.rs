@@ -5,7 +5,7 @@ mod action_traits;
 mod anything;
 mod cases_at_random;
 mod docs;
-mod house;
+mod model_host;
 mod reducer_cases;
 mod schema;
 mod square;

@@ -1,5 +1,5 @@
-//! The official reducer cases of 0.2.0, run in the house: the initial state
-//! and the actions are raised, reduced there, and the result is lowered.
+//! The official reducer cases of 0.2.0, run in the newest version: the initial
+//! state and the actions are raised, reduced there, and the result is lowered.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use ahp_types::state::{
     ChangesetState, ChatState, ResourceWatchState, RootState, SessionState, TerminalState,
 };
 use innkeeper_protocol::gates::following::follow;
-use innkeeper_protocol::gates::up::Piece;
-use innkeeper_protocol::gates::{Picture, down, up};
+use innkeeper_protocol::gates::up::PartialAction;
+use innkeeper_protocol::gates::{SnapshotForGates, down, up};
 use innkeeper_protocol::version::Version;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ const VERSION: Version = Version::V0_2;
 pub(crate) enum Outcome {
     Passed,
     Failed(String),
-    /// The case is about something that the house cannot say.
+    /// The case is about something that the newest version cannot say.
     DoesNotApply(&'static str),
 }
 
@@ -68,7 +68,7 @@ fn run(case: &Value) -> Outcome {
     let initial = case["initial"].clone();
     let actions = case["actions"].as_array().cloned().unwrap_or_default();
     let result = match case["reducer"].as_str().unwrap_or_default() {
-        "session" => match in_house(initial, &actions) {
+        "session" => match in_the_newest(initial, &actions) {
             Ok(state) => state,
             Err(outcome) => return outcome,
         },
@@ -97,13 +97,13 @@ fn run(case: &Value) -> Outcome {
     }
 }
 
-/// A state on a channel that is the same in house and case.
+/// A state on a channel that is the same in the newest version and the case.
 fn fold<S: DeserializeOwned + serde::Serialize>(
     initial: Value,
     actions: &[Value],
     reduce: impl Fn(&mut S, &StateAction),
 ) -> Value {
-    let raised = up::picture(VERSION, Picture::new("x:state", initial));
+    let raised = up::snapshot(VERSION, SnapshotForGates::new("x:state", initial));
     let mut state: S = serde_json::from_value(raised.state.into()).unwrap();
     for action in actions {
         let (act, _) = up::action(VERSION, "x:state", action.clone());
@@ -112,82 +112,82 @@ fn fold<S: DeserializeOwned + serde::Serialize>(
         }
     }
     let state = serde_json::to_value(&state).unwrap();
-    down::picture(VERSION, Picture::new("x:state", state))
+    down::snapshot(VERSION, SnapshotForGates::new("x:state", state))
         .state
         .into()
 }
 
 /// A session and its default chat.
-struct House {
+struct Newest {
     session: SessionState,
     chat: ChatState,
 }
 
-pub(crate) fn in_house(initial: Value, actions: &[Value]) -> Result<Value, Outcome> {
+pub(crate) fn in_the_newest(initial: Value, actions: &[Value]) -> Result<Value, Outcome> {
     let asks = |it: &&Value| it["type"] == "session/inputRequested";
     let has_question = !initial["inputRequests"].is_null() || actions.iter().any(|it| asks(&it));
     if has_question && initial["activeTurn"].is_null() {
         return Err(Outcome::DoesNotApply(
-            "a question without a turn: in the house questions are parts of turns",
+            "a question without a turn: in the newest version questions are parts of turns",
         ));
     }
     let uri = initial["summary"]["resource"].as_str().unwrap_or_default();
-    let raised = up::picture(VERSION, Picture::new(uri, initial.clone()));
+    let raised = up::snapshot(VERSION, SnapshotForGates::new(uri, initial.clone()));
     let summary = raised.summary.clone();
     let session: SessionState = serde_json::from_value(raised.state.into()).unwrap();
     let mut chat: ChatState =
         serde_json::from_value(raised.chat.unwrap_or_default().into()).unwrap();
-    for (key, piece) in [
-        ("model", Piece::Model as fn(Value) -> Piece),
-        ("agent", Piece::Agent),
+    for (key, partial) in [
+        ("model", PartialAction::Model as fn(Value) -> PartialAction),
+        ("agent", PartialAction::Agent),
     ] {
         if let Some(selected) = raised.selection.get(key) {
-            chat.draft = draft(&chat, &piece(selected.clone()));
+            chat.draft = draft(&chat, &partial(selected.clone()));
         }
     }
-    let mut house = House { session, chat };
+    let mut newest = Newest { session, chat };
     for action in actions {
-        house.lift(uri, action);
+        newest.lift(uri, action);
     }
     let selection = json!({
-        "model": house.chat.draft.as_ref().and_then(|it| it.model.as_ref()),
-        "agent": house.chat.draft.as_ref().and_then(|it| it.agent.as_ref()),
+        "model": newest.chat.draft.as_ref().and_then(|it| it.model.as_ref()),
+        "agent": newest.chat.draft.as_ref().and_then(|it| it.agent.as_ref()),
     });
     let value = |it: Value| it.as_object().cloned();
-    let mut lowered = Picture::new(uri, serde_json::to_value(&house.session).unwrap());
-    lowered.chat = value(serde_json::to_value(&house.chat).unwrap());
+    let mut lowered = SnapshotForGates::new(uri, serde_json::to_value(&newest.session).unwrap());
+    lowered.chat = value(serde_json::to_value(&newest.chat).unwrap());
     lowered.selection = value(selection).unwrap_or_default();
     lowered.summary = summary;
-    Ok(down::picture(VERSION, lowered).state.into())
+    Ok(down::snapshot(VERSION, lowered).state.into())
 }
 
-fn draft(chat: &ChatState, piece: &Piece) -> Option<ahp_types::state::Message> {
+fn draft(chat: &ChatState, partial: &PartialAction) -> Option<ahp_types::state::Message> {
     let now = chat
         .draft
         .as_ref()
         .and_then(|it| serde_json::to_value(it).ok());
-    let whole = piece.complete_draft(now)?;
+    let whole = partial.complete_draft(now)?;
     serde_json::from_value(whole.into()).ok()
 }
 
-impl House {
+impl Newest {
     /// What the host does with an action of a client of 0.2.0.
     fn lift(&mut self, uri: &str, action: &Value) {
-        let (act, piece) = up::action(VERSION, uri, action.clone());
-        match piece {
+        let (act, partial) = up::action(VERSION, uri, action.clone());
+        match partial {
             None => self.apply(act.action.into()),
-            Some(piece @ (Piece::Model(_) | Piece::Agent(_))) => {
-                let draft = draft(&self.chat, &piece);
+            Some(partial @ (PartialAction::Model(_) | PartialAction::Agent(_))) => {
+                let draft = draft(&self.chat, &partial);
                 self.apply(json!({"type": "chat/draftChanged", "draft": draft}));
             }
-            Some(piece) => {
+            Some(partial) => {
                 let first = self.session.active_clients.first();
                 let first = first.and_then(|it| serde_json::to_value(it).ok());
-                let next = piece.complete_client(first.clone());
+                let next = partial.complete_client(first.clone());
                 if let Some(first) = first {
                     let id = &first["clientId"];
                     if next.as_ref().is_none_or(|next| &next["clientId"] != id)
-                        && !matches!(piece, Piece::ClientTools(_))
+                        && !matches!(partial, PartialAction::ClientTools(_))
                     {
                         let gone = json!({"type": "session/activeClientRemoved", "clientId": id});
                         self.apply(gone);

@@ -6,7 +6,7 @@ use innkeeper_protocol::gates::down;
 use innkeeper_protocol::version::Version;
 use serde_json::json;
 
-use crate::house::{CHANGESET, House, ROOT, SESSION, SIDE, TERMINAL};
+use crate::model_host::{CHANGESET, ModelHost, ROOT, SESSION, SIDE, TERMINAL};
 
 const VERSION: Version = Version::V0_2;
 
@@ -17,11 +17,11 @@ fn what_a_client_of_0_2_is_sent_fits_its_schemas() {
         return;
     };
     for seed in 0..60 {
-        let mut house = House::new(seed);
+        let mut host = ModelHost::new(seed);
         for _ in 0..40 {
-            house.step();
+            host.step();
         }
-        for event in &house.events {
+        for event in &host.events {
             for act in down::action(VERSION, &event.channel, event.action.clone(), &event.facts) {
                 schemas.check_action(&act.action.into()).unwrap();
             }
@@ -33,10 +33,10 @@ fn what_a_client_of_0_2_is_sent_fits_its_schemas() {
             (TERMINAL, "TerminalState"),
             (CHANGESET, "ChangesetState"),
         ] {
-            let state = down::picture(VERSION, house.picture(channel)).state;
+            let state = down::snapshot(VERSION, host.snapshot(channel)).state;
             schemas.check_state(name, &state.into()).unwrap();
         }
-        let summary = house.summary();
+        let summary = host.summary();
         let added = json!({"channel": ROOT, "summary": summary});
         let changed = json!({"channel": ROOT, "session": SESSION, "changes": summary});
         for (method, params) in [

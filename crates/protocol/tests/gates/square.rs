@@ -9,9 +9,9 @@ use innkeeper_protocol::gates::down;
 use innkeeper_protocol::version::Version;
 use serde_json::json;
 
-use crate::house::{
-    ANNOTATIONS, AUTOMATIONS, CANVAS, CHANGESET, House, ROOT, RUN, SESSION, SIDE, TERMINAL, WATCH,
-    default_chat,
+use crate::model_host::{
+    ANNOTATIONS, AUTOMATIONS, CANVAS, CHANGESET, ModelHost, ROOT, RUN, SESSION, SIDE, TERMINAL,
+    WATCH, default_chat,
 };
 
 /// Runs for each version; `GATES_RUNS` asks for more, `GATES_SEED` for one.
@@ -53,19 +53,19 @@ struct Follower {
 }
 
 impl Follower {
-    fn new(version: Version, house: &House) -> Self {
+    fn new(version: Version, host: &ModelHost) -> Self {
         let mut follower = Self {
             version,
             mirror: mirror(&number(version)).unwrap(),
-            told: house.events.len(),
+            told: host.events.len(),
         };
-        follower.subscribe(house).unwrap();
+        follower.subscribe(host).unwrap();
         follower
     }
 
-    fn subscribe(&mut self, house: &House) -> Result<(), String> {
+    fn subscribe(&mut self, host: &ModelHost) -> Result<(), String> {
         for channel in channels(self.version) {
-            let state = down::picture(self.version, house.picture(&channel)).state;
+            let state = down::snapshot(self.version, host.snapshot(&channel)).state;
             self.mirror
                 .load(&channel, state.into())
                 .map_err(|error| format!("snapshot of {channel}: {error}"))?;
@@ -75,30 +75,34 @@ impl Follower {
 
     /// From 0.5 on a chat can be subscribed to with its last turns only; the
     /// others come when they are asked for, the latest first.
-    fn history_in_pieces(&mut self, house: &House, coverage: &mut Coverage) -> Result<(), String> {
+    fn history_in_pieces(
+        &mut self,
+        host: &ModelHost,
+        coverage: &mut Coverage,
+    ) -> Result<(), String> {
         if self.version < Version::V0_5 {
             return Ok(());
         }
-        for (channel, chat) in &house.chats {
+        for (channel, chat) in &host.chats {
             let mut older = chat.state.turns.clone();
             let Some(last) = older.pop() else {
                 continue;
             };
-            let mut picture = house.picture(channel);
-            picture.state.insert("turns".into(), json!([last]));
+            let mut snapshot = host.snapshot(channel);
+            snapshot.state.insert("turns".into(), json!([last]));
             if !older.is_empty() {
-                picture
+                snapshot
                     .state
                     .insert("turnsNextCursor".into(), "next".into());
             }
-            let state = down::picture(self.version, picture).state;
+            let state = down::snapshot(self.version, snapshot).state;
             self.mirror.load(channel, state.into())?;
             while let Some(turn) = older.pop() {
                 let mut action = json!({"type": "chat/turnsLoaded", "turns": [turn]});
                 if !older.is_empty() {
                     action["turnsNextCursor"] = "next".into();
                 }
-                let facts = house.facts_of(channel);
+                let facts = host.facts_of(channel);
                 for act in down::action(self.version, channel, action, &facts) {
                     coverage.note(&number(self.version), "chat/turnsLoaded");
                     self.mirror.apply(&act.channel, act.action.into())?;
@@ -108,8 +112,8 @@ impl Follower {
         Ok(())
     }
 
-    fn follow(&mut self, house: &House, coverage: &mut Coverage) -> Result<(), String> {
-        for event in &house.events[self.told..] {
+    fn follow(&mut self, host: &ModelHost, coverage: &mut Coverage) -> Result<(), String> {
+        for event in &host.events[self.told..] {
             let (channel, action) = (&event.channel, event.action.clone());
             for act in down::action(self.version, channel, action, &event.facts) {
                 let kind = act.action["type"].as_str().unwrap_or_default();
@@ -119,13 +123,13 @@ impl Follower {
                     .map_err(|error| format!("{} became: {error}", event.action))?;
             }
         }
-        self.told = house.events.len();
+        self.told = host.events.len();
         Ok(())
     }
 
-    fn compare(&self, house: &House) -> Result<(), String> {
+    fn compare(&self, host: &ModelHost) -> Result<(), String> {
         for channel in channels(self.version) {
-            let state = down::picture(self.version, house.picture(&channel)).state;
+            let state = down::snapshot(self.version, host.snapshot(&channel)).state;
             let number = number(self.version);
             let expected = comparable(&number, self.mirror.read(state.into())?);
             let got = comparable(&number, self.mirror.state(&channel).unwrap_or_default());
@@ -140,31 +144,31 @@ impl Follower {
 /// Runs a seed, and says which versions got lost on the way.
 fn run(seed: u64, coverage: &mut Coverage) -> BTreeMap<Version, String> {
     let mut lost = BTreeMap::new();
-    let mut house = House::new(seed);
-    let half = house.dice.below(STEPS);
+    let mut host = ModelHost::new(seed);
+    let half = host.dice.below(STEPS);
     let mut followers: Vec<Follower> = Version::ALL
-        .map(|version| Follower::new(version, &house))
+        .map(|version| Follower::new(version, &host))
         .into();
     for step in 0..STEPS {
-        house.step();
+        host.step();
         let last = step + 1 == STEPS;
         if step != half && !last {
             continue;
         }
-        house.sign_in();
+        host.sign_in();
         followers.retain_mut(|follower| {
             let told = follower.told;
-            let mut outcome = follower.follow(&house, coverage);
-            outcome = outcome.and_then(|()| follower.compare(&house));
+            let mut outcome = follower.follow(&host, coverage);
+            outcome = outcome.and_then(|()| follower.compare(&host));
             if !last {
                 // It goes on from what a newcomer is given.
                 outcome = outcome
-                    .and_then(|()| follower.subscribe(&house))
-                    .and_then(|()| follower.history_in_pieces(&house, coverage))
-                    .and_then(|()| follower.compare(&house));
+                    .and_then(|()| follower.subscribe(&host))
+                    .and_then(|()| follower.history_in_pieces(&host, coverage))
+                    .and_then(|()| follower.compare(&host));
             }
             if let Err(error) = &outcome {
-                let events = house.events[told..].iter();
+                let events = host.events[told..].iter();
                 let actions: Vec<String> = events
                     .map(|event| format!("{} {}", event.channel, event.action))
                     .collect();
@@ -229,17 +233,17 @@ fn the_square_commutes_in_every_version() {
 }
 
 /// The one type of action that no version is ever told: draft 1 had a list of
-/// diffs in the session's row. The house keeps changes in changesets, which
+/// diffs in the session's row. The newest keeps changes in changesets, which
 /// have channels of their own that draft 1 does not have. No action is lowered
 /// to it, and no state has the list.
 #[test]
 fn draft_1_is_told_of_no_diffs() {
     for seed in 0..100 {
-        let mut house = House::new(seed);
+        let mut host = ModelHost::new(seed);
         for _ in 0..2 * STEPS {
-            house.step();
+            host.step();
         }
-        for event in &house.events {
+        for event in &host.events {
             let acts = down::action(
                 Version::V0_1,
                 &event.channel,
@@ -254,7 +258,7 @@ fn draft_1_is_told_of_no_diffs() {
             );
         }
         for channel in channels(Version::V0_1) {
-            let state = down::picture(Version::V0_1, house.picture(&channel)).state;
+            let state = down::snapshot(Version::V0_1, host.snapshot(&channel)).state;
             let summary = state.get("summary");
             assert!(summary.is_none_or(|it| it.get("diffs").is_none()));
         }

@@ -3,13 +3,13 @@
 use ahp_types::state::{ResponsePart, SessionLifecycle, ToolCallState, TurnState};
 use serde_json::{Value, json};
 
-use crate::house::{
-    ANNOTATIONS, AUTOMATIONS, CANVAS, CHANGESET, House, ROOT, RUN, SESSION, SIDE, TERMINAL, WATCH,
-    default_chat,
+use crate::model_host::{
+    ANNOTATIONS, AUTOMATIONS, CANVAS, CHANGESET, ModelHost, ROOT, RUN, SESSION, SIDE, TERMINAL,
+    WATCH, default_chat,
 };
 use crate::words::chat_summary;
 
-impl House {
+impl ModelHost {
     pub(crate) fn step(&mut self) {
         match self.dice.below(20) {
             0..=11 => {

@@ -1,4 +1,4 @@
-//! Random words of the house language: messages, parts, tools and so on.
+//! Random words of the newest version: messages, parts, tools and so on.
 
 use serde_json::{Value, json};
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use innkeeper_protocol::house::actions::{ActionOrigin, StateAction};
+use innkeeper_protocol::newest::actions::{ActionOrigin, StateAction};
 use innkeeper_protocol::record::{
-    Boot, ChatRecord, ContentRecord, Facts, LogEntry, Sequenced, SessionRecord, StoreBatch, StoreOp,
+    Boot, ChatRecord, ContentRecord, GateFacts, LogEntry, Sequenced, SessionRecord, StoreBatch,
+    StoreOp,
 };
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, Timestamp};
@@ -106,10 +107,10 @@ pub(crate) fn append(
         channel: channel.into(),
         action: of(action),
         origin,
-        facts: Facts {
+        facts: GateFacts {
             session: Some("ahp-session:/of".into()),
             is_default_chat: true,
-            context: None,
+            extra: None,
         },
     }))
 }

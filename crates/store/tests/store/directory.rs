@@ -1,7 +1,7 @@
 //! The data directory: who may use it, and what survives in it.
 
 use innkeeper_protocol::record::StoreOp;
-use innkeeper_store::{DATABASE_FILE, Store, StoreError, StoreOptions, Sync, open_read_only};
+use innkeeper_store::{DATABASE_FILE, Store, StoreError, StoreOptions, SyncMode, open_read_only};
 
 use crate::common::*;
 
@@ -37,7 +37,7 @@ fn what_is_created_is_private() {
 
 #[test]
 fn what_was_applied_survives_a_death_without_goodbye() {
-    for sync in [Sync::Normal, Sync::Full] {
+    for sync in [SyncMode::Normal, SyncMode::Full] {
         let dir = tempfile::tempdir().unwrap();
         let options = StoreOptions {
             sync,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChangesetFile, ContentRef, FileEdit, FileEditDiffStats, FileEditSide,
 };
 use innkeeper_protocol::workspace::changes::blob_uri;

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_protocol::workspace::changes::Trouble;
+use innkeeper_protocol::workspace::changes::ChangesError;
 
 use stand_in::StandIn;
 
@@ -51,7 +51,7 @@ pub(crate) enum GitError {
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(transparent)]
-    Known(#[from] Trouble),
+    Known(#[from] ChangesError),
     /// A sentence that needs nothing added.
     #[error("{0}")]
     Other(String),
@@ -64,7 +64,7 @@ fn first_line(said: &str) -> &str {
     })
 }
 
-impl From<GitError> for Trouble {
+impl From<GitError> for ChangesError {
     fn from(error: GitError) -> Self {
         match error {
             GitError::Known(trouble) => trouble,

@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 
 use cap_std::fs::Dir;
 use cap_std::time::SystemTime;
-use innkeeper_protocol::house::state::ChangesetFile;
+use innkeeper_protocol::newest::state::ChangesetFile;
 
 use super::blobs::Blobs;
 use super::entries::{Change, Content, Names, Side};

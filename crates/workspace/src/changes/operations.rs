@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
-use innkeeper_protocol::workspace::changes::{OperationDone, Trouble};
+use innkeeper_protocol::workspace::changes::{ChangesError, OperationDone};
 
 use super::checkpoint::{COMMITTING, Checkpoints, UNDO_COMMIT, UNDO_FILES, UNDO_PARENT, stage_all};
 use super::git::{GitResult, LIMIT_OF_COMMIT, Repository, nul_separated, run, text};
@@ -159,7 +159,7 @@ impl Bench<'_> {
             let parent = self.checkpoints.find(repository, UNDO_PARENT)?;
             let head = repository.resolve("HEAD")?;
             let Some(parent) = parent.filter(|_| head.as_ref() == Some(&commit)) else {
-                return Err(Trouble::NewerCommits.into());
+                return Err(ChangesError::NewerCommits.into());
             };
             let mut git = repository.reading();
             git.args(["reset", "--quiet", "--soft", &parent]);
@@ -169,7 +169,7 @@ impl Bench<'_> {
             return Ok(OperationDone::CommitTakenBack);
         }
         let Some(before) = self.checkpoints.find(repository, UNDO_FILES)? else {
-            return Err(Trouble::NothingToUndo.into());
+            return Err(ChangesError::NothingToUndo.into());
         };
         let files = self.put_back(&before, &Which::new())?;
         Ok(OperationDone::FilesAsBefore(files))

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::state::ChangesetFile;
+use innkeeper_protocol::newest::state::ChangesetFile;
 use innkeeper_protocol::workspace::changes::{Compared, GitState, Moment, component};
 
 use super::blobs::Blobs;

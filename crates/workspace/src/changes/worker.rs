@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::workspace::changes::{
-    ChangesEvent, ChangesTask, Compared, Moment, Trouble, ViewId,
+    ChangesError, ChangesEvent, ChangesTask, Compared, Moment, ViewId,
 };
 
 use super::git::{GitError, StandIns};
@@ -68,7 +68,7 @@ pub(super) struct Worker {
     dirty_since: Option<Instant>,
     observed: bool,
     directories: Vec<PathBuf>,
-    homes: Homes,
+    paths: Paths,
     /// The directories, once they were looked at; or why nothing can be told.
     places: Vec<Place>,
     failure: Option<String>,
@@ -78,7 +78,7 @@ pub(super) struct Worker {
 
 /// Where a session's own files are.
 #[derive(Debug)]
-pub(super) struct Homes {
+pub(super) struct Paths {
     /// Of all sessions.
     pub(super) root: PathBuf,
     pub(super) own: PathBuf,
@@ -99,7 +99,7 @@ impl Worker {
     pub(super) fn new(
         session: ChannelUri,
         directories: Vec<PathBuf>,
-        homes: Homes,
+        paths: Paths,
         hub: Hub,
         (own, jobs): (Sender<Job>, Receiver<Job>),
         tell: Tell,
@@ -107,7 +107,7 @@ impl Worker {
         Self {
             session,
             directories,
-            homes,
+            paths,
             hub,
             jobs,
             own,
@@ -151,8 +151,8 @@ impl Worker {
             match Place::find(
                 &self.session,
                 directory,
-                &self.homes.own,
-                &self.homes.stand_ins,
+                &self.paths.own,
+                &self.paths.stand_ins,
             ) {
                 Ok(place) => self.places.push(place),
                 Err(error) => {
@@ -302,7 +302,7 @@ fn outermost(directories: &[PathBuf]) -> Vec<&PathBuf> {
 
 fn nothing_kept(compared: &Compared) -> GitError {
     GitError::Known(match compared {
-        Compared::Uncommitted | Compared::Branch => Trouble::NoRepository,
-        Compared::Session | Compared::Turn(_) | Compared::Turns { .. } => Trouble::NotKept,
+        Compared::Uncommitted | Compared::Branch => ChangesError::NoRepository,
+        Compared::Session | Compared::Turn(_) | Compared::Turns { .. } => ChangesError::NotKept,
     })
 }

@@ -2,7 +2,7 @@
 //! matter says. A file that cannot be read or understood is a warning; the
 //! others are there all the same.
 
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     AgentCustomization, ChildCustomization, CustomizationDegradedState, CustomizationLoadState,
     CustomizationLoadedState, CustomizationType, HookCustomization, PromptCustomization,
     RuleCustomization, SkillCustomization,

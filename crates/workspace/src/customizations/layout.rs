@@ -2,7 +2,7 @@
 //! they use already. Each directory of one kind is a container; what stands
 //! alone (`AGENTS.md`, `.mcp.json`) has one for its kind.
 
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     Customization, CustomizationErrorState, CustomizationLoadState, CustomizationType,
     DirectoryCustomization,
 };

@@ -1,7 +1,7 @@
 //! Open Plugins: a directory with a manifest, or just with components in the
 //! places where they are by default.
 
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     Customization, CustomizationErrorState, CustomizationLoadState, PluginCustomization,
 };
 use innkeeper_protocol::workspace::customization::FoundCustomization;

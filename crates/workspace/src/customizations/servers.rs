@@ -7,10 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::mcp::{McpServer, McpTransport};
+use innkeeper_protocol::newest::state::{
     ChildCustomization, McpServerCustomization, McpServerState, McpServerStoppedState,
 };
-use innkeeper_protocol::mcp::{McpServer, McpTransport};
 use innkeeper_protocol::workspace::customization::McpServerSpec;
 use serde_json::{Map, Value};
 

@@ -294,7 +294,7 @@ fn a_plugin_that_a_client_holds_is_read_from_what_it_gave() {
 
 /// A keeper whose reports can be waited for.
 struct Heard {
-    customizations: Customizations,
+    customizations: CustomizationService,
     reports: Receiver<CustomizationReport>,
 }
 
@@ -303,14 +303,14 @@ impl Heard {
         let (sender, reports) = channel();
         let sink = Arc::new(move |report| sender.send(report).is_ok());
         Self {
-            customizations: Customizations::new(options, sink),
+            customizations: CustomizationService::new(options, sink),
             reports,
         }
     }
 
     fn follow(&self, number: u64, place: CustomizationPlace) {
-        let lookout = LookoutId(number);
-        let command = CustomizationCommand::Follow { lookout, place };
+        let source = SourceId(number);
+        let command = CustomizationCommand::Follow { source, place };
         self.customizations.command(command);
     }
 

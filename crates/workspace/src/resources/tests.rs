@@ -5,8 +5,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use innkeeper_protocol::house::commands::ResourceWriteMode;
-use innkeeper_protocol::workspace::resource::{Root, TransferTask, WriteTask};
+use innkeeper_protocol::newest::commands::ResourceWriteMode;
+use innkeeper_protocol::workspace::resource::{GrantedRoot, TransferTask, WriteTask};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -18,7 +18,7 @@ const SECRET: &str = "the secret";
 /// A directory that may be reached, and one beside it that may not.
 struct Yard {
     directory: TempDir,
-    resources: Resources,
+    resources: ResourceService,
 }
 
 impl Yard {
@@ -32,7 +32,7 @@ impl Yard {
         fs::write(directory.path().join("outside").join(BEYOND), "").unwrap();
         Self {
             directory,
-            resources: Resources::default(),
+            resources: ResourceService::default(),
         }
     }
 
@@ -46,7 +46,7 @@ impl Yard {
 
     fn scope(&self) -> Scope {
         Scope {
-            roots: vec![Root {
+            roots: vec![GrantedRoot {
                 uri: self.uri("root"),
                 writable: true,
             }],
@@ -271,7 +271,7 @@ fn a_link_within_the_roots_is_followed_even_if_it_is_absolute() {
 fn a_root_may_be_a_single_file() {
     let yard = Yard::new();
     let scope = Scope {
-        roots: vec![Root {
+        roots: vec![GrantedRoot {
             uri: yard.uri("outside/secret"),
             writable: false,
         }],

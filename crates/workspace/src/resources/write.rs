@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
-use innkeeper_protocol::house::commands::ResourceWriteMode;
+use innkeeper_protocol::newest::commands::ResourceWriteMode;
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError, WriteTask};
 use rustix::fs::RenameFlags;
 

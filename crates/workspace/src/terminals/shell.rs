@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use innkeeper_protocol::workspace::terminal::{OpenTerminal, Program};
+use innkeeper_protocol::workspace::terminal::{OpenTerminal, TerminalProgram};
 use portable_pty::CommandBuilder;
 
 /// How terminals are opened.
@@ -52,8 +52,8 @@ impl TerminalOptions {
     pub(super) fn command(&self, open: &OpenTerminal, nonce: &str) -> (CommandBuilder, String) {
         let shell = self.shell();
         let mut command = match &open.program {
-            Program::Direct { program, .. } => CommandBuilder::new(program),
-            Program::Command(_) | Program::Shell => CommandBuilder::new(&shell),
+            TerminalProgram::Direct { program, .. } => CommandBuilder::new(program),
+            TerminalProgram::Command(_) | TerminalProgram::Shell => CommandBuilder::new(&shell),
         };
         if let Some(environment) = &open.environment {
             command.env_clear();
@@ -64,16 +64,16 @@ impl TerminalOptions {
         let name = shell.file_name().unwrap_or(OsStr::new("shell"));
         let mut title = name.to_string_lossy().into_owned();
         match &open.program {
-            Program::Direct { args, .. } => {
+            TerminalProgram::Direct { args, .. } => {
                 command.args(args);
                 title = open.program.line();
             }
-            Program::Command(line) => {
+            TerminalProgram::Command(line) => {
                 command.arg("-c");
                 command.arg(line);
                 title.clone_from(line);
             }
-            Program::Shell => {
+            TerminalProgram::Shell => {
                 let integrated = self.integrate(kind_of(&shell), nonce, &mut command);
                 if !integrated {
                     command.args(&self.shell_arguments);

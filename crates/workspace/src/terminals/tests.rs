@@ -4,7 +4,7 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use innkeeper_protocol::workspace::terminal::Program;
+use innkeeper_protocol::workspace::terminal::TerminalProgram;
 use tempfile::TempDir;
 
 use super::*;
@@ -15,7 +15,7 @@ const STUCK: Duration = Duration::from_secs(60);
 const ID: TerminalId = TerminalId(7);
 
 struct Console {
-    terminals: Terminals,
+    terminals: TerminalService,
     events: Receiver<TerminalEvent>,
     /// Whether what is read counts as taken.
     takes: bool,
@@ -24,7 +24,7 @@ struct Console {
 }
 
 impl Console {
-    fn open(shell: &str, program: Program) -> Self {
+    fn open(shell: &str, program: TerminalProgram) -> Self {
         let home = tempfile::tempdir().unwrap();
         let options = TerminalOptions {
             shell: Some(PathBuf::from(shell)),
@@ -48,7 +48,7 @@ impl Console {
         let sink = Arc::new(move |report: TerminalReport| {
             sender.lock().unwrap().send(report.event).is_ok()
         });
-        let terminals = Terminals::new(options, sink);
+        let terminals = TerminalService::new(options, sink);
         let directory = Some(uri_of_path(&home.path().canonicalize().unwrap()).unwrap());
         let open = OpenTerminal {
             program,
@@ -73,7 +73,7 @@ impl Console {
     }
 
     fn run(line: &str) -> Self {
-        Self::open("/bin/sh", Program::Command(line.to_owned()))
+        Self::open("/bin/sh", TerminalProgram::Command(line.to_owned()))
     }
 
     fn next(&mut self) -> TerminalEvent {
@@ -162,12 +162,12 @@ fn what_cannot_be_opened_says_why() {
         let sink =
             Arc::new(move |report: TerminalReport| sender.lock().unwrap().send(report).is_ok());
         let open = OpenTerminal {
-            program: Program::Shell,
+            program: TerminalProgram::Shell,
             directory: directory.map(str::to_owned),
             environment: None,
             size: Size::default(),
         };
-        Terminals::new(options, sink).command(TerminalCommand::Open {
+        TerminalService::new(options, sink).command(TerminalCommand::Open {
             terminal: ID,
             open: Box::new(open),
         });
@@ -244,7 +244,7 @@ fn what_a_shell_leaves_behind_does_not_keep_its_terminal_open() {
 /// Opening takes a moment, and nobody waits for it.
 #[test]
 fn what_is_said_while_it_opens_is_not_lost() {
-    let mut console = Console::open("/bin/bash", Program::Shell);
+    let mut console = Console::open("/bin/bash", TerminalProgram::Shell);
     let size = Size {
         columns: 77,
         rows: 22,
@@ -276,7 +276,7 @@ fn check_integration(shell: &str) {
         eprintln!("skipped: there is no {shell} here");
         return;
     };
-    let mut console = Console::open(&path.to_string_lossy(), Program::Shell);
+    let mut console = Console::open(&path.to_string_lossy(), TerminalProgram::Shell);
     console.until(|event| matches!(event, TerminalEvent::CommandDetection).then_some(()));
     let directory = |event: &TerminalEvent| match event {
         TerminalEvent::DirectoryChanged(uri) => Some(uri.clone()),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use innkeeper_protocol::house::state::{ResourceChange, ResourceChangeType};
+use innkeeper_protocol::newest::state::{ResourceChange, ResourceChangeType};
 use innkeeper_protocol::workspace::watch::WatchEvent;
 use notify::event::{EventKind, ModifyKind, RenameMode};
 use notify::{Event, Result};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use innkeeper_protocol::house::state::ResourceChangeType;
-use innkeeper_protocol::workspace::resource::{Root as Granted, Scope};
+use innkeeper_protocol::newest::state::ResourceChangeType;
+use innkeeper_protocol::workspace::resource::{GrantedRoot, Scope};
 use tempfile::TempDir;
 
 use super::*;
@@ -13,26 +13,26 @@ use crate::resources::place::uri_of_path;
 const STUCK: Duration = Duration::from_secs(60);
 const ID: WatchId = WatchId(3);
 
-struct Lookout {
-    watches: Watches,
+struct Watching {
+    watches: WatchService,
     reports: Receiver<WatchReport>,
     directory: TempDir,
 }
 
-impl Lookout {
+impl Watching {
     fn open(path: &str, recursive: bool, prepare: impl Fn(&Path)) -> Self {
         let directory = tempfile::tempdir().unwrap();
         prepare(directory.path());
         let (sender, reports) = channel();
         let sender = Mutex::new(sender);
         let sink = move |report| sender.lock().unwrap().send(report).is_ok();
-        let lookout = Self {
-            watches: Watches::new(Hub::default(), Arc::new(sink)),
+        let watching = Self {
+            watches: WatchService::new(Hub::default(), Arc::new(sink)),
             reports,
             directory,
         };
-        lookout.watch(ID, path, recursive);
-        lookout
+        watching.watch(ID, path, recursive);
+        watching
     }
 
     fn watch(&self, watch: WatchId, path: &str, recursive: bool) {
@@ -43,7 +43,7 @@ impl Lookout {
             includes: Vec::new(),
             excludes: vec!["**/skipped".to_owned()],
             scope: Scope {
-                roots: vec![Granted {
+                roots: vec![GrantedRoot {
                     uri: uri(self.directory.path()),
                     writable: false,
                 }],
@@ -91,42 +91,42 @@ impl Lookout {
 
 #[test]
 fn changes_below_a_directory_are_told() {
-    let lookout = Lookout::open("", true, |directory| {
+    let watching = Watching::open("", true, |directory| {
         fs::create_dir(directory.join("old")).unwrap();
         fs::write(directory.join("old/file"), "1").unwrap();
     });
-    assert_eq!(lookout.next(), WatchEvent::Opened);
-    fs::create_dir_all(lookout.path("skipped/x")).unwrap();
-    fs::write(lookout.path("old/file"), "2").unwrap();
-    fs::write(lookout.path("new"), "").unwrap();
-    lookout.until(&[
+    assert_eq!(watching.next(), WatchEvent::Opened);
+    fs::create_dir_all(watching.path("skipped/x")).unwrap();
+    fs::write(watching.path("old/file"), "2").unwrap();
+    fs::write(watching.path("new"), "").unwrap();
+    watching.until(&[
         ("old/file", ResourceChangeType::Updated),
         ("new", ResourceChangeType::Added),
     ]);
-    fs::create_dir_all(lookout.path("deep/er")).unwrap();
-    fs::write(lookout.path("deep/er/file"), "").unwrap();
-    lookout.until(&[("deep/er/file", ResourceChangeType::Added)]);
-    fs::rename(lookout.path("new"), lookout.path("renamed")).unwrap();
-    fs::remove_file(lookout.path("old/file")).unwrap();
-    lookout.until(&[
+    fs::create_dir_all(watching.path("deep/er")).unwrap();
+    fs::write(watching.path("deep/er/file"), "").unwrap();
+    watching.until(&[("deep/er/file", ResourceChangeType::Added)]);
+    fs::rename(watching.path("new"), watching.path("renamed")).unwrap();
+    fs::remove_file(watching.path("old/file")).unwrap();
+    watching.until(&[
         ("new", ResourceChangeType::Deleted),
         ("renamed", ResourceChangeType::Added),
         ("old/file", ResourceChangeType::Deleted),
     ]);
-    lookout.watches.command(WatchCommand::Close { watch: ID });
-    assert_eq!(lookout.watches.running(), 0);
+    watching.watches.command(WatchCommand::Close { watch: ID });
+    assert_eq!(watching.watches.running(), 0);
 }
 
 #[test]
 fn a_file_is_followed_when_it_is_replaced() {
-    let lookout = Lookout::open("file", false, |directory| {
+    let watching = Watching::open("file", false, |directory| {
         fs::write(directory.join("file"), "1").unwrap();
     });
-    assert_eq!(lookout.next(), WatchEvent::Opened);
+    assert_eq!(watching.next(), WatchEvent::Opened);
     for round in 0..2 {
-        fs::write(lookout.path("beside"), "2").unwrap();
-        fs::rename(lookout.path("beside"), lookout.path("file")).unwrap();
-        let WatchEvent::Changed(changes) = lookout.next() else {
+        fs::write(watching.path("beside"), "2").unwrap();
+        fs::rename(watching.path("beside"), watching.path("file")).unwrap();
+        let WatchEvent::Changed(changes) = watching.next() else {
             panic!("a change in round {round}");
         };
         assert!(changes.iter().all(|change| change.uri.ends_with("/file")));
@@ -135,35 +135,35 @@ fn a_file_is_followed_when_it_is_replaced() {
 
 #[test]
 fn what_is_out_of_reach_is_not_watched() {
-    let lookout = Lookout::open("../", true, |_| {});
-    assert!(matches!(lookout.next(), WatchEvent::OpenFailed(_)));
-    let lookout = Lookout::open("missing", true, |_| {});
-    let WatchEvent::OpenFailed(ResourceError::NotFound { .. }) = lookout.next() else {
+    let watching = Watching::open("../", true, |_| {});
+    assert!(matches!(watching.next(), WatchEvent::OpenFailed(_)));
+    let watching = Watching::open("missing", true, |_| {});
+    let WatchEvent::OpenFailed(ResourceError::NotFound { .. }) = watching.next() else {
         panic!("not found");
     };
-    assert_eq!(lookout.watches.running(), 0);
+    assert_eq!(watching.watches.running(), 0);
 }
 
 #[test]
 fn a_watch_of_one_directory_is_not_told_of_those_below() {
-    let lookout = Lookout::open("", false, |directory| {
+    let watching = Watching::open("", false, |directory| {
         fs::create_dir(directory.join("below")).unwrap();
         fs::write(directory.join("file"), "").unwrap();
     });
-    assert_eq!(lookout.next(), WatchEvent::Opened);
+    assert_eq!(watching.next(), WatchEvent::Opened);
     // Another one sees all of it, by the same watcher.
     let other = WatchId(4);
-    lookout.watch(other, "", true);
-    assert_eq!(lookout.next(), WatchEvent::Opened);
-    fs::rename(lookout.path("file"), lookout.path("below/file")).unwrap();
-    fs::write(lookout.path("last"), "").unwrap();
+    watching.watch(other, "", true);
+    assert_eq!(watching.next(), WatchEvent::Opened);
+    fs::rename(watching.path("file"), watching.path("below/file")).unwrap();
+    fs::write(watching.path("last"), "").unwrap();
     let mut told: Vec<(WatchId, String)> = Vec::new();
     let has = |told: &[(WatchId, String)], watch, name: &str| {
         let mut of_watch = told.iter().filter(|(of, _)| *of == watch);
         of_watch.any(|(_, uri)| uri.ends_with(name))
     };
     while !has(&told, ID, "/last") || !has(&told, other, "/last") {
-        let WatchReport { watch, event } = lookout.next_report();
+        let WatchReport { watch, event } = watching.next_report();
         if let WatchEvent::Changed(changes) = event {
             told.extend(changes.into_iter().map(|change| (watch, change.uri)));
         }

@@ -7,8 +7,8 @@
 
 use ahp::reducers::{ReduceOutcome, apply_action_to_chat};
 use innkeeper_protocol::action_traits::traits_of;
-use innkeeper_protocol::house::actions::StateAction;
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::actions::StateAction;
+use innkeeper_protocol::newest::state::{
     AgentSelection, ChatInteractivity, ChatOrigin, ChatState, ChatSummary, Message, MessageKind,
     MessageOrigin, ModelSelection, SessionStatus,
 };

@@ -1,6 +1,6 @@
 //! A session in memory.
 
-use innkeeper_protocol::house::state::{
+use innkeeper_protocol::newest::state::{
     ChangesSummary, ChatSummary, SessionChatSummary, SessionLifecycle, SessionState, SessionSummary,
 };
 use innkeeper_protocol::record::{SessionNotes, SessionRecord};

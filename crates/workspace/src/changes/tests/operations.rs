@@ -1,6 +1,8 @@
 //! Discarding, restoring, committing, and taking that back.
 
-use innkeeper_protocol::workspace::changes::{Compared, Moment, Operation, OperationDone, Trouble};
+use innkeeper_protocol::workspace::changes::{
+    ChangesError, Compared, Moment, Operation, OperationDone,
+};
 
 use super::stage::Stage;
 use crate::uri_of_path;
@@ -76,7 +78,7 @@ fn restores_to_a_turn(mut stage: Stage) {
     stage.operate(Operation::Undo).unwrap();
     assert_eq!(stage.read("a").as_deref(), Some("2\n"));
     let never = stage.operate(restore(Moment::AfterTurn("t9".to_owned())));
-    assert_eq!(never, Err(Trouble::NotKept));
+    assert_eq!(never, Err(ChangesError::NotKept));
 }
 
 #[test]
@@ -140,7 +142,10 @@ fn a_commit_that_a_hook_refuses_leaves_everything_as_it_was() {
     let before = stage.git(&["status", "--porcelain"]);
     let message = "All of it".to_owned();
     let refused = stage.operate(Operation::Commit { message });
-    assert_eq!(refused, Err(Trouble::Other("not like this".to_owned())));
+    assert_eq!(
+        refused,
+        Err(ChangesError::Other("not like this".to_owned()))
+    );
     assert_eq!(stage.git(&["status", "--porcelain"]), before);
 }
 
@@ -151,7 +156,7 @@ fn files_outside_of_the_session_are_out_of_reach() {
         of: Compared::Session,
         files: vec!["file:///etc/hostname".to_owned()],
     });
-    let outside = Trouble::Outside("file:///etc/hostname".to_owned());
+    let outside = ChangesError::Outside("file:///etc/hostname".to_owned());
     assert_eq!(refused, Err(outside));
 }
 

@@ -8,23 +8,23 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::state::ChangesetFile;
+use innkeeper_protocol::newest::state::ChangesetFile;
 use innkeeper_protocol::workspace::changes::{
-    ChangesCommand, ChangesEvent, ChangesReport, ChangesTask, Compared, GitState, Moment,
-    Operation, OperationDone, OperationId, Trouble, ViewId, ViewNews, parse_blob_uri,
+    ChangesCommand, ChangesError, ChangesEvent, ChangesReport, ChangesTask, Compared, GitState,
+    Moment, Operation, OperationDone, OperationId, ViewId, ViewNews, parse_blob_uri,
 };
 use innkeeper_protocol::workspace::resource::ResourceDone;
 use tempfile::TempDir;
 
 use crate::changes::ChangesSink;
-use crate::{Changes, Hub, uri_of_path};
+use crate::{ChangesService, Hub, uri_of_path};
 
 /// How long something may take on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn changes(data: &Path, sink: ChangesSink) -> Changes {
+fn changes(data: &Path, sink: ChangesSink) -> ChangesService {
     let (own, trees) = (data.join("changes"), data.join("worktrees"));
-    Changes::new(own, trees, Hub::default(), sink)
+    ChangesService::new(own, trees, Hub::default(), sink)
 }
 
 pub(super) struct Stage {
@@ -33,7 +33,7 @@ pub(super) struct Stage {
     pub(super) directory: PathBuf,
     /// Further directories that the session works in.
     pub(super) others: Vec<PathBuf>,
-    changes: Changes,
+    changes: ChangesService,
     reports: Receiver<ChangesReport>,
     views: BTreeMap<ViewId, Result<BTreeMap<String, ChangesetFile>, String>>,
     /// How often each view was told as a whole.
@@ -142,7 +142,7 @@ impl Stage {
         self.tell_other(&Self::session(), task);
     }
 
-    /// Tells something to the desk of another session.
+    /// Tells something about another session.
     pub(super) fn tell_other(&self, session: &ChannelUri, task: ChangesTask) {
         let session = session.clone();
         self.changes.command(ChangesCommand { session, task });
@@ -187,7 +187,7 @@ impl Stage {
         })
     }
 
-    pub(super) fn operate(&mut self, what: Operation) -> Result<Vec<OperationDone>, Trouble> {
+    pub(super) fn operate(&mut self, what: Operation) -> Result<Vec<OperationDone>, ChangesError> {
         self.last += 1;
         let operation = OperationId(self.last);
         self.tell(ChangesTask::Operate { operation, what });
@@ -280,7 +280,7 @@ impl Stage {
             };
             String::from_utf8(data.to_vec()).unwrap()
         };
-        let side = |side: &Option<innkeeper_protocol::house::state::FileEditSide>| {
+        let side = |side: &Option<innkeeper_protocol::newest::state::FileEditSide>| {
             side.as_ref().map(|side| content(&side.content.uri))
         };
         (side(&edit.before), side(&edit.after))

@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::house::state::ChangesSummary;
+use innkeeper_protocol::newest::state::ChangesSummary;
 use innkeeper_protocol::workspace::changes::{ChangesEvent, Compared, Moment, component};
 
 use super::views::View;
@@ -41,7 +41,7 @@ impl Neighbours {
 
 impl Worker {
     pub(super) fn isolate(&mut self, branch: Option<&str>) -> GitResult<String> {
-        let (at, stand_ins) = (&self.homes.worktree, &self.homes.stand_ins);
+        let (at, stand_ins) = (&self.paths.worktree, &self.paths.stand_ins);
         let name = self.session.as_str().rsplit('/').next().unwrap_or_default();
         let directory = self.directories.first().ok_or_else(nowhere)?;
         let made = worktree::create(directory, branch, (at, &component(name)), stand_ins)?;
@@ -53,7 +53,7 @@ impl Worker {
         let theirs: Vec<PathBuf> = theirs.collect();
         for (place, theirs) in self.places.iter().zip(outermost(&theirs)) {
             let from = (from, theirs.as_path());
-            if let Err(error) = place.inherit(&self.homes.root, from, turns) {
+            if let Err(error) = place.inherit(&self.paths.root, from, turns) {
                 tracing::warn!(session = %self.session, %error, "earlier turns show no changes");
             }
         }
@@ -68,7 +68,7 @@ impl Worker {
         }
         // Should it come back, it begins anew.
         self.directories.clear();
-        match std::fs::remove_dir_all(&self.homes.own) {
+        match std::fs::remove_dir_all(&self.paths.own) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 tracing::warn!(session = %self.session, %error, "files stay behind");
             }
@@ -83,7 +83,7 @@ impl Worker {
         }
         trees
             .iter()
-            .for_each(|tree| worktree::remove_or_say_why(tree, &self.homes.stand_ins));
+            .for_each(|tree| worktree::remove_or_say_why(tree, &self.paths.stand_ins));
     }
 
     pub(super) fn checkpoint(&mut self, at: &Moment) -> GitResult<()> {

@@ -1,7 +1,7 @@
 //! Operations on files, in all places that they concern.
 
 use innkeeper_protocol::workspace::changes::{
-    ChangesEvent, Compared, Moment, Operation, OperationDone, OperationId, Trouble,
+    ChangesError, ChangesEvent, Compared, Moment, Operation, OperationDone, OperationId,
 };
 
 use super::{Worker, nothing_kept};
@@ -11,7 +11,7 @@ use crate::changes::place::Place;
 
 impl Worker {
     pub(super) fn operate(&mut self, operation: OperationId, what: Operation) {
-        let outcome = self.operated(what).map_err(Trouble::from);
+        let outcome = self.operated(what).map_err(ChangesError::from);
         let undo = self.can_undo();
         (self.tell)(ChangesEvent::Operated {
             operation,
@@ -61,7 +61,7 @@ impl Worker {
         for uri in files {
             let one = std::slice::from_ref(uri);
             if !self.places.iter().any(|place| place.named(one).is_some()) {
-                return Err(Trouble::Outside(uri.clone()).into());
+                return Err(ChangesError::Outside(uri.clone()).into());
             }
         }
         // All is found before anything is done.
@@ -96,7 +96,7 @@ impl Worker {
     /// Commits in each repository that has something to commit.
     fn commit(&mut self, message: &str) -> GitResult<Vec<OperationDone>> {
         let Some(first) = self.git_place() else {
-            return Err(Trouble::NoRepository.into());
+            return Err(ChangesError::NoRepository.into());
         };
         let mut concerned = Vec::new();
         for place in &self.places {
@@ -127,7 +127,7 @@ impl Worker {
             }
         }
         match done.is_empty() {
-            true => Err(Trouble::NothingToUndo.into()),
+            true => Err(ChangesError::NothingToUndo.into()),
             false => Ok(done),
         }
     }

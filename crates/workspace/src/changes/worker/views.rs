@@ -3,8 +3,10 @@
 
 use std::time::Instant;
 
-use innkeeper_protocol::house::state::ChangesetFile;
-use innkeeper_protocol::workspace::changes::{ChangesEvent, Compared, Trouble, ViewId, ViewNews};
+use innkeeper_protocol::newest::state::ChangesetFile;
+use innkeeper_protocol::workspace::changes::{
+    ChangesError, ChangesEvent, Compared, ViewId, ViewNews,
+};
 
 use super::{Job, Worker, nothing_kept};
 use crate::changes::git::{GitError, GitResult};
@@ -117,7 +119,7 @@ impl Worker {
                 // What could not be looked at is looked at as a whole.
                 let paths = match seen {
                     Err(error) => {
-                        failure.get_or_insert(Trouble::Other(error.to_string()));
+                        failure.get_or_insert(ChangesError::Other(error.to_string()));
                         continue;
                     }
                     Ok(Seen::Nothing) if !view.failed => continue,

@@ -4,17 +4,17 @@
 use std::collections::BTreeMap;
 
 use innkeeper_engine::Input;
-use innkeeper_protocol::house::state::{ResourceChange, ResourceChangeType};
+use innkeeper_protocol::newest::state::{ResourceChange, ResourceChangeType};
 use innkeeper_protocol::workspace::resource::ResourceError;
 use innkeeper_protocol::workspace::terminal::{
-    Program, TerminalCommand, TerminalEvent, TerminalId, TerminalReport,
+    TerminalCommand, TerminalEvent, TerminalId, TerminalProgram, TerminalReport,
 };
 use innkeeper_protocol::workspace::watch::{WatchCommand, WatchEvent, WatchId, WatchReport};
 
 use crate::rng::Rng;
 
 #[derive(Debug, Default)]
-pub(crate) struct Desk {
+pub(crate) struct Machine {
     windows: BTreeMap<TerminalId, Window>,
     /// Watches, and whether they have begun.
     watches: BTreeMap<WatchId, bool>,
@@ -35,7 +35,7 @@ struct Window {
     unwritten: usize,
 }
 
-impl Desk {
+impl Machine {
     /// Takes a command. An error is one that the engine should not have given.
     pub(crate) fn tell_terminal(&mut self, command: TerminalCommand) -> Result<(), String> {
         match command {
@@ -43,7 +43,7 @@ impl Desk {
                 let window = Window {
                     open: false,
                     closing: false,
-                    is_shell: open.program == Program::Shell,
+                    is_shell: open.program == TerminalProgram::Shell,
                     runs_command: false,
                     unwritten: 0,
                 };

@@ -1,5 +1,5 @@
-//! A host in small: random but valid runs of house actions on every kind of
-//! channel, reduced by the house's own reducers, with the facts that a host
+//! A host in small: random but valid runs of actions on every kind of channel,
+//! reduced by the newest version's own reducers, with the facts that a host
 //! attaches to them.
 
 use std::collections::BTreeMap;
@@ -11,9 +11,9 @@ use ahp_types::state::{
     ResourceWatchState, RootState, SessionState, TerminalState,
 };
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::gates::Picture;
+use innkeeper_protocol::gates::SnapshotForGates;
 use innkeeper_protocol::gates::following::follow;
-use innkeeper_protocol::record::{Context, Facts};
+use innkeeper_protocol::record::{ExtraFacts, GateFacts};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ pub(crate) fn default_chat() -> String {
 pub(crate) struct Event {
     pub(crate) channel: String,
     pub(crate) action: Value,
-    pub(crate) facts: Facts,
+    pub(crate) facts: GateFacts,
 }
 
 pub(crate) struct Chat {
@@ -49,7 +49,7 @@ pub(crate) struct Chat {
     pub(crate) selection: serde_json::Map<String, Value>,
 }
 
-pub(crate) struct House {
+pub(crate) struct ModelHost {
     pub(crate) dice: Dice,
     pub(crate) root: RootState,
     pub(crate) session: SessionState,
@@ -82,7 +82,7 @@ fn chat(resource: &str) -> Chat {
     }
 }
 
-impl House {
+impl ModelHost {
     pub(crate) fn new(seed: u64) -> Self {
         let claim = json!({"kind": "client", "clientId": "c1"});
         let schema = json!({"type": "object", "properties": {"mode": {
@@ -141,7 +141,7 @@ impl House {
     }
 
     /// What the host knows of a channel when somebody subscribes to it.
-    pub(crate) fn picture(&self, channel: &str) -> Picture {
+    pub(crate) fn snapshot(&self, channel: &str) -> SnapshotForGates {
         let value = |it: Result<Value, serde_json::Error>| it.unwrap();
         let object = |it: Value| it.as_object().cloned();
         let state = match channel {
@@ -156,28 +156,28 @@ impl House {
             RUN => value(serde_json::to_value(&self.run)),
             chat => value(serde_json::to_value(&self.chats[chat].state)),
         };
-        let mut picture = Picture::new(channel, state);
-        picture.summary = object(self.summary());
+        let mut snapshot = SnapshotForGates::new(channel, state);
+        snapshot.summary = object(self.summary());
         if channel == SESSION {
             let chat = &self.chats[&default_chat()];
-            picture.chat = object(value(serde_json::to_value(&chat.state)));
-            picture.selection = chat.selection.clone();
+            snapshot.chat = object(value(serde_json::to_value(&chat.state)));
+            snapshot.selection = chat.selection.clone();
         } else if let Some(chat) = self.chats.get(channel) {
-            picture.session = object(value(serde_json::to_value(&self.session)));
-            picture.selection = chat.selection.clone();
+            snapshot.session = object(value(serde_json::to_value(&self.session)));
+            snapshot.selection = chat.selection.clone();
         }
-        picture
+        snapshot
     }
 
     /// What every action on a channel is published with.
-    pub(crate) fn facts_of(&self, channel: &str) -> Facts {
+    pub(crate) fn facts_of(&self, channel: &str) -> GateFacts {
         match self.chats.contains_key(channel) {
-            true => Facts {
+            true => GateFacts {
                 session: Some(SESSION.into()),
                 is_default_chat: channel == default_chat(),
-                context: None,
+                extra: None,
             },
-            false => Facts::default(),
+            false => GateFacts::default(),
         }
     }
 
@@ -187,19 +187,19 @@ impl House {
         let mut action: StateAction = typed(action);
         assert!(
             !matches!(action, StateAction::Unknown(_)),
-            "no action of the house: {told}"
+            "no action of the newest version: {told}"
         );
-        let mut context = Context::default();
+        let mut extra = ExtraFacts::default();
         let facts = if self.chats.contains_key(channel) {
-            if !self.in_chat(channel, &mut action, &mut context) {
+            if !self.in_chat(channel, &mut action, &mut extra) {
                 return;
             }
             self.facts_of(channel)
         } else {
-            if !self.elsewhere(channel, &action, &mut context) {
+            if !self.elsewhere(channel, &action, &mut extra) {
                 return;
             }
-            Facts::default()
+            GateFacts::default()
         };
         let is_news = matches!(
             action,
@@ -210,8 +210,8 @@ impl House {
         self.events.push(Event {
             channel: channel.to_owned(),
             action: serde_json::to_value(&action).unwrap(),
-            facts: Facts {
-                context: (context != Context::default()).then(|| Box::new(context)),
+            facts: GateFacts {
+                extra: (extra != ExtraFacts::default()).then(|| Box::new(extra)),
                 ..facts
             },
         });
@@ -224,7 +224,7 @@ impl House {
         }
     }
 
-    fn in_chat(&mut self, uri: &str, action: &mut StateAction, context: &mut Context) -> bool {
+    fn in_chat(&mut self, uri: &str, action: &mut StateAction, extra: &mut ExtraFacts) -> bool {
         let chat = self.chats.get_mut(uri).unwrap();
         if !follow(action, chat.state.active_turn.as_ref()) {
             return false;
@@ -240,8 +240,8 @@ impl House {
             StateAction::ChatTurnStarted(a) => Some(&a.message),
             StateAction::ChatTurnResume(_) => {
                 let turn = chat.state.active_turn.as_ref();
-                context.resumed = turn.map(|turn| serde_json::to_value(turn).unwrap());
-                context.turn_before = turns
+                extra.resumed = turn.map(|turn| serde_json::to_value(turn).unwrap());
+                extra.turn_before = turns
                     .checked_sub(2)
                     .and_then(|at| chat.state.turns.get(at))
                     .map(|turn| turn.id.clone());
@@ -256,21 +256,21 @@ impl House {
                 .as_ref()
                 .map(|it| serde_json::to_value(it).unwrap());
             if model.is_some() && model != now("model") {
-                context.model.clone_from(&model);
+                extra.model.clone_from(&model);
                 chat.selection
                     .extend(model.map(|it| ("model".to_owned(), it)));
             }
             let agent = serde_json::to_value(&message.agent).unwrap();
             let now = chat.selection.get("agent").cloned().unwrap_or_default();
             if agent != now {
-                context.agent = Some(agent.clone());
+                extra.agent = Some(agent.clone());
                 chat.selection.insert("agent".into(), agent);
             }
         }
         true
     }
 
-    fn elsewhere(&mut self, channel: &str, action: &StateAction, context: &mut Context) -> bool {
+    fn elsewhere(&mut self, channel: &str, action: &StateAction, extra: &mut ExtraFacts) -> bool {
         let first = |session: &SessionState| {
             let first = session.active_clients.first();
             first.map(|it| serde_json::to_value(it).unwrap())
@@ -285,7 +285,7 @@ impl House {
                     self.session.working_directories.clone(),
                 );
                 let outcome = reducers::apply_action_to_session(&mut self.session, action);
-                self.note_session(action, before, context);
+                self.note_session(action, before, extra);
                 return outcome == reducers::ReduceOutcome::Applied;
             }
             TERMINAL => {
@@ -295,7 +295,7 @@ impl House {
                 reducers::apply_action_to_changeset(&mut self.changeset, action);
                 if matches!(action, StateAction::ChangesetContentChanged(_)) {
                     let error = self.changeset.error.as_ref();
-                    context.error = error.map(|it| serde_json::to_value(it).unwrap());
+                    extra.error = error.map(|it| serde_json::to_value(it).unwrap());
                 }
             }
             ANNOTATIONS => {
@@ -321,30 +321,30 @@ impl House {
         &self,
         action: &StateAction,
         before: (Option<Value>, Option<Vec<String>>),
-        context: &mut Context,
+        extra: &mut ExtraFacts,
     ) {
         let session = &self.session;
         match action {
             StateAction::SessionActiveClientSet(_) | StateAction::SessionActiveClientRemoved(_) => {
-                context.client_before = before.0;
+                extra.client_before = before.0;
                 let first = session.active_clients.first();
-                context.client_after = first.map(|it| serde_json::to_value(it).unwrap());
+                extra.client_after = first.map(|it| serde_json::to_value(it).unwrap());
             }
             StateAction::SessionCustomizationToggled(_)
             | StateAction::SessionCustomizationUpdated(_)
             | StateAction::SessionCustomizationRemoved(_) => {
                 let all = session.customizations.iter().flatten();
-                context.customizations =
+                extra.customizations =
                     Some(all.map(|it| serde_json::to_value(it).unwrap()).collect());
             }
             StateAction::SessionChatsReordered(_) => {
                 let all = session.chats.iter();
-                context.chats = Some(all.map(|it| serde_json::to_value(it).unwrap()).collect());
-                context.default_chat.clone_from(&session.default_chat);
+                extra.chats = Some(all.map(|it| serde_json::to_value(it).unwrap()).collect());
+                extra.default_chat.clone_from(&session.default_chat);
             }
             StateAction::SessionWorkingDirectoryReplaced(_) => {
-                context.directories_before = before.1;
-                context
+                extra.directories_before = before.1;
+                extra
                     .directories_after
                     .clone_from(&session.working_directories);
             }
