@@ -1,5 +1,6 @@
-//! What the host itself writes for people to read, in their language. To add a
-//! language: add it to [`Locale`] and follow the compiler.
+//! What the engine writes for people to read, in their language. (What backends
+//! of agents say is theirs, and is in English.) To add a language: add it to
+//! [`Locale`] and follow the compiler.
 
 mod changes;
 mod isolation;

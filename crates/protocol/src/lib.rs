@@ -17,8 +17,9 @@
 //! - [`settings`]: the settings of sessions that every agent has; [`steering`]:
 //!   what a user said in the middle of a turn; [`markdown`]: plain text in it.
 //!
-//! *Invariant*: no I/O, no clock, no randomness. *Boundary*: JSON-RPC and
-//! protocol versions are known here and at the socket, nowhere else.
+//! *Invariant*: no I/O, no clock, no randomness. *Boundary*: how JSON-RPC is
+//! framed and what protocol versions differ in is known here, nowhere else;
+//! whoever has to act differently asks a version what it can do.
 
 pub mod action_traits;
 pub mod agent;

@@ -1,6 +1,5 @@
 //! Creating a session, or a copy of one.
 
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::command::{CreateSession, SessionFork};
 use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::errors::ahp_error_codes;
@@ -12,6 +11,7 @@ use innkeeper_protocol::outgoing::Notification;
 use innkeeper_protocol::record::{Inheritance, SessionNotes, StoreOp};
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::snapshot::StoredTurn;
+use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::Value;
 
 use super::further_chats::turns_up_to;
@@ -99,22 +99,8 @@ impl SessionsMut<'_> {
             Some(original) => Label::ForkOf(&original.title).text(locale),
             None => Label::NewSession.text(locale),
         };
-        let chat_uri = ChannelUri::default_chat_of(uri.as_str());
-        let mut chat = Chat::new(
-            chat_uri.clone(),
-            uri.clone(),
-            title.clone(),
-            ChatOrigin::User,
-            self.turns.core.now,
-        );
-        chat.dirty = true;
+        let mut chat = first_chat(&uri, &title, original, &provider, self.turns.core.now);
         chat.select(model, custom_agent);
-        if let Some(original) = original {
-            chat.adopt_turns(&original.turns);
-            chat.notes.context.clone_from(&original.context);
-            let same_agent = provider == original.provider;
-            chat.notes.fork_of = original.fork_of.clone().filter(|_| same_agent);
-        }
         let state = SessionState {
             provider,
             title,
@@ -131,7 +117,7 @@ impl SessionsMut<'_> {
             server_tools: None,
             active_clients,
             chats: vec![chat.summary()],
-            default_chat: Some(chat_uri.to_string()),
+            default_chat: Some(chat.uri.to_string()),
             config,
             customizations,
             changesets: None,
@@ -154,14 +140,18 @@ impl SessionsMut<'_> {
             last_used: self.turns.core.now,
             dirty: true,
         };
-        let core = self.core();
         if let Some(original) = original {
-            core.store(StoreOp::ShareContent {
-                from: original.session.clone(),
-                with: uri.clone(),
-            });
+            let from = original.session.clone();
+            self.core().store(StoreOp::ShareContent { from, with: uri });
         }
-        let summary = session.published.clone();
+        self.add(session, chat);
+        Ok(())
+    }
+
+    /// Adds a session with its default chat, tells everybody, and gets it going.
+    fn add(&mut self, session: Session, chat: Chat) {
+        let (uri, summary) = (session.uri.clone(), session.published.clone());
+        let core = self.core();
         core.channels.insert_chat(chat);
         core.channels.insert_session(session);
         core.step.durable_first = true;
@@ -177,7 +167,6 @@ impl SessionsMut<'_> {
         let core = self.core();
         look_at_later(core, uri.clone(), core.now);
         self.begin(&uri);
-        Ok(())
     }
 
     /// What a session that copies another one begins with.
@@ -252,6 +241,33 @@ impl SessionsMut<'_> {
         }
         Ok(vec![client])
     }
+}
+
+/// The chat that a session begins with: empty, or with the turns of the
+/// original's.
+fn first_chat(
+    session: &ChannelUri,
+    title: &str,
+    original: Option<&Original>,
+    provider: &str,
+    now: Timestamp,
+) -> Chat {
+    let uri = ChannelUri::default_chat_of(session.as_str());
+    let mut chat = Chat::new(
+        uri,
+        session.clone(),
+        title.to_owned(),
+        ChatOrigin::User,
+        now,
+    );
+    chat.dirty = true;
+    if let Some(original) = original {
+        chat.adopt_turns(&original.turns);
+        chat.notes.context.clone_from(&original.context);
+        let same_agent = provider == original.provider;
+        chat.notes.fork_of = original.fork_of.clone().filter(|_| same_agent);
+    }
+    chat
 }
 
 fn project_of(directory: &str) -> Option<ProjectInfo> {
