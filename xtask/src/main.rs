@@ -24,7 +24,11 @@ const COMMANDS: [(&str, &str, &str); 9] = [
         "build all and run `innkeeper serve FLAGS`",
     ),
     ("test", "", "run every test that can run here"),
-    ("ci", "", "formatting, lints, tidy and the tests"),
+    (
+        "ci",
+        "",
+        "formatting, lints, tidy, cargo deny and the tests",
+    ),
     ("web", "", "type check and lint the web client"),
     ("screenshots", "", "take the pictures in docs/images"),
     ("bench", "[ARGS]", "run the benchmarks in a release build"),

@@ -1,10 +1,13 @@
-//! `cargo xtask tidy`: what no other tool checks about the files of the tree.
+//! `cargo xtask tidy`: what no other tool checks about the files of the tree,
+//! and the licences, which only `cargo deny` checks, where it is installed.
 //!
 //! The checks of a single file are in `file`, those of the order of modules in
-//! `graph`; neither touches the disk. Here is what concerns the tree as a whole.
+//! `graph`, those of licences in `licences`; none touches the disk. Here is what
+//! concerns the tree as a whole.
 
 mod file;
 mod graph;
+mod licences;
 mod mentions;
 mod tokens;
 
@@ -58,6 +61,7 @@ pub(crate) fn run() -> Result<()> {
         print!("{}", report.summary);
         problems.extend(report.problems);
     }
+    problems.extend(refused_licences()?);
     for problem in &problems {
         println!("{problem}");
     }
@@ -108,6 +112,27 @@ fn unmentioned_commands(files: &[SourceFile]) -> Vec<String> {
         .filter(|call| !mentions(call))
         .map(|call| format!("README.md: neither it nor docs/ mentions `{call}`"))
         .collect()
+}
+
+/// The packages that we depend on and may not use.
+fn refused_licences() -> Result<Vec<String>> {
+    let deny = fs::read_to_string(tools::root().join("deny.toml"));
+    let deny = deny.context("failed to read deny.toml")?;
+    let mut cargo = tools::cargo();
+    cargo.args([
+        "metadata",
+        "--format-version",
+        "1",
+        "--locked",
+        "--all-features",
+    ]);
+    match tools::output_or_reason(&mut cargo) {
+        Ok(metadata) => Ok(licences::problems(&metadata, &deny)),
+        Err(reason) => {
+            println!("licences not checked: {reason:#}");
+            Ok(Vec::new())
+        }
+    }
 }
 
 #[cfg(test)]

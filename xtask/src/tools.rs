@@ -57,9 +57,19 @@ pub(crate) fn works(command: &mut Command) -> bool {
 
 /// What the program prints, if it ends well.
 pub(crate) fn output(command: &mut Command) -> Option<String> {
-    let output = command.stdin(Stdio::null()).output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    output.status.success().then_some(text)
+    output_or_reason(command).ok()
+}
+
+/// What the program prints, or what it complains about.
+pub(crate) fn output_or_reason(command: &mut Command) -> Result<String> {
+    let shown = shown(command);
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("failed to start `{shown}`"))?;
+    if !output.status.success() {
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        bail!("`{shown}` failed: {}", complaint.trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 fn shown(command: &Command) -> String {
