@@ -189,7 +189,7 @@ impl Agents {
                 let after = After::Configured { chooses_default };
                 Verdict::Apply(StateAction::RootConfigChanged(change), after)
             }
-            Err(reason) => Verdict::Reject(StateAction::RootConfigChanged(asked), reason),
+            Err(reason) => Verdict::reject(StateAction::RootConfigChanged(asked), reason),
         }
     }
 

@@ -15,7 +15,7 @@ use innkeeper_protocol::newest::actions::{
     SessionActiveClientSetAction, StateAction,
 };
 use innkeeper_protocol::newest::state::SessionSummary;
-use innkeeper_protocol::outgoing::{Reply, TurnsReply};
+use innkeeper_protocol::outgoing::{RejectionCode, Reply, TurnsReply};
 use innkeeper_protocol::record::{ExtraFacts, Selection};
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::snapshot::{ExtraState, Snapshot, SnapshotState};
@@ -25,7 +25,7 @@ use innkeeper_protocol::version::Version;
 use crate::catalogue::Catalogue;
 use crate::clients::Clients;
 use crate::core::channels::{Channel, Chat};
-use crate::core::{Core, Sender, changeset_uri};
+use crate::core::{Core, Refusal, Sender, changeset_uri};
 use crate::customizations::{self, Customizations};
 use crate::effect::ConnectionId;
 
@@ -61,7 +61,7 @@ pub(crate) enum Meant {
     Refused {
         channel: ChannelUri,
         action: StateAction,
-        reason: String,
+        refusal: Refusal,
     },
     /// Nothing that could be answered.
     Nothing,
@@ -104,7 +104,7 @@ impl Compat {
             return Meant::Refused {
                 channel,
                 action,
-                reason,
+                refusal: Refusal::new(RejectionCode::Held, reason),
             };
         }
         Meant::Action {

@@ -9,11 +9,11 @@
 
 use innkeeper_protocol::command::Dispatch;
 use innkeeper_protocol::newest::actions::ActionOrigin;
-use innkeeper_protocol::outgoing::{HostMessage, Rejection};
+use innkeeper_protocol::outgoing::{HostMessage, Rejection, RejectionCode};
 
 use crate::compat::Meant;
 use crate::core::channels::Channel;
-use crate::core::{Sender, Verdict, not_accepted};
+use crate::core::{Refusal, Sender, Verdict, not_accepted};
 use crate::requests::store_failure_message;
 use crate::{ConnectionId, Effect, Engine};
 
@@ -45,8 +45,8 @@ impl Engine {
             Meant::Refused {
                 channel,
                 action,
-                reason,
-            } => return self.core.reject(channel, action, sender, reason),
+                refusal,
+            } => return self.core.reject(channel, action, sender, refusal),
             Meant::Nothing => return,
         };
         match self.core.channels.get(&channel) {
@@ -81,7 +81,8 @@ impl Engine {
                 if !version.is_silent_about_unknown_channels() {
                     let name: String = channel.as_str().chars().take(NAMED).collect();
                     let reason = format!("there is no `{name}`");
-                    self.core.reject(channel, action, sender, reason);
+                    let refusal = Refusal::new(RejectionCode::NoSuchChannel, reason);
+                    self.core.reject(channel, action, sender, refusal);
                 }
                 return;
             }
@@ -106,6 +107,7 @@ impl Engine {
                 client_seq: dispatch.client_seq,
             },
             reason: store_failure_message(reason),
+            code: RejectionCode::Unavailable,
         };
         let message = HostMessage::Rejection(Box::new(rejection));
         self.core.effect(Effect::Send { to, message });

@@ -25,6 +25,9 @@ use crate::snapshot::{Snapshot, StoredTurn};
 use crate::version::Version;
 
 mod older;
+mod rejection;
+
+pub use rejection::{Rejection, RejectionCode};
 
 #[derive(Debug, Clone)]
 pub enum HostMessage {
@@ -45,18 +48,6 @@ pub enum HostMessage {
         id: RequestId,
         ask: ResourceCall,
     },
-}
-
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Rejection {
-    pub channel: ChannelUri,
-    pub action: StateAction,
-    /// The sequence as the host knows it; the rejection takes no number.
-    pub server_seq: u64,
-    pub origin: ActionOrigin,
-    #[serde(rename = "rejectionReason")]
-    pub reason: String,
 }
 
 /// Ephemeral news: not sequenced, not stored, not replayed.

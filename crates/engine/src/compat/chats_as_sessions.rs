@@ -113,7 +113,8 @@ pub(super) fn refused_client(
         Some((_, action)) => Meant::Refused {
             channel: channel.clone(),
             action,
-            reason: format!("clients are active in the session `{session}`, not in this one"),
+            refusal: format!("clients are active in the session `{session}`, not in this one")
+                .into(),
         },
         None => Meant::Nothing,
     })

@@ -4,7 +4,7 @@
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::StateAction;
-use innkeeper_protocol::outgoing::{HostMessage, Rejection};
+use innkeeper_protocol::outgoing::{HostMessage, Rejection, RejectionCode};
 use serde_json::Value;
 
 use super::{Core, Sender};
@@ -16,12 +16,34 @@ pub(crate) enum Verdict<A> {
     Apply(StateAction, A),
     /// It changes no state: its sender alone is told that it was taken.
     Confirm(StateAction, A),
-    Reject(StateAction, String),
+    Reject(StateAction, Refusal),
 }
 
 impl<A> Verdict<A> {
-    pub(crate) fn reject(action: StateAction, reason: impl Into<String>) -> Self {
+    pub(crate) fn reject(action: StateAction, reason: impl Into<Refusal>) -> Self {
         Self::Reject(action, reason.into())
+    }
+}
+
+/// Why an action is refused.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) code: RejectionCode,
+    /// In a sentence, with what to do where there is something.
+    pub(crate) reason: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(code: RejectionCode, reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self { code, reason }
+    }
+}
+
+/// Most of what is refused is wrong in itself.
+impl<S: Into<String>> From<S> for Refusal {
+    fn from(reason: S) -> Self {
+        Self::new(RejectionCode::Invalid, reason)
     }
 }
 
@@ -36,7 +58,7 @@ pub(crate) fn not_accepted<A>(action: StateAction, place: &str) -> Verdict<A> {
         }
         _ => format!("`{name}` is not accepted from clients on {place}"),
     };
-    Verdict::reject(action, reason)
+    Verdict::reject(action, Refusal::new(RejectionCode::NotAccepted, reason))
 }
 
 impl Core {
@@ -68,8 +90,9 @@ impl Core {
         channel: ChannelUri,
         action: StateAction,
         sender: Sender,
-        reason: String,
+        refusal: impl Into<Refusal>,
     ) {
+        let Refusal { code, reason } = refusal.into();
         let Some(to) = sender.connection else {
             return;
         };
@@ -79,6 +102,7 @@ impl Core {
             server_seq: self.server_seq(),
             origin: sender.origin,
             reason,
+            code,
         };
         let message = HostMessage::Rejection(Box::new(rejection));
         self.effect(Effect::Send { to, message });

@@ -69,7 +69,7 @@ fn judge(session: &Session, agents: &Agents, client: &str, action: StateAction) 
                 Ok(()) => {
                     Verdict::Apply(StateAction::SessionConfigChanged(meant), After::Configured)
                 }
-                Err(reason) => Verdict::Reject(StateAction::SessionConfigChanged(change), reason),
+                Err(reason) => Verdict::reject(StateAction::SessionConfigChanged(change), reason),
             }
         }
         StateAction::SessionCustomizationToggled(toggled) => {
@@ -78,7 +78,7 @@ fn judge(session: &Session, agents: &Agents, client: &str, action: StateAction) 
             let action = StateAction::SessionCustomizationToggled(toggled);
             match checked {
                 Ok(()) => Verdict::Apply(action, after),
-                Err(reason) => Verdict::Reject(action, reason),
+                Err(reason) => Verdict::reject(action, reason),
             }
         }
         StateAction::SessionMcpServerStartRequested(_)
@@ -119,7 +119,7 @@ fn judge(session: &Session, agents: &Agents, client: &str, action: StateAction) 
             let action = StateAction::SessionDefaultChatChanged(change);
             match reason {
                 None => Verdict::Apply(action, After::Nothing),
-                Some(reason) => Verdict::Reject(action, reason),
+                Some(reason) => Verdict::reject(action, reason),
             }
         }
         _ => not_accepted(action, "a session"),

@@ -5,13 +5,14 @@ use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{StateAction, TerminalClaimedAction};
 use innkeeper_protocol::newest::state::TerminalClaim;
+use innkeeper_protocol::outgoing::RejectionCode;
 use innkeeper_protocol::workspace::terminal::{Size, TerminalCommand};
 
 use super::opening::check_claim;
 use super::{RunOver, Terminals, has_exited, tell};
 use crate::catalogue::Catalogue;
 use crate::clients::Clients;
-use crate::core::{Core, Sender, Verdict, not_accepted};
+use crate::core::{Core, Refusal, Sender, Verdict, not_accepted};
 
 /// How much of what is typed may wait for a program that does not read.
 const MOST_UNREAD_INPUT: usize = 1024 * 1024;
@@ -56,7 +57,7 @@ impl Terminals {
         };
         if self.is_finished_command(core, uri) {
             let why = "this command has ended; what it said is part of the conversation now";
-            return Verdict::reject(action, why);
+            return Verdict::reject(action, Refusal::new(RejectionCode::AlreadyDone, why));
         }
         let exited = has_exited(&terminal.state);
         // Another client that holds it and is here.
@@ -68,7 +69,8 @@ impl Terminals {
         };
         match &action {
             StateAction::TerminalInput(_) | StateAction::TerminalResized(_) if exited => {
-                Verdict::reject(action, "nothing runs in this terminal any more")
+                let why = "nothing runs in this terminal any more";
+                Verdict::reject(action, Refusal::new(RejectionCode::AlreadyDone, why))
             }
             StateAction::TerminalInput(input) => {
                 let waiting = known.unread_input;
@@ -77,7 +79,7 @@ impl Terminals {
                         "what runs in this terminal does not read: {waiting} bytes that were \
                          typed wait for it already; try again when it reads on"
                     );
-                    return Verdict::reject(action, why);
+                    return Verdict::reject(action, Refusal::new(RejectionCode::LimitReached, why));
                 }
                 let typed = Bytes::from(input.data.clone());
                 // Nobody else is told what people type: it may be a password.
@@ -93,7 +95,7 @@ impl Terminals {
                     }
                     (Some(_), Some(holder)) => {
                         let why = format!("`{holder}` holds this terminal, and with it its size");
-                        Verdict::reject(action, why)
+                        Verdict::reject(action, Refusal::new(RejectionCode::Held, why))
                     }
                     (Some((columns, rows)), None) => {
                         Verdict::Apply(action, After::Resized(Size { columns, rows }))
@@ -102,15 +104,19 @@ impl Terminals {
             }
             StateAction::TerminalClaimed(TerminalClaimedAction { claim }) => {
                 let checked = match held {
-                    Some(holder) => Err(format!(
-                        "`{holder}` holds this terminal; only they can give it away"
-                    )),
-                    None => check_claim(clients, catalogue, Some(client), claim),
+                    Some(holder) => {
+                        let why =
+                            format!("`{holder}` holds this terminal; only they can give it away");
+                        Err(Refusal::new(RejectionCode::Held, why))
+                    }
+                    None => {
+                        check_claim(clients, catalogue, Some(client), claim).map_err(Refusal::from)
+                    }
                 };
                 let claim = claim.clone();
                 match checked {
                     Ok(()) => Verdict::Apply(action, After::Claimed(claim)),
-                    Err(reason) => Verdict::Reject(action, reason),
+                    Err(reason) => Verdict::reject(action, reason),
                 }
             }
             StateAction::TerminalTitleChanged(change) if change.title.trim().is_empty() => {

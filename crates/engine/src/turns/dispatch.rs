@@ -10,6 +10,7 @@ use innkeeper_protocol::newest::actions::{
 use innkeeper_protocol::newest::state::{
     ChatInputResponseKind, ResponsePart, SessionLifecycle, TurnState,
 };
+use innkeeper_protocol::outgoing::RejectionCode;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use super::TurnsMut;
@@ -19,7 +20,7 @@ use super::questions::{judge_answer_change, judge_input_completed};
 use super::running::RunningTurn;
 use super::tool_verdicts::{judge_tool_confirmed, judge_tool_result_confirmed};
 use crate::core::channels::Chat;
-use crate::core::{Sender, Verdict, not_accepted};
+use crate::core::{Refusal, Sender, Verdict, not_accepted};
 use crate::labels::Locale;
 
 /// What follows from an action that was accepted.
@@ -111,7 +112,7 @@ impl TurnsMut<'_> {
                 let action = StateAction::ChatDraftChanged(change);
                 match checked {
                     Ok(()) => Verdict::Apply(action, After::Nothing),
-                    Err(reason) => Verdict::Reject(action, reason),
+                    Err(reason) => Verdict::reject(action, reason),
                 }
             }
             StateAction::ChatIsReadChanged(_) | StateAction::ChatIsArchivedChanged(_) => {
@@ -127,7 +128,7 @@ impl TurnsMut<'_> {
         mut started: ChatTurnStartedAction,
     ) -> Verdict<After> {
         if let Err(reason) = self.check_turn_start(uri, &started) {
-            return Verdict::Reject(StateAction::ChatTurnStarted(started), reason);
+            return Verdict::reject(StateAction::ChatTurnStarted(started), reason);
         }
         // A clock that runs ahead must not put the turn's end beyond time.
         let now = self.core.now;
@@ -146,29 +147,32 @@ impl TurnsMut<'_> {
         &self,
         uri: &ChannelUri,
         started: &ChatTurnStartedAction,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         let Some(chat) = self.core.channels.chat(uri) else {
-            return Err(format!("there is no chat `{uri}`"));
+            return Err(format!("there is no chat `{uri}`").into());
         };
         if started.turn_id.is_empty() {
-            return Err("a turn needs an id".to_owned());
+            return Err("a turn needs an id".into());
         }
         if chat.knows_turn(&started.turn_id) {
             // Perhaps sent again after a lost connection. Applying it twice
             // would wipe the turn; the rejection tells the sender that there
             // is nothing left for it to wait for.
-            return Err(format!("turn `{}` exists already", started.turn_id));
+            let reason = format!("turn `{}` exists already", started.turn_id);
+            return Err(Refusal::new(RejectionCode::TurnExists, reason));
         }
         if let Some(reason) = self.why_no_turn(chat) {
             return Err(reason);
         }
-        check_message(self.core, self.agents, &chat.session, &started.message)
+        check_message(self.core, self.agents, &chat.session, &started.message)?;
+        Ok(())
     }
 
     /// Why a chat cannot begin or resume a turn now, if it cannot.
-    pub(super) fn why_no_turn(&self, chat: &Chat) -> Option<String> {
+    pub(super) fn why_no_turn(&self, chat: &Chat) -> Option<Refusal> {
         if self.core.shutting_down {
-            return Some("the host is shutting down".to_owned());
+            let reason = "the host is shutting down";
+            return Some(Refusal::new(RejectionCode::Unavailable, reason));
         }
         let session = self.core.channels.session(&chat.session)?;
         match &session.state.lifecycle {
@@ -177,14 +181,17 @@ impl TurnsMut<'_> {
             SessionLifecycle::Failed | SessionLifecycle::Unknown(_) => {
                 let error = session.state.creation_error.as_ref();
                 let why = error.map_or("unknown reason", |error| &error.message);
-                return Some(format!("the session could not be created: {why}"));
+                return Some(format!("the session could not be created: {why}").into());
             }
         }
         if let Err(reason) = check_takes_messages(&chat.head) {
-            return Some(reason);
+            return Some(reason.into());
         }
         let active = chat.active_turn_id();
-        active.map(|turn| format!("turn `{turn}` is running; wait for it, queue, or cancel it"))
+        active.map(|turn| {
+            let reason = format!("turn `{turn}` is running; wait for it, queue, or cancel it");
+            Refusal::new(RejectionCode::TurnRuns, reason)
+        })
     }
 
     fn judge_cancel(
@@ -203,19 +210,20 @@ impl TurnsMut<'_> {
                 return Verdict::Apply(action, After::TurnCancelled);
             }
         };
-        Verdict::Reject(StateAction::ChatTurnCancelled(cancelled), reason)
+        let refusal = Refusal::new(RejectionCode::NoTurn, reason);
+        Verdict::reject(StateAction::ChatTurnCancelled(cancelled), refusal)
     }
 
     fn judge_resume(&self, chat: &Chat, resume: ChatTurnResumeAction) -> Verdict<After> {
         let turn = resume.turn_id.clone();
         let checked = match self.why_no_turn(chat) {
-            Some(reason) => Err(reason),
-            None => check_resumable(chat, &turn),
+            Some(refusal) => Err(refusal),
+            None => check_resumable(chat, &turn).map_err(Refusal::from),
         };
         let action = StateAction::ChatTurnResume(resume);
         match checked {
             Ok(()) => Verdict::Apply(action, After::TurnResumed { turn }),
-            Err(reason) => Verdict::Reject(action, reason),
+            Err(reason) => Verdict::reject(action, reason),
         }
     }
 
@@ -284,7 +292,7 @@ fn judge_cut(chat: &Chat, cut: ChatTruncatedAction) -> Verdict<After> {
     let action = StateAction::ChatTruncated(cut);
     match keep {
         Ok(keep) => Verdict::Apply(action, After::Truncated { keep }),
-        Err(reason) => Verdict::Reject(action, reason),
+        Err(reason) => Verdict::reject(action, reason),
     }
 }
 

@@ -20,14 +20,15 @@ use innkeeper_protocol::newest::actions::{
 use innkeeper_protocol::newest::state::{
     ChatOrigin, Message, MessageAttachment, PendingMessage, PendingMessageKind,
 };
+use innkeeper_protocol::outgoing::RejectionCode;
 use innkeeper_protocol::steering;
 
 use super::TurnsMut;
 use super::attachments::with_data;
 use super::dispatch::After;
 use super::messages::{check_message, check_takes_messages};
-use crate::core::Verdict;
 use crate::core::channels::Chat;
+use crate::core::{Refusal, Verdict};
 
 impl TurnsMut<'_> {
     pub(super) fn judge_pending_set(
@@ -41,7 +42,7 @@ impl TurnsMut<'_> {
                 let action = StateAction::ChatPendingMessageSet(action);
                 Verdict::Apply(action, After::PendingChanged)
             }
-            Err(reason) => Verdict::Reject(StateAction::ChatPendingMessageSet(action), reason),
+            Err(reason) => Verdict::reject(StateAction::ChatPendingMessageSet(action), reason),
         }
     }
 
@@ -49,12 +50,12 @@ impl TurnsMut<'_> {
         &self,
         chat: &ChannelUri,
         action: &ChatPendingMessageSetAction,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         let Some(chat) = self.core.channels.chat(chat) else {
-            return Err(format!("there is no chat `{chat}`"));
+            return Err(format!("there is no chat `{chat}`").into());
         };
         if action.id.is_empty() {
-            return Err("a pending message needs an id".to_owned());
+            return Err("a pending message needs an id".into());
         }
         check_takes_messages(&chat.head)?;
         check_message(self.core, self.agents, &chat.session, &action.message)?;
@@ -66,18 +67,16 @@ impl TurnsMut<'_> {
         };
         if taken {
             // A turn that begins with the one would take the other along.
-            return Err(format!(
-                "another pending message has the id `{}`",
-                action.id
-            ));
+            return Err(format!("another pending message has the id `{}`", action.id).into());
         }
         let is_new = !queue.iter().any(|queued| queued.id == action.id);
         let limit = self.core.config.limits.queued_messages;
         if action.kind == PendingMessageKind::Queued && is_new && queue.len() >= limit {
-            return Err(format!(
+            let reason = format!(
                 "a chat has at most {limit} queued messages; remove some, or raise \
                  limits.queued_messages"
-            ));
+            );
+            return Err(Refusal::new(RejectionCode::LimitReached, reason));
         }
         Ok(())
     }
@@ -230,7 +229,7 @@ pub(super) fn judge_pending_removed(
     let action = StateAction::ChatPendingMessageRemoved(action);
     match known {
         true => Verdict::Apply(action, After::PendingChanged),
-        false => Verdict::Reject(action, gone),
+        false => Verdict::reject(action, Refusal::new(RejectionCode::AlreadyDone, gone)),
     }
 }
 

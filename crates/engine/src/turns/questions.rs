@@ -12,12 +12,13 @@ use innkeeper_protocol::newest::state::{
     ChatInputAnswer, ChatInputQuestion, ChatInputRequest, ChatInputResponseKind, ChatState,
     ResponsePart,
 };
+use innkeeper_protocol::outgoing::RejectionCode;
 
 use super::TurnsMut;
 use super::answers::{as_meant, check_answer, is_required, outspoken};
 use super::dispatch::After;
-use crate::core::Verdict;
 use crate::core::channels::Chat;
+use crate::core::{Refusal, Verdict};
 
 /// An unanswered request of the active turn.
 fn open_request<'a>(head: &'a ChatState, id: &str) -> Option<&'a ChatInputRequest> {
@@ -31,15 +32,18 @@ fn open_request<'a>(head: &'a ChatState, id: &str) -> Option<&'a ChatInputReques
 }
 
 /// Why there is no such open request.
-fn no_such_request(head: &ChatState, id: &str) -> String {
+fn no_such_request(head: &ChatState, id: &str) -> Refusal {
     let parts = head.active_turn.as_ref().map(|turn| &turn.response_parts);
     let answered = parts
         .into_iter()
         .flatten()
         .any(|part| matches!(part, ResponsePart::InputRequest(part) if part.request.id == id));
     match answered {
-        true => format!("the request `{id}` has been answered already"),
-        false => format!("there is no open request `{id}`"),
+        true => {
+            let reason = format!("the request `{id}` has been answered already");
+            Refusal::new(RejectionCode::AlreadyDone, reason)
+        }
+        false => format!("there is no open request `{id}`").into(),
     }
 }
 
@@ -109,7 +113,7 @@ pub(super) fn judge_answer_change(
 ) -> Verdict<After> {
     match check_answer_change(chat, &mut action) {
         Ok(()) => Verdict::Apply(StateAction::ChatInputAnswerChanged(action), After::Nothing),
-        Err(reason) => Verdict::Reject(StateAction::ChatInputAnswerChanged(action), reason),
+        Err(reason) => Verdict::reject(StateAction::ChatInputAnswerChanged(action), reason),
     }
 }
 
@@ -117,13 +121,13 @@ pub(super) fn judge_answer_change(
 fn check_answer_change(
     chat: &Chat,
     action: &mut ChatInputAnswerChangedAction,
-) -> Result<(), String> {
+) -> Result<(), Refusal> {
     let Some(request) = open_request(&chat.head, &action.request_id) else {
         return Err(no_such_request(&chat.head, &action.request_id));
     };
     let Some(question) = question_of(request, &action.question_id) else {
         let id = &action.question_id;
-        return Err(format!("the request has no question `{id}`"));
+        return Err(format!("the request has no question `{id}`").into());
     };
     let answer = action.answer.clone();
     let answer = answer.map(|answer| as_meant(question, answer));
@@ -150,7 +154,7 @@ pub(super) fn judge_input_completed(
             };
             Verdict::Apply(StateAction::ChatInputCompleted(action), after)
         }
-        Err(reason) => Verdict::Reject(StateAction::ChatInputCompleted(action), reason),
+        Err(reason) => Verdict::reject(StateAction::ChatInputCompleted(action), reason),
     }
 }
 
@@ -158,14 +162,14 @@ pub(super) fn judge_input_completed(
 fn answers_meant(
     chat: &Chat,
     action: &ChatInputCompletedAction,
-) -> Result<Option<HashMap<String, ChatInputAnswer>>, String> {
+) -> Result<Option<HashMap<String, ChatInputAnswer>>, Refusal> {
     let Some(request) = open_request(&chat.head, &action.request_id) else {
         return Err(no_such_request(&chat.head, &action.request_id));
     };
     let mut answers = action.answers.clone();
     for (id, answer) in answers.iter_mut().flatten() {
         let Some(question) = question_of(request, id) else {
-            return Err(format!("the request has no question `{id}`"));
+            return Err(format!("the request has no question `{id}`").into());
         };
         *answer = as_meant(question, answer.clone());
     }

@@ -12,25 +12,30 @@ use innkeeper_protocol::newest::state::{
     ConfirmationOption, ConfirmationOptionKind, MessageKind, ToolCallCancellationReason,
     ToolCallConfirmationReason, ToolCallResult, ToolCallState, ToolInput,
 };
+use innkeeper_protocol::outgoing::RejectionCode;
 
 use super::TurnsMut;
 use super::dispatch::After;
 use super::tools::{owner_of, tool_call};
-use crate::core::Verdict;
 use crate::core::channels::{Chat, plain_message};
+use crate::core::{Refusal, Verdict};
 
 /// The call that an action is about, if it is one of the active turn.
-fn call_of<'a>(chat: &'a Chat, turn: &str, call: &str) -> Result<&'a ToolCallState, String> {
+fn call_of<'a>(chat: &'a Chat, turn: &str, call: &str) -> Result<&'a ToolCallState, Refusal> {
     match chat.active_turn_id() {
-        None => return Err("no turn is running".to_owned()),
-        Some(active) if active != turn => return Err(format!("turn `{turn}` is not running")),
+        None => return Err(Refusal::new(RejectionCode::NoTurn, "no turn is running")),
+        Some(active) if active != turn => {
+            let reason = format!("turn `{turn}` is not running");
+            return Err(Refusal::new(RejectionCode::NoTurn, reason));
+        }
         Some(_) => {}
     }
-    tool_call(&chat.head, call).ok_or_else(|| format!("the turn has no tool call `{call}`"))
+    let known = tool_call(&chat.head, call);
+    known.ok_or_else(|| format!("the turn has no tool call `{call}`").into())
 }
 
 /// Why a call is not in the state that an action needs.
-fn not_waiting(call: &ToolCallState, what: &str) -> String {
+fn not_waiting(call: &ToolCallState, what: &str) -> Refusal {
     let state = match call {
         ToolCallState::Streaming(_) => "is still being written",
         ToolCallState::PendingConfirmation(_) => "waits for approval",
@@ -41,7 +46,8 @@ fn not_waiting(call: &ToolCallState, what: &str) -> String {
         ToolCallState::Cancelled(_) => "has been cancelled already",
         ToolCallState::Unknown(_) => "is in an unknown state",
     };
-    format!("the tool call {state}; {what}")
+    let reason = format!("the tool call {state}; {what}");
+    Refusal::new(RejectionCode::AlreadyDone, reason)
 }
 
 impl TurnsMut<'_> {
@@ -88,7 +94,7 @@ impl TurnsMut<'_> {
                 let action = StateAction::ChatToolCallComplete(action);
                 Verdict::Apply(action, After::ToolResultSettled { call })
             }
-            Err(reason) => Verdict::Reject(StateAction::ChatToolCallComplete(action), reason),
+            Err(reason) => Verdict::reject(StateAction::ChatToolCallComplete(action), reason),
         }
     }
 
@@ -103,7 +109,7 @@ impl TurnsMut<'_> {
                 let action = StateAction::ChatToolCallContentChanged(action);
                 Verdict::Apply(action, After::Nothing)
             }
-            Err(reason) => Verdict::Reject(StateAction::ChatToolCallContentChanged(action), reason),
+            Err(reason) => Verdict::reject(StateAction::ChatToolCallContentChanged(action), reason),
         }
     }
 
@@ -113,10 +119,10 @@ impl TurnsMut<'_> {
         client: &str,
         turn: &str,
         call: &str,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         match self.core.channels.chat(chat) {
             Some(chat) => run_by(chat, client, turn, call),
-            None => Err(format!("there is no chat `{chat}`")),
+            None => Err(format!("there is no chat `{chat}`").into()),
         }
     }
 
@@ -159,12 +165,12 @@ pub(super) fn judge_tool_confirmed(
             let after = After::ToolConfirmed(Box::new(action.clone()));
             Verdict::Apply(StateAction::ChatToolCallConfirmed(action), after)
         }
-        Err(reason) => Verdict::Reject(StateAction::ChatToolCallConfirmed(action), reason),
+        Err(reason) => Verdict::reject(StateAction::ChatToolCallConfirmed(action), reason),
     }
 }
 
 /// Says in so many words what reducers do not agree on.
-fn check_confirmed(chat: &Chat, action: &mut ChatToolCallConfirmedAction) -> Result<(), String> {
+fn check_confirmed(chat: &Chat, action: &mut ChatToolCallConfirmedAction) -> Result<(), Refusal> {
     let call = match call_of(chat, &action.turn_id, &action.tool_call_id)? {
         ToolCallState::PendingConfirmation(call) => call,
         other => return Err(not_waiting(other, "there is nothing to confirm")),
@@ -173,7 +179,7 @@ fn check_confirmed(chat: &Chat, action: &mut ChatToolCallConfirmedAction) -> Res
         None => None,
         Some(id) => match option_of(call.options.as_deref(), id) {
             Some(option) => Some(option),
-            None => return Err(format!("the tool call offers no option `{id}`")),
+            None => return Err(format!("the tool call offers no option `{id}`").into()),
         },
     };
     let contradicts = match option.map(|option| &option.kind) {
@@ -182,11 +188,11 @@ fn check_confirmed(chat: &Chat, action: &mut ChatToolCallConfirmedAction) -> Res
         _ => false,
     };
     if contradicts {
-        return Err("`approved` and the selected option contradict each other".to_owned());
+        return Err("`approved` and the selected option contradict each other".into());
     }
     if action.approved {
         if action.edited_tool_input.is_some() && call.editable != Some(true) {
-            return Err("the input of this tool call cannot be edited".to_owned());
+            return Err("the input of this tool call cannot be edited".into());
         }
         if matches!(call.tool_input, Some(ToolInput::ContentRef(_))) {
             action.edited_tool_input = None;
@@ -200,9 +206,9 @@ fn check_confirmed(chat: &Chat, action: &mut ChatToolCallConfirmedAction) -> Res
         (action.reason, action.reason_message, action.user_suggestion) = (None, None, None);
     } else {
         match action.reason {
-            None => return Err("a denial needs a reason: `denied` or `skipped`".to_owned()),
+            None => return Err("a denial needs a reason: `denied` or `skipped`".into()),
             Some(ToolCallCancellationReason::ResultDenied) => {
-                return Err("there is no result yet that could be denied".to_owned());
+                return Err("there is no result yet that could be denied".into());
             }
             Some(_) => {}
         }
@@ -225,17 +231,20 @@ pub(super) fn judge_tool_result_confirmed(
     let action = StateAction::ChatToolCallResultConfirmed(action);
     match checked {
         Ok(()) => Verdict::Apply(action, After::ToolResultSettled { call }),
-        Err(reason) => Verdict::Reject(action, reason),
+        Err(reason) => Verdict::reject(action, reason),
     }
 }
 
 /// Whether a client runs a call and may speak for it.
-fn run_by(chat: &Chat, client_id: &str, turn: &str, call: &str) -> Result<(), String> {
+fn run_by(chat: &Chat, client_id: &str, turn: &str, call: &str) -> Result<(), Refusal> {
     match call_of(chat, turn, call)? {
         ToolCallState::Running(running) => match owner_of(running.contributor.as_ref()) {
             Some(owner) if owner == client_id => Ok(()),
-            Some(_) => Err("another client runs this tool call".to_owned()),
-            None => Err("the agent runs this tool call, not a client".to_owned()),
+            Some(_) => {
+                let reason = "another client runs this tool call";
+                Err(Refusal::new(RejectionCode::Held, reason))
+            }
+            None => Err("the agent runs this tool call, not a client".into()),
         },
         other => Err(not_waiting(other, "only a running one has a result")),
     }

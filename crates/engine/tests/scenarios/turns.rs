@@ -2,6 +2,7 @@
 
 use innkeeper_engine::Limits;
 use innkeeper_protocol::agent::{AgentCommand, AgentEvent, TurnEvent};
+use innkeeper_protocol::version::Version;
 use serde_json::json;
 
 use crate::host::{Host, SESSION, broken, chat};
@@ -137,6 +138,43 @@ fn what_the_host_says_about_queued_and_interrupted_turns_is_in_the_language_of_t
     host.restart(Limits::default());
     host.enter(1, "a", &[]);
     assert!(error(&mut host, 2).contains("beendet"), "interrupted");
+}
+
+#[test]
+fn a_rejection_says_in_a_word_why_to_clients_of_the_newest_version_only() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    let turn = |id: &str| {
+        let message = json!({"text": "go", "origin": {"kind": "user"}});
+        json!({"type": "chat/turnStarted", "turnId": id, "startedAt": "2026-01-01T00:00:00.000Z",
+            "message": message})
+    };
+    let confirmed = json!({"type": "chat/toolCallConfirmed", "turnId": "gone",
+        "toolCallId": "c", "approved": true});
+    let removed = json!({"type": "chat/pendingMessageRemoved", "kind": "queued", "id": "q"});
+    let chat = chat();
+    for (channel, action, code) in [
+        (chat.as_str(), turn("t"), "turnExists"),
+        (&chat, turn("u"), "turnRuns"),
+        (&chat, turn(""), "invalid"),
+        (&chat, confirmed, "noTurn"),
+        (&chat, removed, "alreadyDone"),
+        (&chat, json!({"type": "session/ready"}), "notAccepted"),
+        ("x:nothing", turn("u"), "noSuchChannel"),
+    ] {
+        host.heard.clear();
+        host.dispatch(1, channel, action.clone());
+        let envelope = &host.heard[&1][0]["params"];
+        let said = &envelope["_meta"]["innkeeper"]["code"];
+        assert_eq!(said, code, "{action}: {envelope}");
+        assert!(envelope["rejectionReason"].is_string());
+    }
+    host.enter_as(Version::V0_9, 2, "b", &[]);
+    host.heard.clear();
+    host.dispatch(2, &chat, turn("t"));
+    let envelope = &host.heard[&2][0]["params"];
+    assert!(envelope["rejectionReason"].is_string(), "{envelope}");
+    assert!(envelope.get("_meta").is_none(), "{envelope}");
 }
 
 /// A client shows what it said until it hears what became of it.

@@ -81,6 +81,7 @@ pub(crate) fn directly(message: &HostMessage) -> Heard {
                 server_seq,
                 origin,
                 reason,
+                code: _,
             } = &**rejection;
             Heard::Action(Box::new(ActionEnvelope {
                 channel: channel.to_string(),
