@@ -179,13 +179,6 @@ describe("publishing", () => {
     store.handleServerEvent({ type: "connecting", attempt: 0 });
     expect(phase()).toBe("reconnecting");
   });
-
-  test("who decided is remembered", () => {
-    const { store, say } = storeWithChat();
-    say({ type: "chat/toolCallConfirmed", turnId: "t", toolCallId: "c", approved: true }, { clientId: "phone", clientSeq: 1 });
-    store.flush();
-    expect(store.getState().decisions.get("c")).toBe("phone");
-  });
 });
 
 describe("the catalogue", () => {

@@ -13,6 +13,8 @@ import type { Shelf } from "./book";
 import type { Channel, PendingAction } from "./channel";
 import { openChannel, receive, withOwnAction } from "./channel";
 import { Catalogue } from "./catalogue";
+import { withDecision } from "./decisions";
+import type { Decisions } from "./decisions";
 import type { ServerEvent } from "./events";
 import { derive } from "./derive";
 import type { Draft } from "./drafts";
@@ -46,7 +48,7 @@ export class AppStore {
   private readonly schedule: StoreOptions["schedule"];
   private readonly listeners = new Set<() => void>();
   private readonly channels = new Map<URI, Channel>();
-  private readonly decisions = new Map<string, string>();
+  private decisions: Decisions = new Map();
   private readonly catalogue = new Catalogue();
   private readonly book: Book;
   private connection: ConnectionState = { phase: "connecting", attempt: 0, completionTriggers: [] };
@@ -175,7 +177,11 @@ export class AppStore {
     if (before) {
       const after = receive(before, envelope, this.clientId);
       this.channels.set(uri, after);
-      if (rejectionReason === undefined && before.confirmed.kind === "chat") this.book.forget(removedBy(action, before.confirmed.state));
+      if (rejectionReason === undefined && before.confirmed.kind === "chat") {
+        this.book.forget(removedBy(action, before.confirmed.state));
+        const where = { chat: uri, activeTurnId: before.confirmed.state.activeTurn?.id };
+        if (origin) this.decisions = withDecision(this.decisions, where, action, origin.clientId);
+      }
       if (isOurs && !refusal) this.book.confirm(origin.clientSeq);
       if (isRepeat(envelope) && action.type === "chat/turnStarted") this.book.forget([action.turnId]);
       if (refusal || mayMoveWords(action)) this.lookAfterWords(after, before, refusal);
@@ -183,7 +189,7 @@ export class AppStore {
     if (refusal) {
       this.catalogue.forgetOwn(uri);
       if (!isRepeat(envelope) && action.type !== "chat/draftChanged") this.tellRefusal(uri, refusal.reason, hadWords);
-    } else if (origin && rejectionReason === undefined) this.noteDecision(action, origin.clientId);
+    }
   }
 
   /** Words come back to their editor, and the reason stands there; elsewhere it is said. */
@@ -218,18 +224,6 @@ export class AppStore {
 
   private seen(serverSeq: number): void {
     this.lastSeenServerSeq = Math.max(this.lastSeenServerSeq, serverSeq);
-  }
-
-  private noteDecision(action: StateAction, clientId: string): void {
-    if (action.type === "chat/toolCallConfirmed" || action.type === "chat/toolCallResultConfirmed") {
-      this.decisions.set(action.toolCallId, clientId);
-    } else if (action.type === "chat/inputCompleted") {
-      this.decisions.set(action.requestId, clientId);
-    } else if (action.type === "chat/turnStarted" || action.type === "chat/turnCancelled") {
-      this.decisions.set(`${action.turnId}:${action.type}`, clientId);
-    } else if (action.type === "chat/pendingMessageSet") {
-      this.decisions.set(action.id, clientId);
-    }
   }
 
   // ── What the user does ──
