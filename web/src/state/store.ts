@@ -18,7 +18,7 @@ import type { Decisions } from "./decisions";
 import type { ServerEvent } from "./events";
 import { derive } from "./derive";
 import type { Draft } from "./drafts";
-import { isRepeat, largestOf, MAX_WEIGHT, mayMoveWords, TOO_LARGE, TOO_LARGE_HERE } from "./refusal";
+import { largestOf, MAX_WEIGHT, mayMoveWords, repeatedTurn, TOO_LARGE, TOO_LARGE_HERE } from "./refusal";
 import type { Refusal } from "./refusal";
 import { removedBy } from "./spoken";
 import type { Manner, Spoken } from "./spoken";
@@ -174,6 +174,7 @@ export class AppStore {
     const isOurs = origin?.clientId === this.clientId;
     const refusal: Refusal | undefined = isOurs && rejectionReason !== undefined ? { clientSeq: origin.clientSeq, reason: rejectionReason } : undefined;
     const hadWords = refusal !== undefined && this.book.carries(refusal.clientSeq);
+    const repeated = refusal && repeatedTurn(envelope, before?.confirmed);
     if (before) {
       const after = receive(before, envelope, this.clientId);
       this.channels.set(uri, after);
@@ -183,12 +184,12 @@ export class AppStore {
         if (origin) this.decisions = withDecision(this.decisions, where, action, origin.clientId);
       }
       if (isOurs && !refusal) this.book.confirm(origin.clientSeq);
-      if (isRepeat(envelope) && action.type === "chat/turnStarted") this.book.forget([action.turnId]);
+      if (repeated !== undefined) this.book.forget([repeated]);
       if (refusal || mayMoveWords(action)) this.lookAfterWords(after, before, refusal);
     }
     if (refusal) {
       this.catalogue.forgetOwn(uri);
-      if (!isRepeat(envelope) && action.type !== "chat/draftChanged") this.tellRefusal(uri, refusal.reason, hadWords);
+      if (repeated === undefined && action.type !== "chat/draftChanged") this.tellRefusal(uri, refusal.reason, hadWords);
     }
   }
 
