@@ -4,16 +4,15 @@
 // Invariant: `view` is always `pending` folded over `confirmed`. The host's
 // word is the only thing that changes `confirmed`.
 
+import type { OwnAction } from "../protocol/events";
 import type { ActionEnvelope, ChatState, Snapshot, StateAction, URI } from "../protocol/types";
 import { channelOf, reduce } from "./reducers";
 import type { ChannelState } from "./reducers";
 import { bounded } from "./scrollback";
 import { saidIn, waitsIn } from "./steering";
 
-export interface PendingAction {
-  clientSeq: number;
-  action: StateAction;
-}
+/** An own action among those of its channel. */
+export type PendingAction = Omit<OwnAction, "channel">;
 
 export interface Channel {
   uri: URI;

@@ -6,16 +6,16 @@
 // anything; what was published is never changed afterwards; an own action is
 // pending until the host echoes or rejects it; no word is lost (`book.ts`).
 
-import type { ActionEnvelope, ChatState, Message, MessageAttachment, SessionSummary, Snapshot, StateAction, URI } from "../protocol/types";
+import type { OwnAction, ServerEvent } from "../protocol/events";
+import type { ActionEnvelope, ChatState, Message, MessageAttachment, Snapshot, StateAction, URI } from "../protocol/types";
 import type { AppState, ConnectionState, Notice, UiMessage } from "./appState";
 import { Book } from "./book";
 import type { Shelf } from "./book";
-import type { Channel, PendingAction } from "./channel";
+import type { Channel } from "./channel";
 import { openChannel, receive, withOwnAction } from "./channel";
 import { Catalogue } from "./catalogue";
 import { withDecision } from "./decisions";
 import type { Decisions } from "./decisions";
-import type { ServerEvent } from "./events";
 import { derive } from "./derive";
 import type { Draft } from "./drafts";
 import { largestOf, MAX_WEIGHT, mayMoveWords, repeatedTurn, TOO_LARGE, TOO_LARGE_HERE } from "./refusal";
@@ -27,10 +27,6 @@ import { timeline } from "./timeline";
 import { editorsOf } from "./waiting";
 import { joinWords, weightOf, wordsOf } from "./words";
 import type { Words } from "./words";
-
-export interface OwnAction extends PendingAction {
-  channel: URI;
-}
 
 export interface StoreOptions {
   clientId: string;
@@ -415,5 +411,3 @@ export class AppStore {
     );
   }
 }
-
-export type { SessionSummary };
