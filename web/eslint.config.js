@@ -1,6 +1,20 @@
 import reactHooks from "eslint-plugin-react-hooks";
 import tseslint from "typescript-eslint";
 
+/** Each layer may use those before it. `lib` stands beside them. */
+const LAYERS = ["protocol", "state", "app", "views"];
+
+const oneWay = LAYERS.slice(0, -1).map((layer, index) => {
+  const message = `${layer}/ must not know what is built upon it.`;
+  const group = LAYERS.slice(index + 1).map((above) => `**/${above}`);
+  return {
+    files: [`src/${layer}/**`],
+    // A test may put something real at the other end.
+    ignores: ["**/*.test.*"],
+    rules: { "no-restricted-imports": ["error", { patterns: [{ group, message }] }] },
+  };
+});
+
 export default tseslint.config(
   { ignores: ["dist", "node_modules", "public"] },
   ...tseslint.configs.recommended,
@@ -14,5 +28,6 @@ export default tseslint.config(
       "no-console": "error",
     },
   },
+  ...oneWay,
   { files: ["browser/**", "build/**"], rules: { "no-console": "off" } },
 );

@@ -32,6 +32,24 @@ describe("two browsers on one session", () => {
     expect(await second.getByText(/Decided by/).count()).toBe(0);
   });
 
+  test("who decided a call does not stand at the next turn's call of the same name", async () => {
+    const asks = scenario({ tool: { name: "x", input: {}, confirm: "ask", result: { success: true } } });
+    const first = await open();
+    await newSession(first);
+    await send(first, asks);
+    await first.locator(".approval").waitFor();
+    const second = await open(new URL(first.url()).hash);
+    await second.locator('[data-decision="approve"]').click();
+    await first.getByText(/Decided by Chrome/).waitFor();
+    await first.locator(".turn-footer").waitFor();
+    await send(first, asks);
+    await first.locator(".approval").waitFor();
+    expect(await first.locator('[data-phase="confirm"] .decider').count()).toBe(0);
+    await first.locator('[data-decision="approve"]').click();
+    await first.locator(".turn-footer").nth(1).waitFor();
+    expect(await first.getByText(/Decided by/).count()).toBe(1);
+  });
+
   test("an answer that one begins, the other finishes", async () => {
     const first = await open();
     await newSession(first);

@@ -4,9 +4,8 @@
 // Invariant: an own action is sent until its echo or rejection has been seen;
 // after a loss only those are sent again that the host's answer does not hold.
 
-import type { ServerEvent } from "../state/events";
-import type { OwnAction } from "../state/store";
 import { Backoff } from "./backoff";
+import type { OwnAction, ServerEvent } from "./events";
 import { ConnectionLost, Rpc, RpcError } from "./rpc";
 import type { ActionEnvelope, InitializeResult, ProtectedResource, SessionSummary, Snapshot, URI } from "./types";
 

@@ -17,6 +17,7 @@ import type {
   URI,
   UsageInfo,
 } from "../protocol/types";
+import type { Decisions } from "./decisions";
 import type { Draft } from "./drafts";
 import type { InboxItem } from "./inbox";
 import type { ChannelState } from "./reducers";
@@ -133,8 +134,8 @@ export interface AppState {
   unsent: readonly string[];
   /** What stands in the editors, by chat. */
   drafts: ReadonlyMap<URI, Draft>;
-  /** Who decided on a tool call or a question, by its id, as far as seen. */
-  decisions: ReadonlyMap<string, string>;
+  /** Who decided on a call or a question, or said a message, as far as seen. */
+  decisions: Decisions;
   notices: readonly Notice[];
   channels: ReadonlyMap<URI, ChannelState>;
 }

@@ -23,8 +23,8 @@ function chatInStore(chat = emptyChat()) {
     store.say(CHAT, id, said, manner, AT);
     return sent.at(-1)?.action.type === "chat/draftChanged" ? sent.at(-2) : sent.at(-1);
   };
-  const echo = (own: { clientSeq: number; action: unknown } | undefined, reason?: string) => {
-    say(own?.action as ChatAction, ME(own?.clientSeq ?? 0), reason);
+  const echo = (own: { clientSeq: number; action: unknown } | undefined, reason?: string, code?: string) => {
+    say(own?.action as ChatAction, ME(own?.clientSeq ?? 0), reason, code);
     store.flush();
   };
   const scheduled = () => store.getState().scheduledMessages.map(({ text }) => text);
@@ -85,8 +85,22 @@ describe("a message that was refused", () => {
 
   test("a turn that had arrived the first time does not come back", () => {
     const { send, echo, editor } = chatInStore();
-    echo(send("t", "once", "send"), "turn `t` exists already");
+    echo(send("t", "once", "send"), "diesen Zug gibt es schon", "turnExists");
     expect(editor()?.text).toBe("");
+  });
+
+  test("a turn that the chat holds does not come back, also from a host that gives no code", () => {
+    const { send, echo, editor } = chatInStore();
+    const own = send("t", "once", "send");
+    echo(own);
+    echo(own, "no");
+    expect(editor()?.text).toBe("");
+  });
+
+  test("a turn that the chat does not hold comes back, whatever the words of the reason", () => {
+    const { send, echo, editor } = chatInStore();
+    echo(send("t", "once", "send"), "the branch exists already");
+    expect(editor()?.text).toBe("once");
   });
 
   test("one that the host closes the door to is not sent for ever", () => {

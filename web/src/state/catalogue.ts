@@ -1,9 +1,9 @@
 // The list of sessions as the host keeps it, with this client's own changes
 // shown before the host has confirmed them.
 
+import type { ServerEvent } from "../protocol/events";
 import { Status } from "../protocol/types";
 import type { SessionSummary, StateAction, URI } from "../protocol/types";
-import type { ServerEvent } from "./events";
 import { withFlag } from "./reducers/status";
 import { sorted } from "./sessions";
 

@@ -4,16 +4,15 @@
 // Invariant: `view` is always `pending` folded over `confirmed`. The host's
 // word is the only thing that changes `confirmed`.
 
-import type { ActionEnvelope, Snapshot, StateAction, URI } from "../protocol/types";
+import type { OwnAction } from "../protocol/events";
+import type { ActionEnvelope, ChatState, Snapshot, StateAction, URI } from "../protocol/types";
 import { channelOf, reduce } from "./reducers";
 import type { ChannelState } from "./reducers";
 import { bounded } from "./scrollback";
 import { saidIn, waitsIn } from "./steering";
 
-export interface PendingAction {
-  clientSeq: number;
-  action: StateAction;
-}
+/** An own action among those of its channel. */
+export type PendingAction = Omit<OwnAction, "channel">;
 
 export interface Channel {
   uri: URI;
@@ -66,10 +65,7 @@ function withView(channel: Channel): Channel {
  */
 function foresee(view: ChannelState, action: StateAction): ChannelState {
   if (view.kind === "chat" && action.type === "chat/turnStarted") {
-    const { activeTurn, turns } = view.state;
-    const known = turns.some((turn) => turn.id === action.turnId);
-    if (known || (activeTurn && activeTurn.id !== action.turnId)) return view;
-    if (activeTurn) return view;
+    if (view.state.activeTurn || holdsTurn(view.state, action.turnId)) return view;
   }
   return reduce(view, action);
 }
@@ -80,15 +76,18 @@ function foresee(view: ChannelState, action: StateAction): ChannelState {
  */
 function isContainedIn(channel: ChannelState, action: StateAction): boolean {
   if (channel.kind !== "chat") return false;
-  const { turns, activeTurn } = channel.state;
   switch (action.type) {
     case "chat/turnStarted":
-      return activeTurn?.id === action.turnId || turns.some((turn) => turn.id === action.turnId);
+      return holdsTurn(channel.state, action.turnId);
     case "chat/pendingMessageSet":
       return waitsIn(channel.state, action.id) || saidIn(channel.state, action.id);
     case "chat/turnCancelled":
-      return activeTurn?.id !== action.turnId;
+      return channel.state.activeTurn?.id !== action.turnId;
     default:
       return false;
   }
+}
+
+export function holdsTurn({ turns, activeTurn }: ChatState, turnId: string): boolean {
+  return activeTurn?.id === turnId || turns.some(({ id }) => id === turnId);
 }

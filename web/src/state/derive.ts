@@ -5,6 +5,7 @@ import { Status } from "../protocol/types";
 import type { SessionSummary, URI } from "../protocol/types";
 import type { AppState, ConnectionState, Notice, UiMessage } from "./appState";
 import type { Channel } from "./channel";
+import type { Decisions } from "./decisions";
 import { inboxOf } from "./inbox";
 import { contextUsage, modelsOf, selectedModel, thinkingLevel } from "./model";
 import type { ChannelState } from "./reducers";
@@ -14,7 +15,7 @@ import { dockedId, waitingIn } from "./waiting";
 export interface Held {
   connection: ConnectionState;
   channels: ReadonlyMap<URI, Channel>;
-  decisions: ReadonlyMap<string, string>;
+  decisions: Decisions;
   sessions: SessionSummary[];
   sessionsLoaded: boolean;
   currentSessionId: URI | null;
@@ -63,7 +64,7 @@ export function derive(held: Held, before: AppState | undefined): AppState {
     dockedId: dockedId(waiting, held.dockedId, before?.dockedId ?? null),
     unsent: unsentIn(held, currentChatId, before?.unsent),
     drafts: held.drafts,
-    decisions: held.decisions.size === before?.decisions.size ? before.decisions : new Map(held.decisions),
+    decisions: held.decisions,
     notices: held.notices,
     channels,
   };

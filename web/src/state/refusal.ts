@@ -1,7 +1,10 @@
 // What a host does not take, and what else may move words: small questions
 // about actions and envelopes.
 
+import { isRejectedAs } from "../protocol/rejection";
 import type { ActionEnvelope, StateAction } from "../protocol/types";
+import { holdsTurn } from "./channel";
+import type { ChannelState } from "./reducers";
 
 /** An own action that was rejected, and why. */
 export interface Refusal {
@@ -14,9 +17,16 @@ export const MAX_WEIGHT = 12 * 1024 * 1024;
 export const TOO_LARGE = "Not sent: a message can have 12 MB, attachments included.";
 export const TOO_LARGE_HERE = "it is larger than this host accepts";
 
-/** Said again after a lost connection: it had arrived the first time. */
-export function isRepeat({ action, rejectionReason = "" }: ActionEnvelope): boolean {
-  return action.type === "chat/turnStarted" && /exists already/.test(rejectionReason);
+/**
+ * The turn that a rejected action meant to begin although it is there: said
+ * again after a lost connection, it had arrived the first time. A host that
+ * gives no code has at least shown the turn.
+ */
+export function repeatedTurn(rejected: ActionEnvelope, confirmed: ChannelState | undefined): string | undefined {
+  const { action } = rejected;
+  if (action.type !== "chat/turnStarted") return undefined;
+  const isThere = confirmed?.kind === "chat" && holdsTurn(confirmed.state, action.turnId);
+  return isThere || isRejectedAs(rejected, "turnExists") ? action.turnId : undefined;
 }
 
 /** Deltas come by the thousand and move nothing. */

@@ -157,12 +157,31 @@ describe("publishing", () => {
     expect(store.getState().notices).toMatchObject([{ tone: "error", text: "the host is shutting down" }]);
   });
 
-  test("a turn that arrived although its echo was lost is no error", () => {
+  test("a turn that arrived although its echo was lost is no error, says the code of the rejection", () => {
     const { store, say } = storeWithChat();
     store.dispatch(CHAT, started("t"));
-    say(started("t"), { clientId: "me", clientSeq: 1 }, "turn `t` exists already");
+    say(started("t"), { clientId: "me", clientSeq: 1 }, "diesen Zug gibt es schon", "turnExists");
     store.flush();
     expect(store.getState().notices).toEqual([]);
+  });
+
+  test.each(["the turn that runs", "a turn that is over"])("a rejected turn that the chat holds is no error, whatever the words and without a code (%s)", (which) => {
+    const { store, say } = storeWithChat();
+    store.dispatch(CHAT, started("t"));
+    say(started("t"), { clientId: "me", clientSeq: 1 });
+    if (which === "a turn that is over") say({ type: "chat/turnComplete", turnId: "t", duration: 1 });
+    say(started("t"), { clientId: "me", clientSeq: 1 }, "no");
+    store.flush();
+    expect(store.getState().notices).toEqual([]);
+    expect(store.getState().messages).toHaveLength(1);
+  });
+
+  test.each([undefined, "somethingElse"])("a rejected turn that the chat does not hold is an error, whatever the words (code %s)", (code) => {
+    const { store, say } = storeWithChat();
+    store.dispatch(CHAT, started("t"));
+    say(started("t"), { clientId: "me", clientSeq: 1 }, "the branch exists already", code);
+    store.flush();
+    expect(store.getState().notices).toMatchObject([{ tone: "error", text: "the branch exists already" }]);
   });
 
   test("whoever was refused stays refused until the host lets them in", () => {
@@ -178,13 +197,6 @@ describe("publishing", () => {
     expect(phase()).toBe("connected");
     store.handleServerEvent({ type: "connecting", attempt: 0 });
     expect(phase()).toBe("reconnecting");
-  });
-
-  test("who decided is remembered", () => {
-    const { store, say } = storeWithChat();
-    say({ type: "chat/toolCallConfirmed", turnId: "t", toolCallId: "c", approved: true }, { clientId: "phone", clientSeq: 1 });
-    store.flush();
-    expect(store.getState().decisions.get("c")).toBe("phone");
   });
 });
 

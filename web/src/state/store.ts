@@ -6,17 +6,19 @@
 // anything; what was published is never changed afterwards; an own action is
 // pending until the host echoes or rejects it; no word is lost (`book.ts`).
 
-import type { ActionEnvelope, ChatState, Message, MessageAttachment, SessionSummary, Snapshot, StateAction, URI } from "../protocol/types";
+import type { OwnAction, ServerEvent } from "../protocol/events";
+import type { ActionEnvelope, ChatState, Message, MessageAttachment, Snapshot, StateAction, URI } from "../protocol/types";
 import type { AppState, ConnectionState, Notice, UiMessage } from "./appState";
 import { Book } from "./book";
 import type { Shelf } from "./book";
-import type { Channel, PendingAction } from "./channel";
+import type { Channel } from "./channel";
 import { openChannel, receive, withOwnAction } from "./channel";
 import { Catalogue } from "./catalogue";
-import type { ServerEvent } from "./events";
+import { withDecision } from "./decisions";
+import type { Decisions } from "./decisions";
 import { derive } from "./derive";
 import type { Draft } from "./drafts";
-import { isRepeat, largestOf, MAX_WEIGHT, mayMoveWords, TOO_LARGE, TOO_LARGE_HERE } from "./refusal";
+import { largestOf, MAX_WEIGHT, mayMoveWords, repeatedTurn, TOO_LARGE, TOO_LARGE_HERE } from "./refusal";
 import type { Refusal } from "./refusal";
 import { removedBy } from "./spoken";
 import type { Manner, Spoken } from "./spoken";
@@ -25,10 +27,6 @@ import { timeline } from "./timeline";
 import { editorsOf } from "./waiting";
 import { joinWords, weightOf, wordsOf } from "./words";
 import type { Words } from "./words";
-
-export interface OwnAction extends PendingAction {
-  channel: URI;
-}
 
 export interface StoreOptions {
   clientId: string;
@@ -46,7 +44,7 @@ export class AppStore {
   private readonly schedule: StoreOptions["schedule"];
   private readonly listeners = new Set<() => void>();
   private readonly channels = new Map<URI, Channel>();
-  private readonly decisions = new Map<string, string>();
+  private decisions: Decisions = new Map();
   private readonly catalogue = new Catalogue();
   private readonly book: Book;
   private connection: ConnectionState = { phase: "connecting", attempt: 0, completionTriggers: [] };
@@ -172,18 +170,23 @@ export class AppStore {
     const isOurs = origin?.clientId === this.clientId;
     const refusal: Refusal | undefined = isOurs && rejectionReason !== undefined ? { clientSeq: origin.clientSeq, reason: rejectionReason } : undefined;
     const hadWords = refusal !== undefined && this.book.carries(refusal.clientSeq);
+    const repeated = refusal && repeatedTurn(envelope, before?.confirmed);
     if (before) {
       const after = receive(before, envelope, this.clientId);
       this.channels.set(uri, after);
-      if (rejectionReason === undefined && before.confirmed.kind === "chat") this.book.forget(removedBy(action, before.confirmed.state));
+      if (rejectionReason === undefined && before.confirmed.kind === "chat") {
+        this.book.forget(removedBy(action, before.confirmed.state));
+        const where = { chat: uri, activeTurnId: before.confirmed.state.activeTurn?.id };
+        if (origin) this.decisions = withDecision(this.decisions, where, action, origin.clientId);
+      }
       if (isOurs && !refusal) this.book.confirm(origin.clientSeq);
-      if (isRepeat(envelope) && action.type === "chat/turnStarted") this.book.forget([action.turnId]);
+      if (repeated !== undefined) this.book.forget([repeated]);
       if (refusal || mayMoveWords(action)) this.lookAfterWords(after, before, refusal);
     }
     if (refusal) {
       this.catalogue.forgetOwn(uri);
-      if (!isRepeat(envelope) && action.type !== "chat/draftChanged") this.tellRefusal(uri, refusal.reason, hadWords);
-    } else if (origin && rejectionReason === undefined) this.noteDecision(action, origin.clientId);
+      if (repeated === undefined && action.type !== "chat/draftChanged") this.tellRefusal(uri, refusal.reason, hadWords);
+    }
   }
 
   /** Words come back to their editor, and the reason stands there; elsewhere it is said. */
@@ -218,18 +221,6 @@ export class AppStore {
 
   private seen(serverSeq: number): void {
     this.lastSeenServerSeq = Math.max(this.lastSeenServerSeq, serverSeq);
-  }
-
-  private noteDecision(action: StateAction, clientId: string): void {
-    if (action.type === "chat/toolCallConfirmed" || action.type === "chat/toolCallResultConfirmed") {
-      this.decisions.set(action.toolCallId, clientId);
-    } else if (action.type === "chat/inputCompleted") {
-      this.decisions.set(action.requestId, clientId);
-    } else if (action.type === "chat/turnStarted" || action.type === "chat/turnCancelled") {
-      this.decisions.set(`${action.turnId}:${action.type}`, clientId);
-    } else if (action.type === "chat/pendingMessageSet") {
-      this.decisions.set(action.id, clientId);
-    }
   }
 
   // ── What the user does ──
@@ -420,5 +411,3 @@ export class AppStore {
     );
   }
 }
-
-export type { SessionSummary };

@@ -43,10 +43,10 @@ export function storeWithChat(chat: ChatState = emptyChat()) {
   store.select(SESSION, CHAT);
   store.flush();
   let seq = 1;
-  const say = (action: StateAction, origin?: { clientId: string; clientSeq: number }, rejectionReason?: string) =>
+  const say = (action: StateAction, origin?: { clientId: string; clientSeq: number }, rejectionReason?: string, code?: string) =>
     store.handleServerEvent({
       type: "action",
-      envelope: { channel: CHAT, action, serverSeq: ++seq, origin, rejectionReason },
+      envelope: { channel: CHAT, action, serverSeq: ++seq, origin, rejectionReason, ...(code ? { _meta: { innkeeper: { code } } } : {}) },
     });
   return { store, sent, say };
 }

@@ -187,6 +187,7 @@ export interface ActionEnvelope {
   serverSeq: number;
   origin?: { clientId: string; clientSeq: number };
   rejectionReason?: string;
+  _meta?: JsonObject;
 }
 
 export interface Snapshot {

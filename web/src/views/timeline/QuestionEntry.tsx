@@ -38,7 +38,7 @@ export function QuestionEntry({ message, chat }: { message: UiMessage; chat: str
           ))}
         </dl>
       )}
-      <Decider id={request.id} />
+      <Decider message={message} chat={chat} />
     </section>
   );
 }

@@ -69,7 +69,7 @@ export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: U
           {call.status === "cancelled" && <Cancelled call={call} />}
         </div>
       )}
-      <Decider id={call.toolCallId} />
+      <Decider message={message} chat={chat} />
     </section>
   );
 });

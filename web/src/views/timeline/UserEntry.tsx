@@ -1,12 +1,14 @@
 import { useApp, useHost } from "../../app/context";
 import type { UiMessage } from "../../state/appState";
+import { keyOfEntry } from "../../state/decisions";
 import { clock } from "../../lib/time";
 import { Attachments } from "./Attachments";
 
 export function UserEntry({ message, chat }: { message: UiMessage; chat: string }) {
   const { store } = useHost();
   const { steeringId } = message;
-  const author = useApp((state) => state.decisions.get(steeringId ?? `${message.turnId}:chat/turnStarted`));
+  const key = keyOfEntry(chat, message);
+  const author = useApp((state) => state.decisions.get(key));
   const name = useApp((state) => state.session?.activeClients.find(({ clientId }) => clientId === author)?.displayName);
   const isUnsent = useApp((state) => message.turnId !== undefined && state.unsent.includes(message.turnId));
   const isElsewhere = author !== undefined && author !== store.clientId;

@@ -1,6 +1,7 @@
-// What the host says, in the words of the store.
+// What goes between the connection and whoever keeps the state: what the host
+// says, and what this client says to it.
 
-import type { ActionEnvelope, InitializeResult, ProtectedResource, SessionSummary, Snapshot, URI } from "../protocol/types";
+import type { ActionEnvelope, InitializeResult, ProtectedResource, SessionSummary, Snapshot, StateAction, URI } from "./types";
 
 export type ServerEvent =
   | { type: "connecting"; attempt: number; reason?: string }
@@ -15,3 +16,10 @@ export type ServerEvent =
   | { type: "sessionAdded"; summary: SessionSummary }
   | { type: "sessionRemoved"; session: URI }
   | { type: "sessionSummaryChanged"; session: URI; changes: Partial<SessionSummary> };
+
+/** What this client says on a channel. Its number names it until the host has answered. */
+export interface OwnAction {
+  channel: URI;
+  clientSeq: number;
+  action: StateAction;
+}
