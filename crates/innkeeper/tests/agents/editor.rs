@@ -122,7 +122,7 @@ impl Editor {
     /// The first file of a changeset, whether it comes with the whole or alone.
     async fn until_changed_file(&mut self) -> Value {
         loop {
-            let files = self.actions.iter().filter_map(|action| {
+            let mut files = self.actions.iter().rev().filter_map(|action| {
                 let file = match action["type"].as_str()? {
                     "changeset/contentChanged" => &action["files"][0],
                     "changeset/fileSet" => &action["file"],
@@ -130,7 +130,7 @@ impl Editor {
                 };
                 Some(file.clone())
             });
-            if let Some(file) = files.last() {
+            if let Some(file) = files.next() {
                 return file;
             }
             self.hear().await;
