@@ -16,18 +16,6 @@ pub(crate) fn run() -> Result<()> {
         "warnings",
     ]))?;
     tidy::run()?;
-    deny()?;
     web::check()?;
     test::run()
-}
-
-/// The licences once more, with the texts that `tidy` does not read, and what
-/// else `deny.toml` says. Not the advisories: they change while the tree does not.
-fn deny() -> Result<()> {
-    if tools::works(tools::cargo().args(["deny", "--version"])) {
-        let checks = ["deny", "check", "licenses", "bans", "sources"];
-        return tools::run(tools::cargo().args(checks));
-    }
-    println!("cargo deny skipped: cargo-deny is not installed");
-    Ok(())
 }

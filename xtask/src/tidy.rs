@@ -65,6 +65,7 @@ pub(crate) fn run() -> Result<()> {
     for problem in &problems {
         println!("{problem}");
     }
+    deny()?;
     match problems.len() {
         0 => {
             println!("tidy: {} files, nothing to say", files.len());
@@ -133,6 +134,17 @@ fn refused_licences() -> Result<Vec<String>> {
             Ok(Vec::new())
         }
     }
+}
+
+/// The licences once more, with the texts that `tidy` does not read, and what
+/// else `deny.toml` says. Not the advisories: they change while the tree does not.
+fn deny() -> Result<()> {
+    if tools::works(tools::cargo().args(["deny", "--version"])) {
+        let checks = ["deny", "check", "licenses", "bans", "sources"];
+        return tools::run(tools::cargo().args(checks));
+    }
+    println!("cargo deny skipped: cargo-deny is not installed");
+    Ok(())
 }
 
 #[cfg(test)]

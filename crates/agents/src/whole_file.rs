@@ -53,7 +53,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
 fn writable(path: &Path) -> io::Result<Permissions> {
     let metadata = fs::metadata(path)?;
     if !metadata.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a file"));
     }
     OpenOptions::new().write(true).open(path)?;
     Ok(metadata.permissions())

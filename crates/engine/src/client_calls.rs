@@ -251,7 +251,7 @@ pub(crate) fn content(uri: &str, value: Value) -> Result<ResourceReadResult, Rpc
 
 fn read<T: DeserializeOwned>(uri: &str, what: &str, value: Value) -> Result<T, RpcError> {
     serde_json::from_value(value).map_err(|error| {
-        let error = format!("what the client said about `{uri}` is no {what}: {error}");
+        let error = format!("what the client said about `{uri}` is not a valid {what}: {error}");
         RpcError::internal(error)
     })
 }

@@ -36,6 +36,16 @@ pub(crate) struct WaitingReconnect {
     pub(crate) channels: Vec<ChannelUri>,
 }
 
+impl Postponed {
+    /// Who waits.
+    pub(crate) fn connection(&self) -> ConnectionId {
+        match self {
+            Self::Command { connection, .. } | Self::Welcome { connection, .. } => *connection,
+            Self::Afresh(waiting) => waiting.connection,
+        }
+    }
+}
+
 impl Engine {
     /// Does something as soon as these sessions are in memory: now, if they are.
     pub(crate) fn when_loaded(&mut self, sessions: BTreeSet<ChannelUri>, then: Postponed) {
@@ -58,13 +68,8 @@ impl Engine {
     }
 
     fn go_on(&mut self, postponed: Postponed) {
-        let connection = match &postponed {
-            Postponed::Command { connection, .. } | Postponed::Welcome { connection, .. } => {
-                *connection
-            }
-            Postponed::Afresh(waiting) => waiting.connection,
-        };
-        // It may have gone while the session was loaded.
+        let connection = postponed.connection();
+        // Replaced by a newer one while the session was loaded.
         if !self.clients.is_connected(connection) {
             return;
         }

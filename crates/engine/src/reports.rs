@@ -89,6 +89,8 @@ impl Engine {
         self.completions.forget_connection(connection);
         self.reconnects
             .retain(|_, waiting| waiting.connection != connection);
+        self.postponed
+            .retain(|_, postponed| postponed.connection() != connection);
         let core = &mut self.core;
         for answer in self.client_calls.connection_ended(core, connection) {
             self.customizations().call_answered(answer);

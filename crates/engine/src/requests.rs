@@ -78,7 +78,7 @@ impl Engine {
             // Of what was read in another version than it is answered in,
             // nobody knows whether it was understood.
             let error = RpcError::invalid_request(
-                "this was sent beside `initialize` or `reconnect`, not after it; send it again",
+                "this arrived together with `initialize` or `reconnect`, not after it; send it again",
             );
             return self.core.answer(connection, id, Err(error));
         }

@@ -561,7 +561,7 @@ pub fn parse_address(text: &str) -> Result<IpAddr, String> {
         .strip_prefix('[')
         .and_then(|text| text.strip_suffix(']'));
     bare.unwrap_or(text).parse().map_err(|_| {
-        format!("`{text}` is no address; give an IP address such as 127.0.0.1, or `localhost`")
+        format!("`{text}` is not an address; give an IP address such as 127.0.0.1, or `localhost`")
     })
 }
 
@@ -575,7 +575,7 @@ fn absolute_paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Path
     match paths.iter().find(|path| !path.is_absolute()) {
         None => Ok(paths),
         Some(path) => Err(serde::de::Error::custom(format!(
-            "`{}` is no absolute path; write it from `/` on",
+            "`{}` is not an absolute path; write it from `/` on",
             path.display()
         ))),
     }

@@ -142,7 +142,7 @@ impl Guest {
         let (answer, subscription) = self.client.subscribe(uri.to_owned()).await?;
         let snapshot = answer.snapshot.context("a snapshot")?;
         let SnapshotState::Chat(state) = snapshot.state else {
-            bail!("{uri} is no chat");
+            bail!("{uri} is not a chat");
         };
         Ok(Chat {
             uri: uri.to_owned(),
@@ -169,7 +169,7 @@ impl Guest {
         let (answer, mut subscription) = self.client.subscribe(channel.clone()).await?;
         let snapshot = answer.snapshot.context("a snapshot")?;
         let SnapshotState::Changeset(mut state) = snapshot.state else {
-            bail!("{channel} is no changeset");
+            bail!("{channel} is not a changeset");
         };
         loop {
             let told = state.files.iter().find(|told| told.id == file);

@@ -194,7 +194,7 @@ impl Plan {
                 (_, Some(agent), _) => plan.agents.push(agent),
                 (_, None, Some(trial)) => plan.trials.push(trial),
                 (other, None, None) => bail!(
-                    "`{other}` is no agent ({}) and no trial ({})",
+                    "`{other}` is neither an agent ({}) nor a trial ({})",
                     AGENTS
                         .iter()
                         .map(|agent| agent.provider)

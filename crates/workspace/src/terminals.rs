@@ -252,7 +252,7 @@ impl TerminalService {
         };
         if let Some(directory) = &directory {
             if !directory.is_dir() {
-                return Err(format!("`{}` is no directory", directory.display()));
+                return Err(format!("`{}` is not a directory", directory.display()));
             }
             command.cwd(directory);
         }

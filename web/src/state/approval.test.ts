@@ -56,13 +56,13 @@ describe("an input in words", () => {
     });
   });
 
-  test("what is no JSON is a command in a terminal, and text elsewhere", () => {
+  test("what is not JSON is a command in a terminal, and text elsewhere", () => {
     expect(readInput("rm -rf build", { toolKind: "terminal" })).toEqual({ command: "rm -rf build", fields: [] });
     expect(readInput("rm -rf build", undefined)).toEqual({ text: "rm -rf build", fields: [] });
     expect(readInput("[1]", undefined)).toEqual({ text: "[1]", fields: [] });
   });
 
-  test("a command that is no text is a field like others", () => {
+  test("a command that is not text is a field like others", () => {
     expect(readInput('{"command":["ls","-l"]}', undefined)).toEqual({ fields: [{ name: "command", text: "- ls\n- -l" }] });
   });
 });

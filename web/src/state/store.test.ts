@@ -157,7 +157,7 @@ describe("publishing", () => {
     expect(store.getState().notices).toMatchObject([{ tone: "error", text: "the host is shutting down" }]);
   });
 
-  test("a turn that arrived although its echo was lost is no error, says the code of the rejection", () => {
+  test("a turn that arrived although its echo was lost is not an error, says the code of the rejection", () => {
     const { store, say } = storeWithChat();
     store.dispatch(CHAT, started("t"));
     say(started("t"), { clientId: "me", clientSeq: 1 }, "diesen Zug gibt es schon", "turnExists");
@@ -165,7 +165,7 @@ describe("publishing", () => {
     expect(store.getState().notices).toEqual([]);
   });
 
-  test.each(["the turn that runs", "a turn that is over"])("a rejected turn that the chat holds is no error, whatever the words and without a code (%s)", (which) => {
+  test.each(["the turn that runs", "a turn that is over"])("a rejected turn that the chat holds is not an error, whatever the words and without a code (%s)", (which) => {
     const { store, say } = storeWithChat();
     store.dispatch(CHAT, started("t"));
     say(started("t"), { clientId: "me", clientSeq: 1 });

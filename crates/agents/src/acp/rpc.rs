@@ -78,7 +78,7 @@ impl Peer {
                         return Some(incoming);
                     }
                 }
-                Line::Noise(text) => tracing::debug!(text, "an agent said what is no JSON"),
+                Line::Noise(text) => tracing::debug!(text, "an agent said what is not JSON"),
             }
         }
     }

@@ -128,7 +128,7 @@ impl Backend {
                 },
                 line = self.session.lines.next() => match line {
                     Some(Line::Json(message)) => self.said(&message).await,
-                    Some(Line::Noise(text)) => tracing::debug!(text, "pi said what is no JSON"),
+                    Some(Line::Noise(text)) => tracing::debug!(text, "pi said what is not JSON"),
                     None => return self.gone().await,
                 },
                 () = self.session.process.exited() => {

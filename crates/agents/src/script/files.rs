@@ -161,12 +161,12 @@ impl Target {
             .all(|part| matches!(part, Component::Normal(_)));
         if !stays_within || edit.path.is_empty() {
             return Err(format!(
-                "`{}` is no path below the working directory",
+                "`{}` is not a path below the working directory",
                 edit.path
             ));
         }
         let base = local_path(directory)
-            .ok_or_else(|| format!("`{directory}` is no directory of this machine"))?;
+            .ok_or_else(|| format!("`{directory}` is not a directory of this machine"))?;
         let target = base.join(path);
         let before = match tokio::fs::read(&target).await {
             Ok(before) => Some(before),

@@ -266,7 +266,7 @@ async fn vendors_requests_are_refused_and_their_notifications_ignored() {
     let steps = json!([
         {"request": {"method": "_vendor/ask", "say": true, "params": {}}},
         {"notify": {"method": "_vendor/tell", "params": {}}},
-        {"raw": "Warning: this is no JSON"},
+        {"raw": "Warning: this is not JSON"},
         {"raw": "[1, 2"},
         {"update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "smell"}}},
         said("still here"),

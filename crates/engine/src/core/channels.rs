@@ -180,6 +180,11 @@ impl Channels {
         })
     }
 
+    /// The session that a chat in memory belongs to.
+    pub(crate) fn session_of(&self, chat: &ChannelUri) -> Option<ChannelUri> {
+        Some(self.chat(chat)?.session.clone())
+    }
+
     /// The chats of a session in memory, in the order of its catalogue.
     pub(crate) fn chats_of(&self, session: &ChannelUri) -> Vec<ChannelUri> {
         let session = self.session(session);

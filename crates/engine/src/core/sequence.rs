@@ -104,8 +104,8 @@ impl Core {
         channel: &ChannelUri,
         action: StateAction,
         sender: Option<Sender>,
-    ) -> ReduceOutcome {
-        self.emit_about(None, channel, action, sender)
+    ) {
+        self.emit_about(None, channel, action, sender);
     }
 
     /// Likewise, for an action that is about a session beside its channel.
@@ -115,19 +115,19 @@ impl Core {
         channel: &ChannelUri,
         action: StateAction,
         sender: Option<Sender>,
-    ) -> ReduceOutcome {
+    ) {
         // Actions are large: it is built where it stays, and moved once.
         let mut sequenced = unplaced(channel, action);
         let Sequenced { action, facts, .. } = &mut sequenced;
         let Some(entry) = self.channels.entry(channel) else {
             tracing::error!(%channel, "an action on a channel that does not exist");
-            return ReduceOutcome::NoOp;
+            return;
         };
         let known = &mut entry.channel;
         if let Channel::Chat(chat) = known
             && !follow(action, chat.head.active_turn.as_ref())
         {
-            return ReduceOutcome::NoOp;
+            return;
         }
         let before = facts::before(known, action);
         let (outcome, changed) = reduce(known, action);
@@ -142,7 +142,7 @@ impl Core {
                 facts.extra = facts::extra_facts_after(known, action, before);
                 self.confirm(sequenced, sender);
             }
-            return outcome;
+            return;
         }
         let kept = !known.is_ephemeral();
         facts.extra = facts::extra_facts_after(known, action, before);
@@ -162,7 +162,6 @@ impl Core {
             self.effect(Effect::Publish { to, message });
         }
         self.trim_log_if_due();
-        outcome
     }
 
     /// Nothing has changed, and whoever wanted it to is waiting to hear so. For

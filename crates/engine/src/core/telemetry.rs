@@ -80,16 +80,20 @@ impl Core {
     }
 
     fn trace_turn(&mut self, chat: &ChannelUri) {
-        let attributes = self.about_chat(chat);
+        let open = self.begun_by(chat);
+        self.traces.turns.insert(chat.clone(), open);
+    }
+
+    /// Something of a chat that begins now, and a trace with it.
+    fn begun_by(&mut self, chat: &ChannelUri) -> Open {
         let span = self.next_span();
-        let open = Open {
+        Open {
             trace: self.trace_of(span),
             span,
             parent: None,
             began: self.now,
-            attributes,
-        };
-        self.traces.turns.insert(chat.clone(), open);
+            attributes: self.about_chat(chat),
+        }
     }
 
     fn trace_turn_end(&mut self, chat: &ChannelUri, outcome: SpanOutcome) {
@@ -132,15 +136,7 @@ impl Core {
     }
 
     pub(crate) fn trace_agent(&mut self, backend: BackendId, chat: &ChannelUri) {
-        let attributes = self.about_chat(chat);
-        let span = self.next_span();
-        let open = Open {
-            trace: self.trace_of(span),
-            span,
-            parent: None,
-            began: self.now,
-            attributes,
-        };
+        let open = self.begun_by(chat);
         self.traces.agents.insert(backend, open);
     }
 
@@ -166,7 +162,7 @@ impl Core {
 
     /// Names that the protocol has anyway, and nothing that anybody said.
     fn about_chat(&self, chat: &ChannelUri) -> Attributes {
-        let session = self.channels.chat(chat).map(|chat| chat.session.clone());
+        let session = self.channels.session_of(chat);
         let known = session.as_ref().and_then(|uri| self.channels.session(uri));
         let provider = known.map(|session| session.state.provider.clone());
         let mut attributes = Attributes::new();

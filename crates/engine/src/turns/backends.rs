@@ -376,12 +376,7 @@ impl TurnsMut<'_> {
     /// The agent changed settings of its session: those that the session has
     /// are shown as they are now. The agent knows, so it is not told.
     fn configured_by_agent(&mut self, uri: &ChannelUri, values: JsonObject) {
-        let Some(session) = self
-            .core
-            .channels
-            .chat(uri)
-            .map(|chat| chat.session.clone())
-        else {
+        let Some(session) = self.core.channels.session_of(uri) else {
             return;
         };
         let known = self.core.channels.session(&session);
@@ -403,12 +398,7 @@ impl TurnsMut<'_> {
     }
 
     fn server_tools(&mut self, uri: &ChannelUri, tools: Vec<ToolDefinition>) {
-        let Some(session) = self
-            .core
-            .channels
-            .chat(uri)
-            .map(|chat| chat.session.clone())
-        else {
+        let Some(session) = self.core.channels.session_of(uri) else {
             return;
         };
         let known = self.core.channels.session(&session);

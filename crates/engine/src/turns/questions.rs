@@ -52,12 +52,7 @@ impl TurnsMut<'_> {
         let questions = request.questions.take();
         request.questions = questions.map(|it| it.into_iter().map(outspoken).collect());
         self.close_part(uri);
-        let Some(session) = self
-            .core
-            .channels
-            .chat(uri)
-            .map(|chat| chat.session.clone())
-        else {
+        let Some(session) = self.core.channels.session_of(uri) else {
             return;
         };
         let action = ChatInputRequestedAction { request };

@@ -86,7 +86,7 @@ fn check_data_dir(dir: &Path) -> Vec<Finding> {
         Ok(metadata) if metadata.is_dir() => metadata,
         Ok(_) => {
             return vec![Problem(format!(
-                "data directory: {name} is no directory; choose another with --data-dir"
+                "data directory: {name} is not a directory; choose another with --data-dir"
             ))];
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

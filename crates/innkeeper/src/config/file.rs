@@ -185,7 +185,7 @@ mod tests {
             ("[limits]\nsessions = -1", "inn.toml, line 2: invalid value"),
             (
                 "[server]\nhost = \"inn.example\"",
-                "inn.toml, line 2: `inn.example` is no address",
+                "inn.toml, line 2: `inn.example` is not an address",
             ),
             (
                 "[store]\nsync = \"fast\"",

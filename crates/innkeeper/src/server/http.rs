@@ -102,7 +102,7 @@ async fn anything_else(State(context): State<Context>, request: Request) -> Resp
 fn upgrade(shared: Shared, mut request: Request) -> Response {
     let Some(key) = websocket_key(&request) else {
         let headers = [(header::SEC_WEBSOCKET_VERSION, "13")];
-        let message = "this is no WebSocket handshake of version 13\n";
+        let message = "this is not a WebSocket handshake of version 13\n";
         return (StatusCode::BAD_REQUEST, headers, message).into_response();
     };
     let Ok(place) = Arc::clone(&shared.places).try_acquire_owned() else {

@@ -35,7 +35,7 @@ pub struct ExportOptions {
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    #[error("`{0}` is no endpoint; give an address such as http://127.0.0.1:4318")]
+    #[error("`{0}` is not an endpoint; give an address such as http://127.0.0.1:4318")]
     Endpoint(String),
     #[error("the header `{0}` has a name or a value that cannot be sent")]
     Header(String),

@@ -95,7 +95,7 @@ fn the_doctor_finds_what_is_wrong_and_nothing_else() {
     let token = inn.data("token");
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     fs::set_permissions(&token, open).unwrap();
-    fs::write(inn.data("innkeeper.db"), "this is no database").unwrap();
+    fs::write(inn.data("innkeeper.db"), "this is not a database").unwrap();
     let ended = inn.call(&flags).with(1);
     assert!(ended.out.contains("problem   token:") && ended.out.contains("chmod 600"));
     assert!(ended.out.contains("problem   store:"), "{}", ended.out);

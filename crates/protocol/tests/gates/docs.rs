@@ -5,6 +5,7 @@ use std::path::Path;
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::gates::{SnapshotForGates, down};
+use innkeeper_protocol::outgoing::RejectionCode;
 use innkeeper_protocol::record::{ExtraFacts, GateFacts};
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
@@ -37,7 +38,7 @@ const ROWS: &[Row] = &[
     ("queued and steering messages, truncation", |version| {
         yes_if_all(version, &["pendingMessageSet", "truncated"])
     }),
-    ("chats beside the default one", |version| {
+    ("chats besides the default one", |version| {
         let chat = snapshot(version, SIDE, chat_state(SIDE));
         match chat.get("lifecycle") {
             Some(_) => "as sessions",
@@ -255,4 +256,18 @@ fn the_table_of_versions_says_what_the_gates_do() {
         table.push(line([(*about).to_owned()].into_iter().chain(cells)));
     }
     assert_eq!(written, table, "the table should be:\n{}", table.join("\n"));
+}
+
+#[test]
+fn every_code_of_a_rejection_has_its_row_and_no_other_has() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sessions.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let table = page.split("| code | meaning |").nth(1).unwrap();
+    let rows = table
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    let listed: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+    let known = RejectionCode::ALL.map(|code| serde_json::to_value(code).unwrap());
+    assert_eq!(listed, known);
 }

@@ -127,7 +127,7 @@ fn remove(at: &Path, stand_ins: &StandIns) -> GitResult<()> {
         return Ok(());
     }
     let Some(repository) = Repository::find(at, PathBuf::new(), stand_ins)? else {
-        let reason = "this is no working tree of a repository";
+        let reason = "this is not a working tree of a repository";
         return Err(GitError::Other(reason.to_owned()));
     };
     if repository.git_dir == repository.common_dir {

@@ -211,7 +211,7 @@ impl Contents {
     pub(super) fn add_hooks(&mut self, tree: &dyn Tree, path: &str, text: &str) {
         match serde_json::from_str::<Value>(text) {
             Ok(value) => self.add_hook_value(&tree.uri(path), "", path, value.get("hooks")),
-            Err(error) => self.warn(path, format!("it is no JSON: {error}")),
+            Err(error) => self.warn(path, format!("it is not JSON: {error}")),
         }
     }
 

@@ -41,13 +41,13 @@ impl FrontMatter {
                 let why = why.lines().next().unwrap_or_default();
                 return by_line(yaml)
                     .map(|fields| Self { fields })
-                    .ok_or_else(|| format!("its front matter is no YAML: {why}"));
+                    .ok_or_else(|| format!("its front matter is not YAML: {why}"));
             }
         };
         match parsed {
             Value::Object(fields) => Ok(Self { fields }),
             Value::Null => Ok(Self::default()),
-            _ => Err("its front matter is no mapping".to_owned()),
+            _ => Err("its front matter is not a mapping".to_owned()),
         }
     }
 

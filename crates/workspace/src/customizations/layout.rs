@@ -205,7 +205,7 @@ fn read_hooks(tree: &dyn Tree, path: &str) -> Option<FoundCustomization> {
                 let hooks = value.get("hooks").filter(|it| !it.is_null())?;
                 contents.add_hook_value(&tree.uri(path), "", path, Some(hooks));
             }
-            Err(error) => contents.warn(path, format!("it is no JSON: {error}")),
+            Err(error) => contents.warn(path, format!("it is not JSON: {error}")),
         },
         Err(error) => contents.warn(path, error),
     }

@@ -106,8 +106,8 @@ fn read_manifest(tree: &dyn Tree, path: &str) -> Result<Map<String, Value>, Stri
     let text = tree.read(path).map_err(|error| error.to_string())?;
     match serde_json::from_str(&text) {
         Ok(Value::Object(manifest)) => Ok(manifest),
-        Ok(_) => Err("it is no JSON object".to_owned()),
-        Err(error) => Err(format!("it is no JSON: {error}")),
+        Ok(_) => Err("it is not a JSON object".to_owned()),
+        Err(error) => Err(format!("it is not JSON: {error}")),
     }
 }
 

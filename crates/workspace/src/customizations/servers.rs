@@ -29,7 +29,7 @@ impl Contents {
         };
         match serde_json::from_str::<Value>(&without_comments(&text)) {
             Ok(value) => self.add_servers(&tree.uri(path), path, &value, variables),
-            Err(error) => self.warn(path, format!("it is no JSON: {error}")),
+            Err(error) => self.warn(path, format!("it is not JSON: {error}")),
         }
     }
 
@@ -93,7 +93,7 @@ fn transport(server: &Value, variables: &Variables) -> Result<McpTransport, Stri
                 None | Some(Value::Null) => Vec::new(),
                 Some(Value::Array(items)) => items
                     .iter()
-                    .map(|item| filled(item.as_str().ok_or("has an argument that is no text")?))
+                    .map(|item| filled(item.as_str().ok_or("has an argument that is not text")?))
                     .collect::<Result<_, String>>()?,
                 Some(_) => return Err("has `args` that are no list".to_owned()),
             },
@@ -119,13 +119,13 @@ fn texts(
     let values = match server.get(key) {
         None | Some(Value::Null) => return Ok(BTreeMap::new()),
         Some(Value::Object(values)) => values,
-        Some(_) => return Err(format!("has `{key}` that is no object")),
+        Some(_) => return Err(format!("has `{key}` that is not an object")),
     };
     let one = |(name, value): (&String, &Value)| {
         let text = match value {
             Value::String(text) => text.clone(),
             Value::Number(_) | Value::Bool(_) => value.to_string(),
-            _ => return Err(format!("has a value in `{key}` that is no text")),
+            _ => return Err(format!("has a value in `{key}` that is not text")),
         };
         Ok((name.clone(), fill_in(&text, variables)?))
     };

@@ -11,7 +11,7 @@ export function ConnectPage() {
   const connect = (event: React.FormEvent) => {
     event.preventDefault();
     const page = pageOf(url, token.trim());
-    if (!page) return setProblem("That is no address of a host.");
+    if (!page) return setProblem("That is not an address of a host.");
     // Another host serves a client of its own.
     if (page.host !== location.host) return location.assign(page);
     keepToken(page.searchParams.get("tkn") ?? "");
