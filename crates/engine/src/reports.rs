@@ -104,7 +104,9 @@ impl Engine {
         let core = &mut self.core;
         let found = content.as_ref().ok().and_then(Option::as_ref);
         match self.terminals.loaded(core, ticket, found) {
-            Some(awaited) => self.subscribe(awaited.connection, awaited.id, *awaited.params),
+            Some(awaited) => {
+                self.subscribe(awaited.connection, Some(awaited.id), *awaited.params);
+            }
             None => self.resources.content_loaded(core, ticket, content),
         }
     }

@@ -208,65 +208,52 @@ impl Engine {
                 let locale = self.clients.locale_of(connection);
                 self.agents.resolve(&self.core, params, locale)
             }
-            // These were served at once, or are no requests and introduce nobody.
-            Command::Ping | Command::Initialize(_) | Command::Reconnect(_) => return,
-            Command::Subscribe(_)
-            | Command::Workspace(_)
-            | Command::Complete(_)
-            | Command::CompleteSessionConfig(_)
-            | Command::InvokeChangesetOperation(_) => {
-                // All of these are requests; nobody waits for the answer of
-                // another.
+            Command::Subscribe(params) => {
+                let channel = ChannelUri::from(params.channel.as_str());
+                let gone = terminals::has_left_memory(&self.core, &channel);
+                return match id {
+                    Some(id) if gone => {
+                        let terminals = &mut self.terminals;
+                        terminals.load(&mut self.core, connection, id, params);
+                    }
+                    id => self.subscribe(connection, id, params),
+                };
+            }
+            // What follows is answered later, and so only where somebody waits.
+            Command::Workspace(command) => {
                 if let Some(id) = id {
-                    self.carry_out_request(connection, id, command);
+                    self.workspace(connection, id, *command);
                 }
                 return;
             }
-        };
-        self.core.answer(connection, id, outcome);
-    }
-
-    /// What answers by itself, perhaps later.
-    fn carry_out_request(&mut self, connection: ConnectionId, id: RequestId, command: Command) {
-        let core = &mut self.core;
-        match command {
-            Command::Subscribe(params) => {
-                let channel = ChannelUri::from(params.channel.as_str());
-                if terminals::has_left_memory(core, &channel) {
-                    return self.terminals.load(core, connection, id, params);
-                }
-                self.subscribe(connection, id, params);
-            }
-            Command::Workspace(command) => self.workspace(connection, id, *command),
             Command::Complete(params) => {
-                let turns = &self.turns;
-                self.completions
-                    .complete(core, turns, (connection, id), &params);
+                if let Some(id) = id {
+                    let (core, turns) = (&mut self.core, &self.turns);
+                    let completions = &mut self.completions;
+                    completions.complete(core, turns, (connection, id), &params);
+                }
+                return;
             }
             Command::CompleteSessionConfig(params) => {
-                let locale = self.clients.locale_of(connection);
-                let agents = &self.agents;
-                self.completions
-                    .complete_settings(core, agents, (connection, id), params, locale);
+                if let Some(id) = id {
+                    let locale = self.clients.locale_of(connection);
+                    let (core, agents) = (&mut self.core, &self.agents);
+                    let completions = &mut self.completions;
+                    completions.complete_settings(core, agents, (connection, id), params, locale);
+                }
+                return;
             }
             Command::InvokeChangesetOperation(params) => {
-                self.changes.operate(core, (connection, id), &params);
+                if let Some(id) = id {
+                    let changes = &mut self.changes;
+                    changes.operate(&mut self.core, (connection, id), &params);
+                }
+                return;
             }
-            Command::Initialize(_)
-            | Command::Reconnect(_)
-            | Command::Ping
-            | Command::Unsubscribe { .. }
-            | Command::Dispatch(_)
-            | Command::Authenticate(_)
-            | Command::ListSessions(_)
-            | Command::CreateSession(_)
-            | Command::DisposeSession(_)
-            | Command::CreateChat(_)
-            | Command::DisposeChat(_)
-            | Command::ReadTurns(_)
-            | Command::FetchTurns(_)
-            | Command::ResolveSessionConfig(_) => {}
-        }
+            // These were served at once, or are no requests and introduce nobody.
+            Command::Ping | Command::Initialize(_) | Command::Reconnect(_) => return,
+        };
+        self.core.answer(connection, id, outcome);
     }
 
     fn authenticate(&mut self, params: AuthenticateParams) -> Result<Reply, RpcError> {

@@ -16,12 +16,12 @@ impl Engine {
     pub(crate) fn subscribe(
         &mut self,
         connection: ConnectionId,
-        id: RequestId,
+        id: Option<RequestId>,
         params: SubscribeParams,
     ) {
         let channel = ChannelUri::from(params.channel.as_str());
         let outcome = self.subscribed(connection, &channel, params);
-        self.core.answer(connection, Some(id), outcome);
+        self.core.answer(connection, id, outcome);
         compat::tell_selection(&mut self.core, &self.clients, connection, &channel);
     }
 

@@ -152,6 +152,16 @@ fn a_notification_is_carried_out_and_not_answered() {
         let told = host.actions(2);
         let of_turn = told.iter().any(|(_, action)| action["turnId"] == "t");
         assert!(!of_turn, "{version} left: {told:?}");
+        let back = json!({"jsonrpc": "2.0", "method": "subscribe",
+                          "params": {name: place(version)}});
+        host.heard.clear();
+        host.say(2, &back.to_string());
+        let answered =
+            |heard: &Value| heard.get("result").is_some() || heard.get("error").is_some();
+        let heard = host.heard.get(&2).into_iter().flatten();
+        assert_eq!(heard.filter(|it| answered(it)).count(), 0, "{version}");
+        host.in_turn("t", TurnEvent::Text("on".to_owned()));
+        assert!(!host.actions(2).is_empty(), "{version} is back");
     }
 }
 

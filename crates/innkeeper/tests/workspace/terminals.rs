@@ -143,7 +143,7 @@ async fn what_cannot_be_opened_is_an_error_and_leaves_nothing() {
     let (stage, _directory) = stage().await;
     let guest = &stage.guest;
     let missing = create(guest, json!({"cwd": "file:///no/such/directory"})).await;
-    assert!(missing.unwrap_err().1.contains("no directory"));
+    assert!(missing.unwrap_err().1.contains("not a directory"));
     let (code, _) = create(guest, json!({"cols": 0})).await.unwrap_err();
     assert_eq!(code, -32602);
     let stranger = json!({"claim": {"kind": "client", "clientId": "stranger"}});
