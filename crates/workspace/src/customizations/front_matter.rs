@@ -224,10 +224,10 @@ mod tests {
     fn what_makes_no_sense_is_an_error_with_a_reason() {
         let cases = [
             ("---\nname: x", "no end"),
-            ("---\n- a\n- b\n---", "no mapping"),
-            ("---\n{ name: [\n---", "no YAML"),
-            ("---\nname: [\n---", "no YAML"),
-            ("---\nno key here\n: x\n---", "no YAML"),
+            ("---\n- a\n- b\n---", "not a mapping"),
+            ("---\n{ name: [\n---", "not YAML"),
+            ("---\nname: [\n---", "not YAML"),
+            ("---\nno key here\n: x\n---", "not YAML"),
         ];
         for (text, expected) in cases {
             let error = FrontMatter::of(text).unwrap_err();

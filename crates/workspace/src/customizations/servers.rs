@@ -81,7 +81,7 @@ impl Contents {
 
 fn transport(server: &Value, variables: &Variables) -> Result<McpTransport, String> {
     let Value::Object(server) = server else {
-        return Err("is no object".to_owned());
+        return Err("is not an object".to_owned());
     };
     let filled = |text: &str| fill_in(text, variables);
     let text = |key: &str| server.get(key).and_then(Value::as_str);
@@ -228,11 +228,11 @@ mod tests {
     #[test]
     fn one_that_is_broken_is_shown_and_leaves_the_others_alone() {
         let cases = [
-            (json!(1), "is no object"),
+            (json!(1), "is not an object"),
             (json!({}), "neither a `command` nor a `url`"),
-            (json!({"command": "c", "args": "x"}), "no list"),
-            (json!({"command": "c", "env": []}), "no object"),
-            (json!({"command": "c", "env": {"A": []}}), "no text"),
+            (json!({"command": "c", "args": "x"}), "list"),
+            (json!({"command": "c", "env": []}), "not an object"),
+            (json!({"command": "c", "env": {"A": []}}), "not text"),
             (
                 json!({"url": "https://x/${SECRET}"}),
                 "customizations.pass_env",
