@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use innkeeper_protocol::newest::state::{ChatState, SessionState, SessionSummary};
+use innkeeper_protocol::record::store::Store as _;
 use innkeeper_protocol::record::{
     ChatNotes, ChatRecord, SessionNotes, SessionRecord, StoreBatch, StoreOp,
 };
 use innkeeper_protocol::{ChannelUri, Timestamp};
-use innkeeper_store::{Store, StoreOptions};
+use innkeeper_store::{SqliteStore, StoreOptions};
 use serde_json::json;
 
 use crate::process::{Server, host_binary};
@@ -97,12 +98,12 @@ fn millis(time: Duration) -> f64 {
 
 /// Writes sessions as a host would have, without running one.
 fn store_sessions(directory: &Path, count: usize) -> Result<()> {
-    let (mut store, _) = Store::open(directory, StoreOptions::default())?;
+    let mut store = SqliteStore::open(directory, StoreOptions::default())?;
     for first in (0..count).step_by(500) {
         let batches = (first..(first + 500).min(count)).map(stored_session);
         store.apply(&batches.collect::<Result<Vec<_>>>()?)?;
     }
-    Ok(store.close()?)
+    Ok(Box::new(store).close()?)
 }
 
 fn stored_session(index: usize) -> Result<StoreBatch> {

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use innkeeper_engine::{Effect, Engine, Input, Step};
 use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::agent::AgentReport;
+use innkeeper_protocol::record::store::{CommitNo, Journal};
 use innkeeper_protocol::record::{StoreBatch, StoreOp};
-use innkeeper_store::{CommitNo, Writer};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use crate::outbox::Outbox;
@@ -49,7 +49,7 @@ pub(crate) struct EngineLoop {
     pub(crate) reports: mpsc::Receiver<AgentReport>,
     /// What terminals and watches report.
     pub(crate) machine: mpsc::Receiver<Input>,
-    pub(crate) writer: Writer,
+    pub(crate) journal: Box<dyn Journal>,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) gauges: Arc<Gauges>,
     pub(crate) last_commit: CommitNo,
@@ -104,8 +104,8 @@ impl Unwritten {
 }
 
 impl EngineLoop {
-    /// Runs until it is told to shut down, and returns the store's writer.
-    pub(crate) async fn run(mut self, first: Step) -> Writer {
+    /// Runs until it is told to shut down, and returns the store's journal.
+    pub(crate) async fn run(mut self, first: Step) -> Box<dyn Journal> {
         let mut round = Round::new(1);
         self.step = first;
         self.collect(&mut round);
@@ -159,7 +159,7 @@ impl EngineLoop {
             self.pass_on(round);
             if let Some(done) = ended {
                 let _ = done.send(());
-                return self.writer;
+                return self.journal;
             }
         }
     }
@@ -216,7 +216,7 @@ impl EngineLoop {
         if !ops.is_empty() || urgent {
             let operations = ops.len();
             let hurry = self.unwritten.operations + operations > MOST_UNWRITTEN / 2;
-            self.last_commit = self.writer.submit(StoreBatch { ops }, urgent || hurry);
+            self.last_commit = self.journal.submit(StoreBatch { ops }, urgent || hurry);
             self.unwritten.submitted(self.last_commit, operations);
         }
         if !effects.is_empty() {

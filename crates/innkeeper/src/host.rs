@@ -12,15 +12,17 @@ use innkeeper_agents::{Agent, ProfileChanges, Supervisor};
 use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits, Step};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::newest::commands::Implementation;
+use innkeeper_protocol::record::store::{
+    CommitNo, Journal, JournalEvent, Notify, Store, StoreFault,
+};
 use innkeeper_protocol::telemetry::{Metric, MetricKind, Teller, prometheus};
-use innkeeper_store::{CommitNo, Store, StoreError, StoreOptions, Writer, WriterEvent};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::client_versions::ClientVersions;
 use crate::delivery::{DeliveryOptions, OutboundQueue, Outgoing};
 use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten, now};
 use crate::machine::{Machine, WorkspaceOptions};
-use crate::outbox::Outbox;
+use crate::outbox::{Clients, MachineTasks, Outbox, Reads, Reports, Subjects};
 use crate::telemetry::{Telemetry, TelemetryOptions};
 
 /// How many messages of one client may wait for the engine.
@@ -32,11 +34,13 @@ const CHECKPOINTS_PATIENCE: Duration = Duration::from_secs(3);
 /// How many events of agents may wait for the engine.
 const REPORTS_IN_FLIGHT: usize = 1_024;
 
-/// What a host is made of.
-#[derive(Debug)]
+/// What a host is made of, beside its agents and its store.
+#[derive(Debug, Default)]
 pub struct HostOptions {
-    pub data_dir: PathBuf,
-    pub store: StoreOptions,
+    /// Where the host keeps what is not in its store: the earlier states and
+    /// the working trees of sessions, and the scripts of shells. Without it, it
+    /// has none of these.
+    pub data_dir: Option<PathBuf>,
     pub limits: Limits,
     pub delivery: DeliveryOptions,
     /// Where a remote file picker begins.
@@ -48,7 +52,7 @@ pub struct HostOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] StoreFault),
     #[error("failed to get random numbers from the system: {0}")]
     Random(getrandom::Error),
     #[error("failed to start a thread: {0}")]
@@ -71,7 +75,7 @@ impl std::fmt::Debug for Host {
 
 struct Inner {
     events: mpsc::UnboundedSender<Event>,
-    outbox: Arc<Outbox>,
+    clients: Arc<Clients>,
     agents: Arc<Supervisor>,
     machine: Arc<Machine>,
     telemetry: Arc<Telemetry>,
@@ -79,18 +83,20 @@ struct Inner {
     delivery: DeliveryOptions,
     next_connection: AtomicU64,
     client_versions: Arc<ClientVersions>,
-    thread: std::sync::Mutex<Option<thread::JoinHandle<Option<Writer>>>>,
+    thread: std::sync::Mutex<Option<thread::JoinHandle<Option<Box<dyn Journal>>>>>,
 }
 
 impl Host {
-    /// Opens the data directory and starts. To be called within a tokio
-    /// runtime: agents and connections run there.
+    /// Begins a new life of the host on what the store holds. To be called
+    /// within a tokio runtime: agents and connections run there.
     pub async fn start(
         options: HostOptions,
         agents: Vec<Arc<dyn Agent>>,
+        store: impl Store,
     ) -> Result<Self, HostError> {
-        let workspace = options.workspace.config(&options.data_dir);
-        let (machine, machine_inbox) = Machine::new(options.workspace, &options.data_dir);
+        let data_dir = options.data_dir.as_deref();
+        let workspace = options.workspace.config(data_dir);
+        let (machine, machine_inbox) = Machine::new(options.workspace, data_dir);
         let (server_info, nonce) = (server_info(), nonce()?);
         let teller = Teller {
             name: server_info.name.clone(),
@@ -98,26 +104,30 @@ impl Host {
             instance: nonce.clone(),
         };
         let telemetry = Telemetry::new(options.telemetry, teller);
-        let (data_dir, store_options) = (options.data_dir, options.store);
-        let opened = move || Store::open(&data_dir, store_options);
-        let (store, boot) = tokio::task::spawn_blocking(opened)
+        let begun = move || {
+            let mut store = Box::new(store);
+            store.begin().map(|boot| (store, boot))
+        };
+        let (store, boot) = tokio::task::spawn_blocking(begun)
             .await
             .map_err(|_| HostError::EngineGone)??;
-        let reader = store.reader()?;
+        let archive = store.archive()?;
         let (events, inbox) = mpsc::unbounded_channel();
         let (reports, report_inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
         let agents = Arc::new(Supervisor::new(agents, reports));
         let profile_changes = agents.profile_changes();
         let client_versions = Arc::new(ClientVersions::new(&boot.clients));
-        let outbox = Arc::new(Outbox::new(
-            Arc::clone(&client_versions),
-            Arc::clone(&agents),
-            Arc::clone(&machine),
-            Arc::clone(&telemetry),
-            reader,
-            events.clone(),
-        ));
-        let writer = Writer::spawn(store, tell_about_commits(&outbox, &events))?;
+        let clients = Arc::new(Clients::new(Arc::clone(&client_versions)));
+        let reports = Reports::new(events.clone());
+        let outbox = Arc::new(Outbox::new(Subjects {
+            clients: Arc::clone(&clients),
+            reads: Reads::new(archive, reports.clone()),
+            machine: MachineTasks::new(Arc::clone(&machine), reports.clone()),
+            agents: Arc::clone(&agents),
+            telemetry: Arc::clone(&telemetry),
+            reports,
+        }));
+        let journal = store.start(tell_about_commits(&outbox, &events))?;
         let config = EngineConfig {
             server_info,
             default_directory: options.default_directory,
@@ -133,8 +143,8 @@ impl Host {
             events: inbox,
             reports: report_inbox,
             machine: machine_inbox,
-            writer,
-            outbox: Arc::clone(&outbox),
+            journal,
+            outbox,
             gauges: Arc::clone(&gauges),
             last_commit: CommitNo(0),
             unwritten: Unwritten::default(),
@@ -154,7 +164,7 @@ impl Host {
         tokio::spawn(tell_about_agents(profile_changes, &agents, &events));
         let inner = Arc::new(Inner {
             events,
-            outbox,
+            clients,
             agents,
             machine,
             telemetry,
@@ -178,7 +188,7 @@ impl Host {
     pub fn connect(&self) -> HostConnection {
         let id = ConnectionId(self.inner.next_connection.fetch_add(1, Ordering::Relaxed));
         let queue = OutboundQueue::new(self.inner.delivery.clone());
-        self.inner.outbox.connect(id, Arc::clone(&queue));
+        self.inner.clients.connect(id, Arc::clone(&queue));
         self.send(Event::Input(Input::Connected { connection: id }));
         HostConnection {
             host: self.clone(),
@@ -204,12 +214,8 @@ impl Host {
         let Some(thread) = thread else {
             return Ok(());
         };
-        let outbox = Arc::clone(&self.inner.outbox);
         let closed = tokio::task::spawn_blocking(move || match thread.join() {
-            Ok(Some(writer)) => {
-                outbox.stop_reading();
-                writer.close().map_err(HostError::Store)
-            }
+            Ok(Some(journal)) => journal.close().map_err(HostError::Store),
             Ok(None) | Err(_) => Err(HostError::EngineGone),
         });
         let closed = closed.await.map_err(|_| HostError::EngineGone)?;
@@ -217,17 +223,19 @@ impl Host {
         let machine = Arc::clone(&self.inner.machine);
         let end = move || {
             machine.terminals.shutdown();
-            machine.changes.finish(CHECKPOINTS_PATIENCE);
+            if let Some(changes) = &machine.changes {
+                changes.finish(CHECKPOINTS_PATIENCE);
+            }
         };
         let _ = tokio::task::spawn_blocking(end).await;
         self.inner.telemetry.finish().await;
-        self.inner.outbox.close_all();
+        self.inner.clients.close_all();
         closed
     }
 
     /// How many connections are open.
     pub fn connections(&self) -> usize {
-        self.inner.outbox.connections()
+        self.inner.clients.count()
     }
 
     /// The numbers of `/metrics`, as Prometheus reads them.
@@ -262,7 +270,7 @@ impl Inner {
                 "innkeeper_connections",
                 MetricKind::Gauge,
                 "Open connections.",
-                self.outbox.connections() as u64,
+                self.clients.count() as u64,
             ),
             one(
                 "innkeeper_connections_refused_total",
@@ -371,34 +379,32 @@ impl HostConnection {
 
 impl Drop for HostConnection {
     fn drop(&mut self) {
-        self.host.inner.outbox.disconnect(self.id);
+        self.host.inner.clients.disconnect(self.id);
         self.host.send(Event::Input(Input::Disconnected {
             connection: self.id,
         }));
     }
 }
 
-fn tell_about_commits(
-    outbox: &Arc<Outbox>,
-    events: &mpsc::UnboundedSender<Event>,
-) -> impl Fn(WriterEvent) + Send + 'static {
+fn tell_about_commits(outbox: &Arc<Outbox>, events: &mpsc::UnboundedSender<Event>) -> Notify {
     let (outbox, events) = (Arc::clone(outbox), events.clone());
-    move |event| match event {
-        WriterEvent::Committed(number) => outbox.committed(number),
-        WriterEvent::Failing { reason } => {
+    Box::new(move |event| match event {
+        JournalEvent::Committed(number) => outbox.committed(number),
+        JournalEvent::Failing { reason } => {
             let _ = events.send(Event::Input(Input::StoreFailing { reason }));
         }
-        WriterEvent::Recovered => {
+        JournalEvent::Recovered => {
             let _ = events.send(Event::Input(Input::StoreRecovered));
         }
-    }
+    })
 }
 
 /// Which working trees earlier hosts have left.
 fn tell_about_trees(machine: &Arc<Machine>, events: &mpsc::UnboundedSender<Event>) {
     let (machine, events) = (Arc::clone(machine), events.downgrade());
     tokio::task::spawn_blocking(move || {
-        let trees = machine.changes.trees();
+        let trees = machine.changes.as_ref().map(|changes| changes.trees());
+        let trees = trees.unwrap_or_default();
         if let Some(events) = events.upgrade().filter(|_| !trees.is_empty()) {
             let _ = events.send(Event::Input(Input::TreesFound(trees)));
         }

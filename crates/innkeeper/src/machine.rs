@@ -93,7 +93,8 @@ impl Default for WorkspaceOptions {
 }
 
 impl WorkspaceOptions {
-    pub(crate) fn config(&self, data_dir: &Path) -> WorkspaceConfig {
+    /// Without a directory to keep them in there are no changes to speak of.
+    pub(crate) fn config(&self, data_dir: Option<&Path>) -> WorkspaceConfig {
         let uris = self.roots.iter().filter_map(|path| uri_of_path(path));
         let roots = uris.map(|uri| GrantedRoot {
             uri,
@@ -102,17 +103,18 @@ impl WorkspaceOptions {
         WorkspaceConfig {
             roots: roots.collect(),
             grants: self.grants,
-            changes: self.changes,
-            worktrees: uri_of_path(&worktrees_in(data_dir)),
+            changes: self.changes && data_dir.is_some(),
+            worktrees: data_dir.and_then(|dir| uri_of_path(&worktrees_in(dir))),
             customizations: self.customizations.policy(),
         }
     }
 
-    fn terminals(self, data_dir: &Path) -> TerminalOptions {
+    fn terminals(self, data_dir: Option<&Path>) -> TerminalOptions {
+        let scripts = data_dir.filter(|_| self.shell_integration);
         TerminalOptions {
             shell: self.shell,
             shell_arguments: self.shell_arguments,
-            scripts: self.shell_integration.then(|| data_dir.join("shell")),
+            scripts: scripts.map(|dir| dir.join("shell")),
             environment: self.environment,
         }
     }
@@ -129,14 +131,14 @@ pub(crate) struct Machine {
     pub(crate) resources: ResourceService,
     pub(crate) terminals: TerminalService,
     pub(crate) watches: WatchService,
-    pub(crate) changes: ChangesService,
+    pub(crate) changes: Option<ChangesService>,
     pub(crate) customizations: CustomizationService,
 }
 
 impl Machine {
     pub(crate) fn new(
         options: WorkspaceOptions,
-        data_dir: &Path,
+        data_dir: Option<&Path>,
     ) -> (Arc<Self>, mpsc::Receiver<Input>) {
         let (reports, inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
         let of_terminals = reports.clone();
@@ -144,13 +146,16 @@ impl Machine {
         let of_customizations = reports.clone();
         let files = Hub::default();
         let places = options.customizations.places.clone();
-        let machine = Self {
-            changes: ChangesService::new(
-                data_dir.join("changes"),
-                worktrees_in(data_dir),
+        let changes = data_dir.map(|dir| {
+            ChangesService::new(
+                dir.join("changes"),
+                worktrees_in(dir),
                 files.clone(),
                 Arc::new(move |report| of_changes.blocking_send(Input::Changes(report)).is_ok()),
-            ),
+            )
+        });
+        let machine = Self {
+            changes,
             finder: FileFinder::default(),
             resources: ResourceService::default(),
             terminals: TerminalService::new(

@@ -7,9 +7,10 @@ mod common;
 use common::raw::Raw;
 use common::{Inn, InnOptions, default_chat};
 use innkeeper_protocol::Timestamp;
+use innkeeper_protocol::record::store::Store as _;
 use innkeeper_protocol::record::{ClientRecord, StoreBatch, StoreOp};
 use innkeeper_protocol::version::Version;
-use innkeeper_store::{Store, StoreOptions};
+use innkeeper_store::{SqliteStore, StoreOptions};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
@@ -301,7 +302,7 @@ async fn a_client_that_was_forgotten_is_one_of_the_newest_version_to_all_of_the_
     drop(raw);
     let inn = inn
         .reopen_after(InnOptions::default(), |directory| {
-            let (mut store, _) = Store::open(directory, StoreOptions::default()).unwrap();
+            let mut store = SqliteStore::open(directory, StoreOptions::default()).unwrap();
             store.apply(&[crowd()]).unwrap();
         })
         .await;

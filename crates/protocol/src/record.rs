@@ -1,6 +1,6 @@
 //! What the engine hands to the store and gets back from it: a log of
 //! sequenced actions, and a snapshot for each channel. Nothing else crosses
-//! that boundary, so that another kind of log can stand behind it one day.
+//! that boundary. [`store`] is the door in it: what any store must do.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use crate::version::Version;
 use crate::{ChannelUri, Timestamp};
 
 pub mod merge;
+pub mod store;
 
 pub use merge::{Cut, LogEntry};
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use innkeeper_protocol::newest::actions::{ChatDeltaAction, StateAction};
+use innkeeper_protocol::record::store::Store as _;
 use innkeeper_protocol::record::{
     ChatRecord, GateFacts, Sequenced, SessionNotes, SessionRecord, StoreBatch, StoreOp,
 };
 use innkeeper_protocol::{ChannelUri, Timestamp};
-use innkeeper_store::{Store, StoreOptions, SyncMode, Writer};
+use innkeeper_store::{SqliteStore, StoreOptions, SyncMode};
 use serde_json::json;
 
 const SESSIONS: i64 = 10_000;
@@ -19,23 +20,26 @@ const APPENDS: u64 = 20_000;
 fn main() {
     let dir = tempfile::tempdir().unwrap();
     let options = StoreOptions::default();
-    let (mut store, _) = Store::open(dir.path(), options.clone()).unwrap();
+    let mut store = SqliteStore::open(dir.path(), options.clone()).unwrap();
     let batches: Vec<_> = (0..SESSIONS).map(session).collect();
     let took = time(|| store.apply(&batches).unwrap());
     println!("storing {SESSIONS} sessions in one commit: {took:?}");
-    store.close().unwrap();
+    Box::new(store).close().unwrap();
 
     for _ in 0..3 {
         let mut opened = None;
-        let took = time(|| opened = Some(Store::open(dir.path(), options.clone()).unwrap()));
-        let (store, boot) = opened.unwrap();
+        let took = time(|| {
+            let mut store = SqliteStore::open(dir.path(), options.clone()).unwrap();
+            opened = Some((store.begin().unwrap(), store));
+        });
+        let (boot, mut store) = opened.unwrap();
         let (first, rows) = (&boot.catalogue[0].session, boot.catalogue.len());
         println!("opening {rows} sessions: {took:?}");
-        let reader = store.reader().unwrap();
+        let reader = store.archive().unwrap();
         let took = time(|| drop(reader.load_session(first).unwrap().unwrap()));
         println!("  loading one of them: {took:?}");
-        let took = time(|| drop(store.reopen().unwrap()));
-        println!("  reopening: {took:?}");
+        let took = time(|| drop(store.begin().unwrap()));
+        println!("  beginning again: {took:?}");
     }
 
     for sync in [SyncMode::Normal, SyncMode::Full] {
@@ -44,7 +48,7 @@ fn main() {
             sync,
             ..StoreOptions::default()
         };
-        let (mut store, _) = Store::open(dir.path(), options).unwrap();
+        let mut store = SqliteStore::open(dir.path(), options).unwrap();
         let count = if sync == SyncMode::Full { 500 } else { APPENDS };
         let batches: Vec<_> = (1..=count).map(append).collect();
         let took = time(|| {
@@ -59,25 +63,16 @@ fn main() {
     }
 
     let dir = tempfile::tempdir().unwrap();
-    let (store, _) = Store::open(dir.path(), StoreOptions::default()).unwrap();
-    let writer = Writer::spawn(store, |_| {}).unwrap();
+    let store = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
+    let journal = Box::new(store).start(Box::new(|_| {})).unwrap();
     let batches: Vec<_> = (1..=APPENDS).map(append).collect();
     let took = time(|| {
         for one in batches {
-            writer.submit(one, false);
+            journal.submit(one, false);
         }
-        writer.close().unwrap();
+        journal.close().unwrap();
     });
     println!("through the writer: {:?} each", took / APPENDS as u32);
-
-    let (mut store, _) = Store::open_in_memory().unwrap();
-    store.apply(&[session(1), append(1)]).unwrap();
-    let took = time(move || {
-        for _ in 0..1000 {
-            store = store.reopen().unwrap().0;
-        }
-    });
-    println!("reopening a small store in memory: {:?}", took / 1000);
 }
 
 fn time(work: impl FnOnce()) -> Duration {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use innkeeper_protocol::record::store::StoreFault;
 use rusqlite::ErrorCode;
 
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +71,12 @@ pub enum StoreError {
 
     #[error("the thread that writes the database stopped; restart the host")]
     Stopped,
+
+    #[error("the store is closed; nothing can be read from it any more")]
+    Closed,
+
+    #[error("the number {0} is in the log already; this is a bug")]
+    NumberTaken(u64),
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -80,6 +87,12 @@ impl From<rusqlite::Error> for StoreError {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged(error),
             _ => Self::Database(error),
         }
+    }
+}
+
+impl From<StoreError> for StoreFault {
+    fn from(error: StoreError) -> Self {
+        Self::new(error)
     }
 }
 

@@ -1,44 +1,31 @@
 //! What Innkeeper keeps: sessions, transcripts, large contents and the log of
-//! actions, in one SQLite file that `sqlite3` can read.
+//! actions.
 //!
-//! - [`Store`] owns the data directory and the only connection that writes;
-//! - [`Reader`] looks at what is committed, from another thread;
-//! - [`Writer`] is the thread that owns the store while the host runs, and
-//!   commits what came in meanwhile as one transaction.
+//! - [`SqliteStore`] keeps them in a directory, in one file that `sqlite3` can
+//!   read; [`open_read_only`] looks into such a directory;
+//! - [`MemoryDisk`] keeps them as long as the process lasts;
+//! - [`Writer`] makes a journal of any store: a thread that owns it and commits
+//!   what came in meanwhile as one transaction.
 //!
-//! *Invariant*: a batch is stored wholly or not at all, in the order of
-//! submission, and a number of the sequence is never given out twice, over any
-//! crash. *Boundary*: nothing here knows clients, agents or reducers; the
-//! vocabulary is that of [`innkeeper_protocol::record`]. There is no clock but
+//! *Boundary*: nothing here knows clients, agents or reducers; the vocabulary
+//! is that of [`innkeeper_protocol::record`], and the door that of its
+//! [`store`](innkeeper_protocol::record::store) module. There is no clock but
 //! the one that paces the writer's commits.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use innkeeper_protocol::record::{Boot, StoreBatch};
-use innkeeper_protocol::{ChannelUri, Timestamp};
-use rusqlite::{Connection, TransactionBehavior};
+use innkeeper_protocol::Timestamp;
 
-mod apply;
-mod boot;
-mod directory;
 mod error;
-mod json;
-mod log;
-mod reader;
-mod schema;
+mod memory;
 mod sequence;
-mod sessions;
+mod sqlite;
 mod writer;
 
-pub use directory::{DATABASE_FILE, LOCK_FILE};
 pub use error::StoreError;
-pub use reader::{DisposedRow, Reader, open_read_only};
-pub use writer::{CommitNo, Writer, WriterEvent};
-
-use sequence::Sequence;
+pub use memory::{MemoryDisk, MemoryStore};
+pub use sqlite::{DATABASE_FILE, LOCK_FILE, Reader, SqliteStore, open_read_only};
+pub use writer::Writer;
 
 /// When a commit counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,135 +62,10 @@ impl Default for StoreOptions {
     }
 }
 
-type Db = Arc<Mutex<Connection>>;
-
-fn lock(db: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
-    // A panic amid a transaction rolled it back on its way out.
-    db.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The open store: whoever has it is the only one that writes.
-#[derive(Debug)]
-pub struct Store {
-    db: Db,
-    sequence: Sequence,
-    options: StoreOptions,
-    place: Place,
-}
-
-#[derive(Debug)]
-enum Place {
-    Memory,
-    /// The lock lasts as long as its file is open.
-    Directory {
-        dir: PathBuf,
-        _lock: File,
-    },
-}
-
-impl Store {
-    /// Opens the store in `dir`, which is created if it does not exist, and
-    /// begins a new life of the host: see [`Boot`].
-    pub fn open(dir: &Path, options: StoreOptions) -> Result<(Self, Boot), StoreError> {
-        let lock = directory::claim(dir)?;
-        let connection = directory::connect(dir, options.sync)?;
-        let place = Place::Directory {
-            dir: dir.to_owned(),
-            _lock: lock,
-        };
-        Self::begin(connection, options, place)
-    }
-
-    /// A store that is gone when it is dropped.
-    pub fn open_in_memory() -> Result<(Self, Boot), StoreError> {
-        let connection = Connection::open_in_memory()?;
-        Self::begin(connection, StoreOptions::default(), Place::Memory)
-    }
-
-    fn begin(
-        mut connection: Connection,
-        options: StoreOptions,
-        place: Place,
-    ) -> Result<(Self, Boot), StoreError> {
-        connection.set_prepared_statement_cache_capacity(64);
-        schema::migrate(&mut connection)?;
-        let store = Self {
-            db: Arc::new(Mutex::new(connection)),
-            sequence: Sequence::default(),
-            options,
-            place,
-        };
-        store.reopen()
-    }
-
-    /// Does what a restart of the host does, without leaving the process.
-    pub fn reopen(mut self) -> Result<(Self, Boot), StoreError> {
-        let (sequence, boot) = {
-            let mut db = lock(&self.db);
-            let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            sessions::purge_disposed(&tx, self.options.now, self.options.keep_disposed)?;
-            let (sequence, epochs) = sequence::begin_life(&tx)?;
-            let boot = boot::boot(&tx, &sequence, epochs)?;
-            tx.commit()?;
-            (sequence, boot)
-        };
-        self.sequence = sequence;
-        Ok((self, boot))
-    }
-
-    /// Stores all batches, or none of them. After an error nothing has changed,
-    /// and the same batches may be tried again.
-    ///
-    /// A new session under the URI of a disposed one replaces it together with
-    /// its chats, so its `PutSession` goes before its `PutChat`s.
-    pub fn apply(&mut self, batches: &[StoreBatch]) -> Result<(), StoreError> {
-        if batches.iter().all(|batch| batch.ops.is_empty()) {
-            return Ok(());
-        }
-        let mut db = lock(&self.db);
-        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let sequence = apply::apply(&tx, self.sequence, batches)?;
-        tx.commit()?;
-        self.sequence = sequence;
-        Ok(())
-    }
-
-    /// A view of what is committed, for another thread.
-    pub fn reader(&self) -> Result<Reader, StoreError> {
-        match &self.place {
-            Place::Memory => Ok(Reader::over(Arc::clone(&self.db))),
-            Place::Directory { dir, .. } => open_read_only(dir),
-        }
-    }
-
-    /// Brings a disposed session back; `false` if there is none of that name.
-    pub fn restore(&mut self, session: &ChannelUri) -> Result<bool, StoreError> {
-        sessions::restore(&lock(&self.db), session)
-    }
-
-    /// Deletes a session for good, disposed or not; `false` if there is none.
-    pub fn delete(&mut self, session: &ChannelUri) -> Result<bool, StoreError> {
-        let mut db = lock(&self.db);
-        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        sessions::forget_log(&tx, session)?;
-        let existed = sessions::purge(&tx, session)?;
-        tx.commit()?;
-        Ok(existed)
-    }
-
-    /// Moves what the write-ahead log holds into the database, and closes it.
-    /// Without this nothing is lost; the next opening has a little more to do.
-    pub fn close(self) -> Result<(), StoreError> {
-        match self.place {
-            Place::Memory => Ok(()),
-            Place::Directory { .. } => {
-                let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
-                lock(&self.db).query_row(checkpoint, [], |_| Ok(()))?;
-                Ok(())
-            }
-        }
+impl StoreOptions {
+    /// What was disposed by then can no longer be brought back.
+    fn kept_since(&self) -> Timestamp {
+        let keep = i64::try_from(self.keep_disposed.as_millis()).unwrap_or(i64::MAX);
+        Timestamp::from_millis(self.now.as_millis().saturating_sub(keep))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,11 +7,8 @@
 //! lives are one epoch.
 
 use innkeeper_protocol::record::Epoch;
-use rusqlite::{Connection, params};
 
-use crate::StoreError;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sequence {
     /// No number up to here may be given out again.
     pub(crate) reserved: u64,
@@ -21,6 +18,18 @@ pub(crate) struct Sequence {
     pub(crate) life_first: u64,
     /// From here on the log is complete.
     pub(crate) log_start: u64,
+}
+
+impl Default for Sequence {
+    /// That of a store in which nothing was ever stored.
+    fn default() -> Self {
+        Self {
+            reserved: 0,
+            last: 0,
+            life_first: 1,
+            log_start: 1,
+        }
+    }
 }
 
 impl Sequence {
@@ -35,82 +44,24 @@ impl Sequence {
         self.log_start = self.log_start.max(reached);
     }
 
-    pub(crate) fn load(connection: &Connection) -> Result<Self, StoreError> {
-        let sql = "SELECT reserved, last, life_first, log_start FROM sequence";
-        Ok(connection.prepare_cached(sql)?.query_row([], |row| {
-            Ok(Self {
-                reserved: number(row.get(0)?),
-                last: number(row.get(1)?),
-                life_first: number(row.get(2)?),
-                log_start: number(row.get(3)?),
-            })
-        })?)
-    }
-
-    pub(crate) fn save(&self, connection: &Connection) -> Result<(), StoreError> {
-        let sql = "UPDATE sequence SET reserved = ?1, last = ?2, life_first = ?3, log_start = ?4";
-        connection.prepare_cached(sql)?.execute(params![
-            integer(self.reserved),
-            integer(self.last),
-            integer(self.life_first),
-            integer(self.log_start),
-        ])?;
-        Ok(())
-    }
-}
-
-/// Ends the life that the database was last written in, and begins another.
-pub(crate) fn begin_life(connection: &Connection) -> Result<(Sequence, Vec<Epoch>), StoreError> {
-    let before = Sequence::load(connection)?;
-    let mut epochs = load_epochs(connection)?;
-    if before.last >= before.life_first {
-        match epochs.last_mut() {
-            Some(epoch) if epoch.last.saturating_add(1) >= before.life_first => {
-                epoch.last = before.last;
+    /// Ends the life that was last written in, and begins another. `epochs` are
+    /// the lives before that one; afterwards, those before the new one.
+    pub(crate) fn begin_life(self, epochs: &mut Vec<Epoch>) -> Self {
+        if self.last >= self.life_first {
+            match epochs.last_mut() {
+                Some(epoch) if epoch.last.saturating_add(1) >= self.life_first => {
+                    epoch.last = self.last;
+                }
+                _ => epochs.push(Epoch {
+                    first: self.life_first,
+                    last: self.last,
+                }),
             }
-            _ => epochs.push(Epoch {
-                first: before.life_first,
-                last: before.last,
-            }),
+        }
+        epochs.retain(|epoch| epoch.last >= self.log_start);
+        Self {
+            life_first: self.next(),
+            ..self
         }
     }
-    epochs.retain(|epoch| epoch.last >= before.log_start);
-
-    let now = Sequence {
-        life_first: before.next(),
-        ..before
-    };
-    // A life that stored nothing left nothing to write.
-    if now != before {
-        now.save(connection)?;
-        connection.execute("DELETE FROM epoch", [])?;
-        for epoch in &epochs {
-            connection.execute(
-                "INSERT INTO epoch (first, last) VALUES (?1, ?2)",
-                params![integer(epoch.first), integer(epoch.last)],
-            )?;
-        }
-    }
-    Ok((now, epochs))
-}
-
-fn load_epochs(connection: &Connection) -> Result<Vec<Epoch>, StoreError> {
-    let mut statement =
-        connection.prepare_cached("SELECT first, last FROM epoch ORDER BY first")?;
-    let epochs = statement.query_map([], |row| {
-        Ok(Epoch {
-            first: number(row.get(0)?),
-            last: number(row.get(1)?),
-        })
-    })?;
-    Ok(epochs.collect::<Result<_, _>>()?)
-}
-
-/// SQLite's integers are signed; the sequence never comes near their end.
-pub(crate) fn integer(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-pub(crate) fn number(integer: i64) -> u64 {
-    u64::try_from(integer).unwrap_or(0)
 }

@@ -11,35 +11,23 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use innkeeper_protocol::record::StoreBatch;
+use innkeeper_protocol::record::store::{
+    CommitNo, Journal, JournalEvent, Notify, Store, StoreFault,
+};
 
-use crate::{Store, StoreError};
+use crate::StoreError;
 
 pub(crate) const RETRY: Duration = Duration::from_millis(250);
 
 /// How often closing tries before it gives up: two seconds at most.
 const TRIES_AT_CLOSE: u32 = 8;
 
-/// The place of a batch in the order of submission, from 1 on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct CommitNo(pub u64);
-
-/// What the thread tells, in the order in which it happens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WriterEvent {
-    /// Every batch up to this one is durable.
-    Committed(CommitNo),
-    /// Nothing can be stored at present. Told once, until `Recovered`.
-    Failing { reason: String },
-    /// Storing works again; `Committed` follows.
-    Recovered,
-}
-
 /// Hands batches to the thread. Dropping it lets the thread finish on its own;
-/// [`Writer::close`] waits for that and tells how it went.
+/// closing it waits for that and tells how it went.
 #[derive(Debug)]
 pub struct Writer {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<Result<(), StoreError>>>,
+    thread: Option<JoinHandle<Result<(), StoreFault>>>,
 }
 
 #[derive(Debug, Default)]
@@ -56,22 +44,24 @@ struct Queue {
     urgent: bool,
     closing: bool,
     submitted: u64,
-    committed: u64,
 }
 
 impl Writer {
-    /// Starts the thread. It calls `notify`, which therefore must not block.
+    /// Starts the thread. A batch that is not urgent waits for company, but not
+    /// longer than `group_commit`.
     pub fn spawn(
-        store: Store,
-        notify: impl Fn(WriterEvent) + Send + 'static,
+        store: Box<dyn Store>,
+        group_commit: Duration,
+        notify: Notify,
     ) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared::default());
         let worker = Worker {
             shared: Arc::clone(&shared),
-            group_commit: store.options.group_commit,
+            group_commit,
             store,
             notify,
             pending: Vec::new(),
+            committed: 0,
             failing: false,
         };
         let thread = thread::Builder::new()
@@ -83,10 +73,10 @@ impl Writer {
             thread: Some(thread),
         })
     }
+}
 
-    /// Queues a batch and returns at once. Anything urgent makes the thread
-    /// commit all that is queued now, rather than with the next group.
-    pub fn submit(&self, batch: StoreBatch, urgent: bool) -> CommitNo {
+impl Journal for Writer {
+    fn submit(&self, batch: StoreBatch, urgent: bool) -> CommitNo {
         let mut queue = self.shared.lock();
         let first = queue.batches.is_empty();
         if first {
@@ -105,19 +95,11 @@ impl Writer {
         number
     }
 
-    /// How many batches are not yet durable.
-    pub fn backlog(&self) -> u64 {
-        let queue = self.shared.lock();
-        queue.submitted - queue.committed
-    }
-
-    /// Commits what is queued, and closes the store. If the store keeps failing
-    /// this gives up after a while and returns why: what is queued is lost then.
-    pub fn close(mut self) -> Result<(), StoreError> {
+    fn close(mut self: Box<Self>) -> Result<(), StoreFault> {
         self.shared.begin_closing();
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
-            Some(Err(_)) | None => Err(StoreError::Stopped),
+            Some(Err(_)) | None => Err(StoreError::Stopped.into()),
         }
     }
 }
@@ -153,18 +135,19 @@ impl Shared {
 }
 
 /// The thread's side.
-struct Worker<N> {
+struct Worker {
     shared: Arc<Shared>,
     group_commit: Duration,
-    store: Store,
-    notify: N,
+    store: Box<dyn Store>,
+    notify: Notify,
     /// Taken from the queue and not yet committed.
     pending: Vec<StoreBatch>,
+    committed: u64,
     failing: bool,
 }
 
-impl<N: Fn(WriterEvent)> Worker<N> {
-    fn run(mut self) -> Result<(), StoreError> {
+impl Worker {
+    fn run(mut self) -> Result<(), StoreFault> {
         while self.gather() {
             if let Err(error) = self.commit() {
                 tracing::debug!(%error, "the store is still failing");
@@ -195,31 +178,27 @@ impl<N: Fn(WriterEvent)> Worker<N> {
         !queue.closing
     }
 
-    fn commit(&mut self) -> Result<(), StoreError> {
+    fn commit(&mut self) -> Result<(), StoreFault> {
         if self.pending.is_empty() {
             return Ok(());
         }
         if let Err(error) = self.store.apply(&self.pending) {
             if !self.failing {
                 self.failing = true;
-                (self.notify)(WriterEvent::Failing {
+                (self.notify)(JournalEvent::Failing {
                     reason: error.to_string(),
                 });
             }
             return Err(error);
         }
-        let committed = {
-            let mut queue = self.shared.lock();
-            queue.committed += self.pending.len() as u64;
-            queue.committed
-        };
+        self.committed += self.pending.len() as u64;
         self.pending.clear();
         if self.failing {
             self.failing = false;
             tracing::info!("the store works again");
-            (self.notify)(WriterEvent::Recovered);
+            (self.notify)(JournalEvent::Recovered);
         }
-        (self.notify)(WriterEvent::Committed(CommitNo(committed)));
+        (self.notify)(JournalEvent::Committed(CommitNo(self.committed)));
         Ok(())
     }
 
@@ -235,7 +214,7 @@ impl<N: Fn(WriterEvent)> Worker<N> {
         }
     }
 
-    fn finish(mut self) -> Result<(), StoreError> {
+    fn finish(mut self) -> Result<(), StoreFault> {
         let mut tries = 1;
         while let Err(error) = self.commit() {
             if tries == TRIES_AT_CLOSE {

@@ -2,6 +2,7 @@
 //! message at a time, and its agent does as it is told.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_engine::{ConnectionId, Effect, Engine, EngineConfig, Input, Limits, Step};
@@ -12,10 +13,11 @@ use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::newest::state::{AgentInfo, ErrorInfo};
 use innkeeper_protocol::outgoing::{HostMessage, encode_each};
+use innkeeper_protocol::record::store::{Archive, Store as _};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
 use innkeeper_protocol::{ChannelUri, Timestamp};
-use innkeeper_store::{Reader, Store};
+use innkeeper_store::MemoryStore;
 use serde_json::{Value, json};
 
 pub(crate) const SESSION: &str = "ahp-session:/1";
@@ -27,8 +29,8 @@ pub(crate) fn chat() -> String {
 /// A host whose store commits at once.
 pub(crate) struct Host {
     pub(crate) engine: Engine,
-    store: Option<Store>,
-    reader: Reader,
+    store: MemoryStore,
+    archive: Arc<dyn Archive>,
     now: i64,
     pub(crate) heard: BTreeMap<u64, Vec<Value>>,
     /// How long the last published message may wait, for each connection.
@@ -63,12 +65,13 @@ impl Host {
     }
 
     fn configured(config: EngineConfig) -> Self {
-        let (store, boot) = Store::open_in_memory().unwrap();
+        let mut store = MemoryStore::default();
+        let boot = store.begin().unwrap();
         let (engine, step) = Engine::new(Timestamp::from_millis(0), config, agents(), boot);
         let mut host = Self {
             engine,
-            reader: store.reader().unwrap(),
-            store: Some(store),
+            archive: store.archive().unwrap(),
+            store,
             now: 0,
             heard: BTreeMap::new(),
             latencies: BTreeMap::new(),
@@ -100,7 +103,7 @@ impl Host {
 
     /// Returns how many clients the store remembers.
     pub(crate) fn restart(&mut self, limits: Limits) -> usize {
-        let (store, boot) = self.store.take().unwrap().reopen().unwrap();
+        let boot = self.store.begin().unwrap();
         let clients = boot.clients.len();
         self.versions.clear();
         self.client_versions = boot
@@ -108,8 +111,6 @@ impl Host {
             .iter()
             .filter_map(|client| Some((client.client_id.clone(), client.speaks()?)))
             .collect();
-        self.reader = store.reader().unwrap();
-        self.store = Some(store);
         self.heard.clear();
         let now = Timestamp::from_millis(self.now);
         let (engine, step) = Engine::new(now, config(limits), agents(), boot);
@@ -125,7 +126,7 @@ impl Host {
     }
 
     fn carry_out(&mut self, step: Step) {
-        self.store.as_mut().unwrap().apply(&[step.store]).unwrap();
+        self.store.apply(&[step.store]).unwrap();
         for effect in step.effects {
             match effect {
                 Effect::Send { to, message } => self.deliver(to, &message),
@@ -150,7 +151,7 @@ impl Host {
                 Effect::Close { connection, .. } => self.closed.push(connection.0),
                 Effect::Agent(command) => self.commands.push(command),
                 Effect::LoadSession { session } => {
-                    let loaded = Ok(self.reader.load_session(&session).unwrap().map(Box::new));
+                    let loaded = Ok(self.archive.load_session(&session).unwrap().map(Box::new));
                     self.feed(Input::SessionLoaded { session, loaded });
                 }
                 Effect::LoadLog {
@@ -158,11 +159,11 @@ impl Host {
                     after,
                     up_to,
                 } => {
-                    let entries = Ok(self.reader.log_between(after, up_to).unwrap());
+                    let entries = Ok(self.archive.log_between(after, up_to).unwrap());
                     self.feed(Input::LogLoaded { ticket, entries });
                 }
                 Effect::LoadContent { ticket, uri } => {
-                    let content = Ok(self.reader.content(&uri).unwrap());
+                    let content = Ok(self.archive.content(&uri).unwrap());
                     self.feed(Input::ContentLoaded { ticket, content });
                 }
                 Effect::FindFiles { ticket, .. } => {

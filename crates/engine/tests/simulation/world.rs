@@ -17,12 +17,14 @@ use innkeeper_protocol::newest::state::{
     ChatOrigin, ResponsePart, SessionLifecycle, ToolCallState,
 };
 use innkeeper_protocol::outgoing::HostMessage;
+use innkeeper_protocol::record::store::{Archive, Store};
 use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::ResourceError;
 use innkeeper_protocol::{ChannelUri, Timestamp};
-use innkeeper_store::{Reader, Store};
+use innkeeper_store::{MemoryStore, SqliteStore, StoreOptions};
+use tempfile::TempDir;
 
 use crate::agent::{Backends, kind_of, profiles};
 use crate::changes;
@@ -49,8 +51,10 @@ pub(crate) struct World {
     /// The latest time that the engine was told.
     latest: i64,
     engine: Engine,
-    store: Option<Store>,
-    reader: Reader,
+    store: Box<dyn Store>,
+    archive: Arc<dyn Archive>,
+    /// Where the store is, if it is on disk.
+    _directory: Option<TempDir>,
     unapplied: VecDeque<StoreBatch>,
     submitted: u64,
     committed: u64,
@@ -101,16 +105,28 @@ enum Read {
     },
 }
 
+/// Most worlds have their store in memory, which is faster; some have the one
+/// that the product has.
+fn open_store(seed: u64) -> (Box<dyn Store>, Option<TempDir>) {
+    if seed % 16 != 0 {
+        return (Box::new(MemoryStore::default()), None);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path(), StoreOptions::default()).unwrap();
+    (Box::new(store), Some(directory))
+}
+
 impl World {
     pub(crate) fn new(seed: u64, trace: bool) -> Self {
         let mut rng = Rng::new(seed);
-        let (mut store, _) = Store::open_in_memory().unwrap();
+        let (mut store, directory) = open_store(seed);
+        store.begin().unwrap();
         let number_block = [64, 512, EngineConfig::NUMBER_BLOCK][rng.below(3)];
         // Somewhere in the sequence: now and then just before the log is cut.
         let until = 8_192 * (1 + rng.below(3) as u64) - rng.below(300) as u64;
         let reserve = StoreOp::ReserveSeq { until };
         store.apply(&[StoreBatch { ops: vec![reserve] }]).unwrap();
-        let (store, boot) = store.reopen().unwrap();
+        let boot = store.begin().unwrap();
         let limits = Limits {
             sessions: 7,
             chats: 4,
@@ -143,8 +159,9 @@ impl World {
             now,
             latest: now,
             engine,
-            reader: store.reader().unwrap(),
-            store: Some(store),
+            archive: store.archive().unwrap(),
+            store,
+            _directory: directory,
             unapplied: VecDeque::new(),
             submitted: 0,
             committed: 0,
@@ -389,9 +406,7 @@ impl World {
         }
         let batches: Vec<StoreBatch> = self.unapplied.drain(..count).collect();
         self.say(|| format!("  commit {count}"));
-        if let Some(store) = &mut self.store {
-            store.apply(&batches).unwrap();
-        }
+        self.store.apply(&batches).unwrap();
         for batch in &batches {
             self.ledger.commit(batch);
             if batch
@@ -415,7 +430,7 @@ impl World {
         let at = self.rng.below(self.reads.len());
         let answer = match self.reads.swap_remove(at) {
             Read::Session(session) => {
-                let loaded = self.reader.load_session(&session).unwrap().map(Box::new);
+                let loaded = self.archive.load_session(&session).unwrap().map(Box::new);
                 Input::SessionLoaded {
                     session,
                     loaded: Ok(loaded),
@@ -427,11 +442,11 @@ impl World {
                 up_to,
             } => Input::LogLoaded {
                 ticket,
-                entries: Ok(self.reader.log_between(after, up_to).unwrap()),
+                entries: Ok(self.archive.log_between(after, up_to).unwrap()),
             },
             Read::Content { ticket, uri } => Input::ContentLoaded {
                 ticket,
-                content: Ok(self.reader.content(&uri).unwrap()),
+                content: Ok(self.archive.content(&uri).unwrap()),
             },
         };
         self.answers.push(answer);
@@ -540,12 +555,7 @@ impl World {
         self.machine = Machine::default();
         self.life += 1;
         self.latest = self.latest.max(self.now);
-        let Some(store) = self.store.take() else {
-            return;
-        };
-        let (store, boot) = store.reopen().unwrap();
-        self.reader = store.reader().unwrap();
-        self.store = Some(store);
+        let boot = self.store.begin().unwrap();
         // Those of a session that did not even come into memory meanwhile
         // are still to be ended.
         let before = std::mem::take(&mut self.interrupted);
@@ -574,7 +584,7 @@ impl World {
 
     fn find_interrupted(&self, boot: &Boot) -> Vec<(String, String, String)> {
         let sessions = boot.interrupted.iter();
-        let loaded = sessions.filter_map(|uri| self.reader.load_session(uri).unwrap());
+        let loaded = sessions.filter_map(|uri| self.archive.load_session(uri).unwrap());
         // A turn whose session is not there yet has not begun.
         let loaded = loaded.filter(|it| it.session.state.lifecycle != SessionLifecycle::Creating);
         let chats = loaded.flat_map(|session| session.chats);

@@ -68,7 +68,7 @@ pub(crate) fn holder(data_dir: &Path) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use innkeeper_store::{Store, StoreOptions};
+    use innkeeper_store::{SqliteStore, StoreOptions};
 
     fn announcement(pid: u32) -> Announcement {
         Announcement {
@@ -84,7 +84,7 @@ mod tests {
         let here = announcement(std::process::id());
         here.write_in(dir.path()).unwrap();
         assert_eq!(Announcement::find_in(dir.path()), None, "nobody runs yet");
-        let store = Store::open(dir.path(), StoreOptions::default()).unwrap();
+        let store = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
         assert_eq!(Announcement::find_in(dir.path()), Some(here));
         announcement(1).write_in(dir.path()).unwrap();
         assert_eq!(Announcement::find_in(dir.path()), None, "another process");

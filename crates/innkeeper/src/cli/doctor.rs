@@ -12,6 +12,7 @@ use Finding::{Fine, Problem, Warning};
 use anyhow::anyhow;
 use clap::Args;
 use innkeeper_agents::discovery;
+use innkeeper_protocol::record::store::Archive as _;
 use innkeeper_store::{StoreError, open_read_only};
 
 use innkeeper_workspace::judge_git;
@@ -138,9 +139,11 @@ fn check_lock(dir: &Path) -> Finding {
 }
 
 fn check_store(dir: &Path) -> Finding {
-    let sessions = open_read_only(dir).and_then(|reader| Ok(reader.catalogue()?.len()));
-    match sessions {
-        Ok(number) => Fine(format!("store: {}", text::count(number, "session"))),
+    match open_read_only(dir) {
+        Ok(archive) => match archive.catalogue() {
+            Ok(rows) => Fine(format!("store: {}", text::count(rows.len(), "session"))),
+            Err(fault) => Problem(format!("store: {fault}")),
+        },
         Err(StoreError::Missing { .. }) => {
             Fine("store: none yet; the first start creates it".to_owned())
         }

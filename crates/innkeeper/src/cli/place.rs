@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use directories::{BaseDirs, ProjectDirs};
+use innkeeper_protocol::record::store::Store;
+use innkeeper_store::SqliteStore;
 
 use crate::config::{self, Config};
 use crate::engine_loop::now;
@@ -59,8 +61,7 @@ pub(crate) fn host_options(
     logs: Option<LogFeed>,
 ) -> Result<HostOptions> {
     Ok(HostOptions {
-        data_dir: data_dir.to_owned(),
-        store: config.store.options(now()),
+        data_dir: Some(data_dir.to_owned()),
         limits: config.limits.limits(),
         delivery: config.delivery.options(),
         default_directory: BaseDirs::new().map(|dirs| file_uri(dirs.home_dir())),
@@ -76,6 +77,11 @@ pub(crate) fn host_options(
             .options(logs)
             .context("the table [telemetry] of the configuration is wrong")?,
     })
+}
+
+/// The store in `data_dir`, which is created if there is none.
+pub(crate) fn opened_store(config: &Config, data_dir: &Path) -> Result<impl Store + use<>> {
+    Ok(SqliteStore::open(data_dir, config.store.options(now()))?)
 }
 
 /// An absolute path as a `file:` URI.

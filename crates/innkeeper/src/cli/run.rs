@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use super::announcement::Announcement;
 use super::client::{connect_to, connect_within, explained};
 use super::decisions::{Approve, Decisions};
-use super::place::{PlaceArgs, file_uri, host_options};
+use super::place::{PlaceArgs, file_uri, host_options, opened_store};
 use super::serve::Signals;
 use super::{Failure, Outcome, agents, text};
 use crate::Host;
@@ -66,6 +66,7 @@ pub(crate) async fn run(args: RunArgs) -> Outcome {
     let host = Host::start(
         host_options(&config, &data_dir, None)?,
         agents::chosen(&config, &data_dir, None)?,
+        opened_store(&config, &data_dir)?,
     )
     .await?;
     let client = connect_within(host.connect()).await?;

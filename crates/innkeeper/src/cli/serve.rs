@@ -11,7 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::announcement::Announcement;
 use super::logging::{self, LogArgs};
-use super::place::{PlaceArgs, host_options};
+use super::place::{PlaceArgs, host_options, opened_store};
 use super::{Failure, Outcome, agents};
 use crate::Host;
 use crate::config::{Config, parse_address};
@@ -77,7 +77,8 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
     // From here on, being told to stop means an orderly end.
     let signals = Signals::new()?;
     let options = host_options(&config, &data_dir, Some(logs))?;
-    let host = Host::start(options, agents).await?;
+    let store = opened_store(&config, &data_dir)?;
+    let host = Host::start(options, agents, store).await?;
     let served = if args.stdio {
         serve_stdio(&host, &config, signals).await
     } else {

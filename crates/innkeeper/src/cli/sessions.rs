@@ -15,18 +15,18 @@ use anyhow::{Context as _, Result, anyhow};
 use clap::{Args, Subcommand};
 use innkeeper_protocol::newest::ROOT_RESOURCE_URI;
 use innkeeper_protocol::newest::state::{SessionStatus, SessionSummary};
+use innkeeper_protocol::record::store::{Archive as _, Store};
 use innkeeper_protocol::record::{CatalogueRow, StoreBatch, StoreOp};
 use innkeeper_protocol::{ChannelUri, Timestamp};
-use innkeeper_store::{Store, open_read_only};
+use innkeeper_store::open_read_only;
 use serde_json::Value;
 
 use super::announcement::{Announcement, holder};
 use super::client::{connect_to, explained};
 use super::export::{Format, export};
-use super::place::PlaceArgs;
+use super::place::{PlaceArgs, opened_store};
 use super::transcript::{Transcript, shown};
 use super::{Outcome, print, text};
-use crate::config::Config;
 use crate::engine_loop::now;
 
 #[derive(Debug, Args)]
@@ -226,11 +226,6 @@ impl OneSession {
         let uris: Vec<&str> = rows.iter().map(|row| row.session.as_str()).collect();
         ids::resolve(&self.id, &uris).map(ChannelUri::from)
     }
-
-    fn open(&self, config: &Config, data_dir: &Path) -> Result<Store> {
-        let (store, _) = Store::open(data_dir, config.store.options(now()))?;
-        Ok(store)
-    }
 }
 
 async fn delete(args: &OneSession) -> Outcome {
@@ -246,13 +241,13 @@ async fn delete(args: &OneSession) -> Outcome {
         let disposed = client.request::<_, Value>("disposeSession", params);
         disposed.await.map_err(explained)?;
     } else {
-        let mut store = args.open(&config, &data_dir)?;
+        let mut store = opened_store(&config, &data_dir)?;
         let ops = vec![StoreOp::DisposeSession {
             session: session.clone(),
             at: now(),
         }];
         store.apply(&[StoreBatch { ops }])?;
-        store.close()?;
+        Box::new(store).close()?;
     }
     let days = text::count(
         usize::try_from(config.store.keep_disposed_days).unwrap_or(usize::MAX),
@@ -276,9 +271,9 @@ fn restore(args: &OneSession) -> Outcome {
         )
         .into());
     }
-    let mut store = args.open(&config, &data_dir)?;
+    let mut store = opened_store(&config, &data_dir)?;
     let restored = store.restore(&session)?;
-    store.close()?;
+    Box::new(store).close()?;
     let session = restored
         .then_some(session)
         .context("the session's time was over; it cannot be restored any more")?;

@@ -9,9 +9,9 @@ use innkeeper_protocol::newest::state::{
     ChatState, Message, ResponsePart, SessionState, SessionSummary, ToolCallState, ToolInput,
     ToolResultContent, TurnState, UsageInfo,
 };
+use innkeeper_protocol::record::store::Archive;
 use innkeeper_protocol::snapshot::ChatSnapshot;
 use innkeeper_protocol::{markdown, steering};
-use innkeeper_store::Reader;
 use serde::Serialize;
 
 use super::text;
@@ -25,8 +25,8 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    pub(crate) fn load(reader: &Reader, session: &ChannelUri) -> Result<Self> {
-        let Some(loaded) = reader.load_session(session)? else {
+    pub(crate) fn load(archive: &dyn Archive, session: &ChannelUri) -> Result<Self> {
+        let Some(loaded) = archive.load_session(session)? else {
             bail!("the session {session} is gone");
         };
         let chats = loaded.chats.into_iter().map(|mut chat| {

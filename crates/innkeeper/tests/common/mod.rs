@@ -39,7 +39,7 @@ use innkeeper_protocol::newest::state::{
     ResponsePart, RootState, SessionLifecycle, SessionState, Snapshot, SnapshotState,
     TerminalState, TurnState,
 };
-use innkeeper_store::StoreOptions;
+use innkeeper_store::{SqliteStore, StoreOptions};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -91,8 +91,7 @@ impl Inn {
 
     async fn open_in(directory: Arc<TempDir>, options: InnOptions) -> Self {
         let host_options = HostOptions {
-            data_dir: directory.path().to_owned(),
-            store: StoreOptions::default(),
+            data_dir: Some(directory.path().to_owned()),
             limits: options.limits,
             delivery: options.delivery,
             default_directory: Some("file:///tmp".to_owned()),
@@ -103,7 +102,8 @@ impl Inn {
             None => ScriptAgent::default(),
             Some(resource) => ScriptAgent::that_needs_a_token_for(resource),
         };
-        let host = Host::start(host_options, vec![Arc::new(agent)])
+        let store = SqliteStore::open(directory.path(), StoreOptions::default()).unwrap();
+        let host = Host::start(host_options, vec![Arc::new(agent)], store)
             .await
             .unwrap();
         let access = AccessPolicy {

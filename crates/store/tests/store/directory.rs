@@ -1,15 +1,19 @@
 //! The data directory: who may use it, and what survives in it.
 
 use innkeeper_protocol::record::StoreOp;
-use innkeeper_store::{DATABASE_FILE, Store, StoreError, StoreOptions, SyncMode, open_read_only};
+use innkeeper_protocol::record::store::{Archive as _, Store as _};
+use innkeeper_store::{
+    DATABASE_FILE, SqliteStore, StoreError, StoreOptions, SyncMode, open_read_only,
+};
+use innkeeper_store_conformance::records::*;
 
-use crate::common::*;
+use crate::conformance::what_a_dead_process_leaves;
 
 #[test]
 fn a_directory_in_use_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
-    let (store, _) = Store::open(dir.path(), StoreOptions::default()).unwrap();
-    let error = Store::open(dir.path(), StoreOptions::default()).unwrap_err();
+    let store = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
+    let error = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap_err();
     let message = error.to_string();
     assert!(matches!(error, StoreError::InUse { .. }), "{message}");
     for said in [
@@ -20,7 +24,7 @@ fn a_directory_in_use_is_refused_by_name() {
         assert!(message.contains(said), "{said:?} in {message:?}");
     }
     drop(store);
-    Store::open(dir.path(), StoreOptions::default()).unwrap();
+    SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
 }
 
 #[cfg(unix)]
@@ -29,7 +33,7 @@ fn what_is_created_is_private() {
     use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("deep/data");
-    let _store = Store::open(&data, StoreOptions::default()).unwrap();
+    let _store = SqliteStore::open(&data, StoreOptions::default()).unwrap();
     let mode = |path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(data.clone()), 0o700);
     assert_eq!(mode(data.join(DATABASE_FILE)), 0o600);
@@ -43,29 +47,23 @@ fn what_was_applied_survives_a_death_without_goodbye() {
             sync,
             ..StoreOptions::default()
         };
-        let (mut store, _) = Store::open(dir.path(), options.clone()).unwrap();
+        let mut store = SqliteStore::open(dir.path(), options.clone()).unwrap();
         let ops = [
             StoreOp::ReserveSeq { until: 100 },
             put_session("s:/1", "S", 1),
             put_chat("c:/1", "s:/1", 0, Some("t")),
             delta(1, "c:/1", "p", "a"),
         ];
-        apply(&mut store, ops);
+        store.apply(&[batch(ops)]).unwrap();
 
-        // A copy of the files as they are now is what a dead process leaves.
         let left = tempfile::tempdir().unwrap();
-        for file in std::fs::read_dir(dir.path()).unwrap() {
-            let file = file.unwrap();
-            if file.file_name().to_str().unwrap().ends_with("-shm") {
-                continue;
-            }
-            std::fs::copy(file.path(), left.path().join(file.file_name())).unwrap();
-        }
-        let (store, boot) = Store::open(left.path(), options).unwrap();
+        what_a_dead_process_leaves(dir.path(), left.path());
+        let mut store = SqliteStore::open(left.path(), options).unwrap();
+        let boot = store.begin().unwrap();
         assert_eq!((boot.next_seq, boot.epochs.len()), (101, 1));
         assert_eq!(uris(&boot.interrupted), ["s:/1"]);
         let loaded = store
-            .reader()
+            .archive()
             .unwrap()
             .load_session(&"s:/1".into())
             .unwrap();
@@ -79,14 +77,18 @@ fn readers_see_each_commit_and_tools_look_in_beside_a_running_host() {
     let missing = open_read_only(dir.path()).unwrap_err();
     assert!(matches!(missing, StoreError::Missing { .. }), "{missing}");
 
-    let (mut store, _) = Store::open(dir.path(), StoreOptions::default()).unwrap();
-    let (reader, tool) = (store.reader().unwrap(), open_read_only(dir.path()).unwrap());
+    let mut store = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
+    let (reader, tool) = (
+        store.archive().unwrap(),
+        open_read_only(dir.path()).unwrap(),
+    );
     for n in 1..=3 {
-        apply(&mut store, [put_session(&format!("s:/{n}"), "S", 1)]);
+        let session = put_session(&format!("s:/{n}"), "S", 1);
+        store.apply(&[batch([session])]).unwrap();
         assert_eq!(reader.catalogue().unwrap().len(), n);
         assert_eq!(tool.catalogue().unwrap().len(), n);
     }
-    store.close().unwrap();
+    Box::new(store).close().unwrap();
     assert_eq!(
         open_read_only(dir.path())
             .unwrap()
@@ -101,6 +103,6 @@ fn readers_see_each_commit_and_tools_look_in_beside_a_running_host() {
 fn a_file_that_is_no_database_is_called_damaged() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join(DATABASE_FILE), "not a database".repeat(100)).unwrap();
-    let error = Store::open(dir.path(), StoreOptions::default()).unwrap_err();
+    let error = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap_err();
     assert!(matches!(error, StoreError::Damaged(_)), "{error}");
 }

@@ -1,11 +1,9 @@
-//! The store through its public face, one file a concern.
+//! The stores through their public face: what every store must do, and what is
+//! the one on disk's own affair.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "all of this is tests")]
 
-mod common;
+mod conformance;
 mod directory;
 mod log;
 mod migrations;
-mod model;
-mod sequence;
-mod sessions;

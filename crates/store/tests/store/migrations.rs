@@ -4,10 +4,10 @@
 //! is written once and never edited; a new form adds a file here, and a step.
 
 use innkeeper_protocol::record::Epoch;
-use innkeeper_store::{DATABASE_FILE, Store, StoreError, StoreOptions, open_read_only};
+use innkeeper_protocol::record::store::Store as _;
+use innkeeper_store::{DATABASE_FILE, SqliteStore, StoreError, StoreOptions, open_read_only};
+use innkeeper_store_conformance::records::*;
 use rusqlite::Connection;
-
-use crate::common::*;
 
 const FIXTURES: &[(i64, &str)] = &[(1, include_str!("../fixtures/v1.sql"))];
 
@@ -35,16 +35,17 @@ fn schema(dir: &std::path::Path) -> Vec<(String, String)> {
 #[test]
 fn a_database_of_every_release_opens_with_all_that_it_had() {
     let fresh = tempfile::tempdir().unwrap();
-    drop(Store::open(fresh.path(), StoreOptions::default()).unwrap());
+    drop(SqliteStore::open(fresh.path(), StoreOptions::default()).unwrap());
 
     for (version, sql) in FIXTURES {
         let dir = fixture(sql, *version);
-        let (store, boot) = Store::open(dir.path(), StoreOptions::default()).unwrap();
+        let mut store = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
+        let boot = store.begin().unwrap();
         assert_eq!(boot.next_seq, 101, "v{version}");
         assert_eq!(boot.epochs, [Epoch { first: 1, last: 3 }]);
         assert_eq!(boot.clients[0].version, "1.0.0");
         assert_eq!(uris(&boot.interrupted), ["ahp-session:/1"]);
-        let reader = store.reader().unwrap();
+        let reader = store.archive().unwrap();
         let loaded = reader
             .load_session(&"ahp-session:/1".into())
             .unwrap()
@@ -61,7 +62,7 @@ fn a_database_of_every_release_opens_with_all_that_it_had() {
 #[test]
 fn a_database_of_a_newer_release_is_refused() {
     let dir = fixture("", 1000);
-    let error = Store::open(dir.path(), StoreOptions::default()).unwrap_err();
+    let error = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap_err();
     assert!(
         matches!(error, StoreError::Newer { found: 1000, .. }),
         "{error}"

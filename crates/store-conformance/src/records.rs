@@ -1,26 +1,24 @@
-//! Records and operations in a line each.
+//! Records and operations in a line each, for whoever tests a store.
 
 use std::sync::Arc;
 
 use innkeeper_protocol::newest::actions::{ActionOrigin, StateAction};
 use innkeeper_protocol::record::{
-    Boot, ChatRecord, ContentRecord, GateFacts, LogEntry, Sequenced, SessionRecord, StoreBatch,
-    StoreOp,
+    ChatRecord, ContentRecord, GateFacts, LogEntry, Sequenced, SessionRecord, StoreBatch, StoreOp,
 };
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, Timestamp};
-use innkeeper_store::Store;
 use serde_json::{Value, json};
 
-pub(crate) fn of<T: serde::de::DeserializeOwned>(value: Value) -> T {
+pub fn of<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-pub(crate) fn iso(millis: i64) -> String {
+pub fn iso(millis: i64) -> String {
     Timestamp::from_millis(millis).to_string()
 }
 
-pub(crate) fn session(uri: &str, title: &str, modified_at: i64) -> SessionRecord {
+pub fn session(uri: &str, title: &str, modified_at: i64) -> SessionRecord {
     let summary = json!({
         "resource": uri, "provider": "script", "title": title, "status": 1,
         "createdAt": iso(1), "modifiedAt": iso(modified_at),
@@ -37,18 +35,18 @@ pub(crate) fn session(uri: &str, title: &str, modified_at: i64) -> SessionRecord
     }
 }
 
-pub(crate) fn put_session(uri: &str, title: &str, modified_at: i64) -> StoreOp {
+pub fn put_session(uri: &str, title: &str, modified_at: i64) -> StoreOp {
     StoreOp::PutSession(Box::new(session(uri, title, modified_at)))
 }
 
-pub(crate) fn dispose(uri: &str, at: i64) -> StoreOp {
+pub fn dispose(uri: &str, at: i64) -> StoreOp {
     StoreOp::DisposeSession {
         session: uri.into(),
         at: Timestamp::from_millis(at),
     }
 }
 
-pub(crate) fn chat(uri: &str, session: &str, seq: u64, active_turn: Option<&str>) -> ChatRecord {
+pub fn chat(uri: &str, session: &str, seq: u64, active_turn: Option<&str>) -> ChatRecord {
     let mut head = json!({
         "resource": uri, "title": "Chat", "status": 1, "modifiedAt": iso(5), "turns": [],
     });
@@ -67,15 +65,15 @@ pub(crate) fn chat(uri: &str, session: &str, seq: u64, active_turn: Option<&str>
     }
 }
 
-pub(crate) fn put_chat(uri: &str, session: &str, seq: u64, active_turn: Option<&str>) -> StoreOp {
+pub fn put_chat(uri: &str, session: &str, seq: u64, active_turn: Option<&str>) -> StoreOp {
     StoreOp::PutChat(Box::new(chat(uri, session, seq, active_turn)))
 }
 
-pub(crate) fn turn(chat: &str, index: u64, id: &str) -> StoreOp {
+pub fn turn(chat: &str, index: u64, id: &str) -> StoreOp {
     turn_saying(chat, index, id, "hi")
 }
 
-pub(crate) fn turn_saying(chat: &str, index: u64, id: &str, text: &str) -> StoreOp {
+pub fn turn_saying(chat: &str, index: u64, id: &str, text: &str) -> StoreOp {
     let turn = of(json!({
         "id": id, "startedAt": iso(1), "duration": 3, "responseParts": [], "state": "complete",
         "message": {"text": text, "origin": {"kind": "user"}},
@@ -87,7 +85,7 @@ pub(crate) fn turn_saying(chat: &str, index: u64, id: &str, text: &str) -> Store
     }
 }
 
-pub(crate) fn content(uri: &str, session: &str, data: &'static str) -> StoreOp {
+pub fn content(uri: &str, session: &str, data: &'static str) -> StoreOp {
     StoreOp::PutContent(ContentRecord {
         uri: uri.into(),
         session: session.into(),
@@ -96,12 +94,7 @@ pub(crate) fn content(uri: &str, session: &str, data: &'static str) -> StoreOp {
     })
 }
 
-pub(crate) fn append(
-    seq: u64,
-    channel: &str,
-    action: Value,
-    origin: Option<ActionOrigin>,
-) -> StoreOp {
+pub fn append(seq: u64, channel: &str, action: Value, origin: Option<ActionOrigin>) -> StoreOp {
     StoreOp::Append(Arc::new(Sequenced {
         seq,
         channel: channel.into(),
@@ -116,13 +109,13 @@ pub(crate) fn append(
 }
 
 /// An append that merges with its neighbours in the same part.
-pub(crate) fn delta(seq: u64, channel: &str, part: &str, text: &str) -> StoreOp {
+pub fn delta(seq: u64, channel: &str, part: &str, text: &str) -> StoreOp {
     let action = json!({"type": "chat/delta", "turnId": "t", "partId": part, "content": text});
     append(seq, channel, action, None)
 }
 
 /// An append that merges with nothing, and comes from a client.
-pub(crate) fn title(seq: u64, channel: &str, title: &str) -> StoreOp {
+pub fn title(seq: u64, channel: &str, title: &str) -> StoreOp {
     let origin = ActionOrigin {
         client_id: "c".into(),
         client_seq: 7,
@@ -131,25 +124,13 @@ pub(crate) fn title(seq: u64, channel: &str, title: &str) -> StoreOp {
     append(seq, channel, action, Some(origin))
 }
 
-pub(crate) fn batch(ops: impl Into<Vec<StoreOp>>) -> StoreBatch {
+pub fn batch(ops: impl Into<Vec<StoreOp>>) -> StoreBatch {
     StoreBatch { ops: ops.into() }
-}
-
-pub(crate) fn apply(store: &mut Store, ops: impl Into<Vec<StoreOp>>) {
-    store.apply(&[batch(ops)]).unwrap();
-}
-
-pub(crate) fn in_memory() -> Store {
-    Store::open_in_memory().unwrap().0
-}
-
-pub(crate) fn reopen(store: Store) -> (Store, Boot) {
-    store.reopen().unwrap()
 }
 
 /// What somebody who saw everything up to `after` still reads: the text of
 /// every run of deltas to one part, and every title.
-pub(crate) fn told(entries: &[LogEntry], channel: &str, after: u64) -> Vec<String> {
+pub fn told(entries: &[LogEntry], channel: &str, after: u64) -> Vec<String> {
     let mut told = Told::default();
     for entry in entries {
         if entry.channel.as_str() == channel
@@ -161,14 +142,14 @@ pub(crate) fn told(entries: &[LogEntry], channel: &str, after: u64) -> Vec<Strin
     told.lines
 }
 
-#[derive(Default)]
-pub(crate) struct Told {
-    pub(crate) lines: Vec<String>,
+#[derive(Debug, Default)]
+pub struct Told {
+    pub lines: Vec<String>,
     part: Option<String>,
 }
 
 impl Told {
-    pub(crate) fn hear(&mut self, action: &StateAction) {
+    pub fn hear(&mut self, action: &StateAction) {
         match action {
             StateAction::ChatDelta(delta) if self.part.as_ref() == Some(&delta.part_id) => {
                 self.lines.last_mut().unwrap().push_str(&delta.content);
@@ -187,6 +168,6 @@ impl Told {
     }
 }
 
-pub(crate) fn uris<'a>(uris: impl IntoIterator<Item = &'a ChannelUri>) -> Vec<&'a str> {
+pub fn uris<'a>(uris: impl IntoIterator<Item = &'a ChannelUri>) -> Vec<&'a str> {
     uris.into_iter().map(ChannelUri::as_str).collect()
 }

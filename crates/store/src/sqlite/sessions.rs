@@ -3,8 +3,6 @@
 //! *Invariant*: what a session owns (its chats, their turns, its contents) goes
 //! when its row goes; there is no other way to remove a session.
 
-use std::time::Duration;
-
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -94,17 +92,11 @@ pub(crate) fn purge(connection: &Connection, session: &ChannelUri) -> Result<boo
     Ok(removed > 0)
 }
 
-/// Removes the sessions that were disposed at least `keep` before `now`.
-pub(crate) fn purge_disposed(
-    connection: &Connection,
-    now: Timestamp,
-    keep: Duration,
-) -> Result<(), StoreError> {
-    let keep = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
-    let until = now.as_millis().saturating_sub(keep);
+/// Removes the sessions that were disposed by then.
+pub(crate) fn purge_disposed(connection: &Connection, until: Timestamp) -> Result<(), StoreError> {
     let expired: Vec<String> = connection
         .prepare_cached("SELECT uri FROM session WHERE disposed_at <= ?1")?
-        .query_map([until], |row| row.get(0))?
+        .query_map([until.as_millis()], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     for session in expired {
         purge(connection, &session.into())?;

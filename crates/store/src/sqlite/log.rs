@@ -13,9 +13,9 @@ use innkeeper_protocol::record::merge::{appended_text, continues};
 use innkeeper_protocol::record::{Cut, GateFacts, LogEntry, Sequenced};
 use rusqlite::{Connection, Row, params};
 
+use super::json::{json, parsed};
+use super::sequence::{integer, number};
 use crate::StoreError;
-use crate::json::{json, parsed};
-use crate::sequence::{integer, number};
 
 pub(crate) const COLUMNS: &str = "first, last, channel, action, origin, facts, cuts";
 

@@ -5,9 +5,9 @@ use innkeeper_protocol::record::{Boot, CatalogueRow, ClientRecord, Epoch};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
+use super::apply::{ROOT_CONFIG, SWITCHES};
+use super::json::{parsed, raw};
 use crate::StoreError;
-use crate::apply::{ROOT_CONFIG, SWITCHES};
-use crate::json::{parsed, raw};
 use crate::sequence::Sequence;
 
 pub(crate) fn boot(

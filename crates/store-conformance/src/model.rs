@@ -3,11 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use innkeeper_protocol::record::store::Archive;
 use innkeeper_protocol::record::{Sequenced, StoreBatch, StoreOp};
-use innkeeper_store::Store;
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 
-use crate::common::*;
+use crate::records::*;
+use crate::{Stage, Subject};
+
+const CASES: u32 = 256;
 
 const SESSIONS: [&str; 2] = ["s:/0", "s:/1"];
 const CHATS: [(&str, &str); 3] = [("c:/0", "s:/0"), ("c:/1", "s:/0"), ("c:/2", "s:/1")];
@@ -224,8 +228,7 @@ impl Model {
         }
     }
 
-    fn check(&self, store: &Store) {
-        let reader = store.reader().unwrap();
+    fn check(&self, reader: &dyn Archive) {
         let mut living: Vec<_> = self.sessions.iter().filter(|(_, s)| !s.disposed).collect();
         living.sort_by_key(|(_, session)| -session.modified_at);
         let catalogue = reader.catalogue().unwrap();
@@ -285,11 +288,11 @@ impl Model {
     }
 }
 
-fn run(steps: &[Step]) {
-    let (mut store, boot) = Store::open_in_memory().unwrap();
+fn run<S: Subject>(subject: S, steps: &[Step]) {
+    let mut stage = Stage::new(subject);
     let mut model = Model {
-        next: boot.next_seq,
-        log_start: boot.log_start,
+        next: stage.boot.next_seq,
+        log_start: stage.boot.log_start,
         ..Model::default()
     };
     let (mut batches, mut ops) = (Vec::<StoreBatch>::new(), Vec::new());
@@ -310,18 +313,22 @@ fn run(steps: &[Step]) {
             let until = model.reserved;
             batches.push(batch([StoreOp::ReserveSeq { until }]));
         }
-        store.apply(&std::mem::take(&mut batches)).unwrap();
+        stage.apply_all(&std::mem::take(&mut batches));
         if let Step::Restore { session } = step {
             let uri = SESSIONS[*session];
             let known = model.sessions.get_mut(uri).filter(|known| known.disposed);
-            assert_eq!(store.restore(&uri.into()).unwrap(), known.is_some());
+            assert_eq!(stage.store.restore(&uri.into()).unwrap(), known.is_some());
             if let Some(known) = known {
                 known.disposed = false;
             }
         }
-        if let Step::Restart { .. } = step {
-            let boot;
-            (store, boot) = reopen(store);
+        if let Step::Restart { clean } = step {
+            stage = if *clean {
+                stage.restart()
+            } else {
+                stage.crash()
+            };
+            let boot = &stage.boot;
             assert_eq!(boot.next_seq, model.next.max(model.reserved + 1));
             assert_eq!(boot.log_start, model.log_start);
             for epochs in boot.epochs.windows(2) {
@@ -339,17 +346,22 @@ fn run(steps: &[Step]) {
             }
             model.next = boot.next_seq;
         }
-        model.check(&store);
+        model.check(&*stage.archive);
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
-
-    #[test]
-    fn what_is_read_does_not_depend_on_how_it_was_grouped(
-        steps in prop::collection::vec(step(), 0..60)
-    ) {
-        run(&steps);
+pub fn what_is_read_does_not_depend_on_how_it_was_grouped<S: Subject>(subject: impl Fn() -> S) {
+    // Whoever runs the suite has no place for regressions of its own.
+    let config = ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(CASES)
+    };
+    let steps = prop::collection::vec(step(), 0..60);
+    let tried = TestRunner::new(config).run(&steps, |steps| {
+        run(subject(), &steps);
+        Ok(())
+    });
+    if let Err(failure) = tried {
+        panic!("{failure}");
     }
 }

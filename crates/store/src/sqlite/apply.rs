@@ -13,11 +13,12 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use rusqlite::{Connection, MAIN_DB, OptionalExtension as _, params};
 use serde_json::Value;
 
+use super::json::json;
+use super::log::{self, Tail};
+use super::sequence::{self, integer};
+use super::sessions;
 use crate::StoreError;
-use crate::json::json;
-use crate::log::{self, Tail};
-use crate::sequence::{Sequence, integer};
-use crate::sessions;
+use crate::sequence::Sequence;
 
 /// The names of settings.
 pub(crate) const ROOT_CONFIG: &str = "root_config";
@@ -39,7 +40,7 @@ pub(crate) fn apply(
     }
     applying.tail.flush(connection)?;
     if applying.sequence != before {
-        applying.sequence.save(connection)?;
+        sequence::save(&applying.sequence, connection)?;
     }
     Ok(applying.sequence)
 }

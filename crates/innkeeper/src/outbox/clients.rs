@@ -1,0 +1,120 @@
+//! The connections, and what goes out to them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use innkeeper_engine::{CloseReason, ConnectionId, Subscriber};
+use innkeeper_protocol::outgoing::HostMessage;
+use innkeeper_protocol::version::Version;
+
+use crate::client_versions::ClientVersions;
+use crate::delivery::{Ending, OutboundQueue, Parcel};
+
+type Queues = HashMap<ConnectionId, Arc<OutboundQueue>>;
+
+pub(crate) struct Clients {
+    queues: RwLock<Queues>,
+    versions: Arc<ClientVersions>,
+}
+
+impl Clients {
+    pub(crate) fn new(versions: Arc<ClientVersions>) -> Self {
+        Self {
+            queues: RwLock::default(),
+            versions,
+        }
+    }
+
+    pub(crate) fn connect(&self, connection: ConnectionId, queue: Arc<OutboundQueue>) {
+        self.write().insert(connection, queue);
+    }
+
+    pub(crate) fn disconnect(&self, connection: ConnectionId) {
+        self.write().remove(&connection);
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.read().len()
+    }
+
+    /// Ends every connection, after what waits for it.
+    pub(crate) fn close_all(&self) {
+        for queue in self.read().values() {
+            queue.close(Ending::ShuttingDown);
+        }
+    }
+
+    pub(super) fn send(&self, to: ConnectionId, message: HostMessage) {
+        if let Some(queue) = self.read().get(&to) {
+            queue.send(message);
+        }
+    }
+
+    pub(super) fn speak(&self, to: ConnectionId, client: String, version: Version) {
+        self.versions.remember(client, version);
+        if let Some(queue) = self.read().get(&to) {
+            queue.speak(version);
+        }
+    }
+
+    pub(super) fn forget(&self, client: &str) {
+        self.versions.forget(client);
+    }
+
+    pub(super) fn close(&self, connection: ConnectionId, reason: CloseReason) {
+        if let Some(queue) = self.read().get(&connection) {
+            queue.close(Ending::Engine(reason));
+        }
+    }
+
+    /// The queues of subscribers that are still there.
+    pub(super) fn queues(&self, of: Option<&[Subscriber]>) -> Vec<Arc<OutboundQueue>> {
+        let queues = self.read();
+        let of = of.unwrap_or_default().iter();
+        of.filter_map(|one| queues.get(&one.connection).cloned())
+            .collect()
+    }
+
+    /// Adds a message to the run, which goes out if it is for others.
+    pub(super) fn add(&self, run: &mut Run, to: Arc<[Subscriber]>, message: HostMessage) {
+        if !run.is_for(&to) {
+            self.publish(run);
+            run.to = Some(to);
+        }
+        run.messages.push(message);
+    }
+
+    pub(super) fn publish(&self, run: &mut Run) {
+        let Some(to) = run.to.take() else {
+            return;
+        };
+        let parcel = Parcel::new(std::mem::take(&mut run.messages));
+        let queues = self.read();
+        for subscriber in to.iter() {
+            if let Some(queue) = queues.get(&subscriber.connection) {
+                queue.publish(&parcel, subscriber.max_latency);
+            }
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Queues> {
+        self.queues.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Queues> {
+        self.queues.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Neighbouring messages for the same subscribers: they travel together.
+#[derive(Default)]
+pub(super) struct Run {
+    to: Option<Arc<[Subscriber]>>,
+    messages: Vec<HostMessage>,
+}
+
+impl Run {
+    fn is_for(&self, to: &Arc<[Subscriber]>) -> bool {
+        self.to.as_ref().is_some_and(|these| Arc::ptr_eq(these, to))
+    }
+}

@@ -1,0 +1,107 @@
+//! What is to be done on the machine: files, terminals, watches, changes.
+
+use std::sync::Arc;
+
+use innkeeper_engine::{Input, Ticket};
+use innkeeper_protocol::workspace::changes::ChangesCommand;
+use innkeeper_protocol::workspace::customization::CustomizationCommand;
+use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError, ResourceTask, Scope};
+use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};
+use innkeeper_protocol::workspace::watch::WatchCommand;
+use innkeeper_workspace::ChangesService;
+
+use super::Reports;
+use crate::delivery::OutboundQueue;
+use crate::machine::Machine;
+
+pub(crate) struct MachineTasks {
+    machine: Arc<Machine>,
+    reports: Reports,
+}
+
+impl MachineTasks {
+    pub(crate) fn new(machine: Arc<Machine>, reports: Reports) -> Self {
+        Self { machine, reports }
+    }
+
+    pub(super) fn find_files(
+        &self,
+        ticket: Ticket,
+        directories: Vec<String>,
+        query: String,
+        limit: usize,
+    ) {
+        let finder = self.machine.finder.clone();
+        self.reports.blocking(move || {
+            let files = finder.find(&directories, &query, limit);
+            Input::FilesFound { ticket, files }
+        });
+    }
+
+    pub(super) fn resource(&self, ticket: Ticket, scope: Scope, task: Box<ResourceTask>) {
+        let resources = self.machine.resources.clone();
+        self.reports.blocking(move || {
+            let outcome = resources.perform(&scope, &task);
+            Input::ResourceDone { ticket, outcome }
+        });
+    }
+
+    pub(super) fn terminal(&self, command: TerminalCommand) {
+        self.machine.terminals.command(command);
+    }
+
+    pub(super) fn terminal_taken(
+        &self,
+        terminal: TerminalId,
+        bytes: usize,
+        by: Vec<Arc<OutboundQueue>>,
+    ) {
+        if let Some(waits) = self.machine.taken(terminal, bytes, by) {
+            self.reports.spawn(waits);
+        }
+    }
+
+    pub(super) fn watch(&self, command: WatchCommand) {
+        self.machine.watches.command(command);
+    }
+
+    pub(super) fn customization(&self, command: CustomizationCommand) {
+        self.machine.customizations.command(command);
+    }
+
+    // Changes: the engine asks for none of these where they are not kept.
+
+    pub(super) fn changes(&self, command: ChangesCommand) {
+        if let Some(changes) = &self.machine.changes {
+            changes.command(command);
+        }
+    }
+
+    pub(super) fn remove_trees(&self, trees: Vec<String>) {
+        if let Some(changes) = self.machine.changes.clone() {
+            self.reports.unheard(move || changes.remove_trees(&trees));
+        }
+    }
+
+    pub(super) fn read_kept(
+        &self,
+        ticket: Ticket,
+        read: impl FnOnce(&ChangesService) -> Result<ResourceDone, ResourceError> + Send + 'static,
+    ) {
+        if let Some(changes) = self.machine.changes.clone() {
+            self.reports.blocking(move || {
+                let outcome = read(&changes);
+                Input::ResourceDone { ticket, outcome }
+            });
+        }
+    }
+
+    pub(super) fn list_branches(&self, ticket: Ticket, directory: String, query: String) {
+        let changes = self.machine.changes.clone();
+        self.reports.blocking(move || {
+            let items = changes.map(|changes| changes.branches(&directory, &query));
+            let items = items.unwrap_or_default();
+            Input::ConfigCompleted { ticket, items }
+        });
+    }
+}

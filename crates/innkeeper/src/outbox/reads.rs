@@ -1,0 +1,55 @@
+//! What the engine wants to know of the store. Each is read on a thread that
+//! may block, and none waits for another.
+
+use std::sync::Arc;
+
+use innkeeper_engine::{Input, Ticket};
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::record::store::{Archive, StoreFault};
+
+use super::Reports;
+
+pub(crate) struct Reads {
+    archive: Arc<dyn Archive>,
+    reports: Reports,
+}
+
+impl Reads {
+    pub(crate) fn new(archive: Arc<dyn Archive>, reports: Reports) -> Self {
+        Self { archive, reports }
+    }
+
+    pub(super) fn session(&self, session: ChannelUri) {
+        self.ask(move |archive| {
+            let loaded = archive.load_session(&session);
+            let loaded = loaded.map(|loaded| loaded.map(Box::new));
+            Input::SessionLoaded {
+                session,
+                loaded: explained(loaded),
+            }
+        });
+    }
+
+    pub(super) fn log(&self, ticket: Ticket, after: u64, up_to: u64) {
+        self.ask(move |archive| Input::LogLoaded {
+            ticket,
+            entries: explained(archive.log_between(after, up_to)),
+        });
+    }
+
+    pub(super) fn content(&self, ticket: Ticket, uri: String) {
+        self.ask(move |archive| Input::ContentLoaded {
+            ticket,
+            content: explained(archive.content(&uri)),
+        });
+    }
+
+    fn ask(&self, ask: impl FnOnce(&dyn Archive) -> Input + Send + 'static) {
+        let archive = Arc::clone(&self.archive);
+        self.reports.blocking(move || ask(&*archive));
+    }
+}
+
+fn explained<T>(outcome: Result<T, StoreFault>) -> Result<T, String> {
+    outcome.map_err(|fault| fault.to_string())
+}

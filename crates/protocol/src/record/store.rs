@@ -1,0 +1,142 @@
+//! The door to the store: what the host asks of whatever keeps its sessions.
+//!
+//! - A [`Store`] is open and not yet in use: the host asks it what there is,
+//!   takes a handle for reading, and starts it.
+//! - Its [`Journal`] takes batches from then on. Handing one over never waits;
+//!   what became durable is reported by number.
+//! - Its [`Archive`] reads what is committed, from any thread.
+//!
+//! Whoever implements these runs the suite in `innkeeper-store-conformance`
+//! over it, which says in tests what the comments here say in words.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::record::{Boot, CatalogueRow, ContentRecord, LoadedSession, LogEntry, StoreBatch};
+use crate::{ChannelUri, Timestamp};
+
+/// The place of a batch in the order of submission, from 1 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct CommitNo(pub u64);
+
+/// What a journal reports, in the order in which it happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JournalEvent {
+    /// Every batch up to this one is durable, and readers see it.
+    Committed(CommitNo),
+    /// Nothing can be stored at present; what was submitted waits. Reported
+    /// once, until `Recovered`.
+    Failing { reason: String },
+    /// Storing works again; `Committed` follows.
+    Recovered,
+}
+
+/// Whom a journal reports to. It is called from the journal's own thread and
+/// must not block.
+pub type Notify = Box<dyn Fn(JournalEvent) + Send>;
+
+/// Why a store could not do something, in a sentence that says what to do.
+pub struct StoreFault(Box<dyn Error + Send + Sync>);
+
+impl StoreFault {
+    pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(error.into())
+    }
+}
+
+impl fmt::Debug for StoreFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for StoreFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for StoreFault {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// A store that was opened: whoever has it is the only one that writes.
+///
+/// *Invariants*: a batch is stored wholly or not at all, over any crash; what
+/// is stored at any time is a beginning of what was submitted; a number of the
+/// sequence that was ever reserved or stored is never the next of a later life.
+pub trait Store: Send + 'static {
+    /// Begins a new life of the host: ends the one before, removes what was
+    /// disposed too long ago, and says what there is.
+    fn begin(&mut self) -> Result<Boot, StoreFault>;
+
+    /// A handle for reading. It works as long as the store is open.
+    fn archive(&self) -> Result<Arc<dyn Archive>, StoreFault>;
+
+    /// Stores all batches, or none of them, before it returns. After an error
+    /// nothing has changed, and the same batches may be tried again.
+    ///
+    /// A new session under the URI of a disposed one replaces it together with
+    /// its chats, so its `PutSession` goes before its `PutChat`s. An operation
+    /// that makes no sense (a turn of a chat that is gone, say) changes nothing
+    /// and is not an error, as an error would hold up all that waits behind it.
+    fn apply(&mut self, batches: &[StoreBatch]) -> Result<(), StoreFault>;
+
+    /// Brings a disposed session back; `false` if there is none of that name.
+    fn restore(&mut self, session: &ChannelUri) -> Result<bool, StoreFault>;
+
+    /// Deletes a session for good, disposed or not; `false` if there is none.
+    fn delete(&mut self, session: &ChannelUri) -> Result<bool, StoreFault>;
+
+    /// Takes batches from other threads from now on.
+    fn start(self: Box<Self>, notify: Notify) -> Result<Box<dyn Journal>, StoreFault>;
+
+    /// Ends it tidily. A store that is dropped instead has lost nothing.
+    fn close(self: Box<Self>) -> Result<(), StoreFault>;
+}
+
+/// Where batches become durable, in the order of submission. None is ever
+/// dropped: while the store fails, all of them wait and are tried again.
+///
+/// Dropping a journal lets it finish on its own.
+pub trait Journal: Send + Sync + 'static {
+    /// Queues a batch and returns at once. Anything urgent is committed now,
+    /// with all before it, rather than with the next group.
+    fn submit(&self, batch: StoreBatch, urgent: bool) -> CommitNo;
+
+    /// Commits what is queued, and closes the store. Reading ends with it. If
+    /// the store keeps failing this gives up after a while and says why: what
+    /// is queued is lost then.
+    fn close(self: Box<Self>) -> Result<(), StoreFault>;
+}
+
+/// What is committed, for reading. What one call returns is the state between
+/// two commits. Calls may block, and do not wait for each other.
+pub trait Archive: Send + Sync {
+    /// A session with its chats in the order of their creation, or `None` if
+    /// there is none or it is disposed.
+    fn load_session(&self, session: &ChannelUri) -> Result<Option<LoadedSession>, StoreFault>;
+
+    /// The entries that reach beyond `after` and begin no later than `up_to`,
+    /// whole, ordered by their last number.
+    fn log_between(&self, after: u64, up_to: u64) -> Result<Vec<LogEntry>, StoreFault>;
+
+    /// Large content; `None` if it is unknown or all that have it are disposed.
+    fn content(&self, uri: &str) -> Result<Option<ContentRecord>, StoreFault>;
+
+    /// The sessions that are not disposed, the newest change first.
+    fn catalogue(&self) -> Result<Vec<CatalogueRow>, StoreFault>;
+
+    /// The sessions that can be brought back, the latest disposed first.
+    fn disposed(&self) -> Result<Vec<DisposedRow>, StoreFault>;
+}
+
+/// A session that was disposed and can still be brought back.
+#[derive(Debug, Clone)]
+pub struct DisposedRow {
+    pub row: CatalogueRow,
+    pub disposed_at: Timestamp,
+}

@@ -1,0 +1,130 @@
+//! What every store of Innkeeper must do, as tests.
+//!
+//! A store brings a [`Subject`]: how it is opened, and how it dies. Then
+//! [`store_suite!`] makes a test of each thing that is asked of it:
+//!
+//! ```ignore
+//! innkeeper_store_conformance::store_suite!(MySubject::new);
+//! ```
+//!
+//! *Boundary*: the suite knows a store by its door only
+//! ([`innkeeper_protocol::record::store`]), so how it groups, merges and lays
+//! out what it keeps is its own affair.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "all of this is tests")]
+
+use std::time::Duration;
+
+use innkeeper_protocol::Timestamp;
+use innkeeper_protocol::record::store::Store;
+
+pub mod crashes;
+pub mod journal;
+pub mod log;
+pub mod model;
+pub mod records;
+pub mod sequence;
+pub mod sessions;
+mod stage;
+
+pub use stage::Stage;
+
+/// A store that is put to the test: at first there is nothing in it.
+pub trait Subject {
+    /// Opens what is there. What was opened before is closed, dropped, or was
+    /// left behind by [`crash`](Subject::crash).
+    fn reopen(&mut self, opening: &Opening) -> Box<dyn Store>;
+
+    /// The process that has the store open dies at this moment, as by `kill
+    /// -9`: what is durable now is what `reopen` finds, whatever those who have
+    /// it open still write.
+    fn crash(&mut self);
+}
+
+/// How a store is opened.
+#[derive(Debug, Clone)]
+pub struct Opening {
+    /// The time of opening.
+    pub now: Timestamp,
+    /// How long a disposed session can still be brought back.
+    pub keep_disposed: Duration,
+    /// How long a batch that is not urgent may wait for company.
+    pub group_commit: Duration,
+}
+
+impl Default for Opening {
+    fn default() -> Self {
+        Self {
+            now: Timestamp::default(),
+            keep_disposed: Duration::from_secs(3600),
+            group_commit: Duration::ZERO,
+        }
+    }
+}
+
+/// Makes a test of everything that is asked of a store. `$subject` makes an
+/// empty one: `fn() -> impl Subject`.
+#[macro_export]
+macro_rules! store_suite {
+    ($subject:expr) => {
+        $crate::store_suite! { @tests $subject;
+            sessions:
+                a_turn_of_any_size_comes_back_as_it_went,
+                a_session_comes_back_as_it_went,
+                turns_can_be_cut_off_and_grow_again,
+                the_next_life_is_told_what_it_needs,
+                a_session_that_nothing_happened_in_is_told_apart,
+                a_client_that_is_forgotten_does_not_come_back,
+                a_disposed_session_is_hidden_and_its_log_is_gone,
+                a_disposed_session_can_be_brought_back,
+                a_new_session_under_the_name_of_a_disposed_one_inherits_nothing,
+                a_chat_under_the_name_of_a_disposed_one_inherits_nothing,
+                a_chat_that_moves_takes_its_turns_along,
+                a_deleted_session_is_gone_for_good,
+                opening_removes_what_was_disposed_long_ago,
+                contents_that_are_shared_with_a_copy_live_as_long_as_one_of_both;
+            log:
+                an_action_comes_back_as_it_went,
+                a_range_has_every_entry_that_touches_it,
+                trimming_forgets_what_lies_below_and_says_so,
+                a_batch_that_cannot_be_stored_leaves_no_trace,
+                what_makes_no_sense_changes_nothing;
+            sequence:
+                a_fresh_store_begins_at_one,
+                a_crash_skips_what_was_reserved,
+                a_clean_end_leaves_no_gap_and_joins_the_lives,
+                a_life_that_stored_nothing_leaves_no_epoch,
+                a_lost_life_between_two_clean_ones_is_a_gap,
+                numbers_beyond_the_reservation_are_not_given_out_again,
+                trimming_moves_the_start_and_forgets_the_epochs_below_it;
+            model:
+                what_is_read_does_not_depend_on_how_it_was_grouped;
+            journal:
+                batches_wait_for_an_urgent_one_and_become_durable_with_it,
+                batches_that_are_not_urgent_become_durable_by_themselves,
+                closing_commits_what_is_queued,
+                submissions_from_many_threads_keep_their_order,
+                readers_see_what_was_reported_as_committed,
+                many_read_at_once_and_each_sees_a_state_between_two_commits,
+                a_store_that_was_closed_can_be_opened_again;
+            crashes:
+                what_is_left_is_a_beginning_of_what_was_submitted,
+                what_was_reported_is_there_after_a_crash,
+                no_number_is_given_out_twice_over_many_crashes;
+        }
+    };
+    (@tests $subject:expr; $($module:ident: $($test:ident),+;)+) => {
+        $(
+            mod $module {
+                #[allow(unused_imports)]
+                use super::*;
+                $(
+                    #[test]
+                    fn $test() {
+                        $crate::$module::$test($subject);
+                    }
+                )+
+            }
+        )+
+    };
+}

@@ -1,0 +1,137 @@
+//! The store in a directory: one SQLite file, one connection that writes and a
+//! few that read beside it.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::record::store::{Archive, Journal, Notify, Store, StoreFault};
+use innkeeper_protocol::record::{Boot, StoreBatch};
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::sequence::Sequence;
+use crate::{StoreError, StoreOptions, Writer};
+
+mod apply;
+mod boot;
+mod directory;
+mod json;
+mod log;
+mod pool;
+mod reader;
+mod schema;
+mod sequence;
+mod sessions;
+
+pub use directory::{DATABASE_FILE, LOCK_FILE};
+pub use reader::{Reader, open_read_only};
+
+/// The open store: whoever has it is the only one that writes.
+#[derive(Debug)]
+pub struct SqliteStore {
+    db: Arc<Mutex<Connection>>,
+    sequence: Sequence,
+    options: StoreOptions,
+    reader: Reader,
+    /// The lock lasts as long as its file is open.
+    _lock: File,
+}
+
+impl SqliteStore {
+    /// Opens the store in `dir`, which is created if it does not exist.
+    pub fn open(dir: &Path, options: StoreOptions) -> Result<Self, StoreError> {
+        let lock = directory::claim(dir)?;
+        let mut connection = directory::connect(dir, options.sync)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        schema::migrate(&mut connection)?;
+        Ok(Self {
+            sequence: sequence::load(&connection)?,
+            db: Arc::new(Mutex::new(connection)),
+            options,
+            reader: Reader::over(dir),
+            _lock: lock,
+        })
+    }
+
+    fn begin_life(&mut self) -> Result<Boot, StoreError> {
+        let mut db = lock(&self.db);
+        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        sessions::purge_disposed(&tx, self.options.kept_since())?;
+        let (sequence, epochs) = sequence::begin_life(&tx)?;
+        let boot = boot::boot(&tx, &sequence, epochs)?;
+        tx.commit()?;
+        self.sequence = sequence;
+        Ok(boot)
+    }
+
+    fn commit(&mut self, batches: &[StoreBatch]) -> Result<(), StoreError> {
+        if batches.iter().all(|batch| batch.ops.is_empty()) {
+            return Ok(());
+        }
+        let mut db = lock(&self.db);
+        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let sequence = apply::apply(&tx, self.sequence, batches)?;
+        tx.commit()?;
+        self.sequence = sequence;
+        Ok(())
+    }
+
+    fn delete_for_good(&mut self, session: &ChannelUri) -> Result<bool, StoreError> {
+        let mut db = lock(&self.db);
+        let tx = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        sessions::forget_log(&tx, session)?;
+        let existed = sessions::purge(&tx, session)?;
+        tx.commit()?;
+        Ok(existed)
+    }
+
+    /// Moves what the write-ahead log holds into the database.
+    fn checkpoint(&self) -> Result<(), StoreError> {
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+        lock(&self.db).query_row(sql, [], |_| Ok(()))?;
+        Ok(())
+    }
+}
+
+impl Store for SqliteStore {
+    fn begin(&mut self) -> Result<Boot, StoreFault> {
+        Ok(self.begin_life()?)
+    }
+
+    fn archive(&self) -> Result<Arc<dyn Archive>, StoreFault> {
+        Ok(Arc::new(self.reader.clone()))
+    }
+
+    fn apply(&mut self, batches: &[StoreBatch]) -> Result<(), StoreFault> {
+        Ok(self.commit(batches)?)
+    }
+
+    fn restore(&mut self, session: &ChannelUri) -> Result<bool, StoreFault> {
+        Ok(sessions::restore(&lock(&self.db), session)?)
+    }
+
+    fn delete(&mut self, session: &ChannelUri) -> Result<bool, StoreFault> {
+        Ok(self.delete_for_good(session)?)
+    }
+
+    fn start(self: Box<Self>, notify: Notify) -> Result<Box<dyn Journal>, StoreFault> {
+        let group_commit = self.options.group_commit;
+        Ok(Box::new(Writer::spawn(self, group_commit, notify)?))
+    }
+
+    /// Its last connection must be the one that writes, else the write-ahead
+    /// log would stay behind: the next opening would have a little more to do.
+    fn close(self: Box<Self>) -> Result<(), StoreFault> {
+        self.reader.close();
+        Ok(self.checkpoint()?)
+    }
+}
+
+fn lock(db: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
+    // A panic amid a transaction rolled it back on its way out.
+    db.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

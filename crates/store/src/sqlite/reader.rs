@@ -1,0 +1,225 @@
+//! Looking at what is committed, without holding up the writer.
+//!
+//! *Invariant*: what one call returns is the state between two commits.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use innkeeper_protocol::record::store::{Archive, DisposedRow, StoreFault};
+use innkeeper_protocol::record::{
+    CatalogueRow, ChatRecord, ContentRecord, LoadedChat, LoadedSession, LogEntry, SessionRecord,
+};
+use innkeeper_protocol::snapshot::StoredTurn;
+use innkeeper_protocol::{ChannelUri, Timestamp};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
+
+use super::boot::{catalogue, catalogue_row, uri};
+use super::json::{parsed, raw};
+use super::log;
+use super::pool::Pool;
+use super::sequence::{integer, number};
+use crate::StoreError;
+
+/// A view of a data directory, with connections of its own. Clones are the
+/// same view.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    pool: Arc<Pool>,
+}
+
+/// Looks into a data directory, whether or not a host runs on it.
+pub fn open_read_only(dir: &Path) -> Result<Reader, StoreError> {
+    let reader = Reader::over(dir);
+    reader.pool.read(|_| Ok(()))?;
+    Ok(reader)
+}
+
+impl Reader {
+    pub(super) fn over(dir: &Path) -> Self {
+        Self {
+            pool: Arc::new(Pool::new(dir)),
+        }
+    }
+
+    /// Waits for those who read, and reads no more.
+    pub(super) fn close(&self) {
+        self.pool.close();
+    }
+}
+
+impl Archive for Reader {
+    fn load_session(&self, session: &ChannelUri) -> Result<Option<LoadedSession>, StoreFault> {
+        Ok(self.pool.read(|db| load_session(db, session))?)
+    }
+
+    fn log_between(&self, after: u64, up_to: u64) -> Result<Vec<LogEntry>, StoreFault> {
+        let columns = log::COLUMNS;
+        let sql =
+            format!("SELECT {columns} FROM log WHERE last > ?1 AND first <= ?2 ORDER BY last");
+        let range = params![integer(after), integer(up_to)];
+        Ok(self.pool.read(|db| entries(db, &sql, range))?)
+    }
+
+    fn content(&self, uri: &str) -> Result<Option<ContentRecord>, StoreFault> {
+        Ok(self.pool.read(|db| content(db, uri))?)
+    }
+
+    fn catalogue(&self) -> Result<Vec<CatalogueRow>, StoreFault> {
+        Ok(self.pool.read(|db| catalogue(db))?)
+    }
+
+    fn disposed(&self) -> Result<Vec<DisposedRow>, StoreFault> {
+        Ok(self.pool.read(|db| disposed(db))?)
+    }
+}
+
+fn load_session(
+    connection: &mut Connection,
+    session: &ChannelUri,
+) -> Result<Option<LoadedSession>, StoreError> {
+    let tx = connection.transaction()?;
+    let Some(session) = load_record(&tx, session)? else {
+        return Ok(None);
+    };
+    let mut chats = Vec::new();
+    for record in load_chats(&tx, &session.uri)? {
+        chats.push(LoadedChat {
+            turns: load_turns(&tx, &record.uri)?,
+            log: load_log(&tx, &record)?,
+            record,
+        });
+    }
+    Ok(Some(LoadedSession { session, chats }))
+}
+
+fn content(connection: &Connection, uri: &str) -> Result<Option<ContentRecord>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT uri, session, content_type, data FROM content
+         WHERE uri = ?1 AND (
+             NOT EXISTS (SELECT 1 FROM session
+                 WHERE session.uri = content.session AND disposed_at IS NOT NULL)
+             OR EXISTS (SELECT 1 FROM content_share
+                 JOIN session ON session.uri = content_share.session
+                 WHERE content = ?1 AND disposed_at IS NULL))",
+    )?;
+    let content = statement.query_row([uri], |row| {
+        Ok(ContentRecord {
+            uri: row.get(0)?,
+            session: self::uri(row, 1)?,
+            content_type: row.get(2)?,
+            data: Bytes::from(row.get::<_, Vec<u8>>(3)?),
+        })
+    });
+    Ok(content.optional()?)
+}
+
+fn disposed(connection: &Connection) -> Result<Vec<DisposedRow>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT uri, modified_at, summary, disposed_at FROM session
+         WHERE disposed_at IS NOT NULL ORDER BY disposed_at DESC, uri",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut disposed = Vec::new();
+    while let Some(row) = rows.next()? {
+        disposed.push(DisposedRow {
+            row: catalogue_row(row)?,
+            disposed_at: Timestamp::from_millis(row.get(3)?),
+        });
+    }
+    Ok(disposed)
+}
+
+fn load_record(
+    connection: &Connection,
+    session: &ChannelUri,
+) -> Result<Option<SessionRecord>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT summary, state, notes FROM session JOIN session_state USING (uri)
+         WHERE uri = ?1 AND disposed_at IS NULL",
+    )?;
+    let mut rows = statement.query([session.as_str()])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    Ok(Some(SessionRecord {
+        uri: session.clone(),
+        summary: parsed("summary", text(row, 0)?)?,
+        state: parsed("session", text(row, 1)?)?,
+        notes: parsed("session", text(row, 2)?)?,
+    }))
+}
+
+fn load_chats(
+    connection: &Connection,
+    session: &ChannelUri,
+) -> Result<Vec<ChatRecord>, StoreError> {
+    let mut statement = connection
+        .prepare_cached("SELECT uri, head, seq, notes FROM chat WHERE session = ?1 ORDER BY id")?;
+    let mut rows = statement.query([session.as_str()])?;
+    let mut chats = Vec::new();
+    while let Some(row) = rows.next()? {
+        chats.push(ChatRecord {
+            uri: uri(row, 0)?,
+            session: session.clone(),
+            head: parsed("chat", text(row, 1)?)?,
+            seq: number(row.get(2)?),
+            notes: parsed("chat", text(row, 3)?)?,
+        });
+    }
+    Ok(chats)
+}
+
+fn load_turns(connection: &Connection, chat: &ChannelUri) -> Result<Vec<StoredTurn>, StoreError> {
+    let mut statement =
+        connection.prepare_cached("SELECT id, json FROM turn WHERE chat = ?1 ORDER BY place")?;
+    let mut rows = statement.query([chat.as_str()])?;
+    let mut turns = Vec::new();
+    while let Some(row) = rows.next()? {
+        turns.push(StoredTurn {
+            id: Arc::from(text(row, 0)?),
+            json: raw("turn", stored_text(row, 1)?)?,
+        });
+    }
+    Ok(turns)
+}
+
+/// Text that may have been written piece by piece, which makes it a blob.
+fn stored_text(row: &Row<'_>, column: usize) -> Result<String, StoreError> {
+    let bytes = row
+        .get_ref(column)?
+        .as_bytes()
+        .map_err(rusqlite::Error::from)?;
+    Ok(String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// What the log has on a chat that its record may lack.
+fn load_log(connection: &Connection, chat: &ChatRecord) -> Result<Vec<LogEntry>, StoreError> {
+    let columns = log::COLUMNS;
+    entries(
+        connection,
+        &format!("SELECT {columns} FROM log WHERE channel = ?1 AND last > ?2 ORDER BY last"),
+        params![chat.uri.as_str(), integer(chat.seq)],
+    )
+}
+
+fn entries(
+    connection: &Connection,
+    sql: &str,
+    params: &[&dyn ToSql],
+) -> Result<Vec<LogEntry>, StoreError> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params)?;
+    let mut entries = Vec::new();
+    while let Some(row) = rows.next()? {
+        entries.push(log::read(row)?);
+    }
+    Ok(entries)
+}
+
+fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str, StoreError> {
+    Ok(row
+        .get_ref(column)?
+        .as_str()
+        .map_err(rusqlite::Error::from)?)
+}

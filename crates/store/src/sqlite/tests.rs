@@ -1,0 +1,167 @@
+//! What needs a hand inside: a disk that is full, for the store and for the
+//! writer. The cause is SQLite's own: it may not add another page.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use innkeeper_protocol::newest::actions::{StateAction, TerminalDataAction};
+use innkeeper_protocol::record::store::{CommitNo, JournalEvent};
+use innkeeper_protocol::record::{GateFacts, Sequenced, StoreOp};
+
+use super::*;
+use crate::writer;
+
+/// More than a page, so that it cannot hide in the room that is left.
+fn text(seq: u64) -> StoreBatch {
+    let action = Sequenced {
+        seq,
+        channel: "ahp-terminal:/1".into(),
+        action: StateAction::TerminalData(TerminalDataAction {
+            data: format!("{seq:8192}"),
+        }),
+        origin: None,
+        facts: GateFacts::default(),
+    };
+    StoreBatch {
+        ops: vec![StoreOp::Append(Arc::new(action))],
+    }
+}
+
+fn set_max_pages(db: &Mutex<Connection>, pages: i64) {
+    let sql = format!("PRAGMA max_page_count = {pages}");
+    lock(db).query_row(&sql, [], |_| Ok(())).unwrap();
+}
+
+fn fill_disk(db: &Mutex<Connection>) {
+    let pages = lock(db)
+        .pragma_query_value(None, "page_count", |row| row.get(0))
+        .unwrap();
+    set_max_pages(db, pages);
+}
+
+fn free_disk(db: &Mutex<Connection>) {
+    set_max_pages(db, 1 << 30);
+}
+
+/// The numbers in the log, each checked to have its text.
+fn stored(reader: &dyn Archive) -> Vec<u64> {
+    let log = reader.log_between(0, u64::MAX).unwrap();
+    let mut seqs = Vec::new();
+    for entry in &log {
+        let ends = entry.cuts.iter().map(|cut| cut.seq).chain([entry.last]);
+        let mut from = entry.first - 1;
+        for seq in ends {
+            let rest = entry.after(from).unwrap().action;
+            let StateAction::TerminalData(data) = rest else {
+                panic!("a terminal's data was meant")
+            };
+            assert!(data.data.starts_with(&format!("{seq:8192}")));
+            seqs.push(seq);
+            from = seq;
+        }
+    }
+    seqs
+}
+
+#[test]
+fn a_full_disk_loses_nothing_and_storing_works_again_afterwards() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
+    store.apply(&[text(1)]).unwrap();
+    fill_disk(&store.db);
+    let waiting = [text(2), text(3)];
+    for _ in 0..3 {
+        let error = store.apply(&waiting).unwrap_err();
+        assert!(error.to_string().contains("the disk is full"), "{error}");
+        assert_eq!(stored(&*store.archive().unwrap()), [1]);
+    }
+    free_disk(&store.db);
+    store.apply(&waiting).unwrap();
+    drop(store);
+    let mut store = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
+    let boot = store.begin().unwrap();
+    assert_eq!(stored(&*store.archive().unwrap()), [1, 2, 3]);
+    assert_eq!(boot.next_seq, 4);
+}
+
+struct Running {
+    _dir: tempfile::TempDir,
+    journal: Box<dyn Journal>,
+    events: mpsc::Receiver<JournalEvent>,
+    archive: Arc<dyn Archive>,
+    db: Arc<Mutex<Connection>>,
+}
+
+fn running(group_commit: Duration) -> Running {
+    let dir = tempfile::tempdir().unwrap();
+    let options = StoreOptions {
+        group_commit,
+        ..StoreOptions::default()
+    };
+    let store = SqliteStore::open(dir.path(), options).unwrap();
+    let (archive, db) = (store.archive().unwrap(), Arc::clone(&store.db));
+    let (told, events) = mpsc::channel();
+    let notify = move |event| told.send(event).unwrap_or(());
+    let journal = Box::new(store).start(Box::new(notify)).unwrap();
+    Running {
+        _dir: dir,
+        journal,
+        events,
+        archive,
+        db,
+    }
+}
+
+impl Running {
+    fn event(&self) -> JournalEvent {
+        self.events.recv_timeout(Duration::from_secs(20)).unwrap()
+    }
+}
+
+#[test]
+fn while_the_disk_is_full_batches_wait_and_it_is_told_once() {
+    let running = running(Duration::ZERO);
+    fill_disk(&running.db);
+    running.journal.submit(text(1), true);
+    let JournalEvent::Failing { reason } = running.event() else {
+        panic!("it should fail")
+    };
+    assert!(reason.contains("the disk is full"), "{reason}");
+    running.journal.submit(text(2), true);
+    assert!(running.events.recv_timeout(2 * writer::RETRY).is_err());
+    free_disk(&running.db);
+    assert_eq!(running.event(), JournalEvent::Recovered);
+    assert_eq!(running.event(), JournalEvent::Committed(CommitNo(2)));
+    assert_eq!(stored(&*running.archive), [1, 2]);
+}
+
+/// The database answers as it does when its disk has become read-only, which
+/// a test can bring about only where file permissions bind it.
+#[test]
+fn while_the_directory_is_read_only_batches_wait_and_are_stored_afterwards() {
+    let running = running(Duration::ZERO);
+    let set_read_only = |only: bool| {
+        let db = lock(&running.db);
+        db.pragma_update(None, "query_only", only).unwrap();
+    };
+    set_read_only(true);
+    running.journal.submit(text(1), true);
+    let JournalEvent::Failing { reason } = running.event() else {
+        panic!("it should fail")
+    };
+    assert!(reason.contains("mounted read-only"), "{reason}");
+    set_read_only(false);
+    assert_eq!(running.event(), JournalEvent::Recovered);
+    assert_eq!(running.event(), JournalEvent::Committed(CommitNo(1)));
+    assert_eq!(stored(&*running.archive), [1]);
+}
+
+#[test]
+fn closing_on_a_full_disk_gives_up_and_says_why() {
+    let running = running(Duration::ZERO);
+    fill_disk(&running.db);
+    running.journal.submit(text(1), false);
+    let error = running.journal.close().unwrap_err();
+    assert!(error.to_string().contains("the disk is full"), "{error}");
+    assert!(stored(&*running.archive).is_empty());
+}
