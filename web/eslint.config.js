@@ -16,7 +16,7 @@ const oneWay = LAYERS.slice(0, -1).map((layer, index) => {
 });
 
 export default tseslint.config(
-  { ignores: ["dist", "node_modules", "public"] },
+  { ignores: ["node_modules", "public"] },
   ...tseslint.configs.recommended,
   {
     plugins: { "react-hooks": reactHooks },

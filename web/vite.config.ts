@@ -12,6 +12,9 @@ export default defineConfig({
   define: { __APP_VERSION__: JSON.stringify(version) },
   worker: { format: "es" },
   build: {
+    // From where the host takes it into its binary.
+    outDir: "../crates/innkeeper/web",
+    emptyOutDir: true,
     target: "es2023",
     assetsInlineLimit: 0,
     // The policy of the page allows no inline script, and needs no polyfill.

@@ -1,6 +1,6 @@
 //! Puts the web client into the binary, if it was built: a table of all files
-//! in `web/dist`, each with its compressed neighbours. Without Node there is no
-//! such directory content, the table is empty, and the page says so.
+//! in `web`, each with its compressed neighbours. Without it the table is
+//! empty, a warning says so, and so does the page.
 //!
 //! The files are copied first: a web build that begins meanwhile must not pull
 //! them from under the compiler.
@@ -12,12 +12,15 @@ use std::{env, fs, io};
 /// The compressed forms of a file: field of the table, end of the name.
 const FORMS: [(&str, &str); 2] = [("brotli", ".br"), ("gzip", ".gz")];
 
+const WITHOUT_CLIENT: &str = "the web client is not built, so this build of innkeeper will not \
+                              have it; run `cargo xtask web --build` first (it needs Node)";
+
 fn main() -> io::Result<()> {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
-    let dist = manifest.join("../../web/dist");
-    // The directory is always there, so that this script runs again only when
-    // something in it has changed.
-    println!("cargo::rerun-if-changed={}", dist.display());
+    let built = manifest.join("web");
+    // In the repository the directory is always there, so that this script runs
+    // again only when something in it has changed.
+    println!("cargo::rerun-if-changed={}", built.display());
     println!("cargo::rerun-if-changed=build.rs");
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let copies = out.join("web");
@@ -25,9 +28,13 @@ fn main() -> io::Result<()> {
         fs::remove_dir_all(&copies)?;
     }
     let mut files = Vec::new();
-    if dist.join("index.html").exists() {
-        copy(&dist, "", &copies, &mut files)?;
-        files.sort();
+    if env::var_os("CARGO_FEATURE_WEB").is_some() {
+        if built.join("index.html").exists() {
+            copy(&built, "", &copies, &mut files)?;
+            files.sort();
+        } else {
+            println!("cargo::warning={WITHOUT_CLIENT}");
+        }
     }
     fs::write(out.join("web_assets.rs"), table(&files))
 }

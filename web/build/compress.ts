@@ -9,7 +9,7 @@ import type { Plugin } from "vite";
 const TEXT = /\.(?:js|css|html|svg|webmanifest|json)$/;
 
 export function compress(): Plugin {
-  let outDir = "dist";
+  let outDir = "";
   return {
     name: "compress-assets",
     apply: "build",

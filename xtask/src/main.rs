@@ -29,7 +29,11 @@ const COMMANDS: [(&str, &str, &str); 9] = [
         "",
         "formatting, lints, tidy, cargo deny and the tests",
     ),
-    ("web", "", "type check and lint the web client"),
+    (
+        "web",
+        "[--build]",
+        "type check and lint the web client, or build it",
+    ),
     ("screenshots", "", "take the pictures in docs/images"),
     ("bench", "[ARGS]", "run the benchmarks in a release build"),
     (
@@ -60,7 +64,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "run" => run::run(rest),
         "test" => no_arguments(rest).and_then(|()| test::run()),
         "ci" => no_arguments(rest).and_then(|()| ci::run()),
-        "web" => no_arguments(rest).and_then(|()| web::check()),
+        "web" => web::run(rest),
         "screenshots" => no_arguments(rest).and_then(|()| test::screenshots()),
         "bench" => bench::run(rest),
         "agents" => agents::run(rest),

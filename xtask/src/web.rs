@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 
 use crate::tools;
 
-/// What is generated in `web/`, or brought in from outside.
-const NOT_SOURCES: [&str; 2] = ["dist", "node_modules"];
+/// What is brought into `web/` from outside.
+const NOT_SOURCES: [&str; 1] = ["node_modules"];
 
 /// Builds the web client unless its output is newer than all its sources.
 pub(crate) fn build_if_stale() -> Result<Option<String>> {
@@ -39,6 +39,19 @@ pub(crate) fn npm_run(script: &str) -> Result<Option<String>> {
     install()?;
     tools::run(npm().args(["run", script]))?;
     Ok(None)
+}
+
+/// `cargo xtask web`: type check and lint; with `--build`, the client itself,
+/// where builds of the host take it from.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    match arguments {
+        [] => check(),
+        [flag] if flag == "--build" => match build_if_stale()? {
+            None => Ok(()),
+            Some(reason) => bail!("the web client was not built: {reason}"),
+        },
+        [other, ..] => bail!("unknown argument `{other}`; there is only `--build`"),
+    }
 }
 
 /// Type check and lint.
@@ -127,7 +140,7 @@ fn has_script(web: &Path, script: &str) -> Result<bool> {
 }
 
 fn is_fresh(web: &Path) -> Result<bool> {
-    let Ok(built) = modified(&web.join("dist/index.html")) else {
+    let Ok(built) = modified(&tools::root().join("crates/innkeeper/web/index.html")) else {
         return Ok(false);
     };
     Ok(newest(web)? <= built)

@@ -72,7 +72,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 type Outcome = Result<(), Failure>;
 
 /// Runs the program with the arguments of this process.
-pub fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     let Cli { command, serve } = Cli::parse();
     let outcome = match command.unwrap_or(Command::Serve(serve)) {
         Command::Serve(args) => on_runtime(serve::serve(args)),

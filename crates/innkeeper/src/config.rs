@@ -19,15 +19,15 @@ use innkeeper_store::StoreOptions;
 use innkeeper_workspace::CustomizationOptions;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{
+use innkeeper::{
     CustomizationSettings, DeliveryOptions, EndpointError, ExportOptions, LogFeed,
     TelemetryOptions, WorkspaceOptions,
 };
 
-pub use file::{ConfigError, load, load_or_default};
+pub(crate) use file::{load, load_or_default};
 
 /// The port that a host listens on if nobody says otherwise.
-pub const DEFAULT_PORT: u16 = 8137;
+pub(crate) const DEFAULT_PORT: u16 = 8137;
 
 const MIB: u64 = 1024 * 1024;
 const DAY: u64 = 24 * 60 * 60;
@@ -35,30 +35,30 @@ const DAY: u64 = 24 * 60 * 60;
 /// All that a configuration file can say.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Config {
-    pub server: ServerTable,
-    pub limits: LimitsTable,
-    pub delivery: DeliveryTable,
-    pub store: StoreTable,
-    pub workspace: WorkspaceTable,
-    pub customizations: CustomizationsTable,
-    pub telemetry: TelemetryTable,
-    pub script: ScriptTable,
-    pub agents: BTreeMap<String, AgentTable>,
-    pub mcp: BTreeMap<String, McpTable>,
+pub(crate) struct Config {
+    pub(crate) server: ServerTable,
+    pub(crate) limits: LimitsTable,
+    pub(crate) delivery: DeliveryTable,
+    pub(crate) store: StoreTable,
+    pub(crate) workspace: WorkspaceTable,
+    pub(crate) customizations: CustomizationsTable,
+    pub(crate) telemetry: TelemetryTable,
+    pub(crate) script: ScriptTable,
+    pub(crate) agents: BTreeMap<String, AgentTable>,
+    pub(crate) mcp: BTreeMap<String, McpTable>,
 }
 
 /// `[mcp.NAME]`: an MCP server that agents get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct McpTable {
-    pub command: String,
-    pub args: Vec<String>,
-    pub env: BTreeMap<String, String>,
-    pub url: String,
-    pub sse: bool,
-    pub headers: BTreeMap<String, String>,
-    pub enabled: bool,
+pub(crate) struct McpTable {
+    pub(crate) command: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) url: String,
+    pub(crate) sse: bool,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) enabled: bool,
 }
 
 impl Default for McpTable {
@@ -97,7 +97,7 @@ impl McpTable {
 
 impl Config {
     /// The MCP servers that agents get.
-    pub fn mcp_servers(&self) -> Vec<McpServer> {
+    pub(crate) fn mcp_servers(&self) -> Vec<McpServer> {
         let enabled = self.mcp.iter().filter(|(_, table)| table.enabled);
         let server = |(name, table): (&String, &McpTable)| {
             let (name, transport) = (name.clone(), table.transport()?);
@@ -111,16 +111,16 @@ impl Config {
 /// that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct AgentTable {
-    pub command: String,
-    pub args: Vec<String>,
-    pub env: BTreeMap<String, String>,
-    pub pass_env: Vec<String>,
-    pub cwd: String,
-    pub name: String,
-    pub auth_method: String,
-    pub default: bool,
-    pub enabled: bool,
+pub(crate) struct AgentTable {
+    pub(crate) command: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) pass_env: Vec<String>,
+    pub(crate) cwd: String,
+    pub(crate) name: String,
+    pub(crate) auth_method: String,
+    pub(crate) default: bool,
+    pub(crate) enabled: bool,
 }
 
 impl Default for AgentTable {
@@ -142,20 +142,20 @@ impl Default for AgentTable {
 /// `[workspace]`: what clients and agents may do on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct WorkspaceTable {
+pub(crate) struct WorkspaceTable {
     #[serde(deserialize_with = "absolute_paths")]
-    pub roots: Vec<PathBuf>,
-    pub grants: Grants,
-    pub shell: PathBuf,
-    pub shell_arguments: Vec<String>,
-    pub shell_integration: bool,
-    pub changes: bool,
+    pub(crate) roots: Vec<PathBuf>,
+    pub(crate) grants: Grants,
+    pub(crate) shell: PathBuf,
+    pub(crate) shell_arguments: Vec<String>,
+    pub(crate) shell_integration: bool,
+    pub(crate) changes: bool,
 }
 
 /// What a client is granted that asks for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Grants {
+pub(crate) enum Grants {
     None,
     Read,
     Write,
@@ -175,7 +175,7 @@ impl Default for WorkspaceTable {
 }
 
 impl WorkspaceTable {
-    pub fn options(&self) -> WorkspaceOptions {
+    pub(crate) fn options(&self) -> WorkspaceOptions {
         WorkspaceOptions {
             roots: self.roots.clone(),
             grants: match self.grants {
@@ -196,13 +196,13 @@ impl WorkspaceTable {
 /// `[customizations]`: the agents, skills, rules and servers that people have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct CustomizationsTable {
-    pub enabled: bool,
-    pub user: bool,
+pub(crate) struct CustomizationsTable {
+    pub(crate) enabled: bool,
+    pub(crate) user: bool,
     #[serde(deserialize_with = "absolute_paths")]
-    pub plugins: Vec<PathBuf>,
-    pub trust_mcp_servers: bool,
-    pub pass_env: Vec<String>,
+    pub(crate) plugins: Vec<PathBuf>,
+    pub(crate) trust_mcp_servers: bool,
+    pub(crate) pass_env: Vec<String>,
 }
 
 impl Default for CustomizationsTable {
@@ -219,7 +219,7 @@ impl Default for CustomizationsTable {
 
 impl CustomizationsTable {
     /// For a user with this home directory and this environment.
-    pub fn settings(
+    pub(crate) fn settings(
         &self,
         home: Option<PathBuf>,
         environment: impl Fn(&str) -> Option<String>,
@@ -244,12 +244,12 @@ impl CustomizationsTable {
 /// `[telemetry]`: what the host tells of its own work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct TelemetryTable {
+pub(crate) struct TelemetryTable {
     #[serde(deserialize_with = "endpoint")]
-    pub endpoint: String,
-    pub headers: BTreeMap<String, String>,
+    pub(crate) endpoint: String,
+    pub(crate) headers: BTreeMap<String, String>,
     #[serde(deserialize_with = "within::<_, 1, 3600>")]
-    pub interval_seconds: u64,
+    pub(crate) interval_seconds: u64,
 }
 
 impl Default for TelemetryTable {
@@ -263,7 +263,7 @@ impl Default for TelemetryTable {
 }
 
 impl TelemetryTable {
-    pub fn options(&self, logs: Option<LogFeed>) -> Result<TelemetryOptions, EndpointError> {
+    pub(crate) fn options(&self, logs: Option<LogFeed>) -> Result<TelemetryOptions, EndpointError> {
         let export = match self.endpoint.is_empty() {
             true => None,
             false => Some(ExportOptions::new(&self.endpoint, &self.headers)?),
@@ -287,24 +287,24 @@ fn endpoint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Err
 /// `[script]`: the agent that plays scenarios.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ScriptTable {
-    pub token_for: String,
+pub(crate) struct ScriptTable {
+    pub(crate) token_for: String,
 }
 
 /// `[server]`: where clients reach the host, and who may.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ServerTable {
+pub(crate) struct ServerTable {
     #[serde(deserialize_with = "address")]
-    pub host: IpAddr,
-    pub port: u16,
-    pub allowed_hosts: Vec<String>,
-    pub allowed_origins: Vec<String>,
+    pub(crate) host: IpAddr,
+    pub(crate) port: u16,
+    pub(crate) allowed_hosts: Vec<String>,
+    pub(crate) allowed_origins: Vec<String>,
     #[serde(deserialize_with = "within::<_, 1024, { 1024 * MIB }>")]
-    pub message_bytes: u64,
+    pub(crate) message_bytes: u64,
     #[serde(deserialize_with = "within::<_, 1, DAY>")]
-    pub ping_seconds: u64,
-    pub web: bool,
+    pub(crate) ping_seconds: u64,
+    pub(crate) web: bool,
 }
 
 impl Default for ServerTable {
@@ -322,11 +322,11 @@ impl Default for ServerTable {
 }
 
 impl ServerTable {
-    pub fn message_bytes(&self) -> usize {
+    pub(crate) fn message_bytes(&self) -> usize {
         size(self.message_bytes)
     }
 
-    pub fn ping_after(&self) -> Duration {
+    pub(crate) fn ping_after(&self) -> Duration {
         Duration::from_secs(self.ping_seconds)
     }
 }
@@ -334,49 +334,49 @@ impl ServerTable {
 /// `[limits]`: what one host, one client or one session may use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct LimitsTable {
+pub(crate) struct LimitsTable {
     #[serde(deserialize_with = "within::<_, 1, 1_000_000>")]
-    pub connections: u64,
+    pub(crate) connections: u64,
     #[serde(deserialize_with = "within::<_, 1, 10_000_000>")]
-    pub sessions: u64,
+    pub(crate) sessions: u64,
     #[serde(deserialize_with = "within::<_, 1, 1_000_000>")]
-    pub chats: u64,
+    pub(crate) chats: u64,
     #[serde(deserialize_with = "within::<_, 1, 100_000>")]
-    pub queued_messages: u64,
+    pub(crate) queued_messages: u64,
     #[serde(deserialize_with = "within::<_, 1024, { 16 * MIB }>")]
-    pub inline_bytes: u64,
+    pub(crate) inline_bytes: u64,
     #[serde(deserialize_with = "within::<_, 1, 10_000_000>")]
-    pub subscriptions: u64,
+    pub(crate) subscriptions: u64,
     #[serde(deserialize_with = "within::<_, 0, 1_000_000_000>")]
-    pub replay_actions: u64,
+    pub(crate) replay_actions: u64,
     #[serde(deserialize_with = "within::<_, 0, { 64 * 1024 * MIB }>")]
-    pub replay_bytes: u64,
+    pub(crate) replay_bytes: u64,
     #[serde(deserialize_with = "within::<_, 0, 10_000_000>")]
-    pub idle_sessions: u64,
+    pub(crate) idle_sessions: u64,
     #[serde(deserialize_with = "within::<_, 1, { 365 * DAY }>")]
-    pub idle_session_seconds: u64,
+    pub(crate) idle_session_seconds: u64,
     #[serde(deserialize_with = "within::<_, 0, { 365 * DAY }>")]
-    pub empty_session_seconds: u64,
+    pub(crate) empty_session_seconds: u64,
     #[serde(deserialize_with = "within::<_, 0, 60_000>")]
-    pub summary_delay_ms: u64,
+    pub(crate) summary_delay_ms: u64,
     #[serde(deserialize_with = "within::<_, 0, DAY>")]
-    pub client_grace_seconds: u64,
+    pub(crate) client_grace_seconds: u64,
     #[serde(deserialize_with = "within::<_, 1, DAY>")]
-    pub client_answer_seconds: u64,
+    pub(crate) client_answer_seconds: u64,
     #[serde(deserialize_with = "within::<_, 1024, { 1024 * MIB }>")]
-    pub resource_bytes: u64,
+    pub(crate) resource_bytes: u64,
     #[serde(deserialize_with = "within::<_, 0, 10_000>")]
-    pub terminals: u64,
+    pub(crate) terminals: u64,
     #[serde(deserialize_with = "within::<_, 4096, { 64 * MIB }>")]
-    pub scrollback_bytes: u64,
+    pub(crate) scrollback_bytes: u64,
     #[serde(deserialize_with = "within::<_, 0, 10_000>")]
-    pub watches: u64,
+    pub(crate) watches: u64,
     #[serde(deserialize_with = "within::<_, 1, 10_000>")]
-    pub backends: u64,
+    pub(crate) backends: u64,
     #[serde(deserialize_with = "within::<_, 1, 100_000>")]
-    pub page_turns: u64,
+    pub(crate) page_turns: u64,
     #[serde(deserialize_with = "within::<_, 1, 100_000>")]
-    pub page_sessions: u64,
+    pub(crate) page_sessions: u64,
 }
 
 impl Default for LimitsTable {
@@ -432,11 +432,11 @@ impl Default for LimitsTable {
 
 impl LimitsTable {
     /// Not among the limits of the engine: whoever listens keeps it.
-    pub fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         size(self.connections)
     }
 
-    pub fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         Limits {
             sessions: size(self.sessions),
             chats: size(self.chats),
@@ -465,12 +465,12 @@ impl LimitsTable {
 /// `[delivery]`: how messages wait for a client that reads slowly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct DeliveryTable {
-    pub merge: bool,
+pub(crate) struct DeliveryTable {
+    pub(crate) merge: bool,
     #[serde(deserialize_with = "within::<_, 0, 1_000_000>")]
-    pub merge_after: u64,
+    pub(crate) merge_after: u64,
     #[serde(deserialize_with = "within::<_, { 64 * 1024 }, { 64 * 1024 * MIB }>")]
-    pub queue_bytes: u64,
+    pub(crate) queue_bytes: u64,
 }
 
 impl Default for DeliveryTable {
@@ -489,7 +489,7 @@ impl Default for DeliveryTable {
 }
 
 impl DeliveryTable {
-    pub fn options(&self) -> DeliveryOptions {
+    pub(crate) fn options(&self) -> DeliveryOptions {
         DeliveryOptions {
             merge: self.merge,
             merge_after: size(self.merge_after),
@@ -501,18 +501,18 @@ impl DeliveryTable {
 /// `[store]`: how what happens is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct StoreTable {
-    pub sync: SyncSetting,
+pub(crate) struct StoreTable {
+    pub(crate) sync: SyncSetting,
     #[serde(deserialize_with = "within::<_, 0, 36_500>")]
-    pub keep_disposed_days: u64,
+    pub(crate) keep_disposed_days: u64,
     #[serde(deserialize_with = "within::<_, 0, 10_000>")]
-    pub group_commit_ms: u64,
+    pub(crate) group_commit_ms: u64,
 }
 
 /// When a commit counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum SyncSetting {
+pub(crate) enum SyncSetting {
     Normal,
     Full,
 }
@@ -538,7 +538,7 @@ impl Default for StoreTable {
 
 impl StoreTable {
     /// The options of a store that is opened `now`.
-    pub fn options(&self, now: Timestamp) -> StoreOptions {
+    pub(crate) fn options(&self, now: Timestamp) -> StoreOptions {
         StoreOptions {
             sync: match self.sync {
                 SyncSetting::Normal => innkeeper_store::SyncMode::Normal,
@@ -553,7 +553,7 @@ impl StoreTable {
 
 /// An address to listen on. Names are not looked up, but for the one that
 /// means this machine.
-pub fn parse_address(text: &str) -> Result<IpAddr, String> {
+pub(crate) fn parse_address(text: &str) -> Result<IpAddr, String> {
     if text.eq_ignore_ascii_case("localhost") {
         return Ok(Ipv4Addr::LOCALHOST.into());
     }

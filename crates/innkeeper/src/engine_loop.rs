@@ -253,8 +253,8 @@ impl EngineLoop {
     }
 }
 
-/// The time, for the engine.
-pub(crate) fn now() -> Timestamp {
+/// The time, as the host counts it.
+pub fn now() -> Timestamp {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

@@ -16,6 +16,7 @@ use innkeeper_protocol::record::store::{
     CommitNo, Journal, JournalEvent, Notify, Store, StoreFault,
 };
 use innkeeper_protocol::telemetry::{Metric, MetricKind, Teller, prometheus};
+use innkeeper_workspace::ChangesService;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::client_versions::ClientVersions;
@@ -61,6 +62,9 @@ pub enum HostError {
     EngineGone,
 }
 
+/// The thread ends with the journal, which is then to be closed.
+type EngineThread = thread::JoinHandle<Option<Box<dyn Journal>>>;
+
 /// A running host. Clones are the same host.
 #[derive(Clone)]
 pub struct Host {
@@ -83,7 +87,7 @@ struct Inner {
     delivery: DeliveryOptions,
     next_connection: AtomicU64,
     client_versions: Arc<ClientVersions>,
-    thread: std::sync::Mutex<Option<thread::JoinHandle<Option<Box<dyn Journal>>>>>,
+    thread: std::sync::Mutex<Option<EngineThread>>,
 }
 
 impl Host {
@@ -403,8 +407,8 @@ fn tell_about_commits(outbox: &Arc<Outbox>, events: &mpsc::UnboundedSender<Event
 fn tell_about_trees(machine: &Arc<Machine>, events: &mpsc::UnboundedSender<Event>) {
     let (machine, events) = (Arc::clone(machine), events.downgrade());
     tokio::task::spawn_blocking(move || {
-        let trees = machine.changes.as_ref().map(|changes| changes.trees());
-        let trees = trees.unwrap_or_default();
+        let changes = machine.changes.as_ref();
+        let trees = changes.map(ChangesService::trees).unwrap_or_default();
         if let Some(events) = events.upgrade().filter(|_| !trees.is_empty()) {
             let _ = events.send(Event::Input(Input::TreesFound(trees)));
         }

@@ -1,7 +1,10 @@
-//! The `innkeeper` program.
+//! The `innkeeper` program: a command line around the library.
+
+mod cli;
+mod config;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    innkeeper::cli::main()
+    cli::main()
 }

@@ -7,10 +7,13 @@
 
 pub mod access;
 mod http;
+#[cfg(not(feature = "tls"))]
+mod no_tls;
 mod page;
 mod private_socket;
 mod socket;
 pub mod stdio;
+#[cfg(feature = "tls")]
 mod tls;
 
 use std::io;
@@ -32,6 +35,8 @@ use tokio::task::JoinSet;
 use crate::Host;
 use access::AccessPolicy;
 
+#[cfg(not(feature = "tls"))]
+use no_tls as tls;
 pub use tls::TlsFiles;
 
 /// How long a client may take to say what it wants.

@@ -5,8 +5,12 @@
 //! *Invariant*: what is collected is bounded. What does not fit is dropped and
 //! counted; nobody waits for telemetry.
 
+#[cfg(feature = "telemetry")]
 mod export;
+#[cfg(feature = "telemetry")]
 mod logs;
+#[cfg(not(feature = "telemetry"))]
+mod no_export;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,10 +26,16 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::engine_loop::now;
 
-pub use export::{EndpointError, ExportOptions};
-pub use logs::LogFeed;
-
+#[cfg(feature = "telemetry")]
 use export::Exporter;
+#[cfg(feature = "telemetry")]
+pub use export::{EndpointError, ExportOptions};
+#[cfg(feature = "telemetry")]
+pub use logs::LogFeed;
+#[cfg(not(feature = "telemetry"))]
+use no_export::Exporter;
+#[cfg(not(feature = "telemetry"))]
+pub use no_export::{EndpointError, ExportOptions, LogFeed};
 
 /// How long what has happened waits for more to be told together.
 const TOGETHER: Duration = Duration::from_millis(200);

@@ -112,7 +112,7 @@ pub fn submissions_from_many_threads_keep_their_order<S: Subject>(subject: impl 
                 for _ in 0..25 {
                     let mut journal = journal.lock().unwrap();
                     let next = journal.1;
-                    let number = journal.0.submit(text(next), next % 5 == 0);
+                    let number = journal.0.submit(text(next), next.is_multiple_of(5));
                     assert_eq!(number, CommitNo(next));
                     journal.1 += 1;
                 }

@@ -1,6 +1,7 @@
 //! The store in memory: for hosts that are to leave nothing behind, and for
 //! tests. It does what the one on disk does, and is over with its process.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -449,7 +450,7 @@ impl Kept {
     fn catalogue(&self) -> Vec<CatalogueRow> {
         let rows = self.living().map(|(_, session)| session.row());
         let mut rows: Vec<_> = rows.collect();
-        rows.sort_by(|a, b| b.modified_at.cmp(&a.modified_at));
+        rows.sort_by_key(|row| Reverse(row.modified_at));
         rows
     }
 
@@ -461,7 +462,7 @@ impl Kept {
             })
         });
         let mut disposed: Vec<_> = disposed.collect();
-        disposed.sort_by(|a, b| b.disposed_at.cmp(&a.disposed_at));
+        disposed.sort_by_key(|row| Reverse(row.disposed_at));
         disposed
     }
 

@@ -15,7 +15,11 @@ mod changes;
 mod customizations;
 mod finder;
 mod hub;
+#[cfg(not(feature = "terminals"))]
+mod no_terminals;
 mod resources;
+mod terminal_options;
+#[cfg(feature = "terminals")]
 mod terminals;
 mod watches;
 
@@ -23,7 +27,11 @@ pub use changes::{ChangesService, ChangesSink, LEAST_GIT, judge_git};
 pub use customizations::{CustomizationOptions, CustomizationService, CustomizationSink};
 pub use finder::FileFinder;
 pub use hub::Hub;
+#[cfg(not(feature = "terminals"))]
+pub use no_terminals::TerminalService;
 pub use resources::ResourceService;
 pub use resources::place::uri_of_path;
-pub use terminals::{TerminalOptions, TerminalService, TerminalSink, shell_of_user};
+pub use terminal_options::{TerminalOptions, TerminalSink};
+#[cfg(feature = "terminals")]
+pub use terminals::{TerminalService, shell_of_user};
 pub use watches::{WatchService, WatchSink};

@@ -30,19 +30,16 @@ use innkeeper_protocol::workspace::terminal::{
 use portable_pty::{MasterPty, PtySize, native_pty_system};
 
 use crate::resources::place::{path_of_uri, uri_of_path};
+use crate::terminal_options::{TerminalOptions, TerminalSink};
 use parser::{Heard, Parser};
 use process::ProcessSession;
-pub use shell::{TerminalOptions, shell_of_user};
+pub use shell::shell_of_user;
 
 /// How much is read at once.
 const CHUNK: usize = 32 * 1024;
 
 /// How much may have been read and not been taken before reading stops.
 const WINDOW: usize = 256 * 1024;
-
-/// Where reports go. It may block: that is how a terminal is slowed down.
-/// Returns whether anybody is still there to hear.
-pub type TerminalSink = Arc<dyn Fn(TerminalReport) -> bool + Send + Sync>;
 
 /// All terminals of a host.
 #[derive(Clone)]

@@ -108,7 +108,7 @@ enum Read {
 /// Most worlds have their store in memory, which is faster; some have the one
 /// that the product has.
 fn open_store(seed: u64) -> (Box<dyn Store>, Option<TempDir>) {
-    if seed % 16 != 0 {
+    if !seed.is_multiple_of(16) {
         return (Box::new(MemoryStore::default()), None);
     }
     let directory = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use innkeeper_store::LOCK_FILE;
 use serde::{Deserialize, Serialize};
 
-use crate::server::access::write_private;
+use innkeeper::server::access::write_private;
 
 const HOST_FILE: &str = "host.json";
 

@@ -1,16 +1,14 @@
 //! A client of the host: of the one that runs on a data directory, or of one
 //! in this process.
 
-use std::collections::VecDeque;
-
-use ahp::transport::{BoxedTransport, Transport, TransportMessage};
-use ahp::{Client, ClientConfig, ClientError, TransportError};
+use ahp::transport::BoxedTransport;
+use ahp::{Client, ClientConfig, ClientError};
 use ahp_ws::WebSocketTransport;
 use anyhow::{Context as _, Result, anyhow};
 use innkeeper_protocol::version::Version;
 
 use super::announcement::Announcement;
-use crate::HostConnection;
+use innkeeper::{HostConnection, InProcess};
 
 /// How many messages may wait to be read. What is streamed must not get lost,
 /// and a reader that falls behind by this much would lose some.
@@ -33,12 +31,7 @@ pub(crate) async fn connect_to(host: &Announcement) -> Result<Client> {
 
 /// Connects to a host in this process.
 pub(crate) async fn connect_within(connection: HostConnection) -> Result<Client> {
-    let waiting = VecDeque::new();
-    let transport = InProcess {
-        connection,
-        waiting,
-    };
-    connect(BoxedTransport::new(transport)).await
+    connect(BoxedTransport::new(InProcess::new(connection))).await
 }
 
 async fn connect(transport: BoxedTransport) -> Result<Client> {
@@ -68,41 +61,5 @@ pub(crate) fn explained(error: ClientError) -> anyhow::Error {
         ClientError::Deserialization(_)
         | ClientError::UnknownSubscription(_)
         | ClientError::SequenceGap => anyhow!("the host answered something unexpected: {error}"),
-    }
-}
-
-/// Messages to and from a host in this process.
-struct InProcess {
-    connection: HostConnection,
-    waiting: VecDeque<String>,
-}
-
-impl Transport for InProcess {
-    async fn send(&mut self, message: TransportMessage) -> Result<(), TransportError> {
-        let text = match message {
-            TransportMessage::Text(text) => text,
-            TransportMessage::Parsed(message) => match TransportMessage::encode(&message)? {
-                TransportMessage::Text(text) => text,
-                TransportMessage::Parsed(_) | TransportMessage::Binary(_) => {
-                    return Err(TransportError::Protocol("not a text".to_owned()));
-                }
-            },
-            TransportMessage::Binary(bytes) => String::from_utf8(bytes)
-                .map_err(|error| TransportError::Protocol(error.to_string()))?,
-        };
-        self.connection.receive(&text).await;
-        Ok(())
-    }
-
-    async fn recv(&mut self) -> Result<Option<TransportMessage>, TransportError> {
-        // Others, such as whoever prints what came, get their turn too.
-        tokio::task::coop::consume_budget().await;
-        while self.waiting.is_empty() {
-            match self.connection.next().await {
-                Some(texts) => self.waiting.extend(texts),
-                None => return Ok(None),
-            }
-        }
-        Ok(self.waiting.pop_front().map(TransportMessage::Text))
     }
 }

@@ -21,7 +21,7 @@ use super::announcement::{Announcement, holder};
 use super::place::PlaceArgs;
 use super::{Outcome, agents, print, text};
 use crate::config::Config;
-use crate::server::access::ConnectionToken;
+use innkeeper::server::access::ConnectionToken;
 
 /// Below this, a host may soon be unable to write.
 const ENOUGH_SPACE_MIB: u64 = 512;

@@ -8,7 +8,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::LogFeed;
+use innkeeper::LogFeed;
 
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {

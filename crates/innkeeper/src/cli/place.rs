@@ -9,8 +9,8 @@ use innkeeper_protocol::record::store::Store;
 use innkeeper_store::SqliteStore;
 
 use crate::config::{self, Config};
-use crate::engine_loop::now;
-use crate::{HostOptions, LogFeed, WorkspaceOptions};
+use innkeeper::now;
+use innkeeper::{HostOptions, LogFeed, WorkspaceOptions};
 
 const CONFIG_FILE: &str = "innkeeper.toml";
 

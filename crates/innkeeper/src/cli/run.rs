@@ -26,7 +26,7 @@ use super::decisions::{Approve, Decisions};
 use super::place::{PlaceArgs, file_uri, host_options, opened_store};
 use super::serve::Signals;
 use super::{Failure, Outcome, agents, text};
-use crate::Host;
+use innkeeper::Host;
 
 /// How long a cancelled turn may take to end.
 const CANCELLING: Duration = Duration::from_secs(5);

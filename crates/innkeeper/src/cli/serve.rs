@@ -13,10 +13,10 @@ use super::announcement::Announcement;
 use super::logging::{self, LogArgs};
 use super::place::{PlaceArgs, host_options, opened_store};
 use super::{Failure, Outcome, agents};
-use crate::Host;
 use crate::config::{Config, parse_address};
-use crate::server::access::{AccessPolicy, ConnectionToken};
-use crate::server::{Server, ServerOptions, TlsFiles, stdio};
+use innkeeper::Host;
+use innkeeper::server::access::{AccessPolicy, ConnectionToken};
+use innkeeper::server::{Server, ServerOptions, TlsFiles, stdio};
 
 /// How long clients have to take note of the end.
 const FAREWELL: Duration = Duration::from_secs(2);

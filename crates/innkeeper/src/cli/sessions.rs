@@ -27,7 +27,7 @@ use super::export::{Format, export};
 use super::place::{PlaceArgs, opened_store};
 use super::transcript::{Transcript, shown};
 use super::{Outcome, print, text};
-use crate::engine_loop::now;
+use innkeeper::now;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]

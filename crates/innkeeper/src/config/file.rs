@@ -9,7 +9,7 @@ use toml::Value;
 use super::{AgentTable, Config, McpTable};
 
 #[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
+pub(crate) enum ConfigError {
     #[error("the configuration file {} cannot be read: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("{}: {message}", place(path, *line))]
@@ -47,7 +47,7 @@ fn unknown(table: Option<&str>, key: &str, nearest: Option<&str>) -> String {
 }
 
 /// Reads a file that must be there.
-pub fn load(path: &Path) -> Result<Config, ConfigError> {
+pub(crate) fn load(path: &Path) -> Result<Config, ConfigError> {
     let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read {
         path: path.to_owned(),
         source,
@@ -56,7 +56,7 @@ pub fn load(path: &Path) -> Result<Config, ConfigError> {
 }
 
 /// Reads a file; one that is not there says nothing, which is fine.
-pub fn load_or_default(path: &Path) -> Result<Config, ConfigError> {
+pub(crate) fn load_or_default(path: &Path) -> Result<Config, ConfigError> {
     match load(path) {
         Err(ConfigError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             Ok(Config::default())

@@ -63,7 +63,7 @@ impl fmt::Debug for ConnectionToken {
 
 /// Writes a new file that only its owner may read, without a moment in which
 /// others could. What is there already is neither written to nor followed.
-pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
+pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
     let mut file = fs::OpenOptions::new()

@@ -1,7 +1,7 @@
 //! The stores through their public face: what every store must do, and what is
 //! the one on disk's own affair.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "all of this is tests")]
+#![expect(clippy::unwrap_used, reason = "all of this is tests")]
 
 mod conformance;
 mod directory;

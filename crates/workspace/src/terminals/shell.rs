@@ -9,19 +9,7 @@ use std::path::{Path, PathBuf};
 use innkeeper_protocol::workspace::terminal::{OpenTerminal, TerminalProgram};
 use portable_pty::CommandBuilder;
 
-/// How terminals are opened.
-#[derive(Debug, Clone, Default)]
-pub struct TerminalOptions {
-    /// The shell; that of the user, if none is named.
-    pub shell: Option<PathBuf>,
-    /// Arguments for a shell that somebody talks to.
-    pub shell_arguments: Vec<String>,
-    /// Where the scripts that shells are started with are kept. Without it,
-    /// shells do not say where their commands begin and end.
-    pub scripts: Option<PathBuf>,
-    /// For everything that runs in a terminal, beside the host's own.
-    pub environment: Vec<(String, String)>,
-}
+use crate::terminal_options::TerminalOptions;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {

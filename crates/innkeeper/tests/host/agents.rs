@@ -1,0 +1,67 @@
+//! Agents that are programs, behind the real host: the binary with all its
+//! processes, and the protocol's own client.
+//!
+//! - `crowd`: many processes, half of which are killed;
+//! - `editor`: the host as an editor uses it;
+//! - `services`: what the host does for an agent.
+//!
+//! The agent is a few lines of shell that speak the Agent Client Protocol; each
+//! test says what it does with a prompt.
+
+mod crowd;
+mod editor;
+mod services;
+
+use std::path::Path;
+
+use crate::common::Guest;
+use crate::common::binary::Binary;
+use innkeeper_protocol::newest::state::SessionLifecycle;
+use serde_json::json;
+
+/// An agent, but for what it does with prompts: more cases stand at `CASES`.
+const AGENT: &str = r#"
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
+ask() { printf '{"jsonrpc":"2.0","id":"%s","method":"%s","params":%s}\n' "$1" "$2" "$3"; }
+update() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"update":%s}}\n' "$1"; }
+say() {
+    update "{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"text\",\"text\":\"$1\"}}"
+}
+while read -r line; do
+    id=${line#*\"id\":}
+    id=${id%%[,\}]*}
+    case $line in
+    *'"method":"initialize"'*)
+        answer "$id" '{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}' ;;
+    *'"method":"session/new"'*)
+        servers=$line
+        answer "$id" "{\"sessionId\":\"s-$$\"}" ;;
+    *'"method":"session/load"'*)
+        servers=$line
+        answer "$id" '{}' ;;
+CASES
+    esac
+done
+"#;
+
+/// A host with an agent `test`, which handles prompts in these cases.
+fn start(data: &Path, cases: &str) -> Binary {
+    let (config, agent) = (data.join("innkeeper.toml"), data.join("agent.sh"));
+    std::fs::write(&agent, AGENT.replace("CASES", cases)).unwrap();
+    let table = format!(
+        "[limits]\nbackends = 64\n[agents.test]\ncommand = '/bin/sh'\nargs = ['{}']\n",
+        agent.display()
+    );
+    std::fs::write(&config, table).unwrap();
+    let config = config.to_str().unwrap();
+    Binary::start(data, &["--config", config, "--agents", "test"])
+}
+
+async fn new_session(guest: &Guest, session: &str) {
+    let params = json!({"channel": session, "provider": "test"});
+    guest.request("createSession", params).await.unwrap();
+    let mut watch = guest.watch_session(session).await;
+    watch
+        .until("ready", |state| state.lifecycle == SessionLifecycle::Ready)
+        .await;
+}

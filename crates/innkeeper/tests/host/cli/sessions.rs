@@ -1,0 +1,113 @@
+//! `innkeeper sessions`, with and without a running host.
+
+use serde_json::Value;
+
+use super::harness::Inn;
+
+fn summaries(inn: &Inn, flags: &[&str]) -> Vec<Value> {
+    let args = [&["sessions", "list", "--json"], flags].concat();
+    let listed = inn.call(&args).with(0).out;
+    serde_json::from_str(&listed).unwrap()
+}
+
+/// The last segment of the first session in the list.
+fn first_id(inn: &Inn) -> String {
+    let listed = summaries(inn, &[]);
+    let uri = listed[0]["resource"].as_str().unwrap();
+    uri.rsplit('/').next().unwrap().to_owned()
+}
+
+#[test]
+fn before_there_is_anything_that_is_said() {
+    let inn = Inn::new();
+    inn.call(&["sessions"]).failed("start a host there first");
+    let host = inn.serve(&[]);
+    assert_eq!(
+        inn.call(&["sessions"]).with(0).out,
+        "There are no sessions.\n"
+    );
+    host.stop();
+    let deleted = inn.call(&["sessions", "list", "--disposed"]).with(0).out;
+    assert_eq!(deleted, "There are no deleted sessions.\n");
+}
+
+#[test]
+fn what_was_said_can_be_listed_shown_and_exported() {
+    let inn = Inn::new();
+    inn.call(&["run", "The first question"]).with(0);
+    inn.call(&["run", "error"]).with(1);
+    let check = || {
+        let listed = inn.call(&["sessions"]).with(0).out;
+        let lines: Vec<&str> = listed.lines().collect();
+        assert_eq!(lines.len(), 3, "{listed}");
+        assert!(lines[0].starts_with("ID ") && lines[0].contains("STATUS"));
+        assert!(
+            lines[1].contains("failed") && lines[1].contains("error"),
+            "{listed}"
+        );
+        assert!(lines[2].contains("idle") && lines[2].contains("The first question"));
+        let id = lines[2].split(' ').next().unwrap();
+        let shown = inn.call(&["sessions", "show", id]).with(0).out;
+        assert!(shown.contains("\n> The first question\n"), "{shown}");
+        let document = inn.call(&["sessions", "export", id]).with(0).out;
+        assert!(document.starts_with("# The first question\n"), "{document}");
+        assert!(document.contains("<summary>Reasoning</summary>"));
+        let data = inn
+            .call(&["sessions", "export", id, "--format", "json"])
+            .with(0);
+        let data: Value = serde_json::from_str(&data.out).unwrap();
+        let turn = &data["chats"][0]["turns"][0];
+        assert_eq!(turn["message"]["text"], "The first question");
+        assert_eq!(turn["state"], "complete");
+        assert_eq!(data["session"]["lifecycle"], "ready");
+    };
+    check();
+    let host = inn.serve(&[]);
+    check();
+    host.stop();
+}
+
+#[test]
+fn a_deleted_session_can_be_restored() {
+    let inn = Inn::new();
+    inn.call(&["run", "Keep me"]).with(0);
+    let id = first_id(&inn);
+    inn.call(&["sessions", "delete", &id[..6]]).with(0);
+    assert!(summaries(&inn, &[]).is_empty());
+    let deleted = summaries(&inn, &["--disposed"]);
+    assert_eq!(deleted[0]["title"], "Keep me");
+    assert!(deleted[0]["disposedAt"].is_string());
+    inn.call(&["sessions", "show", &id])
+        .failed("there is no session");
+    inn.call(&["sessions", "restore", &id]).with(0);
+    let shown = inn.call(&["sessions", "show", &id]).with(0).out;
+    assert!(shown.contains("> Keep me"), "{shown}");
+}
+
+#[test]
+fn beside_a_running_host_deleting_goes_through_it() {
+    let inn = Inn::new();
+    let host = inn.serve(&[]);
+    inn.call(&["run", "Delete me"]).with(0);
+    let id = first_id(&inn);
+    inn.call(&["sessions", "delete", &id]).with(0);
+    assert!(summaries(&inn, &[]).is_empty());
+    inn.call(&["sessions", "restore", &id])
+        .failed("while no host runs");
+    host.stop();
+    inn.call(&["sessions", "restore", &id]).with(0);
+    assert_eq!(summaries(&inn, &[])[0]["title"], "Delete me");
+}
+
+#[test]
+fn what_could_be_several_sessions_is_not_guessed() {
+    let inn = Inn::new();
+    inn.call(&["run", "one"]).with(0);
+    inn.call(&["run", "two"]).with(0);
+    inn.call(&["sessions", "show", "xyz"])
+        .failed("`innkeeper sessions list`");
+    let listed = summaries(&inn, &[]);
+    let uri = listed[1]["resource"].as_str().unwrap();
+    let shown = inn.call(&["sessions", "show", uri]).with(0).out;
+    assert!(shown.contains("> one"), "{shown}");
+}

@@ -1,0 +1,103 @@
+//! Calls in general: wrong ones, the configuration file, and `doctor`.
+
+use std::fs;
+
+use super::harness::Inn;
+
+#[test]
+fn wrong_usage_has_its_own_exit_code() {
+    let inn = Inn::new();
+    for args in [
+        &["--nonsense"][..],
+        &["dance"],
+        &["run"],
+        &["serve", "--port", "70000"],
+        &["serve", "--host", "inn.example"],
+        &["serve", "--tls-cert", "x"],
+        &["serve", "--log", "loud"],
+        &["serve", "--connection-token", "a b"],
+        &["serve", "--stdio", "--port", "1"],
+        &["--connection-token", "a", "--without-connection-token"],
+        &["sessions", "show"],
+        &["sessions", "export", "x", "--format", "pdf"],
+    ] {
+        let ended = inn.bare_call(args).with(2);
+        assert!(!ended.err.is_empty() && ended.out.is_empty(), "{args:?}");
+    }
+    assert!(!inn.path("share").exists(), "nothing was started");
+}
+
+#[test]
+fn version_help_agents_and_completions_are_printed() {
+    let inn = Inn::new();
+    let version = concat!("innkeeper ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(inn.bare_call(&["--version"]).with(0).out, version);
+    assert!(inn.bare_call(&["--help"]).with(0).out.contains("sessions"));
+    let agents = inn.bare_call(&["agents"]).with(0).out;
+    assert!(agents.contains("script-small") && agents.contains("built in"));
+    let script = inn.bare_call(&["completions", "bash"]).with(0).out;
+    assert!(script.contains("--connection-token"));
+}
+
+#[test]
+fn no_subcommand_means_serve() {
+    let inn = Inn::new();
+    let config = inn.path("missing.toml");
+    let missing = config.to_str().unwrap();
+    inn.bare_call(&["--port", "0", "--config", missing])
+        .failed("missing.toml cannot be read");
+}
+
+#[test]
+fn what_is_wrong_with_the_configuration_is_said() {
+    let inn = Inn::new();
+    let check = |text: &str, says: &str| {
+        let file = inn.write("inn.toml", text);
+        inn.call(&["serve", "--config", file.to_str().unwrap()])
+            .failed(says);
+    };
+    check(
+        "[server]\nprot = 0\n",
+        "no key `prot` in [server]; did you mean `port`?",
+    );
+    check("[server]\n\nport = true\n", "inn.toml, line 3:");
+    check("[limits]\nchats = 0\n", "out of range");
+    assert!(!inn.path("data").exists(), "nothing was started");
+}
+
+#[test]
+fn the_file_wins_over_the_defaults_and_flags_win_over_the_file() {
+    let inn = Inn::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    fs::create_dir_all(inn.path("config/innkeeper")).unwrap();
+    let text = format!("[server]\nport = {port}\nweb = false\n");
+    inn.write("config/innkeeper/innkeeper.toml", &text);
+    inn.call(&["serve", "--log", "off"])
+        .failed(&port.to_string());
+    let host = inn.serve(&[]);
+    assert_eq!(host.lines.len(), 1, "no web client: {:?}", host.lines);
+    host.stop();
+}
+
+#[test]
+fn the_doctor_finds_what_is_wrong_and_nothing_else() {
+    let inn = Inn::new();
+    let config = inn.write("inn.toml", "[server]\nport = 0\n");
+    let flags = ["doctor", "--config", config.to_str().unwrap()];
+    inn.call(&flags).with(0);
+    assert!(!inn.path("data").exists(), "it changes nothing");
+    let host = inn.serve(&[]);
+    let healthy = inn.call(&flags).with(0).out;
+    assert!(healthy.contains("held by the running host"), "{healthy}");
+    assert!(healthy.lines().all(|line| !line.starts_with("problem")));
+    host.stop();
+    let token = inn.data("token");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    fs::set_permissions(&token, open).unwrap();
+    fs::write(inn.data("innkeeper.db"), "this is not a database").unwrap();
+    let ended = inn.call(&flags).with(1);
+    assert!(ended.out.contains("problem   token:") && ended.out.contains("chmod 600"));
+    assert!(ended.out.contains("problem   store:"), "{}", ended.out);
+    assert!(ended.err.contains("2 problems found"), "{}", ended.err);
+}

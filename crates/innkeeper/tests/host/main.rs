@@ -1,0 +1,35 @@
+//! The host from outside: over sockets and pipes, as a library and as the
+//! program. All of it is one binary, as linking the host takes longer than most
+//! of these tests.
+//!
+//! - `common` and `stage`: a host with its clients, for most of the others;
+//! - `session`, `workspace`, `agents`, `customizations`, `versions`: what it does;
+//! - `socket`, `tls`, `slow`, `hostile`, `introductions`: who reaches it, and how;
+//! - `cli`, `crash`, `upgrade`, `telemetry`: the program, and how it lives and dies;
+//! - `embedded`: the library.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    unreachable_pub,
+    reason = "all of this is tests"
+)]
+
+mod agents;
+mod cli;
+mod common;
+mod crash;
+mod customizations;
+mod embedded;
+mod hostile;
+mod introductions;
+mod session;
+mod slow;
+mod socket;
+mod stage;
+mod telemetry;
+mod tls;
+mod upgrade;
+mod versions;
+mod workspace;
