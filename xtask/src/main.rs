@@ -6,6 +6,7 @@
 mod agents;
 mod bench;
 mod ci;
+mod package;
 mod run;
 mod test;
 mod tidy;
@@ -17,18 +18,14 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 /// What `cargo xtask` can do: name, arguments, meaning.
-const COMMANDS: [(&str, &str, &str); 9] = [
+const COMMANDS: [(&str, &str, &str); 10] = [
     (
         "run",
         "[--release] [-- FLAGS]",
         "build all and run `innkeeper serve FLAGS`",
     ),
     ("test", "", "run every test that can run here"),
-    (
-        "ci",
-        "",
-        "formatting, lints, tidy, cargo deny and the tests",
-    ),
+    ("ci", "", "formatting, lints, tidy and the tests"),
     (
         "web",
         "[--build]",
@@ -40,6 +37,11 @@ const COMMANDS: [(&str, &str, &str); 9] = [
         "agents",
         "[--directory DIR] [NAMES]",
         "try real agents (installs them with npm)",
+    ),
+    (
+        "package",
+        "[--no-verify]",
+        "pack what would be published, and build it from that",
     ),
     ("tidy", "", "check what no other tool checks"),
     ("help", "", "show this"),
@@ -68,6 +70,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "screenshots" => no_arguments(rest).and_then(|()| test::screenshots()),
         "bench" => bench::run(rest),
         "agents" => agents::run(rest),
+        "package" => package::run(rest),
         "tidy" => no_arguments(rest).and_then(|()| tidy::run()),
         "help" | "--help" | "-h" => {
             print!("{}", help());

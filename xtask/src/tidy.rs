@@ -2,13 +2,15 @@
 //! and the licences, which only `cargo deny` checks, where it is installed.
 //!
 //! The checks of a single file are in `file`, those of the order of modules in
-//! `graph`, those of licences in `licences`; none touches the disk. Here is what
+//! `graph`, those of licences in `licences`, those of our own packages in
+//! `packages`; none touches the disk. Here is what
 //! concerns the tree as a whole.
 
 mod file;
 mod graph;
 mod licences;
 mod mentions;
+mod packages;
 mod tokens;
 
 use std::fs;
@@ -27,7 +29,10 @@ const ORDERED: [OrderedCrate; 1] = [OrderedCrate {
 }];
 
 /// Directories that hold nothing we wrote.
-const NOT_OURS: [&str; 4] = [".git", "target", "node_modules", "dist"];
+const NOT_OURS: [&str; 3] = [".git", "target", "node_modules"];
+
+/// Where the web client is built.
+const BUILT: &str = "crates/innkeeper/web";
 
 /// Files that programs write.
 const GENERATED: [&str; 2] = ["Cargo.lock", "package-lock.json"];
@@ -61,7 +66,13 @@ pub(crate) fn run() -> Result<()> {
         print!("{}", report.summary);
         problems.extend(report.problems);
     }
-    problems.extend(refused_licences()?);
+    match metadata() {
+        Ok(metadata) => {
+            problems.extend(refused_licences(&metadata)?);
+            problems.extend(packages::problems(&metadata)?);
+        }
+        Err(reason) => println!("licences and packages not checked: {reason:#}"),
+    }
     for problem in &problems {
         println!("{problem}");
     }
@@ -82,7 +93,7 @@ fn collect(directory: &Path, prefix: &str, files: &mut Vec<SourceFile>) -> Resul
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = format!("{prefix}{name}");
         let kind = entry.file_type()?;
-        if kind.is_dir() && !NOT_OURS.contains(&name.as_str()) {
+        if kind.is_dir() && !NOT_OURS.contains(&name.as_str()) && path != BUILT {
             collect(&entry.path(), &format!("{path}/"), files)?;
         } else if kind.is_file() && is_ours(&path, &name) {
             let text = fs::read_to_string(entry.path());
@@ -116,9 +127,19 @@ fn unmentioned_commands(files: &[SourceFile]) -> Vec<String> {
 }
 
 /// The packages that we depend on and may not use.
-fn refused_licences() -> Result<Vec<String>> {
+fn refused_licences(metadata: &str) -> Result<Vec<String>> {
     let deny = fs::read_to_string(tools::root().join("deny.toml"));
     let deny = deny.context("failed to read deny.toml")?;
+    Ok(licences::problems(metadata, &deny))
+}
+
+/// The packages that are ours and meant for others.
+pub(crate) fn published_packages() -> Result<Vec<String>> {
+    packages::published(&metadata()?)
+}
+
+/// The workspace and all that it depends on.
+fn metadata() -> Result<String> {
     let mut cargo = tools::cargo();
     cargo.args([
         "metadata",
@@ -127,13 +148,7 @@ fn refused_licences() -> Result<Vec<String>> {
         "--locked",
         "--all-features",
     ]);
-    match tools::output_or_reason(&mut cargo) {
-        Ok(metadata) => Ok(licences::problems(&metadata, &deny)),
-        Err(reason) => {
-            println!("licences not checked: {reason:#}");
-            Ok(Vec::new())
-        }
-    }
+    tools::output_or_reason(&mut cargo)
 }
 
 /// The licences once more, with the texts that `tidy` does not read, and what
