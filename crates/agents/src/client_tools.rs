@@ -262,7 +262,7 @@ mod tests {
     fn tool(client: &str, name: &str) -> ClientTool {
         let definition = json!({"name": name, "description": format!("of {client}")});
         ClientTool {
-            client_id: client.to_owned(),
+            client_id: client.into(),
             definition: serde_json::from_value(definition).unwrap(),
         }
     }
@@ -333,7 +333,7 @@ mod tests {
         let mut wire = Wire::connect(&server).await;
         wire.call("weather").await;
         let call = server.next_call().await.unwrap();
-        assert_eq!(call.tool.client_id, "a");
+        assert_eq!(call.tool.client_id.as_str(), "a");
         assert_eq!(json!(call.input), json!({"city": "Ulm"}));
         let result = json!({"success": true, "pastTenseMessage": "Looked",
                             "content": [{"type": "text", "text": "fog"}]});

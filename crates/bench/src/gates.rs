@@ -43,7 +43,7 @@ pub(crate) fn encode(version: &str, kind: &str, times: u64) -> Result<()> {
     let version = Version::from_wire(version).context("a version")?;
     let action: StateAction = serde_json::from_value(action(kind))?;
     let message = HostMessage::Action(Arc::new(Sequenced {
-        seq: 123_456,
+        seq: 123_456.into(),
         channel: "ahp-chat://default/YWhwLXNlc3Npb246L2JlbmNo".into(),
         action,
         origin: None,

@@ -90,8 +90,8 @@ impl Driver {
             workspace: Default::default(),
         };
         let boot = Boot {
-            next_seq: 1,
-            log_start: 1,
+            next_seq: 1.into(),
+            log_start: 1.into(),
             ..Boot::default()
         };
         let now = 1_700_000_000_000;

@@ -149,7 +149,7 @@ fn stored_session(index: usize) -> Result<StoreBatch> {
                 uri: chat,
                 session: uri,
                 head,
-                seq: 0,
+                seq: 0.into(),
                 notes: ChatNotes::default(),
             })),
         ],

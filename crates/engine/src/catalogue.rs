@@ -12,7 +12,7 @@ use innkeeper_protocol::outgoing::{ListSessionsReply, SummaryItem};
 use innkeeper_protocol::record::CatalogueRow;
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::telemetry::is_telemetry_channel;
-use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_protocol::{ChannelUri, Seq, Timestamp};
 use serde_json::value::RawValue;
 
 use crate::core::Core;
@@ -30,7 +30,7 @@ struct Row {
     modified_at: Timestamp,
     summary: Summary,
     /// The number that the host had reached when it was last told.
-    told_at: u64,
+    told_at: Seq,
 }
 
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Catalogue {
                 Row {
                     modified_at,
                     summary,
-                    told_at: 0,
+                    told_at: Seq::ZERO,
                 },
             )
         });
@@ -117,7 +117,7 @@ impl Catalogue {
     }
 
     /// Writes the summary of a session that is in memory.
-    pub(crate) fn set_live(&mut self, session: &ChannelUri, summary: &SessionSummary, seq: u64) {
+    pub(crate) fn set_live(&mut self, session: &ChannelUri, summary: &SessionSummary, seq: Seq) {
         let row = Row {
             told_at: seq,
             modified_at: Timestamp::parse(&summary.modified_at).unwrap_or_default(),
@@ -128,9 +128,9 @@ impl Catalogue {
 
     /// The summaries that were told after a number in this life of the host,
     /// at most so many of the latest.
-    pub(crate) fn told_after(&self, seq: u64, most: usize) -> Vec<&SessionSummary> {
+    pub(crate) fn told_after(&self, seq: Seq, most: usize) -> Vec<&SessionSummary> {
         let told = self.rows.values().filter(|row| row.told_at > seq);
-        let mut told: Vec<(u64, &SessionSummary)> = told
+        let mut told: Vec<(Seq, &SessionSummary)> = told
             .filter_map(|row| match &row.summary {
                 Summary::Live(summary) => Some((row.told_at, &**summary)),
                 Summary::Stored(_) => None,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use innkeeper_protocol::record::{ClientRecord, StoreOp};
 use innkeeper_protocol::version::Version;
-use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 
 use crate::core::{Core, Deadline, Latencies};
 use crate::effect::{CloseReason, ConnectionId, Effect, Subscriber};
@@ -18,13 +18,13 @@ pub(crate) use views::UNKNOWN_VIEW;
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
     connections: foldhash::HashMap<ConnectionId, Connection>,
-    known: HashMap<String, KnownClient>,
+    known: HashMap<ClientId, KnownClient>,
 }
 
 #[derive(Debug)]
 struct Connection {
     /// The client, once it has introduced itself.
-    client: Option<String>,
+    client: Option<ClientId>,
     /// Where this connection's view of a chat begins, if not at the start:
     /// the number of older turns that it was not given.
     windows: HashMap<ChannelUri, usize>,
@@ -118,8 +118,14 @@ impl Clients {
     }
 
     /// The client behind a connection, once it has introduced itself.
-    pub(crate) fn client_of(&self, connection: ConnectionId) -> Option<&str> {
-        self.connections.get(&connection)?.client.as_deref()
+    pub(crate) fn client_of(&self, connection: ConnectionId) -> Option<&ClientId> {
+        self.connections.get(&connection)?.client.as_ref()
+    }
+
+    /// Whether it is this client that is behind a connection.
+    pub(crate) fn is_client(&self, connection: ConnectionId, client: &str) -> bool {
+        let behind = self.client_of(connection);
+        behind.is_some_and(|behind| behind == client)
     }
 
     pub(crate) fn version_of(&self, connection: ConnectionId) -> Version {
@@ -151,9 +157,9 @@ impl Clients {
         &mut self,
         core: &mut Core,
         connection: ConnectionId,
-        client_id: String,
+        client_id: ClientId,
         (version, wire): (Version, String),
-    ) -> Vec<String> {
+    ) -> Vec<ClientId> {
         let known = KnownClient {
             version: wire.clone(),
             connection: Some(connection),
@@ -211,7 +217,7 @@ impl Clients {
 
     /// Forgets the clients that have been away for longest, if there are too
     /// many.
-    fn forget_surplus(&mut self, core: &mut Core) -> Vec<String> {
+    fn forget_surplus(&mut self, core: &mut Core) -> Vec<ClientId> {
         let mut forgotten = Vec::new();
         while self.known.len() > KNOWN_CLIENTS {
             let known = self.known.iter();
@@ -235,7 +241,7 @@ impl Clients {
     }
 
     /// A client was away for too long to keep its roles.
-    pub(crate) fn departs(&mut self, client: &str) {
+    pub(crate) fn departs(&mut self, client: &ClientId) {
         if let Some(client) = self.known.get_mut(client) {
             client.is_missed = false;
         }

@@ -22,7 +22,7 @@ use innkeeper_protocol::newest::state::{ErrorInfo, RootState};
 use innkeeper_protocol::outgoing::{HostMessage, Notification, Reply};
 use innkeeper_protocol::record::{Boot, StoreOp};
 use innkeeper_protocol::rpc::{RequestId, RpcError};
-use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_protocol::{ChannelUri, Seq, Timestamp};
 
 use crate::config::EngineConfig;
 use crate::effect::{ConnectionId, Effect, Step, Ticket};
@@ -91,7 +91,7 @@ impl Core {
     }
 
     /// The last number that was given out.
-    pub(crate) fn server_seq(&self) -> u64 {
+    pub(crate) fn server_seq(&self) -> Seq {
         self.sequence.last()
     }
 

@@ -14,7 +14,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use foldhash::HashMap;
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{
     SessionCustomizationRemovedAction, SessionCustomizationUpdatedAction,
     SessionCustomizationsChangedAction, StateAction,
@@ -27,6 +26,7 @@ use innkeeper_protocol::workspace::customization::{
     ClientPlugin, CustomizationCommand, CustomizationPlace, CustomizationReport,
     EnabledCustomizations, FoundCustomization, McpServerSpec, SourceId,
 };
+use innkeeper_protocol::{ChannelUri, ClientId};
 use serde_json::Value;
 
 use crate::agents::Agents;
@@ -82,7 +82,7 @@ enum Source {
     Plugin {
         /// Of this session alone: what is seen of it depends on its client.
         session: ChannelUri,
-        client_id: String,
+        client_id: ClientId,
         id: String,
         uri: String,
         name: String,
@@ -388,7 +388,7 @@ impl Source {
                 id: id.clone(),
                 uri: uri.clone(),
                 name: name.clone(),
-                client_id: client_id.clone(),
+                client_id: client_id.to_string(),
             }),
         }
     }
@@ -423,7 +423,7 @@ fn plugin_source(
 ) -> Source {
     Source::Plugin {
         session: session.clone(),
-        client_id: client_id.to_owned(),
+        client_id: client_id.into(),
         id: plugin.id.clone(),
         uri: plugin.uri.clone(),
         name: plugin.name.clone(),

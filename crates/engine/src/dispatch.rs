@@ -7,6 +7,7 @@
 //! when it comes back, until it is told what became of it. (The first two
 //! versions of the protocol want silence about channels that do not exist.)
 
+use innkeeper_protocol::Seq;
 use innkeeper_protocol::command::Dispatch;
 use innkeeper_protocol::newest::actions::ActionOrigin;
 use innkeeper_protocol::outgoing::{HostMessage, Rejection, RejectionCode};
@@ -22,20 +23,20 @@ const NAMED: usize = 200;
 
 impl Engine {
     pub(crate) fn dispatch(&mut self, connection: ConnectionId, dispatch: Dispatch) {
-        let Some(client) = self.clients.client_of(connection).map(str::to_owned) else {
+        let Some(client) = self.clients.client_of(connection).cloned() else {
             return;
         };
         let sender = Sender {
             origin: ActionOrigin {
-                client_id: client.clone(),
+                client_id: client.to_string(),
                 client_seq: dispatch.client_seq,
             },
             connection: Some(connection),
         };
         let around = (&self.clients, &self.catalogue, &self.customizations);
-        let meant = self
-            .compat
-            .dispatch_meant(&self.core, around, (connection, &client), dispatch);
+        let meant =
+            self.compat
+                .dispatch_meant(&self.core, around, (connection, client.as_str()), dispatch);
         let (channel, action, selects) = match meant {
             Meant::Action {
                 channel,
@@ -101,9 +102,9 @@ impl Engine {
         let rejection = Rejection {
             channel: dispatch.channel,
             action: dispatch.action,
-            server_seq: 0,
+            server_seq: Seq::ZERO,
             origin: ActionOrigin {
-                client_id: client.to_owned(),
+                client_id: client.to_string(),
                 client_seq: dispatch.client_seq,
             },
             reason: store_failure_message(reason),

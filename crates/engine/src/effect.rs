@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{AgentCommand, ConfigQuery};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::StoreBatch;
@@ -14,6 +13,7 @@ use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::{ResourceTask, Scope};
 use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};
 use innkeeper_protocol::workspace::watch::WatchCommand;
+use innkeeper_protocol::{ChannelUri, ClientId, Seq};
 
 /// A transport connection. The shell gives these out, each only once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,12 +65,12 @@ pub enum Effect {
     /// in both directions, and the client will when it comes back.
     Speak {
         to: ConnectionId,
-        client: String,
+        client: ClientId,
         version: Version,
     },
     /// Should this client come back, nobody knows what it spoke.
     ForgetClient {
-        client: String,
+        client: ClientId,
     },
     /// End the connection, after what was sent to it so far.
     Close {
@@ -84,8 +84,8 @@ pub enum Effect {
     /// The log after one number and up to another, both as clients count.
     LoadLog {
         ticket: Ticket,
-        after: u64,
-        up_to: u64,
+        after: Seq,
+        up_to: Seq,
     },
     LoadContent {
         ticket: Ticket,

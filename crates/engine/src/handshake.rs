@@ -5,7 +5,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::StateAction;
 use innkeeper_protocol::newest::commands::{InitializeParams, ReconnectParams};
 use innkeeper_protocol::newest::errors::{UnsupportedProtocolVersionErrorData, ahp_error_codes};
@@ -17,6 +16,7 @@ use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::snapshot::Snapshot;
 use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::version::Version;
+use innkeeper_protocol::{ChannelUri, ClientId, Seq};
 
 use crate::clients::UNKNOWN_VIEW;
 use crate::core::channels::Channel;
@@ -50,7 +50,7 @@ impl Engine {
             }
         };
         let spoken = (version, protocol_version.clone());
-        self.admit(connection, params.client_id, spoken);
+        self.admit(connection, params.client_id.into(), spoken);
         let locale = Locale::of_tag(params.locale.as_deref());
         self.clients.begin_anew(connection, locale);
         let channels = params.initial_subscriptions.into_iter().flatten();
@@ -97,7 +97,7 @@ impl Engine {
         Err(RpcError::new(code, message).with_data(data))
     }
 
-    fn admit(&mut self, connection: ConnectionId, client_id: String, spoken: (Version, String)) {
+    fn admit(&mut self, connection: ConnectionId, client_id: ClientId, spoken: (Version, String)) {
         let clients = &mut self.clients;
         let forgotten = clients.admit(&mut self.core, connection, client_id, spoken);
         for client in forgotten {
@@ -185,12 +185,12 @@ impl Engine {
             // about it is in the request.
             None => version.to_string(),
         };
-        self.admit(connection, params.client_id, (version, wire));
+        self.admit(connection, params.client_id.into(), (version, wire));
         let waiting = WaitingReconnect {
             connection,
             id,
-            seen: u64::try_from(params.last_seen_server_seq).unwrap_or(0),
-            up_to: 0,
+            seen: Seq::new(u64::try_from(params.last_seen_server_seq).unwrap_or(0)),
+            up_to: Seq::ZERO,
             channels: params
                 .subscriptions
                 .into_iter()
@@ -302,7 +302,7 @@ impl Engine {
 
     /// Notifications are not replayed, and some clients do not list sessions
     /// again when they come back: they are told what sessions amount to now.
-    fn tell_missed_summaries(&mut self, to: ConnectionId, seen: u64) {
+    fn tell_missed_summaries(&mut self, to: ConnectionId, seen: Seq) {
         if !self.core.subscriptions.contains(to, &ChannelUri::root()) {
             return;
         }
@@ -335,8 +335,8 @@ impl Engine {
 
     /// Whether some of the channels are terminals or changesets that are younger
     /// than this, or are computed anew.
-    fn cannot_replay(&self, channels: &[ChannelUri], seen: Option<u64>) -> bool {
-        let younger = |born: u64| seen.is_none_or(|seen| born > seen);
+    fn cannot_replay(&self, channels: &[ChannelUri], seen: Option<Seq>) -> bool {
+        let younger = |born: Seq| seen.is_none_or(|seen| born > seen);
         channels
             .iter()
             .any(|uri| match self.core.channels.get(uri) {

@@ -83,6 +83,7 @@ mod turns;
 mod watches;
 
 use foldhash::HashMap;
+use innkeeper_protocol::Seq;
 use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::agent::AgentProfile;
 use innkeeper_protocol::record::Boot;
@@ -141,7 +142,7 @@ impl Engine {
         agents: Vec<AgentProfile>,
         mut boot: Boot,
     ) -> (Self, Step) {
-        let has_past = boot.next_seq > 1;
+        let has_past = boot.next_seq > Seq::new(1);
         let stored_config = boot.root_config.take();
         let rows = std::mem::take(&mut boot.catalogue);
         let catalogue = Catalogue::new(rows, std::mem::take(&mut boot.chats));
@@ -203,7 +204,7 @@ impl Engine {
     }
 
     /// The last number that was given out.
-    pub fn server_seq(&self) -> u64 {
+    pub fn server_seq(&self) -> Seq {
         self.core.server_seq()
     }
 

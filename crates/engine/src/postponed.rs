@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::command::Command;
 use innkeeper_protocol::rpc::RequestId;
+use innkeeper_protocol::{ChannelUri, Seq};
 
 use crate::{ConnectionId, Engine, Ticket};
 
@@ -30,9 +30,9 @@ pub(crate) enum Postponed {
 pub(crate) struct WaitingReconnect {
     pub(crate) connection: ConnectionId,
     pub(crate) id: RequestId,
-    pub(crate) seen: u64,
+    pub(crate) seen: Seq,
     /// Up to where the log was asked for.
-    pub(crate) up_to: u64,
+    pub(crate) up_to: Seq,
     pub(crate) channels: Vec<ChannelUri>,
 }
 

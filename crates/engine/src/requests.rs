@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::command::{ClientMessage, Command, WorkspaceCommand};
 use innkeeper_protocol::newest::commands::{AuthenticateParams, ListSessionsParams};
 use innkeeper_protocol::newest::errors::json_rpc_error_codes::{INVALID_REQUEST, PARSE_ERROR};
@@ -11,6 +10,7 @@ use innkeeper_protocol::resource_call::ResourceCall;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::parse_blob_uri;
+use innkeeper_protocol::{ChannelUri, ClientId};
 
 use crate::client_calls::is_of_client;
 use crate::postponed::Postponed;
@@ -264,7 +264,7 @@ impl Engine {
     }
 
     fn workspace(&mut self, connection: ConnectionId, id: RequestId, command: WorkspaceCommand) {
-        let client = self.clients.client_of(connection);
+        let client = self.clients.client_of(connection).map(ClientId::as_str);
         let core = &mut self.core;
         match command {
             WorkspaceCommand::Resource(call) if is_of_client(&call) => {

@@ -8,7 +8,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use foldhash::HashMap;
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::commands::{
     ContentEncoding, ResourceListResult, ResourceReadParams, ResourceReadResult,
     ResourceRequestParams, ResourceWriteMode, ResourceWriteParams,
@@ -21,6 +20,7 @@ use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::workspace::resource::{
     GrantedRoot, ResourceDone, ResourceError, ResourceTask, Scope, TransferTask, WriteTask,
 };
+use innkeeper_protocol::{ChannelUri, ClientId};
 
 use crate::config::GrantPolicy;
 use crate::core::Core;
@@ -34,7 +34,7 @@ const MOST_GRANTS: usize = 1_000;
 #[derive(Debug, Default)]
 pub(crate) struct Resources {
     /// What clients were granted beside what is open to all of them.
-    grants: HashMap<String, Vec<GrantedRoot>>,
+    grants: HashMap<ClientId, Vec<GrantedRoot>>,
     waiting: HashMap<Ticket, WaitingRequest>,
 }
 
@@ -237,7 +237,7 @@ impl Resources {
     }
 
     /// A client that was forgotten has no grants.
-    pub(crate) fn forget_client(&mut self, client: &str) {
+    pub(crate) fn forget_client(&mut self, client: &ClientId) {
         self.grants.remove(client);
     }
 
@@ -299,7 +299,7 @@ impl Resources {
             ));
         }
         if let Some(client) = client {
-            let grants = self.grants.entry(client.to_owned()).or_default();
+            let grants = self.grants.entry(client.into()).or_default();
             grants.retain(|grant| grant.uri != uri || grant.writable != writable);
             if grants.len() >= MOST_GRANTS {
                 grants.remove(0);

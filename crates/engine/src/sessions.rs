@@ -11,7 +11,6 @@ mod summary;
 mod unwritten;
 
 use foldhash::HashMap;
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{
     RootActiveSessionsChangedAction, SessionActiveClientRemovedAction, StateAction,
 };
@@ -20,6 +19,7 @@ use innkeeper_protocol::newest::state::ErrorInfo;
 use innkeeper_protocol::outgoing::Notification;
 use innkeeper_protocol::record::StoreOp;
 use innkeeper_protocol::rpc::RpcError;
+use innkeeper_protocol::{ChannelUri, ClientId};
 
 use crate::changes::{Place, isolate};
 use crate::client_calls::ClientCalls;
@@ -178,32 +178,31 @@ impl SessionsMut<'_> {
     // The clients that are active in sessions
 
     /// A client is not active in any session any more.
-    pub(crate) fn end_roles_of(&mut self, client_id: &str) {
+    pub(crate) fn end_roles_of(&mut self, client_id: &ClientId) {
         for session in self.core().channels.session_uris() {
             self.remove_active_client(&session, client_id);
         }
     }
 
-    pub(crate) fn remove_active_client(&mut self, session: &ChannelUri, client_id: &str) {
+    pub(crate) fn remove_active_client(&mut self, session: &ChannelUri, client_id: &ClientId) {
         let known = self.core().channels.session(session);
         let is_active = known.is_some_and(|session| {
             let mut clients = session.state.active_clients.iter();
-            clients.any(|client| client.client_id == client_id)
+            clients.any(|client| client.client_id == *client_id)
         });
         if is_active {
-            let client_id = client_id.to_owned();
             let action = SessionActiveClientRemovedAction {
-                client_id: client_id.clone(),
+                client_id: client_id.to_string(),
             };
             let action = StateAction::SessionActiveClientRemoved(action);
             self.core().emit(session, action, None);
-            self.active_client_left(session, &client_id);
+            self.active_client_left(session, client_id);
         }
     }
 
     /// Its tools are gone, and what it had to run will not be run.
-    fn active_client_left(&mut self, session: &ChannelUri, client_id: &str) {
+    fn active_client_left(&mut self, session: &ChannelUri, client_id: &ClientId) {
         self.turns.offer_client_tools(session);
-        self.turns.fail_client_calls(session, client_id);
+        self.turns.fail_client_calls(session, client_id.as_str());
     }
 }

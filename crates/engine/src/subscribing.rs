@@ -110,7 +110,7 @@ impl Engine {
         self.clients.set_hidden_turns(connection, channel, 0);
         self.sessions().is_used(channel);
         // Whoever leaves a session is no longer active in it.
-        if let Some(client) = self.clients.client_of(connection).map(str::to_owned) {
+        if let Some(client) = self.clients.client_of(connection).cloned() {
             self.sessions().remove_active_client(channel, &client);
         }
     }

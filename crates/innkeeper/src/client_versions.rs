@@ -7,12 +7,13 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use innkeeper_protocol::ClientId;
 use innkeeper_protocol::record::ClientRecord;
 use innkeeper_protocol::version::Version;
 
 #[derive(Debug, Default)]
 pub(crate) struct ClientVersions {
-    versions: Mutex<HashMap<String, Version>>,
+    versions: Mutex<HashMap<ClientId, Version>>,
 }
 
 impl ClientVersions {
@@ -31,15 +32,15 @@ impl ClientVersions {
         self.lock().get(client).copied()
     }
 
-    pub(crate) fn remember(&self, client: String, version: Version) {
+    pub(crate) fn remember(&self, client: ClientId, version: Version) {
         self.lock().insert(client, version);
     }
 
-    pub(crate) fn forget(&self, client: &str) {
+    pub(crate) fn forget(&self, client: &ClientId) {
         self.lock().remove(client);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Version>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ClientId, Version>> {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

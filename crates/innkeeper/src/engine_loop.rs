@@ -241,7 +241,7 @@ impl EngineLoop {
 
     fn update_gauges(&self) {
         let set = |gauge: &AtomicU64, value: u64| gauge.store(value, Ordering::Relaxed);
-        set(&self.gauges.server_seq, self.engine.server_seq());
+        set(&self.gauges.server_seq, self.engine.server_seq().get());
         set(
             &self.gauges.stored_sessions,
             self.engine.stored_sessions() as u64,

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::ChannelUri;
 use crate::newest::common::{JsonObject, StringOrMarkdown};
 use crate::newest::state::{
     AgentInfo, ChatInputAnswer, ChatInputRequest, ChatInputResponseKind, ConfigPropertySchema,
@@ -21,6 +20,7 @@ use crate::settings::Synonym;
 use crate::snapshot::StoredTurn;
 use crate::workspace::customization::EnabledCustomizations;
 use crate::workspace::terminal::TerminalProgram;
+use crate::{ChannelUri, ClientId};
 
 /// One opened conversation with an agent. The engine gives these out, each
 /// only once, so that the last words of a backend that was closed or died
@@ -194,7 +194,7 @@ pub struct OpenBackend {
 /// A tool that a client runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientTool {
-    pub client_id: String,
+    pub client_id: ClientId,
     pub definition: ToolDefinition,
 }
 

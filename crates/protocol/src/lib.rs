@@ -8,7 +8,8 @@
 //! - [`command`]: what a client may ask, decoded once, at the edge;
 //!   [`resource_call`]: the part of it that the host may ask of a client too;
 //! - [`outgoing`]: what the host says, encoded once for each version in use;
-//! - [`channel`]: channel URIs; [`time`]: points in time; [`version`]: negotiation;
+//! - [`channel`]: channel URIs; [`ids`]: other names and numbers; [`time`]: points
+//!   in time; [`version`]: negotiation;
 //! - [`gates`]: the steps between neighbouring protocol versions;
 //! - [`action_traits`]: what is true of each type of action;
 //! - [`agent`], [`workspace`] and [`record`]: the vocabularies that the engine
@@ -26,6 +27,7 @@ pub mod agent;
 pub mod channel;
 pub mod command;
 pub mod gates;
+pub mod ids;
 pub mod markdown;
 pub mod mcp;
 pub mod outgoing;
@@ -44,4 +46,5 @@ pub mod workspace;
 pub use ahp_types as newest;
 
 pub use channel::ChannelUri;
+pub use ids::{ClientId, Seq};
 pub use time::Timestamp;

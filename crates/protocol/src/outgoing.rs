@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::ChannelUri;
 use crate::newest::actions::{ActionOrigin, StateAction};
 use crate::newest::commands::{
     CompletionsResult, CreateResourceWatchResult, Implementation, InvokeChangesetOperationResult,
@@ -23,6 +22,7 @@ use crate::resource_call::ResourceCall;
 use crate::rpc::{RequestId, RpcError};
 use crate::snapshot::{Snapshot, StoredTurn};
 use crate::version::Version;
+use crate::{ChannelUri, Seq};
 
 mod older;
 mod rejection;
@@ -98,7 +98,7 @@ pub struct TurnsReply {
 pub struct InitializeReply {
     /// The exact version string that the client offered.
     pub protocol_version: String,
-    pub server_seq: u64,
+    pub server_seq: Seq,
     pub server_info: Implementation,
     pub snapshots: Vec<Snapshot>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,7 +125,7 @@ pub enum ReconnectReply {
         missing: Vec<String>,
         /// What the client has seen: perhaps the first steps of an action.
         #[serde(skip)]
-        seen: u64,
+        seen: Seq,
     },
     Snapshot {
         snapshots: Vec<Snapshot>,
@@ -147,7 +147,7 @@ impl Serialize for Envelope {
 struct EnvelopeWire<'a> {
     channel: &'a ChannelUri,
     action: &'a StateAction,
-    server_seq: u64,
+    server_seq: Seq,
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<&'a ActionOrigin>,
 }
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn an_action_is_the_envelope_that_the_protocol_defines() {
         let sequenced = Sequenced {
-            seq: 7,
+            seq: 7.into(),
             channel: "ahp-chat:/1".into(),
             action: StateAction::ChatDelta(ChatDeltaAction {
                 turn_id: "t".into(),

@@ -16,7 +16,7 @@ use crate::newest::state::{
 };
 use crate::snapshot::StoredTurn;
 use crate::version::Version;
-use crate::{ChannelUri, Timestamp};
+use crate::{ChannelUri, ClientId, Seq, Timestamp};
 
 pub mod merge;
 pub mod store;
@@ -105,7 +105,7 @@ mod explicit_null {
 /// An action that the host accepted: it has a place in the one sequence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sequenced {
-    pub seq: u64,
+    pub seq: Seq,
     pub channel: ChannelUri,
     pub action: StateAction,
     /// The client that dispatched it; `None` if the host did.
@@ -137,7 +137,7 @@ pub enum StoreOp {
     /// Remembers a client over restarts of the host.
     PutClient(ClientRecord),
     /// Forgets a client that has not been here for long.
-    ForgetClient { client_id: String },
+    ForgetClient { client_id: ClientId },
     /// Writes the values of the host's configuration that clients may change.
     PutRootConfig { values: Value },
     /// Writes which customizations are on or off in more than one session.
@@ -147,9 +147,9 @@ pub enum StoreOp {
     /// The contents of a session belong to a copy of it as well.
     ShareContent { from: ChannelUri, with: ChannelUri },
     /// Promises that no number up to `until` is given out a second time.
-    ReserveSeq { until: u64 },
+    ReserveSeq { until: Seq },
     /// Allows the store to forget log entries whose numbers are all below.
-    TrimLog { below: u64 },
+    TrimLog { below: Seq },
 }
 
 /// The changes of one step of the engine: all of them become durable, or none.
@@ -209,7 +209,7 @@ pub struct ChatRecord {
     pub head: ChatState,
     /// Where `head.active_turn` was taken: what the log has on it after this
     /// number is still to be folded in.
-    pub seq: u64,
+    pub seq: Seq,
     pub notes: ChatNotes,
 }
 
@@ -251,7 +251,7 @@ impl Selection {
 /// A client that has been here: its next connection keeps its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientRecord {
-    pub client_id: String,
+    pub client_id: ClientId,
     /// The version string that was negotiated.
     pub version: String,
     pub seen_at: Timestamp,
@@ -302,17 +302,17 @@ pub struct CatalogueRow {
 /// of them lie numbers that were given out and lost with the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Epoch {
-    pub first: u64,
-    pub last: u64,
+    pub first: Seq,
+    pub last: Seq,
 }
 
 /// All that the engine needs of the store to begin.
 #[derive(Debug, Clone, Default)]
 pub struct Boot {
     /// The first number that no earlier life can have given out.
-    pub next_seq: u64,
+    pub next_seq: Seq,
     /// The oldest number from which the stored log is complete.
-    pub log_start: u64,
+    pub log_start: Seq,
     /// The lives before this one, oldest first.
     pub epochs: Vec<Epoch>,
     pub catalogue: Vec<CatalogueRow>,

@@ -9,12 +9,12 @@ use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::ChannelUri;
 use crate::newest::state::{
     ChangesetState, ChatState, ResourceWatchState, RootState, SessionState, SessionSummary,
     TerminalState, Turn,
 };
 use crate::record::Selection;
+use crate::{ChannelUri, Seq};
 
 /// A finished turn: its id, and the rest as JSON.
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ impl PartialEq for StoredTurn {
 pub struct Snapshot {
     pub resource: ChannelUri,
     pub state: SnapshotState,
-    pub from_seq: u64,
+    pub from_seq: Seq,
     /// For clients of versions up to 0.4.
     #[serde(skip)]
     pub extra: Option<Box<ExtraState>>,

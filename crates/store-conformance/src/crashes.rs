@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use innkeeper_protocol::record::StoreBatch;
 use innkeeper_protocol::record::store::CommitNo;
-use innkeeper_protocol::record::{StoreBatch, StoreOp};
 
 use crate::journal::Running;
 use crate::records::*;
@@ -26,8 +26,8 @@ fn whole(number: u64) -> StoreBatch {
 /// How many batches are there: each of them wholly, and none after one that is
 /// missing.
 fn count_whole<S: Subject>(stage: &Stage<S>, most: u64) -> u64 {
-    let log = stage.archive.log_between(0, u64::MAX).unwrap();
-    let numbers: BTreeSet<u64> = log.iter().map(|entry| entry.last).collect();
+    let log = log_of(&*stage.archive, 0, u64::MAX);
+    let numbers: BTreeSet<u64> = log.iter().map(|entry| entry.last.get()).collect();
     let there = stage.archive.catalogue().unwrap().len() as u64;
     for number in 1..=most {
         let (session, content) = (format!("s:/{number}"), format!("x:/{number}"));
@@ -79,11 +79,11 @@ pub fn no_number_is_given_out_twice_over_many_crashes<S: Subject>(subject: impl 
     let mut stage = Stage::new(subject());
     let mut given_out = BTreeSet::new();
     for life in 0..20 {
-        let first = stage.boot.next_seq;
+        let first = stage.boot.next_seq.get();
         let mut running = Running::on(stage);
         let until = first + BLOCK - 1;
-        let reserve = batch([StoreOp::ReserveSeq { until }]);
-        running.until_committed(running.journal.submit(reserve, true));
+        let reserved = batch([reserve(until)]);
+        running.until_committed(running.journal.submit(reserved, true));
         // Some of the numbers are stored, some are told and lost.
         for seq in first..=until {
             assert!(given_out.insert(seq), "{seq} in life {life}");
@@ -94,7 +94,7 @@ pub fn no_number_is_given_out_twice_over_many_crashes<S: Subject>(subject: impl 
         }
         running.subject.crash();
         stage = Stage::new(running.subject);
-        assert!(stage.boot.next_seq > until);
+        assert!(stage.boot.next_seq.get() > until);
         for epochs in stage.boot.epochs.windows(2) {
             assert!(epochs[0].last < epochs[1].first, "{:?}", stage.boot.epochs);
         }

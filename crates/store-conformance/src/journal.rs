@@ -60,7 +60,7 @@ fn text(seq: u64) -> StoreBatch {
 }
 
 fn stored(archive: &dyn Archive) -> Vec<u64> {
-    let log = archive.log_between(0, u64::MAX).unwrap();
+    let log = log_of(archive, 0, u64::MAX);
     let lines = told(&log, CHANNEL, 0);
     lines.iter().map(|line| line.parse().unwrap()).collect()
 }

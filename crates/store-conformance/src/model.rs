@@ -137,9 +137,7 @@ impl Model {
         let op = make(self.next);
         if self.reserved < self.next {
             self.reserved = self.next + 4;
-            ops.push(StoreOp::ReserveSeq {
-                until: self.reserved,
-            });
+            ops.push(reserve(self.reserved));
         }
         self.last = self.next;
         self.next += 1;
@@ -222,7 +220,7 @@ impl Model {
             Step::Trim { back } => {
                 let below = self.next.saturating_sub(*back);
                 self.log_start = self.log_start.max(below.min(self.last + 1));
-                ops.push(StoreOp::TrimLog { below });
+                ops.push(trim(below));
             }
             Step::Restore { .. } | Step::Batch | Step::Commit | Step::Restart { .. } => {}
         }
@@ -237,7 +235,7 @@ impl Model {
             living.iter().map(|(uri, _)| **uri).collect::<Vec<_>>()
         );
 
-        let log = reader.log_between(0, u64::MAX).unwrap();
+        let log = log_of(reader, 0, u64::MAX);
         assert!(log.is_sorted_by_key(|entry| entry.last));
         let first_known = self.log_start.saturating_sub(1);
         for (chat, _) in CHATS {
@@ -272,7 +270,7 @@ impl Model {
                 assert_eq!(turns, want.turns);
                 let after = want.seq.max(first_known);
                 assert_eq!(told(&got.log, chat_uri, after), self.told(chat_uri, after));
-                assert!(got.log.iter().all(|entry| entry.last > want.seq));
+                assert!(got.log.iter().all(|entry| entry.last > want.seq.into()));
             }
         }
     }
@@ -280,7 +278,7 @@ impl Model {
     fn told(&self, channel: &str, after: u64) -> Vec<String> {
         let mut told = Told::default();
         for entry in &self.log {
-            if entry.channel.as_str() == channel && entry.seq > after {
+            if entry.channel.as_str() == channel && entry.seq > after.into() {
                 told.hear(&entry.action);
             }
         }
@@ -291,8 +289,8 @@ impl Model {
 fn run<S: Subject>(subject: S, steps: &[Step]) {
     let mut stage = Stage::new(subject);
     let mut model = Model {
-        next: stage.boot.next_seq,
-        log_start: stage.boot.log_start,
+        next: stage.boot.next_seq.get(),
+        log_start: stage.boot.log_start.get(),
         ..Model::default()
     };
     let (mut batches, mut ops) = (Vec::<StoreBatch>::new(), Vec::new());
@@ -311,7 +309,7 @@ fn run<S: Subject>(subject: S, steps: &[Step]) {
         if let Step::Restart { clean: true } = step {
             model.reserved = model.next - 1;
             let until = model.reserved;
-            batches.push(batch([StoreOp::ReserveSeq { until }]));
+            batches.push(batch([reserve(until)]));
         }
         stage.apply_all(&std::mem::take(&mut batches));
         if let Step::Restore { session } = step {
@@ -329,22 +327,22 @@ fn run<S: Subject>(subject: S, steps: &[Step]) {
                 stage.crash()
             };
             let boot = &stage.boot;
-            assert_eq!(boot.next_seq, model.next.max(model.reserved + 1));
-            assert_eq!(boot.log_start, model.log_start);
+            assert_eq!(boot.next_seq.get(), model.next.max(model.reserved + 1));
+            assert_eq!(boot.log_start.get(), model.log_start);
             for epochs in boot.epochs.windows(2) {
                 assert!(epochs[0].last + 1 < epochs[1].first, "{:?}", boot.epochs);
             }
             for entry in model
                 .log
                 .iter()
-                .filter(|entry| entry.seq >= model.log_start)
+                .filter(|entry| entry.seq >= model.log_start.into())
             {
                 let within = |epoch: &&innkeeper_protocol::record::Epoch| {
                     (epoch.first..=epoch.last).contains(&entry.seq)
                 };
                 assert_eq!(boot.epochs.iter().filter(within).count(), 1);
             }
-            model.next = boot.next_seq;
+            model.next = boot.next_seq.get();
         }
         model.check(&*stage.archive);
     }

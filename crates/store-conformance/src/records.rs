@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use innkeeper_protocol::newest::actions::{ActionOrigin, StateAction};
+use innkeeper_protocol::record::store::Archive;
 use innkeeper_protocol::record::{
     ChatRecord, ContentRecord, GateFacts, LogEntry, Sequenced, SessionRecord, StoreBatch, StoreOp,
 };
@@ -60,7 +61,7 @@ pub fn chat(uri: &str, session: &str, seq: u64, active_turn: Option<&str>) -> Ch
         uri: uri.into(),
         session: session.into(),
         head: of(head),
-        seq,
+        seq: seq.into(),
         notes: of(json!({"resume": {"id": uri}})),
     }
 }
@@ -96,7 +97,7 @@ pub fn content(uri: &str, session: &str, data: &'static str) -> StoreOp {
 
 pub fn append(seq: u64, channel: &str, action: Value, origin: Option<ActionOrigin>) -> StoreOp {
     StoreOp::Append(Arc::new(Sequenced {
-        seq,
+        seq: seq.into(),
         channel: channel.into(),
         action: of(action),
         origin,
@@ -128,13 +129,28 @@ pub fn batch(ops: impl Into<Vec<StoreOp>>) -> StoreBatch {
     StoreBatch { ops: ops.into() }
 }
 
+/// The entries that reach beyond one number and begin no later than another.
+pub fn log_of(archive: &dyn Archive, after: u64, up_to: u64) -> Vec<LogEntry> {
+    archive.log_between(after.into(), up_to.into()).unwrap()
+}
+
+pub fn reserve(until: u64) -> StoreOp {
+    let until = until.into();
+    StoreOp::ReserveSeq { until }
+}
+
+pub fn trim(below: u64) -> StoreOp {
+    let below = below.into();
+    StoreOp::TrimLog { below }
+}
+
 /// What somebody who saw everything up to `after` still reads: the text of
 /// every run of deltas to one part, and every title.
 pub fn told(entries: &[LogEntry], channel: &str, after: u64) -> Vec<String> {
     let mut told = Told::default();
     for entry in entries {
         if entry.channel.as_str() == channel
-            && let Some(rest) = entry.after(after)
+            && let Some(rest) = entry.after(after.into())
         {
             told.hear(&rest.action);
         }

@@ -1,7 +1,5 @@
 //! Numbers over lives of the host, and what the log is known to hold.
 
-use innkeeper_protocol::record::StoreOp;
-
 use crate::records::*;
 use crate::{Stage, Subject};
 
@@ -25,17 +23,19 @@ fn check<S: Subject>(
     for life in lives {
         for did in *life {
             let op = match *did {
-                Reserve(until) => StoreOp::ReserveSeq { until },
+                Reserve(until) => reserve(until),
                 Store(seq) => title(seq, "ahp-root://", "x"),
-                Trim(below) => StoreOp::TrimLog { below },
+                Trim(below) => trim(below),
             };
             stage.apply([op]);
         }
         stage = stage.crash();
     }
     let boot = stage.boot;
-    let epochs: Vec<_> = boot.epochs.iter().map(|e| (e.first, e.last)).collect();
-    assert_eq!((boot.next_seq, boot.log_start, &*epochs), expected);
+    let epochs = boot.epochs.iter();
+    let epochs: Vec<_> = epochs.map(|e| (e.first.get(), e.last.get())).collect();
+    let (next, start) = (boot.next_seq.get(), boot.log_start.get());
+    assert_eq!((next, start, &*epochs), expected);
 }
 
 pub fn a_fresh_store_begins_at_one<S: Subject>(subject: impl Fn() -> S) {

@@ -56,9 +56,9 @@ pub fn a_session_comes_back_as_it_went<S: Subject>(subject: impl Fn() -> S) {
     assert_eq!(loaded.chats[1].record, chat("c:/1", S, 0, None));
     assert_eq!(turns(&loaded, 0), ["t0", "t1"]);
     assert_eq!(loaded.chats[0].turns[1].decode().unwrap().id, "t1");
-    // The row holds 1 too: to leave out what the head has is the reader's part.
+    // An entry may hold 1 too: to leave out what the head has is the reader's
+    // part.
     let log = &loaded.chats[0].log;
-    assert_eq!((log[0].first, log[0].last, log.len()), (1, 3, 1));
     assert_eq!(told(log, "c:/2", 2), ["p: b"]);
     assert!(loaded.chats[1].log.is_empty());
     assert!(stage.load("ahp-session:/unknown").is_none());
@@ -151,7 +151,7 @@ pub fn a_disposed_session_is_hidden_and_its_log_is_gone<S: Subject>(subject: imp
     assert!(stage.load(S).is_none());
     assert!(reader.catalogue().unwrap().is_empty());
     assert_eq!(reader.content("x:/1").unwrap(), None);
-    let log = reader.log_between(0, 9).unwrap();
+    let log = log_of(&**reader, 0, 9);
     assert_eq!(
         uris(log.iter().map(|entry| &entry.channel)),
         ["ahp-root://"]
@@ -281,13 +281,13 @@ pub fn a_client_that_is_forgotten_does_not_come_back<S: Subject>(subject: impl F
     let mut stage = Stage::new(subject());
     let client = |id: &str| {
         StoreOp::PutClient(ClientRecord {
-            client_id: id.to_owned(),
+            client_id: id.into(),
             version: "1.0".to_owned(),
             seen_at: Timestamp::from_millis(1),
         })
     };
     let forget = |id: &str| StoreOp::ForgetClient {
-        client_id: id.to_owned(),
+        client_id: id.into(),
     };
     let switches = json!({"on": ["a"]});
     let values = switches.clone();

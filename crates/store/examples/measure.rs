@@ -112,7 +112,7 @@ fn session(n: i64) -> StoreBatch {
                 uri: chat,
                 session: uri,
                 head: serde_json::from_value(head).unwrap(),
-                seq: 0,
+                seq: 0.into(),
                 notes: Default::default(),
             })),
         ],
@@ -121,7 +121,7 @@ fn session(n: i64) -> StoreBatch {
 
 fn append(seq: u64) -> StoreBatch {
     let action = Sequenced {
-        seq,
+        seq: seq.into(),
         channel: ChannelUri::default_chat_of("ahp-session:/1"),
         action: StateAction::ChatDelta(ChatDeltaAction {
             turn_id: "turn".into(),

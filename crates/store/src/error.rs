@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use innkeeper_protocol::Seq;
 use innkeeper_protocol::record::store::StoreFault;
 use rusqlite::ErrorCode;
 
@@ -76,7 +77,7 @@ pub enum StoreError {
     Closed,
 
     #[error("the number {0} is in the log already; this is a bug")]
-    NumberTaken(u64),
+    NumberTaken(Seq),
 }
 
 impl From<rusqlite::Error> for StoreError {

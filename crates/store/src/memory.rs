@@ -11,7 +11,7 @@ use innkeeper_protocol::record::{
     LogEntry, Sequenced, SessionRecord, StoreBatch, StoreOp,
 };
 use innkeeper_protocol::snapshot::StoredTurn;
-use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_protocol::{ChannelUri, ClientId, Seq, Timestamp};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -106,9 +106,9 @@ impl Archive for MemoryDisk {
         Ok(self.read().load(session))
     }
 
-    fn log_between(&self, after: u64, up_to: u64) -> Result<Vec<LogEntry>, StoreFault> {
+    fn log_between(&self, after: Seq, up_to: Seq) -> Result<Vec<LogEntry>, StoreFault> {
         let kept = self.read();
-        let log = kept.log.range(after.saturating_add(1)..);
+        let log = kept.log.range(after.next()..);
         let log = log.map(|(_, entry)| entry);
         Ok(log.filter(|entry| entry.first <= up_to).cloned().collect())
     }
@@ -130,7 +130,7 @@ impl Archive for MemoryDisk {
 #[derive(Debug, Clone, Default)]
 struct Kept {
     /// By the last number of each entry.
-    log: BTreeMap<u64, LogEntry>,
+    log: BTreeMap<Seq, LogEntry>,
     /// While batches are applied: the entry of each channel that may grow.
     open: BTreeMap<ChannelUri, LogEntry>,
     sequence: Sequence,
@@ -141,7 +141,7 @@ struct Kept {
     contents: BTreeMap<String, ContentRecord>,
     /// Sessions that have a content of another one.
     shares: BTreeSet<(String, ChannelUri)>,
-    clients: BTreeMap<String, ClientRecord>,
+    clients: BTreeMap<ClientId, ClientRecord>,
     root_config: Option<Value>,
     switches: Option<Value>,
 }
@@ -422,7 +422,7 @@ impl Kept {
             return None;
         }
         let chats = self.chats_of(session).into_iter().map(|chat| {
-            let log = self.log.range(chat.record.seq.saturating_add(1)..);
+            let log = self.log.range(chat.record.seq.next()..);
             let log = log.filter(|(_, entry)| entry.channel == chat.record.uri);
             LoadedChat {
                 record: chat.record.clone(),

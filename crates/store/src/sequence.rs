@@ -6,41 +6,42 @@
 //! an [`Epoch`]. A clean end gives the rest of its block back, and the two
 //! lives are one epoch.
 
+use innkeeper_protocol::Seq;
 use innkeeper_protocol::record::Epoch;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sequence {
     /// No number up to here may be given out again.
-    pub(crate) reserved: u64,
+    pub(crate) reserved: Seq,
     /// The highest number that was ever stored.
-    pub(crate) last: u64,
+    pub(crate) last: Seq,
     /// The first number of the present life.
-    pub(crate) life_first: u64,
+    pub(crate) life_first: Seq,
     /// From here on the log is complete.
-    pub(crate) log_start: u64,
+    pub(crate) log_start: Seq,
 }
 
 impl Default for Sequence {
     /// That of a store in which nothing was ever stored.
     fn default() -> Self {
         Self {
-            reserved: 0,
-            last: 0,
-            life_first: 1,
-            log_start: 1,
+            reserved: Seq::ZERO,
+            last: Seq::ZERO,
+            life_first: Seq::new(1),
+            log_start: Seq::new(1),
         }
     }
 }
 
 impl Sequence {
-    pub(crate) fn next(&self) -> u64 {
-        self.reserved.max(self.last).saturating_add(1)
+    pub(crate) fn next(&self) -> Seq {
+        self.reserved.max(self.last).next()
     }
 
     /// Notes that the log forgot what lies below `below`. A row that reaches
     /// over it stays, but its neighbours are gone: complete is only the rest.
-    pub(crate) fn trimmed(&mut self, below: u64) {
-        let reached = below.min(self.last.saturating_add(1));
+    pub(crate) fn trimmed(&mut self, below: Seq) {
+        let reached = below.min(self.last.next());
         self.log_start = self.log_start.max(reached);
     }
 
@@ -49,7 +50,7 @@ impl Sequence {
     pub(crate) fn begin_life(self, epochs: &mut Vec<Epoch>) -> Self {
         if self.last >= self.life_first {
             match epochs.last_mut() {
-                Some(epoch) if epoch.last.saturating_add(1) >= self.life_first => {
+                Some(epoch) if epoch.last.next() >= self.life_first => {
                     epoch.last = self.last;
                 }
                 _ => epochs.push(Epoch {

@@ -41,7 +41,7 @@ impl ClientCalls {
             display_name: title.clone(),
             intention: None,
             contributor: Some(ToolCallContributor::Client(ToolCallClientContributor {
-                client_id,
+                client_id: client_id.to_string(),
             })),
             meta: None,
         };

@@ -207,7 +207,7 @@ impl Known {
         let mut tools = self.client_tools.iter();
         let tool = tools.find(|tool| tool.definition.name == name)?;
         let title = tool.definition.title.as_deref().unwrap_or(name);
-        Some((tool.client_id.clone(), title.to_owned()))
+        Some((tool.client_id.to_string(), title.to_owned()))
     }
 }
 

@@ -11,11 +11,11 @@ use std::collections::hash_map;
 use std::hash::Hash;
 
 use foldhash::{HashMap, HashMapExt as _};
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::state::{
     ChangesetState, ResourceWatchState, RootState, TerminalState,
 };
 use innkeeper_protocol::snapshot::SnapshotState;
+use innkeeper_protocol::{ChannelUri, Seq};
 
 use super::replay::OpenStream;
 use crate::labels::Locale;
@@ -40,7 +40,7 @@ pub(crate) enum Channel {
 pub(crate) struct Ephemeral<S> {
     pub(crate) state: S,
     /// The number that the host had reached when it was created.
-    pub(crate) born: u64,
+    pub(crate) born: Seq,
 }
 
 impl Channel {

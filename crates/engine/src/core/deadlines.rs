@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 
 use foldhash::HashMap;
 use innkeeper_protocol::workspace::customization::SourceId;
-use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 
 /// Something that happens at a time. To add one: add a variant, and follow the
 /// compiler to where it is served.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Deadline {
     /// A client that was away for too long loses its roles.
-    ClientDeparts(String),
+    ClientDeparts(ClientId),
     /// A token for this resource is good no longer.
     TokenExpires(String),
     /// A watch that nobody listens to goes.

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::record::{Boot, Epoch, LogEntry, Sequenced};
+use innkeeper_protocol::{ChannelUri, Seq};
 
 #[derive(Debug)]
 pub(crate) struct ReplayWindow {
@@ -14,12 +14,12 @@ pub(crate) struct ReplayWindow {
     weight: usize,
     limit: usize,
     /// Everything after this number is in `entries`.
-    in_memory_after: u64,
+    in_memory_after: Seq,
     /// The oldest number from which the stored log is complete.
-    log_start: u64,
+    log_start: Seq,
     /// The lives of the host before this one.
     epochs: Vec<Epoch>,
-    first_of_this_life: u64,
+    first_of_this_life: Seq,
 }
 
 /// The entry that the next piece of a channel's stream may be merged into,
@@ -40,20 +40,20 @@ pub(crate) enum CatchUp {
 
 impl ReplayWindow {
     pub(crate) fn new(boot: &Boot, limit: usize) -> Self {
-        let first_of_this_life = boot.next_seq.max(1);
+        let first_of_this_life = boot.next_seq.max(Seq::new(1));
         Self {
             entries: VecDeque::new(),
             dropped: 0,
             weight: 0,
             limit,
             in_memory_after: first_of_this_life,
-            log_start: boot.log_start.max(1),
+            log_start: boot.log_start.max(Seq::new(1)),
             epochs: boot.epochs.clone(),
             first_of_this_life,
         }
     }
 
-    pub(crate) fn log_start(&self) -> u64 {
+    pub(crate) fn log_start(&self) -> Seq {
         self.log_start
     }
 
@@ -90,13 +90,13 @@ impl ReplayWindow {
     }
 
     /// The store was told to forget what is below this number.
-    pub(crate) fn trimmed(&mut self, below: u64) {
+    pub(crate) fn trimmed(&mut self, below: Seq) {
         self.log_start = self.log_start.max(below);
         self.epochs.retain(|epoch| epoch.last >= below);
     }
 
     /// How somebody who has seen everything up to `seen` of `last` catches up.
-    pub(crate) fn catch_up(&self, seen: u64, last: u64) -> CatchUp {
+    pub(crate) fn catch_up(&self, seen: Seq, last: Seq) -> CatchUp {
         if seen > last || seen + 1 < self.log_start {
             return CatchUp::Snapshot;
         }
@@ -106,7 +106,7 @@ impl ReplayWindow {
         }
         // A number between two lives was given out and lost: whoever saw it
         // holds state that the host does not have.
-        let in_earlier_life = |epoch: &Epoch| epoch.first <= seen + 1 && seen <= epoch.last;
+        let in_earlier_life = |epoch: &Epoch| epoch.first <= seen.next() && seen <= epoch.last;
         if in_this_life || self.epochs.iter().any(in_earlier_life) {
             CatchUp::Log
         } else {
@@ -115,12 +115,12 @@ impl ReplayWindow {
     }
 
     /// The actions of these channels after a number, in order.
-    pub(crate) fn after(&self, seen: u64, wants: impl Fn(&ChannelUri) -> bool) -> Vec<Sequenced> {
-        pick(self.entries.iter(), seen, u64::MAX, wants)
+    pub(crate) fn after(&self, seen: Seq, wants: impl Fn(&ChannelUri) -> bool) -> Vec<Sequenced> {
+        pick(self.entries.iter(), seen, Seq::MAX, wants)
     }
 
     /// Up to which number only the stored log knows what happened.
-    pub(crate) fn in_memory_after(&self) -> u64 {
+    pub(crate) fn in_memory_after(&self) -> Seq {
         self.in_memory_after
     }
 }
@@ -128,8 +128,8 @@ impl ReplayWindow {
 /// The actions of some channels after one number and up to another, in order.
 pub(crate) fn pick<'a>(
     entries: impl Iterator<Item = &'a LogEntry>,
-    after: u64,
-    up_to: u64,
+    after: Seq,
+    up_to: Seq,
     wants: impl Fn(&ChannelUri) -> bool,
 ) -> Vec<Sequenced> {
     let mut picked: Vec<Sequenced> = entries
@@ -148,23 +148,22 @@ mod tests {
 
     fn window(limit: usize) -> ReplayWindow {
         let boot = Boot {
-            next_seq: 101,
-            log_start: 11,
-            epochs: vec![
-                Epoch { first: 1, last: 40 },
-                Epoch {
-                    first: 61,
-                    last: 90,
-                },
-            ],
+            next_seq: 101.into(),
+            log_start: 11.into(),
+            epochs: vec![epoch(1, 40), epoch(61, 90)],
             ..Boot::default()
         };
         ReplayWindow::new(&boot, limit)
     }
 
+    fn epoch(first: u64, last: u64) -> Epoch {
+        let (first, last) = (first.into(), last.into());
+        Epoch { first, last }
+    }
+
     fn delta(seq: u64, channel: &str, content: &str) -> Sequenced {
         Sequenced {
-            seq,
+            seq: seq.into(),
             channel: channel.into(),
             action: StateAction::ChatDelta(ChatDeltaAction {
                 turn_id: "t".into(),
@@ -196,7 +195,8 @@ mod tests {
             (105, &CatchUp::Memory),
             (106, &CatchUp::Snapshot),
         ] {
-            assert_eq!(&window.catch_up(seen, 105), expected, "seen {seen}");
+            let caught_up = window.catch_up(seen.into(), 105.into());
+            assert_eq!(&caught_up, expected, "seen {seen}");
         }
     }
 
@@ -210,10 +210,10 @@ mod tests {
             window.push(&delta(seq, channel, &text), &mut open[which]);
         }
         assert_eq!(window.entries.len(), 2);
-        let missed = window.after(105, |_| true);
+        let missed = window.after(105.into(), |_| true);
         let texts: Vec<_> = missed
             .iter()
-            .map(|a| (a.seq, merge::appended_text(&a.action).unwrap()))
+            .map(|a| (a.seq.get(), merge::appended_text(&a.action).unwrap()))
             .collect();
         assert_eq!(texts, [(108, "106 108 "), (109, "107 109 ")]);
     }
@@ -227,8 +227,8 @@ mod tests {
         }
         assert!(window.weight <= 2_000);
         let first = window.entries.front().unwrap().first;
-        assert_eq!(window.in_memory_after(), first - 1);
-        assert_eq!(window.catch_up(first - 1, 120), CatchUp::Memory);
-        assert_eq!(window.catch_up(first - 2, 120), CatchUp::Log);
+        assert_eq!(window.in_memory_after(), first.back(1));
+        assert_eq!(window.catch_up(first.back(1), 120.into()), CatchUp::Memory);
+        assert_eq!(window.catch_up(first.back(2), 120.into()), CatchUp::Log);
     }
 }

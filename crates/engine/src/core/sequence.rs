@@ -11,13 +11,13 @@ use ahp::reducers::{
     ReduceOutcome, apply_action_to_changeset, apply_action_to_resource_watch, apply_action_to_root,
     apply_action_to_session, apply_action_to_terminal,
 };
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::action_traits::traits_of;
 use innkeeper_protocol::gates::down;
 use innkeeper_protocol::gates::following::follow;
 use innkeeper_protocol::newest::actions::{ActionOrigin, StateAction};
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::{ExtraFacts, GateFacts, Sequenced, StoreOp};
+use innkeeper_protocol::{ChannelUri, Seq};
 
 use super::channels::Channel;
 use super::{Core, facts};
@@ -25,13 +25,13 @@ use crate::effect::{ConnectionId, Effect, Step};
 
 #[derive(Debug)]
 pub(crate) struct Sequence {
-    next: u64,
+    next: Seq,
     /// How many numbers are reserved at a time.
     block: u64,
     /// Up to where numbers may be given out, once the reservation is durable.
-    reserved: u64,
+    reserved: Seq,
     /// The first number whose reservation no committed step has carried yet.
-    unsettled: u64,
+    unsettled: Seq,
     /// So many numbers were given out that the log should be cut.
     trim_is_due: bool,
 }
@@ -40,19 +40,19 @@ impl Sequence {
     /// Begins a life. Its first number is never an action: it is what clients
     /// that connect now are told they have seen, and no earlier life can have
     /// told that to anybody.
-    pub(crate) fn new(first: u64, block: u64) -> Self {
-        let first = first.max(1);
+    pub(crate) fn new(first: Seq, block: u64) -> Self {
+        let first = first.max(Seq::new(1));
         Self {
-            next: first + 1,
+            next: first.next(),
             block: block.max(8),
             reserved: first,
-            unsettled: first + 1,
+            unsettled: first.next(),
             trim_is_due: false,
         }
     }
 
-    pub(crate) fn last(&self) -> u64 {
-        self.next - 1
+    pub(crate) fn last(&self) -> Seq {
+        self.next.back(1)
     }
 
     /// Gives an action its place. Versions that tell it in several steps give
@@ -64,24 +64,24 @@ impl Sequence {
         action.seq = self.next_number(step);
     }
 
-    fn next_number(&mut self, step: &mut Step) -> u64 {
+    fn next_number(&mut self, step: &mut Step) -> Seq {
         let number = self.next;
-        self.next += 1;
+        self.next = number.next();
         if number >= self.unsettled {
             // The first use of a block: its reservation went to the store in
             // an earlier step, and must be there before the number is seen.
             step.durable_first = true;
-            self.unsettled = self.reserved + 1;
+            self.unsettled = self.reserved.next();
         }
         if number + self.block / 2 > self.reserved {
             self.reserve(step, self.last() + self.block);
         }
-        self.trim_is_due |= number.is_multiple_of(self.block / 8);
+        self.trim_is_due |= number.get().is_multiple_of(self.block / 8);
         number
     }
 
     /// Promises the store that no number up to this one is given out twice.
-    fn reserve(&mut self, step: &mut Step, until: u64) {
+    fn reserve(&mut self, step: &mut Step, until: Seq) {
         self.reserved = until;
         step.store.ops.push(StoreOp::ReserveSeq { until });
     }
@@ -242,7 +242,7 @@ impl Core {
     /// that began before that is stored anew, so that it needs no older log.
     fn trim_log(&mut self) {
         let replayed = self.config.limits.replay_actions;
-        let below = self.sequence.next.saturating_sub(replayed);
+        let below = self.sequence.next.back(replayed);
         // A session that is on its way into memory may need the log for a turn
         // that was running: the next time will do.
         if below <= self.replay.log_start() || self.loading > 0 {
@@ -262,7 +262,7 @@ impl Core {
 /// An action that has no place in the sequence yet.
 fn unplaced(channel: &ChannelUri, action: StateAction) -> Sequenced {
     Sequenced {
-        seq: 0,
+        seq: Seq::ZERO,
         channel: channel.clone(),
         action,
         origin: None,

@@ -234,7 +234,7 @@ impl SessionsMut<'_> {
         let Some(client) = client else {
             return Ok(Vec::new());
         };
-        if self.turns.clients.client_of(connection) != Some(client.client_id.as_str()) {
+        if !self.turns.clients.is_client(connection, &client.client_id) {
             return Err(RpcError::invalid_params(
                 "`activeClient.clientId` must be the client id given in `initialize`",
             ));

@@ -1,8 +1,8 @@
 //! What clients dispatch to a session: whether it is accepted, and what follows
 //! from it.
 
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{SessionCustomizationToggledAction, StateAction};
+use innkeeper_protocol::{ChannelUri, ClientId};
 
 use super::SessionsMut;
 use crate::agents::{Agents, judge_settings};
@@ -18,7 +18,7 @@ enum After {
     Configured,
     Switched(SessionCustomizationToggledAction),
     ClientSet,
-    ClientRemoved { client: String },
+    ClientRemoved { client: ClientId },
 }
 
 impl SessionsMut<'_> {
@@ -99,7 +99,7 @@ fn judge(session: &Session, agents: &Agents, client: &str, action: StateAction) 
         }
         StateAction::SessionActiveClientRemoved(removed) => {
             let is_own = removed.client_id == client;
-            let client = removed.client_id.clone();
+            let client = ClientId::from(&removed.client_id);
             let action = StateAction::SessionActiveClientRemoved(removed);
             match is_own {
                 true => Verdict::Apply(action, After::ClientRemoved { client }),

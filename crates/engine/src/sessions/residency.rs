@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use innkeeper_protocol::record::{LoadedChat, LoadedSession};
-use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 
 use super::{SessionsMut, next_sweep};
 use crate::core::Deadline;
@@ -161,12 +161,13 @@ impl SessionsMut<'_> {
     }
 
     /// Active clients of a session from an earlier life that are not here.
-    fn absent_active_clients(&self, session: &ChannelUri) -> Vec<String> {
+    fn absent_active_clients(&self, session: &ChannelUri) -> Vec<ClientId> {
         let session = self.turns.core.channels.session(session);
         let active = session.into_iter().flat_map(|it| &it.state.active_clients);
         active
-            .map(|client| client.client_id.clone())
+            .map(|client| &client.client_id)
             .filter(|id| !self.turns.clients.is_here(id))
+            .map(ClientId::from)
             .collect()
     }
 

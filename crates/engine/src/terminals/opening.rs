@@ -1,7 +1,6 @@
 //! Making a terminal's channel, and having its process started; and showing
 //! once more what a finished command showed.
 
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::commands::{CreateTerminalParams, SubscribeParams};
 use innkeeper_protocol::newest::errors::ahp_error_codes;
 use innkeeper_protocol::newest::state::{
@@ -12,6 +11,7 @@ use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::workspace::terminal::{
     OpenTerminal, Size, TerminalCommand, TerminalId, TerminalProgram,
 };
+use innkeeper_protocol::{ChannelUri, ClientId};
 
 use super::{Run, Terminal, Terminals, tell};
 use crate::catalogue::Catalogue;
@@ -48,7 +48,7 @@ impl Terminals {
         params: CreateTerminalParams,
     ) {
         let uri = ChannelUri::from(params.channel.as_str());
-        let client = clients.client_of(connection);
+        let client = clients.client_of(connection).map(ClientId::as_str);
         let checked = check_new(core, catalogue, &uri)
             .and_then(|()| {
                 check_claim(clients, catalogue, client, &params.claim)

@@ -13,7 +13,7 @@ use innkeeper_protocol::newest::actions::{
 use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::state::{ErrorInfo, ToolDefinition};
 use innkeeper_protocol::telemetry::SpanOutcome;
-use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 
 use super::attachments::with_data;
 use super::running::{Backend, BackendPhase};
@@ -418,7 +418,7 @@ fn client_tools(session: &Session) -> Arc<[ClientTool]> {
     let clients = session.state.active_clients.iter();
     let offered = clients.flat_map(|client| {
         client.tools.iter().map(|definition| ClientTool {
-            client_id: client.client_id.clone(),
+            client_id: ClientId::from(&client.client_id),
             definition: definition.clone(),
         })
     });

@@ -16,7 +16,7 @@ use innkeeper_protocol::outgoing::{HostMessage, encode_each};
 use innkeeper_protocol::record::store::{Archive, Store as _};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
-use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 use innkeeper_store::MemoryStore;
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ pub(crate) struct Host {
     /// What each connection speaks over which a client was let in.
     versions: BTreeMap<u64, Version>,
     /// What the clients speak that the engine knows.
-    pub(crate) client_versions: BTreeMap<String, Version>,
+    pub(crate) client_versions: BTreeMap<ClientId, Version>,
     pub(crate) commands: Vec<AgentCommand>,
     pub(crate) changes: Vec<ChangesCommand>,
     /// Working trees that are to go because nobody works in them.

@@ -147,7 +147,7 @@ fn coming_back_is_bound_by_the_limit_of_subscriptions() {
             "subscriptions": [ROOT, SESSION, chat(), other, "x:gone"],
         })
     };
-    let seen = host.engine.server_seq() as i64;
+    let seen = host.engine.server_seq().get() as i64;
     host.connect(3);
     let replay = host.ok(3, "reconnect", reconnect(seen));
     assert_eq!(replay["type"], "replay");

@@ -86,7 +86,7 @@ pub(crate) fn directly(message: &HostMessage) -> Heard {
             Heard::Action(Box::new(ActionEnvelope {
                 channel: channel.to_string(),
                 action: action.clone(),
-                server_seq: *server_seq,
+                server_seq: server_seq.get(),
                 origin: Some(origin.clone()),
                 rejection_reason: Some(reason.clone()),
             }))
@@ -122,7 +122,7 @@ fn answer(reply: &Reply) -> Answer {
         | Reply::Turns(_) => Answer::Done,
         Reply::ResolveSessionConfig(resolved) => Answer::Resolved(resolved.clone()),
         Reply::Initialize(welcome) => Answer::Welcome {
-            server_seq: welcome.server_seq as i64,
+            server_seq: welcome.server_seq.get() as i64,
             shots: welcome.snapshots.iter().map(shot).collect(),
         },
         Reply::Subscribe(subscribed) => Answer::Subscribed(subscribed.snapshot.as_ref().map(shot)),
@@ -154,7 +154,7 @@ fn envelope(action: &Sequenced) -> ActionEnvelope {
     ActionEnvelope {
         channel: action.channel.to_string(),
         action: action.action.clone(),
-        server_seq: action.seq,
+        server_seq: action.seq.get(),
         origin: action.origin.clone(),
         rejection_reason: None,
     }
@@ -180,7 +180,7 @@ fn shot(snapshot: &snapshot::Snapshot) -> Shot {
     Shot {
         channel: snapshot.resource.to_string(),
         state,
-        from_seq: snapshot.from_seq as i64,
+        from_seq: snapshot.from_seq.get() as i64,
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use innkeeper_protocol::Seq;
 use innkeeper_protocol::newest::actions::StateAction;
 use innkeeper_protocol::newest::state::{ChatOrigin, Message, PendingMessageKind};
 use innkeeper_protocol::record::{Sequenced, StoreBatch, StoreOp};
@@ -13,7 +14,7 @@ pub(crate) struct Ledger {
     pub(crate) sessions: BTreeMap<String, SessionFacts>,
     pub(crate) chats: BTreeMap<String, ChatFacts>,
     /// The numbers of all actions that are durable.
-    pub(crate) numbers: HashSet<u64>,
+    pub(crate) numbers: HashSet<Seq>,
     /// The content that agents produced.
     pub(crate) contents: BTreeMap<String, String>,
 }

@@ -22,7 +22,7 @@ use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::ResourceError;
-use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_protocol::{ChannelUri, ClientId, Seq, Timestamp};
 use innkeeper_store::{MemoryStore, SqliteStore, StoreOptions};
 use tempfile::TempDir;
 
@@ -65,7 +65,7 @@ pub(crate) struct World {
     pub(crate) wires: BTreeMap<u64, Wire>,
     pub(crate) clients: Vec<Client>,
     /// What the clients speak that the engine knows.
-    pub(crate) client_versions: HashMap<String, Version>,
+    pub(crate) client_versions: HashMap<ClientId, Version>,
     /// Clients of older versions, in those schedules that have them. Their
     /// connections are numbered behind those of the clients.
     pub(crate) onlookers: Vec<Onlooker>,
@@ -76,7 +76,7 @@ pub(crate) struct World {
     pub(crate) agent_count: usize,
     pub(crate) ledger: Ledger,
     /// Every number that anybody was told, and what it stood for.
-    told: HashMap<u64, Arc<Sequenced>>,
+    told: HashMap<Seq, Arc<Sequenced>>,
     /// Turns that ran when the host last died, with their chats and starts.
     pub(crate) interrupted: Vec<(String, String, String)>,
     pub(crate) as_text: bool,
@@ -96,8 +96,8 @@ enum Read {
     Session(ChannelUri),
     Log {
         ticket: Ticket,
-        after: u64,
-        up_to: u64,
+        after: Seq,
+        up_to: Seq,
     },
     Content {
         ticket: Ticket,
@@ -124,7 +124,9 @@ impl World {
         let number_block = [64, 512, EngineConfig::NUMBER_BLOCK][rng.below(3)];
         // Somewhere in the sequence: now and then just before the log is cut.
         let until = 8_192 * (1 + rng.below(3) as u64) - rng.below(300) as u64;
-        let reserve = StoreOp::ReserveSeq { until };
+        let reserve = StoreOp::ReserveSeq {
+            until: Seq::new(until),
+        };
         store.apply(&[StoreBatch { ops: vec![reserve] }]).unwrap();
         let boot = store.begin().unwrap();
         let limits = Limits {

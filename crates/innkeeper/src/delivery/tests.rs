@@ -10,7 +10,7 @@ use innkeeper_protocol::rpc::RequestId;
 
 fn delta(seq: u64, content: &str) -> HostMessage {
     HostMessage::Action(Arc::new(Sequenced {
-        seq,
+        seq: seq.into(),
         channel: "ahp-chat:/1".into(),
         action: StateAction::ChatDelta(ChatDeltaAction {
             turn_id: "t".into(),
@@ -59,7 +59,7 @@ async fn sent(queue: &OutboundQueue) -> Vec<(u64, String)> {
 #[tokio::test]
 async fn what_a_version_has_no_form_for_makes_no_empty_write() {
     let removed = HostMessage::Action(Arc::new(Sequenced {
-        seq: 1,
+        seq: 1.into(),
         channel: "ahp-session:/1".into(),
         action: StateAction::SessionChatRemoved(SessionChatRemovedAction {
             chat: "ahp-chat:/2".into(),

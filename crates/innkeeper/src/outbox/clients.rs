@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use innkeeper_engine::{CloseReason, ConnectionId, Subscriber};
+use innkeeper_protocol::ClientId;
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::version::Version;
 
@@ -50,14 +51,14 @@ impl Clients {
         }
     }
 
-    pub(super) fn speak(&self, to: ConnectionId, client: String, version: Version) {
+    pub(super) fn speak(&self, to: ConnectionId, client: ClientId, version: Version) {
         self.versions.remember(client, version);
         if let Some(queue) = self.read().get(&to) {
             queue.speak(version);
         }
     }
 
-    pub(super) fn forget(&self, client: &str) {
+    pub(super) fn forget(&self, client: &ClientId) {
         self.versions.forget(client);
     }
 

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use innkeeper_engine::{Input, Ticket};
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::record::store::{Archive, StoreFault};
+use innkeeper_protocol::{ChannelUri, Seq};
 
 use super::Reports;
 
@@ -30,7 +30,7 @@ impl Reads {
         });
     }
 
-    pub(super) fn log(&self, ticket: Ticket, after: u64, up_to: u64) {
+    pub(super) fn log(&self, ticket: Ticket, after: Seq, up_to: Seq) {
         self.ask(move |archive| Input::LogLoaded {
             ticket,
             entries: explained(archive.log_between(after, up_to)),

@@ -283,7 +283,7 @@ fn crowd() -> StoreBatch {
     let later = 4_000_000_000_000;
     let ops = (0..KNOWN_CLIENTS).map(|number| {
         StoreOp::PutClient(ClientRecord {
-            client_id: format!("passer-by {number}"),
+            client_id: format!("passer-by {number}").into(),
             version: Version::NEWEST.to_string(),
             seen_at: Timestamp::from_millis(later + number),
         })

@@ -4,10 +4,10 @@
 use serde::Serialize;
 
 use super::between;
-use crate::ChannelUri;
 use crate::newest::actions::StateAction;
 use crate::record::Sequenced;
 use crate::version::Version;
+use crate::{ChannelUri, Seq};
 
 /// A piece of streamed text on its way down.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Text<'a> {
     turn_id: &'a str,
     part_id: &'a str,
     content: &'a str,
-    seq: u64,
+    seq: Seq,
 }
 
 impl<'a> Text<'a> {
@@ -87,7 +87,7 @@ impl<'a> Text<'a> {
 #[serde(rename_all = "camelCase")]
 struct Envelope<'a> {
     action: Action<'a>,
-    server_seq: u64,
+    server_seq: Seq,
     #[serde(skip_serializing_if = "Option::is_none")]
     channel: Option<&'a str>,
 }

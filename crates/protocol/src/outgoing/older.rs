@@ -8,6 +8,7 @@ use super::{
     Envelope, HostMessage, Notification, QuestionFrame, ReconnectReply, Rejection, Reply,
     encode as encode_newest, notification,
 };
+use crate::Seq;
 use crate::gates::{Act, Object, SnapshotForGates, Text, down, object};
 use crate::newest::actions::{ActionOrigin, StateAction};
 use crate::record::{ExtraFacts, GateFacts, Sequenced};
@@ -80,7 +81,7 @@ fn value(it: &impl Serialize) -> serde_json::Result<Value> {
 #[serde(rename_all = "camelCase")]
 struct Lowered<'a> {
     action: Object,
-    server_seq: u64,
+    server_seq: Seq,
     /// In draft 1 the action says itself what it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     channel: Option<String>,
@@ -91,7 +92,7 @@ struct Lowered<'a> {
 }
 
 impl Lowered<'_> {
-    fn new(act: Act, server_seq: u64, version: Version) -> Self {
+    fn new(act: Act, server_seq: Seq, version: Version) -> Self {
         Self {
             action: act.action,
             server_seq,
@@ -108,7 +109,7 @@ fn envelopes(action: &Sequenced, version: Version) -> serde_json::Result<Vec<Low
     let steps = acts.len() as u64;
     let envelopes = acts.into_iter().enumerate().map(|(step, act)| {
         // The last has the action's own number; there is room before it.
-        let seq = action.seq.saturating_sub(steps - 1 - step as u64);
+        let seq = action.seq.back(steps - 1 - step as u64);
         Lowered {
             origin: action.origin.as_ref(),
             ..Lowered::new(act, seq, version)
@@ -268,7 +269,7 @@ mod tests {
                 (&reasoning, false),
             ] {
                 let sequenced = Sequenced {
-                    seq: 7,
+                    seq: 7.into(),
                     channel: "x:chat".into(),
                     action: action.clone(),
                     origin: None,

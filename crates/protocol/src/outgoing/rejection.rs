@@ -4,8 +4,8 @@
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use crate::ChannelUri;
 use crate::newest::actions::{ActionOrigin, StateAction};
+use crate::{ChannelUri, Seq};
 
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -13,7 +13,7 @@ pub struct Rejection {
     pub channel: ChannelUri,
     pub action: StateAction,
     /// The sequence as the host knows it; the rejection takes no number.
-    pub server_seq: u64,
+    pub server_seq: Seq,
     pub origin: ActionOrigin,
     #[serde(rename = "rejectionReason")]
     pub reason: String,

@@ -8,9 +8,9 @@
 
 use std::sync::Arc;
 
-use crate::ChannelUri;
 use crate::newest::actions::{ActionOrigin, StateAction};
 use crate::record::{GateFacts, Sequenced};
+use crate::{ChannelUri, Seq};
 
 /// Merged content stops growing here: a frame must stay digestible.
 pub const MAX_MERGED_BYTES: usize = 64 * 1024;
@@ -18,8 +18,8 @@ pub const MAX_MERGED_BYTES: usize = 64 * 1024;
 /// One or more neighbouring actions, as they are kept for replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogEntry {
-    pub first: u64,
-    pub last: u64,
+    pub first: Seq,
+    pub last: Seq,
     pub channel: ChannelUri,
     pub action: StateAction,
     pub origin: Option<ActionOrigin>,
@@ -31,7 +31,7 @@ pub struct LogEntry {
 /// After the piece numbered `seq`, `len` bytes of the content were known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    pub seq: u64,
+    pub seq: Seq,
     pub len: u32,
 }
 
@@ -51,14 +51,14 @@ impl LogEntry {
     }
 
     /// What somebody who saw everything up to `seq` still lacks of this entry.
-    pub fn after(&self, seq: u64) -> Option<Sequenced> {
-        self.between(seq, u64::MAX)
+    pub fn after(&self, seq: Seq) -> Option<Sequenced> {
+        self.between(seq, Seq::MAX)
     }
 
     /// The pieces of this entry that are numbered after one number and not
     /// after another, as one action.
-    pub fn between(&self, after: u64, up_to: u64) -> Option<Sequenced> {
-        let last_cut = |limit: u64| self.cuts.iter().rev().find(|cut| cut.seq <= limit);
+    pub fn between(&self, after: Seq, up_to: Seq) -> Option<Sequenced> {
+        let last_cut = |limit: Seq| self.cuts.iter().rev().find(|cut| cut.seq <= limit);
         let (seq, end) = if self.last <= up_to {
             (self.last, None)
         } else {
@@ -182,7 +182,7 @@ mod tests {
 
     fn delta(seq: u64, part: &str, content: &str) -> Sequenced {
         Sequenced {
-            seq,
+            seq: seq.into(),
             channel: "ahp-chat:/1".into(),
             action: StateAction::ChatDelta(ChatDeltaAction {
                 turn_id: "t".into(),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     fn rest(entry: &LogEntry, seen: u64) -> Option<String> {
-        let lacking = entry.after(seen)?;
+        let lacking = entry.after(seen.into())?;
         appended_text(&lacking.action).map(str::to_owned)
     }
 
@@ -205,16 +205,17 @@ mod tests {
         let mut entry = LogEntry::from(&delta(4, "p", "ab"));
         assert!(entry.absorb(&delta(5, "p", "c")));
         assert!(entry.absorb(&delta(9, "p", "déf")));
-        assert_eq!((entry.first, entry.last), (4, 9));
+        assert_eq!((entry.first, entry.last), (4.into(), 9.into()));
         assert_eq!(rest(&entry, 3).as_deref(), Some("abcdéf"));
         assert_eq!(rest(&entry, 4).as_deref(), Some("cdéf"));
         assert_eq!(rest(&entry, 5).as_deref(), Some("déf"));
         assert_eq!(rest(&entry, 8).as_deref(), Some("déf"));
         assert_eq!(rest(&entry, 9), None);
-        let middle = entry.between(4, 6).unwrap();
-        assert_eq!((middle.seq, appended_text(&middle.action)), (5, Some("c")));
-        assert_eq!(entry.between(5, 8), None);
-        assert_eq!(entry.between(0, 3), None);
+        let middle = entry.between(4.into(), 6.into()).unwrap();
+        assert_eq!(middle.seq, 5.into());
+        assert_eq!(appended_text(&middle.action), Some("c"));
+        assert_eq!(entry.between(5.into(), 8.into()), None);
+        assert_eq!(entry.between(0.into(), 3.into()), None);
     }
 
     #[test]
@@ -231,7 +232,7 @@ mod tests {
             meta: None,
         });
         assert!(!entry.absorb(&usage));
-        assert_eq!(entry.last, 1);
+        assert_eq!(entry.last, 1.into());
     }
 
     #[test]
@@ -240,11 +241,10 @@ mod tests {
         let mut waiting = Arc::clone(&held);
         assert!(absorb(&mut waiting, &delta(2, "p", "y")));
         assert!(!absorb(&mut waiting, &delta(3, "q", "z")));
-        assert_eq!((held.seq, appended_text(&held.action)), (1, Some("x")));
-        assert_eq!(
-            (waiting.seq, appended_text(&waiting.action)),
-            (2, Some("xy"))
-        );
+        assert_eq!(held.seq, 1.into());
+        assert_eq!(appended_text(&held.action), Some("x"));
+        assert_eq!(waiting.seq, 2.into());
+        assert_eq!(appended_text(&waiting.action), Some("xy"));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::record::{Boot, CatalogueRow, ContentRecord, LoadedSession, LogEntry, StoreBatch};
-use crate::{ChannelUri, Timestamp};
+use crate::{ChannelUri, Seq, Timestamp};
 
 /// The place of a batch in the order of submission, from 1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -122,7 +122,7 @@ pub trait Archive: Send + Sync {
 
     /// The entries that reach beyond `after` and begin no later than `up_to`,
     /// whole, ordered by their last number.
-    fn log_between(&self, after: u64, up_to: u64) -> Result<Vec<LogEntry>, StoreFault>;
+    fn log_between(&self, after: Seq, up_to: Seq) -> Result<Vec<LogEntry>, StoreFault>;
 
     /// Large content; `None` if it is unknown or all that have it are disposed.
     fn content(&self, uri: &str) -> Result<Option<ContentRecord>, StoreFault>;

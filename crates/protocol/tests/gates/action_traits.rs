@@ -134,14 +134,17 @@ fn what_may_be_large_is_known_by_its_type() {
 fn what_appends_merges_with_what_follows_and_nothing_else_does() {
     let merges = |action: &StateAction| {
         let one = Sequenced {
-            seq: 1,
+            seq: 1.into(),
             channel: "ahp-chat:/1".into(),
             action: action.clone(),
             origin: None,
             facts: GateFacts::default(),
         };
         let mut entry = LogEntry::from(&one);
-        entry.absorb(&Sequenced { seq: 2, ..one })
+        entry.absorb(&Sequenced {
+            seq: 2.into(),
+            ..one
+        })
     };
     let appends = |action: &StateAction| appended(action).is_some();
     assert_eq!(types_that(merges), types_that(appends));

@@ -72,7 +72,7 @@ impl Applying<'_> {
             }
             StoreOp::TruncateTurns { chat, keep } => truncate_turns(connection, chat, *keep),
             StoreOp::PutClient(client) => put_client(connection, client),
-            StoreOp::ForgetClient { client_id } => forget_client(connection, client_id),
+            StoreOp::ForgetClient { client_id } => forget_client(connection, client_id.as_str()),
             StoreOp::PutRootConfig { values } => put_setting(connection, ROOT_CONFIG, values),
             StoreOp::PutSwitches { values } => put_setting(connection, SWITCHES, values),
             StoreOp::PutContent(content) => put_content(connection, content),
@@ -198,7 +198,7 @@ fn append_turn(
     turn: &StoredTurn,
 ) -> Result<(), StoreError> {
     let json = turn.json.get();
-    let (chat, place, id) = (chat.as_str(), integer(index), &*turn.id);
+    let (chat, place, id) = (chat.as_str(), row_number(index), &*turn.id);
     if json.len() <= LARGE {
         connection
             .prepare_cached(
@@ -215,7 +215,7 @@ fn append_turn(
              RETURNING rowid",
         )?
         .query_row(
-            params![chat, place, id, integer(json.len() as u64)],
+            params![chat, place, id, row_number(json.len() as u64)],
             |row| row.get(0),
         )?;
     let mut room = connection.blob_open(MAIN_DB, "turn", "json", row, false)?;
@@ -228,7 +228,7 @@ fn append_turn(
 fn truncate_turns(connection: &Connection, chat: &ChannelUri, keep: u64) -> Result<(), StoreError> {
     connection
         .prepare_cached("DELETE FROM turn WHERE chat = ?1 AND place >= ?2")?
-        .execute(params![chat.as_str(), integer(keep)])?;
+        .execute(params![chat.as_str(), row_number(keep)])?;
     Ok(())
 }
 
@@ -247,7 +247,7 @@ fn put_client(connection: &Connection, client: &ClientRecord) -> Result<(), Stor
                  SET version = excluded.version, seen_at = excluded.seen_at",
         )?
         .execute(params![
-            client.client_id,
+            client.client_id.as_str(),
             client.version,
             client.seen_at.as_millis(),
         ])?;
@@ -278,6 +278,11 @@ fn put_content(connection: &Connection, content: &ContentRecord) -> Result<(), S
             &*content.data,
         ])?;
     Ok(())
+}
+
+/// SQLite's integers are signed; nothing that is counted comes near their end.
+fn row_number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// A column to sort by: what is no timestamp sorts last.

@@ -2,7 +2,7 @@
 //! no state, transcript or log is read here.
 
 use innkeeper_protocol::record::{Boot, CatalogueRow, ClientRecord, Epoch};
-use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::apply::{ROOT_CONFIG, SWITCHES};
@@ -97,7 +97,7 @@ fn clients(connection: &Connection) -> Result<Vec<ClientRecord>, StoreError> {
         .prepare_cached("SELECT client_id, version, seen_at FROM client ORDER BY client_id")?;
     let clients = statement.query_map([], |row| {
         Ok(ClientRecord {
-            client_id: row.get(0)?,
+            client_id: ClientId::from(row.get_ref(0)?.as_str()?),
             version: row.get(1)?,
             seen_at: Timestamp::from_millis(row.get(2)?),
         })

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use foldhash::HashMap;
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{ActionOrigin, StateAction};
 use innkeeper_protocol::record::merge::{appended_text, continues};
 use innkeeper_protocol::record::{Cut, GateFacts, LogEntry, Sequenced};
+use innkeeper_protocol::{ChannelUri, Seq};
 use rusqlite::{Connection, Row, params};
 
 use super::json::{json, parsed};
@@ -82,7 +82,7 @@ impl Open {
         }
     }
 
-    fn last(&self) -> u64 {
+    fn last(&self) -> Seq {
         match self {
             Self::One(one) => one.seq,
             Self::Many(entry) => entry.last,
@@ -115,7 +115,7 @@ impl Open {
 
 fn write(
     connection: &Connection,
-    (first, last): (u64, u64),
+    (first, last): (Seq, Seq),
     channel: &ChannelUri,
     action: &StateAction,
     origin: Option<&ActionOrigin>,
@@ -146,7 +146,7 @@ fn write(
 }
 
 /// Deletes the rows whose numbers are all below `below`.
-pub(crate) fn trim(connection: &Connection, below: u64) -> Result<(), StoreError> {
+pub(crate) fn trim(connection: &Connection, below: Seq) -> Result<(), StoreError> {
     connection
         .prepare_cached("DELETE FROM log WHERE last < ?1")?
         .execute([integer(below)])?;
@@ -180,12 +180,12 @@ fn write_cuts(cuts: &[Cut]) -> Result<Option<String>, StoreError> {
     if cuts.is_empty() {
         return Ok(None);
     }
-    let pairs: Vec<(u64, u32)> = cuts.iter().map(|cut| (cut.seq, cut.len)).collect();
+    let pairs: Vec<(Seq, u32)> = cuts.iter().map(|cut| (cut.seq, cut.len)).collect();
     json("log entry", &pairs).map(Some)
 }
 
 fn read_cuts(json: &str) -> Result<Vec<Cut>, StoreError> {
-    let pairs: Vec<(u64, u32)> = parsed("log entry", json)?;
+    let pairs: Vec<(Seq, u32)> = parsed("log entry", json)?;
     Ok(pairs
         .into_iter()
         .map(|(seq, len)| Cut { seq, len })

@@ -11,7 +11,7 @@ use innkeeper_protocol::record::{
     CatalogueRow, ChatRecord, ContentRecord, LoadedChat, LoadedSession, LogEntry, SessionRecord,
 };
 use innkeeper_protocol::snapshot::StoredTurn;
-use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_protocol::{ChannelUri, Seq, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::boot::{catalogue, catalogue_row, uri};
@@ -53,7 +53,7 @@ impl Archive for Reader {
         Ok(self.pool.read(|db| load_session(db, session))?)
     }
 
-    fn log_between(&self, after: u64, up_to: u64) -> Result<Vec<LogEntry>, StoreFault> {
+    fn log_between(&self, after: Seq, up_to: Seq) -> Result<Vec<LogEntry>, StoreFault> {
         let columns = log::COLUMNS;
         let sql =
             format!("SELECT {columns} FROM log WHERE last > ?1 AND first <= ?2 ORDER BY last");

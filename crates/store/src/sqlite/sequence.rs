@@ -1,5 +1,6 @@
 //! The sequence as rows; what they mean is in [`crate::sequence`].
 
+use innkeeper_protocol::Seq;
 use innkeeper_protocol::record::Epoch;
 use rusqlite::{Connection, params};
 
@@ -61,10 +62,10 @@ fn load_epochs(connection: &Connection) -> Result<Vec<Epoch>, StoreError> {
 }
 
 /// SQLite's integers are signed; the sequence never comes near their end.
-pub(crate) fn integer(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
+pub(crate) fn integer(number: Seq) -> i64 {
+    i64::try_from(number.get()).unwrap_or(i64::MAX)
 }
 
-pub(crate) fn number(integer: i64) -> u64 {
-    u64::try_from(integer).unwrap_or(0)
+pub(crate) fn number(integer: i64) -> Seq {
+    Seq::new(u64::try_from(integer).unwrap_or(0))
 }

@@ -4,6 +4,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use innkeeper_protocol::Seq;
 use innkeeper_protocol::newest::actions::{StateAction, TerminalDataAction};
 use innkeeper_protocol::record::store::{CommitNo, JournalEvent};
 use innkeeper_protocol::record::{GateFacts, Sequenced, StoreOp};
@@ -14,17 +15,19 @@ use crate::writer;
 /// More than a page, so that it cannot hide in the room that is left.
 fn text(seq: u64) -> StoreBatch {
     let action = Sequenced {
-        seq,
+        seq: seq.into(),
         channel: "ahp-terminal:/1".into(),
-        action: StateAction::TerminalData(TerminalDataAction {
-            data: format!("{seq:8192}"),
-        }),
+        action: StateAction::TerminalData(TerminalDataAction { data: padded(seq) }),
         origin: None,
         facts: GateFacts::default(),
     };
     StoreBatch {
         ops: vec![StoreOp::Append(Arc::new(action))],
     }
+}
+
+fn padded(seq: u64) -> String {
+    format!("{seq:8192}")
 }
 
 fn set_max_pages(db: &Mutex<Connection>, pages: i64) {
@@ -45,18 +48,18 @@ fn free_disk(db: &Mutex<Connection>) {
 
 /// The numbers in the log, each checked to have its text.
 fn stored(reader: &dyn Archive) -> Vec<u64> {
-    let log = reader.log_between(0, u64::MAX).unwrap();
+    let log = reader.log_between(Seq::ZERO, Seq::MAX).unwrap();
     let mut seqs = Vec::new();
     for entry in &log {
         let ends = entry.cuts.iter().map(|cut| cut.seq).chain([entry.last]);
-        let mut from = entry.first - 1;
+        let mut from = entry.first.back(1);
         for seq in ends {
             let rest = entry.after(from).unwrap().action;
             let StateAction::TerminalData(data) = rest else {
                 panic!("a terminal's data was meant")
             };
-            assert!(data.data.starts_with(&format!("{seq:8192}")));
-            seqs.push(seq);
+            assert!(data.data.starts_with(&padded(seq.get())));
+            seqs.push(seq.get());
             from = seq;
         }
     }
@@ -81,7 +84,7 @@ fn a_full_disk_loses_nothing_and_storing_works_again_afterwards() {
     let mut store = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
     let boot = store.begin().unwrap();
     assert_eq!(stored(&*store.archive().unwrap()), [1, 2, 3]);
-    assert_eq!(boot.next_seq, 4);
+    assert_eq!(boot.next_seq, 4.into());
 }
 
 struct Running {

@@ -1,6 +1,5 @@
 //! The data directory: who may use it, and what survives in it.
 
-use innkeeper_protocol::record::StoreOp;
 use innkeeper_protocol::record::store::{Archive as _, Store as _};
 use innkeeper_store::{
     DATABASE_FILE, SqliteStore, StoreError, StoreOptions, SyncMode, open_read_only,
@@ -49,7 +48,7 @@ fn what_was_applied_survives_a_death_without_goodbye() {
         };
         let mut store = SqliteStore::open(dir.path(), options.clone()).unwrap();
         let ops = [
-            StoreOp::ReserveSeq { until: 100 },
+            reserve(100),
             put_session("s:/1", "S", 1),
             put_chat("c:/1", "s:/1", 0, Some("t")),
             delta(1, "c:/1", "p", "a"),
@@ -60,7 +59,7 @@ fn what_was_applied_survives_a_death_without_goodbye() {
         what_a_dead_process_leaves(dir.path(), left.path());
         let mut store = SqliteStore::open(left.path(), options).unwrap();
         let boot = store.begin().unwrap();
-        assert_eq!((boot.next_seq, boot.epochs.len()), (101, 1));
+        assert_eq!((boot.next_seq.get(), boot.epochs.len()), (101, 1));
         assert_eq!(uris(&boot.interrupted), ["s:/1"]);
         let loaded = store
             .archive()

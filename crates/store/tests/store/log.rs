@@ -1,6 +1,5 @@
 //! How the log is laid out on disk: streamed text becomes few rows.
 
-use innkeeper_protocol::record::StoreOp;
 use innkeeper_protocol::record::store::Store as _;
 use innkeeper_store::{SqliteStore, StoreOptions};
 use innkeeper_store_conformance::records::*;
@@ -18,8 +17,11 @@ fn open() -> (SqliteStore, TempDir) {
 
 fn spans(store: &SqliteStore, after: u64, up_to: u64) -> Vec<(u64, u64)> {
     let archive = store.archive().unwrap();
-    let entries = archive.log_between(after, up_to).unwrap();
-    entries.iter().map(|e| (e.first, e.last)).collect()
+    let entries = log_of(&*archive, after, up_to);
+    entries
+        .iter()
+        .map(|e| (e.first.get(), e.last.get()))
+        .collect()
 }
 
 #[test]
@@ -41,7 +43,7 @@ fn appends_to_one_part_become_one_row_past_other_channels() {
         spans(&store, 0, 99),
         [(2, 2), (4, 4), (5, 5), (1, 6), (7, 7)]
     );
-    let log = store.archive().unwrap().log_between(0, 99).unwrap();
+    let log = log_of(&*store.archive().unwrap(), 0, 99);
     assert_eq!(told(&log, A, 0), ["p: Hello!", "q: ?"]);
     assert_eq!(told(&log, A, 1), ["p: lo!", "q: ?"]);
     assert_eq!(told(&log, A, 3), ["p: !", "q: ?"]);
@@ -83,9 +85,9 @@ fn trimming_keeps_a_row_that_reaches_over_the_edge() {
             title(2, B, "T"),
             delta(3, A, "p", "b"),
             delta(4, A, "q", "c"),
-            StoreOp::TrimLog { below: 3 },
+            trim(3),
         ])])
         .unwrap();
     assert_eq!(spans(&store, 0, 9), [(1, 3), (4, 4)]);
-    assert_eq!(store.begin().unwrap().log_start, 3, "row 2 is gone");
+    assert_eq!(store.begin().unwrap().log_start, 3.into(), "row 2 is gone");
 }

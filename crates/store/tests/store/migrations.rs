@@ -41,8 +41,14 @@ fn a_database_of_every_release_opens_with_all_that_it_had() {
         let dir = fixture(sql, *version);
         let mut store = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
         let boot = store.begin().unwrap();
-        assert_eq!(boot.next_seq, 101, "v{version}");
-        assert_eq!(boot.epochs, [Epoch { first: 1, last: 3 }]);
+        assert_eq!(boot.next_seq, 101.into(), "v{version}");
+        assert_eq!(
+            boot.epochs,
+            [Epoch {
+                first: 1.into(),
+                last: 3.into()
+            }]
+        );
         assert_eq!(boot.clients[0].version, "1.0.0");
         assert_eq!(uris(&boot.interrupted), ["ahp-session:/1"]);
         let reader = store.archive().unwrap();

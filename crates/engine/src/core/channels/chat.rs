@@ -14,7 +14,7 @@ use innkeeper_protocol::newest::state::{
 };
 use innkeeper_protocol::record::{ChatNotes, ChatRecord, Selection, StoreOp};
 use innkeeper_protocol::snapshot::{ChatSnapshot, StoredTurn};
-use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_protocol::{ChannelUri, Seq, Timestamp};
 use serde_json::Value;
 
 use crate::core::history;
@@ -30,7 +30,7 @@ pub(crate) struct Chat {
     /// The row in the store is older than `head` in a way the log does not tell.
     pub(crate) dirty: bool,
     /// The number at which the row in the store was written.
-    pub(crate) stored_at: u64,
+    pub(crate) stored_at: Seq,
     /// Changes to the stored turns that go with the row.
     turn_ops: Vec<StoreOp>,
 }
@@ -95,7 +95,7 @@ impl Chat {
             turns,
             notes,
             dirty: false,
-            stored_at: 0,
+            stored_at: Seq::ZERO,
             turn_ops: Vec::new(),
         }
     }
@@ -237,7 +237,7 @@ impl Chat {
     }
 
     /// The row as it is to be stored now, with the changes that go with it.
-    pub(crate) fn store(&mut self, seq: u64, ops: &mut Vec<StoreOp>) {
+    pub(crate) fn store(&mut self, seq: Seq, ops: &mut Vec<StoreOp>) {
         self.dirty = false;
         self.stored_at = seq;
         ops.push(StoreOp::PutChat(Box::new(ChatRecord {
