@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use directories::{BaseDirs, ProjectDirs};
+use innkeeper_workspace::uri_of_path;
 
 use crate::config::{self, Config};
 use crate::engine_loop::now;
@@ -63,7 +64,7 @@ pub(crate) fn host_options(
         store: config.store.options(now()),
         limits: config.limits.limits(),
         delivery: config.delivery.options(),
-        default_directory: BaseDirs::new().map(|dirs| file_uri(dirs.home_dir())),
+        default_directory: BaseDirs::new().and_then(|dirs| uri_of_path(dirs.home_dir())),
         workspace: WorkspaceOptions {
             customizations: config.customizations.settings(
                 BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
@@ -76,31 +77,4 @@ pub(crate) fn host_options(
             .options(logs)
             .context("the table [telemetry] of the configuration is wrong")?,
     })
-}
-
-/// An absolute path as a `file:` URI.
-pub(crate) fn file_uri(path: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt as _;
-    let mut uri = String::from("file://");
-    for &byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
-                uri.push(char::from(byte));
-            }
-            _ => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_becomes_a_uri_with_its_special_characters_escaped() {
-        let uri = |path: &str| file_uri(Path::new(path));
-        assert_eq!(uri("/inn/my app"), "file:///inn/my%20app");
-        assert_eq!(uri("/a/100%/é#?"), "file:///a/100%25/%C3%A9%23%3F");
-    }
 }
