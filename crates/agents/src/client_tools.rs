@@ -4,8 +4,16 @@
 //! input and output with the socket, because that is the one way in which all
 //! agents start MCP servers.
 //!
+//! - [`mcp`]: what is said, in every revision of the protocol, without I/O;
+//! - [`content`]: tools and results in its words;
+//! - [`serving`]: one connection, with its bounds.
+//!
 //! *Boundary*: what a call means is not decided here. It is handed to the
 //! backend with a place for its result.
+
+mod content;
+mod mcp;
+mod serving;
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,21 +22,17 @@ use std::sync::Arc;
 
 use innkeeper_protocol::agent::ClientTool;
 use innkeeper_protocol::newest::common::JsonObject;
-use innkeeper_protocol::newest::state::{ToolCallResult, ToolResultContent};
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-};
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
-use serde_json::{Value, json};
+use innkeeper_protocol::newest::state::ToolCallResult;
 use tempfile::TempDir;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// What agents call the server.
 pub(crate) const SERVER_NAME: &str = "innkeeper";
+
+/// Connections at a time. An agent needs one, and some start more.
+const MOST_CONNECTIONS: usize = 16;
 
 /// A call that an agent has made.
 #[derive(Debug)]
@@ -97,27 +101,9 @@ async fn serve(listener: UnixListener, offer: Offer) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
-        connections.spawn(serve_one(stream, offer.clone()));
-    }
-}
-
-async fn serve_one(stream: UnixStream, offer: Offer) {
-    let mut tools = offer.tools.clone();
-    let Ok(running) = offer.serve(stream).await else {
-        return;
-    };
-    let peer = running.peer().clone();
-    let telling = async {
-        while tools.changed().await.is_ok() {
-            if peer.notify_tool_list_changed().await.is_err() {
-                break;
-            }
+        if connections.len() < MOST_CONNECTIONS {
+            connections.spawn(serving::serve(stream, offer.clone()));
         }
-        std::future::pending::<()>().await;
-    };
-    tokio::select! {
-        _ = running.waiting() => {}
-        () = telling => {}
     }
 }
 
@@ -128,126 +114,11 @@ struct Offer {
     calls: mpsc::Sender<ClientCall>,
 }
 
-impl ServerHandler for Offer {
-    fn get_info(&self) -> ServerConfig {
-        let can = ServerCapabilities::builder()
-            .enable_tools()
-            .enable_tool_list_changed()
-            .build();
-        ServerConfig::new(can)
-            .with_server_info(Implementation::new(SERVER_NAME, env!("CARGO_PKG_VERSION")))
-            .with_instructions("Tools of the program that the user sits at.")
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.tools.borrow().clone();
-        let mut described: Vec<Tool> = Vec::new();
-        for tool in tools.iter().filter_map(description) {
-            // Of two clients with a tool of the same name, the first has it.
-            if described.iter().all(|known| known.name != tool.name) {
-                described.push(tool);
-            }
-        }
-        Ok(ListToolsResult::with_all_items(described))
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let tools = self.tools.borrow().clone();
-        let named = |tool: &&ClientTool| tool.definition.name == request.name;
-        let Some(tool) = tools.iter().find(named).cloned() else {
-            let message = format!("no client offers the tool `{}`", request.name);
-            return Err(ErrorData::invalid_params(message, None));
-        };
-        let (answer, answered) = oneshot::channel();
-        let call = ClientCall {
-            tool,
-            input: request.arguments.unwrap_or_default(),
-            answer,
-        };
-        let result = match self.calls.send(call).await {
-            Ok(()) => answered.await.ok(),
-            Err(_) => None,
-        };
-        let result = result.map_or_else(nobody_ran_it, |result| told(&result));
-        serde_json::from_value::<CallToolResult>(result)
-            .map(CallToolResponse::from)
-            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
-    }
-}
-
-fn description(tool: &ClientTool) -> Option<Tool> {
-    let definition = &tool.definition;
-    let mut described = json!({
-        "name": definition.name,
-        "inputSchema": definition.input_schema.clone().unwrap_or(json!({"type": "object"})),
-    });
-    for (key, text) in [
-        ("title", &definition.title),
-        ("description", &definition.description),
-    ] {
-        if let Some(text) = text {
-            described[key] = json!(text);
-        }
-    }
-    serde_json::from_value(described).ok()
-}
-
-fn nobody_ran_it() -> Value {
-    json!({"isError": true, "content": [{"type": "text", "text": "Nobody ran this tool."}]})
-}
-
-/// A result as the agent hears it.
-fn told(result: &ToolCallResult) -> Value {
-    let blocks = result.content.iter().flatten();
-    let mut content: Vec<Value> = blocks.filter_map(block).collect();
-    let error = result.error.as_ref().map(|error| &error["message"]);
-    if let Some(Value::String(message)) = error {
-        content.push(json!({"type": "text", "text": message}));
-    }
-    if content.is_empty() {
-        content.push(json!({"type": "text", "text": result.past_tense_message.as_text()}));
-    }
-    let mut told = json!({"isError": !result.success, "content": content});
-    if let Some(structured) = &result.structured_content {
-        told["structuredContent"] = json!(structured);
-    }
-    told
-}
-
-fn block(content: &ToolResultContent) -> Option<Value> {
-    match content {
-        ToolResultContent::Text(text) => Some(json!({"type": "text", "text": text.text})),
-        ToolResultContent::EmbeddedResource(embedded) => {
-            let (data, kind) = (&embedded.data, &embedded.content_type);
-            Some(match kind.split('/').next() {
-                Some(family @ ("image" | "audio")) => {
-                    json!({"type": family, "data": data, "mimeType": kind})
-                }
-                _ => json!({"type": "resource", "resource": {
-                    "uri": "attachment:result", "mimeType": kind, "blob": data,
-                }}),
-            })
-        }
-        // What lies elsewhere is told by where it lies.
-        other => {
-            let other = json!(other);
-            let uri = other["uri"].as_str().or(other["resource"].as_str())?;
-            Some(json!({"type": "text", "text": uri}))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
     use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+    use tokio::net::UnixStream;
 
     use super::*;
 

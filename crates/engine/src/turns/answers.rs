@@ -1,7 +1,8 @@
 //! Whether an answer fits its question, and what is meant by one of another
 //! kind. Some clients have one field for every question and answer with text.
 
-use innkeeper_protocol::Timestamp;
+mod formats;
+
 use innkeeper_protocol::newest::state::{
     ChatInputAnswer, ChatInputAnswerValue, ChatInputAnswered, ChatInputBooleanAnswerValue,
     ChatInputMultiSelectQuestion, ChatInputNumberAnswerValue, ChatInputNumberQuestion,
@@ -192,11 +193,11 @@ fn check_text(question: &ChatInputTextQuestion, text: &str) -> Result<(), String
         return Err(format!("`{id}` may have at most {most} characters"));
     }
     let (fits, wanted) = match question.format.as_deref() {
-        Some("email") => (is_email(text), "an e-mail address"),
-        Some("uri") => (is_uri(text), "a URI"),
-        Some("date") => (is_date(text), "a date such as 2025-03-10"),
+        Some("email") => (formats::is_email(text), "an e-mail address"),
+        Some("uri") => (formats::is_uri(text), "a URI"),
+        Some("date") => (formats::is_date(text), "a date such as 2025-03-10"),
         Some("date-time") => (
-            Timestamp::parse(text).is_some(),
+            formats::is_date_time(text),
             "a date and time such as 2025-03-10T18:42:03Z",
         ),
         // It is a hint, and this one is not known here.
@@ -206,23 +207,6 @@ fn check_text(question: &ChatInputTextQuestion, text: &str) -> Result<(), String
         true => Ok(()),
         false => Err(format!("`{id}` must be {wanted}")),
     }
-}
-
-fn is_email(text: &str) -> bool {
-    let well_formed = |(local, domain): (&str, &str)| !local.is_empty() && domain.contains('.');
-    !text.contains(char::is_whitespace) && text.rsplit_once('@').is_some_and(well_formed)
-}
-
-fn is_uri(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(scheme, rest)| {
-        !rest.is_empty()
-            && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && !text.contains(char::is_whitespace)
-    })
-}
-
-fn is_date(text: &str) -> bool {
-    text.len() == 10 && Timestamp::parse(&format!("{text}T00:00:00Z")).is_some()
 }
 
 fn check_number(question: &ChatInputNumberQuestion, value: f64) -> Result<(), String> {

@@ -7,6 +7,7 @@ use clap::Args;
 use directories::{BaseDirs, ProjectDirs};
 use innkeeper_protocol::record::store::Store;
 use innkeeper_store::SqliteStore;
+use innkeeper_workspace::uri_of_path;
 
 use crate::config::{self, Config};
 use innkeeper::now;
@@ -64,7 +65,7 @@ pub(crate) fn host_options(
         data_dir: Some(data_dir.to_owned()),
         limits: config.limits.limits(),
         delivery: config.delivery.options(),
-        default_directory: BaseDirs::new().map(|dirs| file_uri(dirs.home_dir())),
+        default_directory: BaseDirs::new().and_then(|dirs| uri_of_path(dirs.home_dir())),
         workspace: WorkspaceOptions {
             customizations: config.customizations.settings(
                 BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
@@ -82,31 +83,4 @@ pub(crate) fn host_options(
 /// The store in `data_dir`, which is created if there is none.
 pub(crate) fn opened_store(config: &Config, data_dir: &Path) -> Result<impl Store + use<>> {
     Ok(SqliteStore::open(data_dir, config.store.options(now()))?)
-}
-
-/// An absolute path as a `file:` URI.
-pub(crate) fn file_uri(path: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt as _;
-    let mut uri = String::from("file://");
-    for &byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
-                uri.push(char::from(byte));
-            }
-            _ => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_becomes_a_uri_with_its_special_characters_escaped() {
-        let uri = |path: &str| file_uri(Path::new(path));
-        assert_eq!(uri("/inn/my app"), "file:///inn/my%20app");
-        assert_eq!(uri("/a/100%/é#?"), "file:///a/100%25/%C3%A9%23%3F");
-    }
 }

@@ -17,13 +17,15 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use innkeeper_engine::COMMAND_PREFIX;
 use innkeeper_protocol::ChannelUri;
+use innkeeper_workspace::uri_of_path;
 use serde_json::Value;
 use tokio::sync::mpsc;
+use uuid::Uuid;
 
 use super::announcement::Announcement;
 use super::client::{connect_to, connect_within, explained};
 use super::decisions::{Approve, Decisions};
-use super::place::{PlaceArgs, file_uri, host_options, opened_store};
+use super::place::{PlaceArgs, host_options, opened_store};
 use super::serve::Signals;
 use super::{Failure, Outcome, agents, text};
 use innkeeper::Host;
@@ -79,8 +81,8 @@ pub(crate) async fn run(args: RunArgs) -> Outcome {
 fn working_directory(given: Option<&Path>) -> Result<String> {
     let path = given.unwrap_or(Path::new("."));
     let found = path.canonicalize().ok().filter(|path| path.is_dir());
-    let found = found.with_context(|| format!("there is no directory {}", path.display()))?;
-    Ok(file_uri(&found))
+    let uri = found.as_deref().and_then(uri_of_path);
+    uri.with_context(|| format!("there is no directory {}", path.display()))
 }
 
 async fn one_turn(
@@ -178,7 +180,7 @@ async fn new_session(
     events: &mut Events,
     decisions: &mut Decisions,
 ) -> Result<String> {
-    let session = format!("ahp-session:/{}", uuid()?);
+    let session = format!("ahp-session:/{}", Uuid::new_v4());
     let params = CreateSessionParams {
         channel: session.clone(),
         meta: None,
@@ -232,23 +234,6 @@ async fn subscribe(client: &Client, channel: &str) -> Result<Option<SnapshotStat
     let subscribed = client.request::<_, SubscribeResult>("subscribe", params);
     let result = subscribed.await.map_err(explained)?;
     Ok(result.snapshot.map(|snapshot| snapshot.state))
-}
-
-fn uuid() -> Result<String> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| anyhow!("failed to get random numbers from the system: {error}"))?;
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let (a, b, c, d, e) = (
-        &hex[..8],
-        &hex[8..12],
-        &hex[12..16],
-        &hex[16..20],
-        &hex[20..],
-    );
-    Ok(format!("{a}-{b}-{c}-{d}-{e}"))
 }
 
 /// An answer on its way to standard output.

@@ -1,6 +1,7 @@
 //! Text for terminals: tables, times, and nothing that could control them.
 
 use innkeeper_protocol::Timestamp;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Takes out what a terminal would obey rather than show.
 pub(crate) fn printable(text: &str) -> String {
@@ -30,26 +31,32 @@ pub(crate) fn told(error: &anyhow::Error) -> String {
     told
 }
 
-/// Cuts a text that is longer than `most` characters.
+/// Cuts a text that takes more than `most` columns.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
+    if text.width() <= most {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+    let mut taken = 0;
+    let fits = |c: &char| {
+        taken += c.width().unwrap_or(0);
+        taken < most
+    };
+    let kept: String = text.chars().take_while(fits).collect();
     format!("{}…", kept.trim_end())
 }
 
-/// Lines up columns. The first row is the heading.
+/// Lines up columns, as wide as a terminal shows them. The first row is the
+/// heading.
 pub(crate) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
+        let cells = rows.iter().map(|row| row[column].width());
         cells.max().unwrap_or(0)
     };
     let widths: [usize; COLUMNS] = std::array::from_fn(width);
     let lines = rows.iter().map(|row| {
         let cells = row.iter().zip(widths);
         let line: String = cells
-            .map(|(cell, width)| format!("{cell:width$}  "))
+            .map(|(cell, width)| format!("{cell}{:1$}  ", "", width - cell.width()))
             .collect();
         format!("{}\n", line.trim_end())
     });
@@ -92,6 +99,16 @@ mod tests {
         let rows = [["ID", "TITLE"], ["é1", "x"], ["123", "long"]];
         let rows = rows.map(|row| row.map(str::to_owned));
         assert_eq!(table(&rows), "ID   TITLE\né1   x\n123  long\n");
+    }
+
+    #[test]
+    fn what_takes_two_columns_counts_as_two() {
+        let rows = [["TITLE", "AGENT"], ["宿屋", "a"], ["🛌 inn", "b"]];
+        let rows = rows.map(|row| row.map(str::to_owned));
+        assert_eq!(table(&rows), "TITLE   AGENT\n宿屋    a\n🛌 inn  b\n");
+        assert_eq!(shortened("宿屋", 4), "宿屋");
+        assert_eq!(shortened("宿屋の", 5), "宿屋…");
+        assert_eq!(shortened("宿屋の", 4), "宿…");
     }
 
     #[test]

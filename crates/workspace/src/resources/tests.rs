@@ -485,6 +485,22 @@ fn model(before: &[u8], mode: ResourceWriteMode, position: usize, data: &[u8]) -
     Some(after)
 }
 
+#[test]
+fn a_path_becomes_a_uri_and_a_path_again() {
+    let uri = |path: &str| place::uri_of_path(Path::new(path));
+    assert_eq!(uri("/inn/my app").unwrap(), "file:///inn/my%20app");
+    assert_eq!(uri("/a/100%/é#?").unwrap(), "file:///a/100%25/%C3%A9%23%3F");
+    assert_eq!(uri("a/b"), None);
+    for path in ["/", "/inn/my app", "/a/100%/é#?", "/a\\b/[c] (d)+{e}|^`"] {
+        let there = uri(path).unwrap();
+        assert_eq!(
+            place::path_of_uri(&there).unwrap(),
+            Path::new(path),
+            "{there}"
+        );
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 192,

@@ -23,6 +23,15 @@ test("equal texts have no difference, and one changed line is one change", () =>
   expect(counts(diffLines(linesOf("a\nb\nc\n"), linesOf("a\nB\nc\n")))).toEqual({ added: 1, removed: 1 });
 });
 
+test("of many changes between lines that occur often, no more is shown than has changed", () => {
+  const repeated = Array.from({ length: 5_000 }, (_, index) => `line ${index % 50}`);
+  const some = repeated.map((line, index) => (index % 10 === 3 ? `${line}, changed` : line));
+  expect(counts(diffLines(repeated, some))).toEqual({ added: 500, removed: 500 });
+  const braces = Array.from({ length: 2_000 }, (_, index) => (index % 5 ? "}" : "{"));
+  const fewer = braces.filter((_, index) => index % 5);
+  expect(counts(diffLines(braces, fewer))).toEqual({ added: 0, removed: 400 });
+});
+
 describe("rows", () => {
   const before = Array.from({ length: 100 }, (_, index) => `line ${index}`);
   const after = before.map((line, index) => (index === 50 ? "changed" : line));

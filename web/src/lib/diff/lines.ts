@@ -9,8 +9,8 @@ export interface Change {
   text: string;
 }
 
-/** Beyond so many edits between two anchors, everything there was replaced. */
-const EDIT_LIMIT = 300;
+/** Beyond so many edits between two anchors, everything there was replaced: time and memory grow with the square. */
+const EDIT_LIMIT = 1_500;
 
 export function linesOf(text: string): string[] {
   if (text === "") return [];
@@ -127,14 +127,14 @@ function shortest({ a, b }: Numbered, aFrom: number, aTo: number, bFrom: number,
   const history: Int32Array[] = [];
   const at = (k: number) => k + limit + 1;
   for (let edits = 0; edits <= limit; edits++) {
-    history.push(reach.slice());
+    history.push(reach.slice(at(-edits - 1), at(edits + 1) + 1));
     for (let k = -edits; k <= edits; k += 2) {
       const down = k === -edits || (k !== edits && (reach[at(k - 1)] ?? 0) < (reach[at(k + 1)] ?? 0));
       let x = down ? (reach[at(k + 1)] ?? 0) : (reach[at(k - 1)] ?? 0) + 1;
       while (x < n && x - k < m && a[aFrom + x] === b[bFrom + x - k]) x++;
       reach[at(k)] = x;
       if (x >= n && x - k >= m) {
-        backtrack(history, edits, n, m, at).forEach(([kind, i, j]) => emit(kind, aFrom + i, bFrom + j));
+        backtrack(history, edits, n, m).forEach(([kind, i, j]) => emit(kind, aFrom + i, bFrom + j));
         return true;
       }
     }
@@ -142,11 +142,12 @@ function shortest({ a, b }: Numbered, aFrom: number, aTo: number, bFrom: number,
   return false;
 }
 
-function backtrack(history: Int32Array[], edits: number, n: number, m: number, at: (k: number) => number) {
+function backtrack(history: Int32Array[], edits: number, n: number, m: number) {
   const script: [Change["kind"], number, number][] = [];
   let [x, y] = [n, m];
   for (let d = edits; d > 0; d--) {
     const reach = history[d] ?? new Int32Array();
+    const at = (diagonal: number) => diagonal + d + 1;
     const k = x - y;
     const down = k === -d || (k !== d && (reach[at(k - 1)] ?? 0) < (reach[at(k + 1)] ?? 0));
     const before = down ? k + 1 : k - 1;

@@ -71,10 +71,27 @@ describe("splitting", () => {
 describe("mending what is unfinished", () => {
   test.each([
     ["some **bold", "some **bold**"],
+    ["some *leaning", "some *leaning*"],
+    ["some ***both", "some ***both***"],
     ["some `code", "some `code`"],
     ["a ~~gone", "a ~~gone~~"],
     ["done **here**.", "done **here**."],
     ["ends with **", "ends with **"],
-    ["see [this](http://x", "see [this](http://x)"],
+    ["2 * 3, snake_case_na", "2 * 3, snake_case_na"],
+    ["see [this](http://x", "see this"],
+    ["- one **bold\n- two `co", "- one **bold\n- two `co`"],
+    ["- one\n\n  two **b", "- one\n\n  two **b**"],
+    ["| a |\n| - |\n| **b", "| a |\n| - |\n| **b**"],
+    ["- a\n\n  ```js\n  let a = `b", "- a\n\n  ```js\n  let a = `b"],
+    ["text <custom", "text <custom"],
+    ["- > 25", "- > 25"],
+    ["20~25 °C costs $$5", "20~25 °C costs $$5"],
   ])("%s", (source, mended) => expect(mend(source)).toBe(mended));
+
+  test("a text is read from its last part on, and one without parts not at all if it is long", () => {
+    const list = "- an **item** with `code`\n".repeat(2_000);
+    expect(mend(`${list}- the **last`)).toBe(`${list}- the **last**`);
+    const long = `${"word ".repeat(2_000)}**bold`;
+    expect(mend(long)).toBe(long);
+  });
 });

@@ -4,6 +4,9 @@
 // Invariant: what has been handed out as finished never changes as long as
 // the text only grows. Only the last block, and only it, may still change.
 
+import { NO_LINKS, withDefinitions } from "./links";
+import type { Links } from "./links";
+
 export type Block =
   | { kind: "markdown"; start: number; source: string }
   | { kind: "code"; start: number; source: string; language: string; isOpen: boolean };
@@ -14,6 +17,8 @@ export type Group = readonly Block[];
 export interface Blocks {
   groups: readonly Group[];
   tail: readonly Block[];
+  /** What the blocks define for each other; the same object until there is more. */
+  links: Links;
 }
 
 const GROUP_SIZE = 24;
@@ -35,6 +40,7 @@ export class BlockSplitter {
   private text = "";
   private groups: Group[] = [];
   private rest: Block[] = [];
+  private links = NO_LINKS;
   /** Where the block that is being read begins. */
   private start = 0;
   /** Where the first line that is not complete begins. */
@@ -43,19 +49,25 @@ export class BlockSplitter {
   private isList = false;
   private afterBlank = false;
 
-  update(text: string): Blocks {
+  /** While more is to come, the last block is not asked for definitions: they are not finished. */
+  update(text: string, isComplete = true): Blocks {
     // Comparing all of a long text each time would cost what this class saves;
     // the caller's texts only grow, or are replaced by something else.
     const grows = text.length >= this.text.length && text.startsWith(this.text.slice(0, 64));
     if (!grows) this.reset();
     this.text = text;
     this.scan();
-    return { groups: this.groups, tail: this.open() };
+    const tail = this.open();
+    const last = tail.at(-1);
+    const isAsked = isComplete && last?.kind === "markdown";
+    const links = isAsked ? withDefinitions(this.links, last.source) : this.links;
+    return { groups: this.groups, tail, links };
   }
 
   private reset(): void {
     this.groups = [];
     this.rest = [];
+    this.links = NO_LINKS;
     this.start = this.scanned = 0;
     this.fence = undefined;
     this.isList = this.afterBlank = false;
@@ -133,6 +145,7 @@ export class BlockSplitter {
   }
 
   private push(block: Block): void {
+    if (block.kind === "markdown") this.links = withDefinitions(this.links, block.source);
     this.rest = [...this.rest, block];
     if (this.rest.length < GROUP_SIZE) return;
     this.groups = [...this.groups, this.rest];

@@ -6,11 +6,15 @@ import type { ReactNode } from "react";
 import { Lexer } from "marked";
 import type { Token, Tokens } from "marked";
 import { CodeBlock } from "../../views/ui/CodeBlock";
+import { NO_LINKS } from "./links";
+import type { Links } from "./links";
+import { decode } from "./references";
 
-const lexerOptions = { gfm: true, breaks: false };
-
-export function renderMarkdown(source: string): ReactNode {
-  return blocks(Lexer.lex(source, lexerOptions));
+/** `links` are those that other blocks of the text define. */
+export function renderMarkdown(source: string, links: Links = NO_LINKS): ReactNode {
+  const lexer = new Lexer();
+  Object.assign(lexer.tokens.links, links);
+  return blocks(lexer.lex(source));
 }
 
 function blocks(tokens: Token[]): ReactNode {
@@ -103,7 +107,7 @@ function span(token: Token): ReactNode {
     case "del":
       return <del>{inline(token.tokens)}</del>;
     case "codespan":
-      return <code>{decode((token as Tokens.Codespan).text)}</code>;
+      return <code>{(token as Tokens.Codespan).text}</code>;
     case "br":
       return <br />;
     case "link": {
@@ -111,14 +115,15 @@ function span(token: Token): ReactNode {
       const safe = safeHref(href);
       if (!safe) return inline(tokens);
       return (
-        <a href={safe} title={title ?? undefined} target="_blank" rel="noopener noreferrer">
+        <a href={safe} title={title ? decode(title) : undefined} target="_blank" rel="noopener noreferrer">
           {inline(tokens)}
         </a>
       );
     }
     case "image": {
       // A picture from elsewhere would tell elsewhere that it is looked at.
-      const { href, text } = token as Tokens.Image;
+      const { href } = token as Tokens.Image;
+      const text = decode((token as Tokens.Image).text);
       const safe = safeHref(href);
       if (/^data:image\/(png|jpeg|gif|webp);/.test(href)) return <img src={href} alt={text} />;
       return safe ? (
@@ -141,16 +146,6 @@ function span(token: Token): ReactNode {
 }
 
 function safeHref(href: string): string | undefined {
-  return /^(https?:|mailto:)/i.test(href) ? href : undefined;
-}
-
-const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", copy: "©", hellip: "…", mdash: "—", ndash: "–" };
-
-function decode(text: string): string {
-  if (!text.includes("&")) return text;
-  return text.replace(/&(#x[\da-f]{1,6}|#\d{1,7}|[a-z]+);/gi, (whole, name: string) => {
-    if (!name.startsWith("#")) return ENTITIES[name] ?? whole;
-    const code = name[1]?.toLowerCase() === "x" ? parseInt(name.slice(2), 16) : Number(name.slice(1));
-    return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole;
-  });
+  const decoded = decode(href);
+  return /^(https?:|mailto:)/i.test(decoded) ? decoded : undefined;
 }
