@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -131,13 +132,21 @@ struct Frame<'a> {
 impl<'a> ClientFrame<'a> {
     pub fn parse(text: &'a str) -> Result<Self, Box<BadFrame>> {
         let bad = |error| Box::new(BadFrame { id: None, error });
-        let frame: Frame<'a> = serde_json::from_str(text).map_err(|error| {
+        let unread = |error: serde_json::Error| {
             bad(if error.is_data() {
                 RpcError::invalid_request(format!("not a JSON-RPC message: {error}"))
             } else {
                 RpcError::parse(format!("not JSON: {error}"))
             })
-        })?;
+        };
+        // The fields of a message in a list would be one, too.
+        if text.trim_start().starts_with('[') {
+            serde_json::from_str::<IgnoredAny>(text).map_err(unread)?;
+            let error =
+                RpcError::invalid_request("batches are not taken; send one message at a time");
+            return Err(bad(error));
+        }
+        let frame: Frame<'a> = serde_json::from_str(text).map_err(unread)?;
         let id = match frame.id.map(|raw| serde_json::from_str(raw.get())) {
             None => None,
             Some(Ok(id)) => Some(id),
@@ -184,7 +193,11 @@ mod tests {
     fn frames_that_are_no_message_are_named_as_such() {
         check_bad("{", -32700);
         check_bad("nonsense", -32700);
+        check_bad("[", -32700);
         check_bad("[]", -32600);
+        check_bad(r#"[1]"#, -32600);
+        check_bad(r#"[1,"ping"]"#, -32600);
+        check_bad(r#" [{"id":1,"method":"ping"}]"#, -32600);
         check_bad("3", -32600);
         check_bad("{}", -32600);
         check_bad(r#"{"id":{},"method":"ping"}"#, -32600);

@@ -138,11 +138,6 @@ pub(super) struct Peer {
 
 impl Peer {
     pub(super) fn hear(&mut self, line: &str, tools: &[ClientTool]) -> Heard {
-        if line.trim_start().starts_with('[') {
-            // One revision of five has them, and the next took them back.
-            let error = RpcError::invalid_request("messages in batches are not taken");
-            return Heard::Say(refusal(None, &error));
-        }
         match ClientFrame::parse(line) {
             Ok(ClientFrame::Request { id, method, params }) => {
                 let heard = object(params).and_then(|params| {
