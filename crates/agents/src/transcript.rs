@@ -5,14 +5,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use innkeeper_protocol::agent::{ReferredChat, TurnEvent};
-use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
-    Message, MessageAttachment, ResponsePart, SimpleMessageAttachment, ToolCallResult,
-    ToolCallState, Turn,
+    Message, MessageAttachment, ResponsePart, SimpleMessageAttachment, ToolCallState, Turn,
 };
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::steering;
-use serde_json::json;
 
 /// How much of a long conversation an agent is given: its end.
 const MOST: usize = 200 * 1024;
@@ -196,19 +193,8 @@ pub(crate) fn taken_up(parts: &[ResponsePart]) -> String {
 /// if at all.
 pub(crate) fn closing(parts: &[ResponsePart]) -> Vec<TurnEvent> {
     let interrupted = |call: &str| {
-        let message = "Interrupted".to_owned();
-        let result = ToolCallResult {
-            success: false,
-            past_tense_message: StringOrMarkdown::Plain(message.clone()),
-            content: None,
-            structured_content: None,
-            error: Some(json!({"message": message, "code": "interrupted"})),
-        };
-        Some(TurnEvent::ToolFinished {
-            call: call.to_owned(),
-            result: Box::new(result),
-            confirm: false,
-        })
+        let call = call.to_owned();
+        Some(TurnEvent::ToolInterrupted { call })
     };
     let closing = parts.iter().filter_map(|part| match part {
         ResponsePart::ToolCall(part) => match &part.tool_call {
@@ -232,6 +218,8 @@ pub(crate) fn closing(parts: &[ResponsePart]) -> Vec<TurnEvent> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::testing::stored_turn;
 

@@ -1,7 +1,9 @@
-//! What the engine writes for people to read, in their language. (What backends
-//! of agents say is theirs, and is in English.) To add a language: add it to
-//! [`Locale`] and follow the compiler.
+//! What the engine writes for people to read, in their language. Backends of
+//! agents report codes, which become words here; what an agent says itself is
+//! its own, in whatever language. To add a language: add it to [`Locale`] and
+//! follow the compiler.
 
+pub(crate) mod agent;
 mod changes;
 mod isolation;
 pub(crate) mod operations;

@@ -1,9 +1,8 @@
 //! A session with an agent from its start: the process, who the agent is and
 //! what it can do, and the conversation in it, new or taken up again.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
@@ -14,67 +13,21 @@ use agent_client_protocol_schema::v1::{
     ListSessionsResponse, McpServer as GivenServer, NoticeCapabilities,
     SessionConfigOptionsCapabilities,
 };
-use innkeeper_protocol::mcp::McpServer;
+use innkeeper_protocol::agent::{AgentFailure, NotTakenUp};
 use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::rpc::{Incoming, Peer, sentence};
+use super::questions::Questions;
+use super::rpc::{Incoming, Peer, RequestNo, sentence};
 use super::services::Services;
-use super::settings::Settings;
+use super::settings::{Change, Settings};
 use super::{output, past};
-use crate::process::{ChildProcess, Patience, Program, StartError, StderrLog};
-
-/// How to reach an agent.
-#[derive(Debug, Clone)]
-pub(super) struct Access {
-    pub(super) name: String,
-    pub(super) program: Program,
-    /// The way of signing in that the configuration chose.
-    pub(super) auth_method: Option<String>,
-    pub(super) patience: Patience,
-    pub(super) mcp_servers: Vec<McpServer>,
-    pub(super) tool_bridge: Option<Program>,
-    pub(super) stderr: Arc<StderrLog>,
-}
-
-/// Why a session could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum OpenError {
-    #[error(
-        "{0}; check that it is installed, and the command in the configuration if it stands there"
-    )]
-    Start(#[from] StartError),
-    #[error("`{command}` ended before it was ready: {how}")]
-    Gone { command: String, how: String },
-    #[error(
-        "`{command}` did not answer within {} s; start it by hand to see what it waits for",
-        patience.as_secs()
-    )]
-    Silent { command: String, patience: Duration },
-    #[error("{name} needs you to sign in first{how}")]
-    SignIn { name: String, how: String },
-    #[error("{name} refused: {}", sentence(error))]
-    Refused { name: String, error: Error },
-    #[error("`{command}` does not speak the Agent Client Protocol as expected: {what}")]
-    Strange { command: String, what: String },
-}
-
-impl OpenError {
-    pub(super) fn error_type(&self) -> &'static str {
-        match self {
-            Self::Start(_) => "agentNotStarted",
-            Self::Gone { .. } => "agentExited",
-            Self::Silent { .. } => "agentSilent",
-            Self::SignIn { .. } => "agentSignInRequired",
-            Self::Refused { .. } => "agentError",
-            Self::Strange { .. } => "agentProtocol",
-        }
-    }
-}
+use crate::child::{Access, Opened};
+use crate::process::ChildProcess;
 
 /// What a session is opened with.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Wanted {
     pub(super) directories: Vec<PathBuf>,
     pub(super) mcp_servers: Vec<GivenServer>,
@@ -94,6 +47,16 @@ impl Wanted {
         self.resume.is_none() && self.fork_of.is_none() && self.continues.is_none()
     }
 
+    /// The same for a conversation that this host has had, or for a new one.
+    pub(super) fn again(&self, resume: Option<String>) -> Self {
+        Self {
+            resume,
+            fork_of: None,
+            continues: None,
+            ..self.clone()
+        }
+    }
+
     pub(super) fn directory(&self) -> PathBuf {
         let first = self.directories.first().cloned();
         first.unwrap_or_else(|| std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")))
@@ -103,31 +66,30 @@ impl Wanted {
 /// A running agent and the conversation with it.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) process: ChildProcess,
     pub(super) peer: Peer,
     pub(super) id: String,
     pub(super) about: InitializeResponse,
     pub(super) settings: Settings,
     /// What the agent said while the session was being opened.
     pub(super) said: Vec<Value>,
-    /// What was said in it, if the agent had it without the host.
-    pub(super) past: Vec<Value>,
-    /// Why an earlier conversation was not taken up, if it should have been.
-    pub(super) forgotten: Option<String>,
-    /// The agent remembers what was said before.
-    pub(super) remembers: bool,
+    /// Settings that are being changed.
+    pub(super) changing: HashMap<RequestNo, Change>,
+    /// The steering message that the agent has not answered yet, by its id.
+    pub(super) steering: Option<(RequestNo, String)>,
+    pub(super) questions: Questions,
 }
 
 impl Session {
     pub(super) async fn open(
         access: &Access,
+        auth_method: Option<&str>,
         wanted: &Wanted,
         services: &mut Services,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Opened<Self>, AgentFailure> {
         let directory = wanted.directory();
         let mut opening = Opening::start(access, &directory, services)?;
-        let about = opening.introduce().await?;
-        let (id, opened, forgotten, remembers) = opening.converse(wanted, &about).await?;
+        let about = opening.introduce(auth_method).await?;
+        let begun = opening.converse(wanted, &about).await?;
         let Opening {
             process,
             peer,
@@ -135,19 +97,40 @@ impl Session {
             history,
             ..
         } = opening;
-        Ok(Self {
-            process,
+        let past = history.filter(|_| wanted.continues.is_some());
+        let interactive = wanted.interactive.as_deref();
+        let session = Self {
             peer,
-            id,
-            settings: Settings::of(&opened, wanted.interactive.as_deref(), wanted.is_new()),
+            id: begun.id,
+            settings: Settings::of(&begun.answer, interactive, wanted.is_new()),
             about,
             said,
-            past: history
-                .filter(|_| wanted.continues.is_some())
-                .unwrap_or_default(),
-            forgotten,
-            remembers,
+            changing: HashMap::new(),
+            steering: None,
+            questions: Questions::default(),
+        };
+        Ok(Opened {
+            process,
+            session,
+            remembers: begun.remembers,
+            forgotten: begun.forgotten,
+            past: past.map(|told| past::recounted(&told)).unwrap_or_default(),
         })
+    }
+
+    /// Asks for a change of a setting.
+    pub(super) fn change(&mut self, change: Change) {
+        let request = self.peer.request(change.method, &change.params);
+        self.changing.insert(request, change);
+    }
+
+    /// Waits for an answer and for nothing else.
+    pub(super) async fn answer_to(&mut self, request: RequestNo) {
+        while let Some(incoming) = self.peer.next().await {
+            if matches!(incoming, Incoming::Response { to, .. } if to == request) {
+                return;
+            }
+        }
     }
 
     /// What the agent is asked for another new conversation.
@@ -159,19 +142,20 @@ impl Session {
     pub(super) fn has_begun(&mut self, wanted: &Wanted, id: String, opened: &Value) {
         self.id = id;
         self.settings = Settings::of(opened, wanted.interactive.as_deref(), true);
-        self.remembers = false;
+        self.changing.clear();
     }
 
     /// The conversations that the agent has in a directory, or in all of them.
     pub(super) async fn list(
         access: &Access,
+        auth_method: Option<&str>,
         directory: Option<PathBuf>,
         query: &str,
-    ) -> Result<Vec<SessionConfigValueItem>, OpenError> {
+    ) -> Result<Vec<SessionConfigValueItem>, AgentFailure> {
         let mut services = Services::new(&[]);
         let home = directory.clone().unwrap_or_else(std::env::temp_dir);
         let mut opening = Opening::start(access, &home, &mut services)?;
-        let about = opening.introduce().await?;
+        let about = opening.introduce(auth_method).await?;
         let mut items = Vec::new();
         if past::is_open_book(&about.agent_capabilities) {
             let mut cursor: Option<String> = None;
@@ -224,8 +208,27 @@ struct Opening<'a> {
     history: Option<Vec<Value>>,
 }
 
+/// A conversation that has begun, or goes on.
+struct Begun {
+    id: String,
+    answer: Value,
+    remembers: bool,
+    forgotten: Option<NotTakenUp>,
+}
+
+impl Begun {
+    fn remembering(id: String, answer: Value) -> Self {
+        Self {
+            id,
+            answer,
+            remembers: true,
+            forgotten: None,
+        }
+    }
+}
+
 enum CallError {
-    Open(OpenError),
+    Open(AgentFailure),
     Refused(Error),
 }
 
@@ -234,7 +237,7 @@ impl<'a> Opening<'a> {
         access: &'a Access,
         directory: &Path,
         services: &'a mut Services,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, AgentFailure> {
         let started = ChildProcess::start(&access.program, Some(directory), &access.stderr)?;
         let (process, lines) = started;
         Ok(Self {
@@ -248,13 +251,16 @@ impl<'a> Opening<'a> {
     }
 
     /// Gets to know the agent, and signs in if a way of that was chosen.
-    async fn introduce(&mut self) -> Result<InitializeResponse, OpenError> {
+    async fn introduce(
+        &mut self,
+        auth_method: Option<&str>,
+    ) -> Result<InitializeResponse, AgentFailure> {
         let answer = self
             .call(AGENT_METHOD_NAMES.initialize, &introduction())
             .await?;
         let about = serde_json::from_value(answer);
         let about = about.map_err(|error| self.strange(error.to_string()))?;
-        if let Some(method) = &self.access.auth_method {
+        if let Some(method) = auth_method {
             let params = json!({"methodId": method});
             self.call(AGENT_METHOD_NAMES.authenticate, &params).await?;
         }
@@ -266,19 +272,19 @@ impl<'a> Opening<'a> {
         &mut self,
         wanted: &Wanted,
         about: &InitializeResponse,
-    ) -> Result<(String, Value, Option<String>, bool), OpenError> {
+    ) -> Result<Begun, AgentFailure> {
         if let Some(id) = &wanted.continues {
             let mut params = beginning(wanted, &about.agent_capabilities);
             params["sessionId"] = json!(id);
             self.history = Some(Vec::new());
             // Whoever wants that conversation does not want another one.
             let opened = self.call(AGENT_METHOD_NAMES.session_load, &params).await?;
-            return Ok((id.clone(), opened, None, true));
+            return Ok(Begun::remembering(id.clone(), opened));
         }
         let mut forgotten = None;
         if let Some(id) = &wanted.resume {
             match self.take_up(id, wanted, about).await? {
-                Ok(opened) => return Ok((id.clone(), opened, None, true)),
+                Ok(opened) => return Ok(Begun::remembering(id.clone(), opened)),
                 Err(why) => forgotten = Some(why),
             }
         }
@@ -292,10 +298,12 @@ impl<'a> Opening<'a> {
             {
                 Ok(opened) => {
                     if let Some(id) = opened["sessionId"].as_str() {
-                        return Ok((id.to_owned(), opened, None, true));
+                        return Ok(Begun::remembering(id.to_owned(), opened));
                     }
                 }
-                Err(CallError::Refused(error)) => forgotten = Some(sentence(&error)),
+                Err(CallError::Refused(error)) => {
+                    forgotten = Some(NotTakenUp::Said(sentence(&error)));
+                }
                 Err(error @ CallError::Open(_)) => return Err(self.open_error(error)),
             }
         }
@@ -303,15 +311,21 @@ impl<'a> Opening<'a> {
         let opened = match self.try_call(AGENT_METHOD_NAMES.session_new, &params).await {
             Ok(opened) => opened,
             Err(CallError::Refused(error)) if error.code == ErrorCode::AuthRequired => {
-                return Err(OpenError::SignIn {
-                    name: self.access.name.clone(),
-                    how: how_to_sign_in(&about.auth_methods, &error),
+                return Err(AgentFailure::SignInRequired {
+                    agent: self.access.name.clone(),
+                    ways: ways_to_sign_in(&about.auth_methods),
+                    said: sentence(&error),
                 });
             }
             Err(error) => return Err(self.open_error(error)),
         };
         match opened["sessionId"].as_str() {
-            Some(id) => Ok((id.to_owned(), opened, forgotten, false)),
+            Some(id) => Ok(Begun {
+                id: id.to_owned(),
+                remembers: false,
+                forgotten,
+                answer: opened,
+            }),
             None => Err(self.strange("the new session has no id".to_owned())),
         }
     }
@@ -322,7 +336,7 @@ impl<'a> Opening<'a> {
         id: &str,
         wanted: &Wanted,
         about: &InitializeResponse,
-    ) -> Result<Result<Value, String>, OpenError> {
+    ) -> Result<Result<Value, NotTakenUp>, AgentFailure> {
         let can = &about.agent_capabilities;
         let mut methods = Vec::new();
         if can.session_capabilities.resume.is_some() {
@@ -331,20 +345,20 @@ impl<'a> Opening<'a> {
         if can.load_session {
             methods.push(AGENT_METHOD_NAMES.session_load);
         }
-        let mut why = "it cannot take up earlier conversations".to_owned();
+        let mut why = NotTakenUp::NotAble;
         let mut params = beginning(wanted, can);
         params["sessionId"] = json!(id);
         for method in methods {
             match self.try_call(method, &params).await {
                 Ok(opened) => return Ok(Ok(opened)),
-                Err(CallError::Refused(error)) => why = sentence(&error),
+                Err(CallError::Refused(error)) => why = NotTakenUp::Said(sentence(&error)),
                 Err(CallError::Open(error)) => return Err(error),
             }
         }
         Ok(Err(why))
     }
 
-    async fn call(&mut self, method: &str, params: &impl Serialize) -> Result<Value, OpenError> {
+    async fn call(&mut self, method: &str, params: &impl Serialize) -> Result<Value, AgentFailure> {
         match self.try_call(method, params).await {
             Ok(answer) => Ok(answer),
             Err(error) => Err(self.open_error(error)),
@@ -363,13 +377,14 @@ impl<'a> Opening<'a> {
             let incoming = match tokio::time::timeout_at(deadline, self.peer.next()).await {
                 Ok(Some(incoming)) => incoming,
                 Ok(None) => {
-                    let how = self.process.epitaph().await;
+                    let end = self.process.epitaph().await;
                     let command = self.access.program.line();
-                    return Err(CallError::Open(OpenError::Gone { command, how }));
+                    return Err(CallError::Open(AgentFailure::EndedEarly { command, end }));
                 }
                 Err(_) => {
                     let command = self.access.program.line();
-                    return Err(CallError::Open(OpenError::Silent { command, patience }));
+                    let seconds = patience.as_secs();
+                    return Err(CallError::Open(AgentFailure::NoAnswer { command, seconds }));
                 }
             };
             match incoming {
@@ -403,18 +418,18 @@ impl<'a> Opening<'a> {
         }
     }
 
-    fn open_error(&self, error: CallError) -> OpenError {
+    fn open_error(&self, error: CallError) -> AgentFailure {
         match error {
             CallError::Open(error) => error,
-            CallError::Refused(error) => OpenError::Refused {
-                name: self.access.name.clone(),
-                error,
+            CallError::Refused(error) => AgentFailure::Refused {
+                agent: self.access.name.clone(),
+                said: Some(sentence(&error)),
             },
         }
     }
 
-    fn strange(&self, what: String) -> OpenError {
-        OpenError::Strange {
+    fn strange(&self, what: String) -> AgentFailure {
+        AgentFailure::NotUnderstood {
             command: self.access.program.line(),
             what,
         }
@@ -469,7 +484,8 @@ fn beginning(wanted: &Wanted, can: &AgentCapabilities) -> Value {
     params
 }
 
-fn how_to_sign_in(methods: &[AuthMethod], error: &Error) -> String {
+/// The ways of signing in, each with what the configuration calls it.
+fn ways_to_sign_in(methods: &[AuthMethod]) -> Vec<String> {
     let ways = methods.iter().filter_map(|method| {
         let (id, name, description) = match method {
             AuthMethod::Agent(method) => (&method.id, &method.name, &method.description),
@@ -480,12 +496,5 @@ fn how_to_sign_in(methods: &[AuthMethod], error: &Error) -> String {
         let more = more.map(|more| format!(": {more}")).unwrap_or_default();
         Some(format!("{name}{more} (auth_method = \"{}\")", id.0))
     });
-    let ways: Vec<String> = ways.collect();
-    match ways.is_empty() {
-        true => format!(" ({}); start it once in a terminal", sentence(error)),
-        false => format!(
-            ". Start it once in a terminal, or choose a way in its table of the configuration: {}",
-            ways.join("; ")
-        ),
-    }
+    ways.collect()
 }

@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentCommandInfo, AgentEvent, ClientTool, OpenBackend, Prompt, TurnEvent,
+    AgentCommand, AgentCommandInfo, AgentEvent, AgentFailure, ClientTool, OpenBackend, Prompt,
+    TurnEvent,
 };
 use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::state::ErrorInfo;
@@ -212,11 +213,11 @@ impl Known {
 }
 
 pub(super) fn failed(error_type: &str, message: String, resumable: bool) -> TurnEvent {
-    let error = ErrorInfo {
+    let failure = AgentFailure::Own(ErrorInfo {
         error_type: error_type.to_owned(),
         message,
         stack: None,
         meta: None,
-    };
-    TurnEvent::Failed { error, resumable }
+    });
+    TurnEvent::Failed { failure, resumable }
 }

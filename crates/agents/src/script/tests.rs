@@ -94,8 +94,8 @@ async fn reports_are_passed_on() {
     ]));
     let expected = [
         "title: T",
-        "activity: Some(\"busy\")",
-        "activity: None",
+        "activity: busy",
+        "activity over",
         "notice: look",
         r#"usage: {"inputTokens":10,"outputTokens":5,"model":"m"}"#,
         "completed",

@@ -157,7 +157,7 @@ async fn a_turn_that_was_interrupted_is_taken_up() {
     let mut conversation = opened(agent, again(resume())).await;
     conversation.resume(&Arc::from("turn-9"), "the question", parts);
     let heard = conversation.rest().await;
-    assert_eq!(heard[0], "finished: Interrupted");
+    assert_eq!(heard[0], "interrupted: c");
     assert!(
         heard[1].contains("half an ans") && heard[1].contains("Build: approved"),
         "{heard:?}"
