@@ -3,7 +3,8 @@
 //!
 //! - `speech`: how such an agent is talked to, in the frame of `child`;
 //! - `heard`: what it says, as it comes in;
-//! - `session`: a process and a conversation with it, opened or taken up again;
+//! - `session`, `opening`: a process and a conversation with it, opened or taken
+//!   up again;
 //! - `turn`, `calls`, `permission`, `questions`, `content`, `output`: what an
 //!   agent says, as events;
 //! - `settings`: modes, options and models;
@@ -25,6 +26,7 @@ mod content;
 mod files;
 mod heard;
 mod mcp;
+mod opening;
 mod output;
 mod past;
 mod permission;

@@ -46,13 +46,18 @@ impl Transcript {
 
     /// A turn ended. One that was taken up again is in here once.
     pub(crate) fn add(&mut self, id: &Arc<str>, asked: String, answered: String) {
-        self.0.retain(|told| told.id != *id);
+        self.remove(id);
         let id = Arc::clone(id);
         self.0.push(Told {
             id,
             asked,
             answered,
         });
+    }
+
+    /// A turn is taken up again: it is not over.
+    pub(crate) fn remove(&mut self, id: &str) {
+        self.0.retain(|told| *told.id != *id);
     }
 
     pub(crate) fn truncate(&mut self, keep: usize) {

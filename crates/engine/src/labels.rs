@@ -114,7 +114,7 @@ impl Label<'_> {
             Self::HostInterrupted => "Der Host wurde beendet, während diese Anfrage lief. Was \
                  bis dahin gesagt wurde, steht hier; zum Weitermachen die Anfrage fortsetzen."
                 .to_owned(),
-            Self::AgentExited(reason) => format!("Der Agent ist unerwartet geendet: {reason}"),
+            Self::AgentExited(reason) => format!("Der Agent hat sich unerwartet beendet: {reason}"),
             Self::ClientGone(tool) => {
                 format!("Der Client, der das Werkzeug {tool} ausführt, ist nicht verbunden.")
             }

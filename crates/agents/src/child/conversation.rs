@@ -183,7 +183,7 @@ impl<S: Speech> Conversation<S> {
         self.process.kill();
         match self.replace().await {
             Ok(()) => {
-                self.ask_again(&asked);
+                self.ask_again(&asked).await;
                 Next::GoOn
             }
             Err(NotOpened::Failed(failure)) => Next::End(Some(AgentEvent::OpenFailed(failure))),

@@ -83,19 +83,12 @@ impl<S: Speech> Conversation<S> {
             Err(NotOpened::Closed) => return,
             Err(NotOpened::Failed(failure)) => return self.not_begun(&turn, asked, failure).await,
         }
-        let model = asked.message.model.as_ref().map(|model| model.id.clone());
-        S::settle_settings(self, model.as_deref()).await;
-        for notice in std::mem::take(&mut self.notices) {
-            self.events.turn(&turn, TurnEvent::Notice(notice)).await;
-        }
-        for event in asked
-            .resumed
-            .iter()
-            .flat_map(|parts| transcript::closing(parts))
-        {
+        self.transcript.remove(&turn);
+        let parts = asked.resumed.iter();
+        for event in parts.flat_map(|parts| transcript::closing(parts)) {
             self.events.turn(&turn, event).await;
         }
-        let own = self.ask(&asked);
+        let own = self.ask(&turn, &asked).await;
         self.turn = Some(Turn {
             id: turn,
             asked: asked.message.text.clone(),
@@ -131,8 +124,14 @@ impl<S: Speech> Conversation<S> {
         self.events.turn(turn, failed).await;
     }
 
-    /// Gives the agent what it has to know for a turn.
-    fn ask(&mut self, asked: &Asked) -> S::Turn {
+    /// Gives the process that stands what it has to know for a turn, when it
+    /// has the settings that it should have.
+    async fn ask(&mut self, turn: &Arc<str>, asked: &Asked) -> S::Turn {
+        let model = asked.message.model.as_ref();
+        S::settle_settings(self, model.map(|model| model.id.as_str())).await;
+        for notice in std::mem::take(&mut self.notices) {
+            self.events.turn(turn, TurnEvent::Notice(notice)).await;
+        }
         let parts = asked.resumed.as_deref();
         let context = self.transcript.as_context();
         let given = Given {
@@ -149,8 +148,11 @@ impl<S: Speech> Conversation<S> {
 
     /// The turn that runs is given to a new process, with all that was meant
     /// for it.
-    pub(super) fn ask_again(&mut self, asked: &Asked) {
-        let own = self.ask(asked);
+    pub(super) async fn ask_again(&mut self, asked: &Asked) {
+        let Some(id) = self.turn.as_ref().map(|turn| Arc::clone(&turn.id)) else {
+            return;
+        };
+        let own = self.ask(&id, asked).await;
         if let Some(turn) = &mut self.turn {
             turn.own = own;
         }

@@ -87,6 +87,43 @@ async fn after_a_cut_nobody_asks_the_agent_that_knows_more_though_no_other_start
 }
 
 #[tokio::test]
+async fn a_turn_that_reached_nobody_is_told_once_when_it_is_taken_up() {
+    let place = Place::new();
+    let mut conversation = place.conversation().await;
+    conversation.say("keep this").await;
+    truncate(&conversation, 1);
+    place.doom("");
+    let turn = conversation.prompt("the question");
+    assert!(conversation.rest().await[0].starts_with("failed"));
+    place.pardon();
+    conversation.resume(&turn, "the question", json!([]));
+    let heard = conversation.rest().await;
+    assert!(heard[1].contains("keep this"), "{heard:?}");
+    assert_eq!(heard[1].matches("the question").count(), 1, "{heard:?}");
+}
+
+#[tokio::test]
+async fn a_successor_has_the_model_and_says_what_it_has_forgotten() {
+    let place = Place::new();
+    let behaviour = json!({
+        "new": {"models": {"currentModelId": "old", "availableModels": [
+            {"modelId": "old", "name": "Old"}, {"modelId": "new", "name": "New"}]}},
+        "journal": place.path("journal"), "pidFile": place.path("pid"),
+    });
+    let mut conversation = opened(AcpAgent::new(options(&behaviour)), asked_to_open()).await;
+    let message = json!({"text": "one", "model": {"id": "new"}, "origin": {"kind": "user"}});
+    conversation.prompt_with(message.clone());
+    conversation.rest().await;
+    place.kill();
+    conversation.prompt_with(message);
+    let heard = conversation.rest().await;
+    let place_of = |wanted: &str| heard.iter().position(|line| line.starts_with(wanted));
+    let (opened, notice) = (place_of("opened"), place_of("notice: test did not take up"));
+    assert!(opened.is_some() && opened < notice, "{heard:?}");
+    assert_eq!(place.times("session/set_model"), 2);
+}
+
+#[tokio::test]
 async fn what_was_cut_while_it_ran_is_forgotten() {
     let place = Place::new();
     let mut conversation = place.conversation().await;

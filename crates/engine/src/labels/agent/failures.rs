@@ -42,9 +42,9 @@ pub(crate) fn end(end: AgentEnd, locale: Locale) -> String {
 fn process(end: ProcessEnd, locale: Locale) -> String {
     let how = match (end.how, locale) {
         (_, Locale::English) => return end.to_string(),
-        (HowEnded::Status(code), Locale::German) => format!("Beendet mit Status {code}"),
-        (HowEnded::Signal(signal), Locale::German) => format!("Beendet durch Signal {signal}"),
-        (HowEnded::OutputClosed, Locale::German) => "Die Ausgabe wurde geschlossen".to_owned(),
+        (HowEnded::Status(code), Locale::German) => format!("beendet mit Status {code}"),
+        (HowEnded::Signal(signal), Locale::German) => format!("beendet durch Signal {signal}"),
+        (HowEnded::OutputClosed, Locale::German) => "die Ausgabe wurde geschlossen".to_owned(),
         (HowEnded::Status(code), Locale::French) => format!("terminé avec le code {code}"),
         (HowEnded::Signal(signal), Locale::French) => {
             format!("terminé par le signal {signal}")
@@ -79,7 +79,7 @@ fn in_german(failure: AgentFailure) -> String {
              und den Befehl in der Konfiguration, falls er dort steht."
         ),
         AgentFailure::EndedEarly { command, end } => format!(
-            "`{command}` endete, bevor es bereit war. {}",
+            "`{command}` endete, bevor es bereit war: {}",
             process(end, Locale::German)
         ),
         AgentFailure::NoAnswer { command, seconds } => format!(
