@@ -74,7 +74,7 @@ fn a_turn_is_given_to_a_second_agent_and_not_to_a_third() {
     host.report(killed_idle());
     assert_eq!(opened_and_prompted(&host), (2, 2));
     let turn = host.state(&chat())["turns"][0].clone();
-    assert_eq!(turn["responseParts"][0]["error"]["type"], "agentExited");
+    assert_eq!(turn["responseParts"][0]["error"]["errorType"], "agentExited");
 }
 
 #[test]

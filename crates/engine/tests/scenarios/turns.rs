@@ -188,7 +188,7 @@ fn what_agents_report_is_told_in_the_language_of_the_turn() {
             .contains("nicht kennt: weather")
     );
     assert_eq!(part(2)["_meta"]["unknownUpdates"][0]["sky"], "grey");
-    assert_eq!(part(3)["error"]["type"], "agentSilent");
+    assert_eq!(part(3)["error"]["errorType"], "agentSilent");
     assert!(
         part(3)["error"]["message"]
             .to_string()
