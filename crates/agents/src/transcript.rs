@@ -60,10 +60,6 @@ impl Transcript {
         self.0.retain(|told| *told.id != *id);
     }
 
-    pub(crate) fn truncate(&mut self, keep: usize) {
-        self.0.truncate(keep);
-    }
-
     /// The conversation as a text for the agent, if there was any.
     pub(crate) fn as_context(&self) -> Option<String> {
         (!self.is_empty()).then(|| {
@@ -240,9 +236,9 @@ mod tests {
         assert!(context.len() < MOST + 1_000);
         assert!(!context.contains("question 0"));
         assert!(context.contains("question 4") && context.contains("left out"));
-        transcript.truncate(1);
+        transcript.remove("turn-4");
         let context = transcript.as_context().unwrap();
-        assert!(context.contains("question 0") && !context.contains("question 4"));
+        assert!(context.contains("question 3") && !context.contains("question 4"));
     }
 
     #[test]

@@ -127,8 +127,12 @@ pub enum AgentCommand {
         backend: BackendId,
         values: JsonObject,
     },
-    /// Forget all turns but the first `keep`.
-    Truncate { backend: BackendId, keep: usize },
+    /// Forget all turns but these, the first of the chat. (Not all of them
+    /// need to have been the agent's.)
+    Truncate {
+        backend: BackendId,
+        transcript: Vec<StoredTurn>,
+    },
     /// A message for the turn that runs, to be taken up when it is convenient.
     /// It replaces the one before; `None` takes that back. Its id is for this
     /// version of the message only: what is taken up is reported by it.

@@ -59,7 +59,7 @@ pub(super) struct AcpSpeech {
 /// What an agent says to the host, over the protocol or over that of tools.
 pub(super) enum Said {
     Message(Incoming),
-    ToolCall(ClientCall),
+    ToolCall(Box<ClientCall>),
 }
 
 impl AcpSpeech {
@@ -185,14 +185,14 @@ impl Speech for AcpSpeech {
         tokio::select! {
             biased;
             message = session.peer.next() => message.map(Said::Message),
-            call = next_call(&mut self.tool_server) => Some(Said::ToolCall(call)),
+            call = next_call(&mut self.tool_server) => Some(Said::ToolCall(Box::new(call))),
         }
     }
 
     async fn said(talk: &mut Talk, said: Said) {
         match said {
             Said::Message(message) => talk.incoming(message).await,
-            Said::ToolCall(call) => talk.call_client(call).await,
+            Said::ToolCall(call) => talk.call_client(*call).await,
         }
     }
 

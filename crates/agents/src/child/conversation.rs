@@ -279,7 +279,7 @@ impl<S: Speech> Conversation<S> {
                 self.config = values;
                 S::configure(self);
             }
-            Some(AgentCommand::Truncate { keep, .. }) => self.truncate(keep),
+            Some(AgentCommand::Truncate { transcript, .. }) => self.truncate(&transcript),
             Some(AgentCommand::Steer { turn, message, .. }) => self.steer(&turn, message),
             Some(AgentCommand::Decide { turn, decision, .. }) => {
                 if self.runs(&turn) {

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use innkeeper_protocol::agent::{AgentActivity, AgentFailure, AgentNotice, Prompt, TurnEvent};
 use innkeeper_protocol::newest::state::{Message, PendingMessage, ResponsePart};
+use innkeeper_protocol::snapshot::StoredTurn;
 use tokio::time::Instant;
 
 use super::conversation::{Conversation, NotOpened};
 use super::{Given, Readiness, Speech};
-use crate::transcript;
+use crate::transcript::{self, Transcript};
 
 /// The turn that runs.
 #[derive(Debug)]
@@ -235,10 +236,10 @@ impl<S: Speech> Conversation<S> {
         }
     }
 
-    /// The chat has forgotten all turns but the first, and the agent must not
-    /// remember them. The turn that runs is never among those that are kept.
-    pub(super) fn truncate(&mut self, keep: usize) {
-        self.transcript.truncate(keep);
+    /// The chat has forgotten all turns but these, and the agent must not
+    /// remember the others. The turn that runs is never among those that are kept.
+    pub(super) fn truncate(&mut self, left: &[StoredTurn]) {
+        self.transcript = Transcript::new(left);
         self.begins_anew = true;
         if let Some(turn) = &mut self.turn {
             turn.cut = true;

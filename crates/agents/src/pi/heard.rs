@@ -74,7 +74,7 @@ impl Talk {
                 }
             }
             Request::Abort => {
-                if self.turn.as_ref().is_some_and(|turn| turn.is_cancelled()) {
+                if self.turn.is_some() && !self.is_at_work() {
                     self.turn_over().await;
                 }
             }

@@ -201,7 +201,7 @@ async fn history_counts_every_turn_that_ended() {
 
     conversation.command(AgentCommand::Truncate {
         backend: BACKEND,
-        keep: 1,
+        transcript: vec![stored_turn("turn-1", &scenario(history.clone()))],
     });
     let said = conversation.play(history.clone()).await;
     let expected = json!({"turns": 1, "last": scenario(history)});

@@ -134,8 +134,10 @@ async fn after_a_cut_the_agent_knows_what_is_left() {
     let mut conversation = with(json!({})).await;
     conversation.say("keep this").await;
     conversation.say("forget this").await;
-    let backend = BACKEND;
-    conversation.command(AgentCommand::Truncate { backend, keep: 1 });
+    conversation.command(AgentCommand::Truncate {
+        backend: BACKEND,
+        transcript: vec![stored_turn("turn-1", "keep this")],
+    });
     let heard = conversation.say("now").await;
     assert_eq!(heard[0], "opened");
     assert!(

@@ -2,6 +2,7 @@
 //! they should: what becomes of turns, and of what an agent remembers.
 
 use super::programs::{kill, times};
+use super::testing::stored_turn;
 use super::*;
 
 /// Files by which a test and its agent know of each other.
@@ -52,9 +53,16 @@ impl Place {
     }
 }
 
-fn truncate(conversation: &Conversation, keep: usize) {
+/// The chat is cut, and this is left of it.
+fn cut(conversation: &Conversation, left: &[&str]) {
     let backend = BACKEND;
-    conversation.command(AgentCommand::Truncate { backend, keep });
+    let left = left.iter().enumerate();
+    let left = left.map(|(at, text)| stored_turn(&format!("turn-{}", at + 1), text));
+    let transcript = left.collect();
+    conversation.command(AgentCommand::Truncate {
+        backend,
+        transcript,
+    });
 }
 
 #[tokio::test]
@@ -64,7 +72,8 @@ async fn after_a_cut_nobody_asks_the_agent_that_knows_more_though_no_other_start
         let mut conversation = place.conversation().await;
         conversation.say("keep this").await;
         conversation.say("forget this").await;
-        truncate(&conversation, 1);
+        // Not all turns of a chat are its agent's.
+        cut(&conversation, &["keep this", "keep a command of the host"]);
         place.doom(method);
         for question in ["the second", "the third"] {
             let heard = conversation.say(question).await;
@@ -75,14 +84,11 @@ async fn after_a_cut_nobody_asks_the_agent_that_knows_more_though_no_other_start
         place.pardon();
         let heard = conversation.say("the fourth").await;
         assert_eq!(heard[0], "opened");
-        assert!(heard[1].contains("keep this"), "{heard:?}");
+        for left in ["keep this", "keep a command", "the second", "the third"] {
+            assert!(heard[1].contains(left), "{heard:?}");
+        }
         assert!(!heard[1].contains("forget this"), "{heard:?}");
-        // Turns that reached nobody are turns of the chat, and count.
-        truncate(&conversation, 2);
-        let heard = conversation.say("the last").await;
-        assert!(heard[1].contains("the second"), "{heard:?}");
-        assert!(!heard[1].contains("the third"), "{heard:?}");
-        assert_eq!(place.times("session/prompt"), 4);
+        assert_eq!(place.times("session/prompt"), 3);
     }
 }
 
@@ -91,7 +97,7 @@ async fn a_turn_that_reached_nobody_is_told_once_when_it_is_taken_up() {
     let place = Place::new();
     let mut conversation = place.conversation().await;
     conversation.say("keep this").await;
-    truncate(&conversation, 1);
+    cut(&conversation, &["keep this"]);
     place.doom("");
     let turn = conversation.prompt("the question");
     assert!(conversation.rest().await[0].starts_with("failed"));
@@ -133,7 +139,7 @@ async fn what_was_cut_while_it_ran_is_forgotten() {
     ));
     until_line(&mut conversation, "text: ").await;
     conversation.cancel(&turn);
-    truncate(&conversation, 1);
+    cut(&conversation, &["keep this"]);
     assert_eq!(conversation.rest().await, ["cancelled"]);
     let heard = conversation.say("now").await;
     assert_eq!(heard[0], "opened");
@@ -153,7 +159,7 @@ async fn an_agent_that_is_stopped_by_force_does_not_bring_back_what_was_cut() {
     let turn = conversation.prompt(&scenario(json!([said("on"), {"hang": true}])));
     until_line(&mut conversation, "text: on").await;
     conversation.cancel(&turn);
-    truncate(&conversation, 0);
+    cut(&conversation, &[]);
     assert_eq!(conversation.rest().await, ["opened", "cancelled"]);
     let heard = conversation.say("now").await;
     assert_eq!(heard, ["text: now", "because: end_turn", "completed"]);

@@ -94,7 +94,7 @@ impl TurnsMut<'_> {
             config: self.agents.settings_of(&session.state),
             resume: chat.notes.resume.clone(),
             fork_of: chat.notes.fork_of.clone(),
-            transcript: [&chat.notes.context[..], &chat.turns].concat(),
+            transcript: chat.transcript(),
             client_tools: client_tools(session),
             credentials: self.agents.credentials_for(&session.state.provider),
             customizations: self.customizations.enabled_in(session),
@@ -237,9 +237,11 @@ impl TurnsMut<'_> {
         chat.dirty |= chat.notes.resume.take().is_some();
         chat.dirty |= chat.notes.fork_of.take().is_some();
         if let Some(backend) = self.own.backend(uri).map(|backend| backend.id) {
-            let keep = chat.notes.context.len() + chat.turns.len();
-            self.core
-                .tell_agent(AgentCommand::Truncate { backend, keep });
+            let transcript = chat.transcript();
+            self.core.tell_agent(AgentCommand::Truncate {
+                backend,
+                transcript,
+            });
         }
     }
 

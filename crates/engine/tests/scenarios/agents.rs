@@ -74,7 +74,10 @@ fn a_turn_is_given_to_a_second_agent_and_not_to_a_third() {
     host.report(killed_idle());
     assert_eq!(opened_and_prompted(&host), (2, 2));
     let turn = host.state(&chat())["turns"][0].clone();
-    assert_eq!(turn["responseParts"][0]["error"]["errorType"], "agentExited");
+    assert_eq!(
+        turn["responseParts"][0]["error"]["errorType"],
+        "agentExited"
+    );
 }
 
 #[test]
@@ -87,6 +90,25 @@ fn a_cut_chat_is_not_resumed_as_it_was() {
     host.dispatch(1, &chat(), cut);
     host.start_turn(1, "t3");
     assert_eq!(resume_of_last_open(&host), None);
+}
+
+#[test]
+fn an_agent_is_told_what_a_cut_has_left() {
+    let mut host = Host::with_session(Limits::default());
+    opened_as(&mut host, "conversation");
+    host.whole_turns(3);
+    let cut = json!({"type": "chat/truncated", "turnId": "t2"});
+    host.dispatch(1, &chat(), cut);
+    let left = host
+        .commands
+        .iter()
+        .rev()
+        .find_map(|command| match command {
+            AgentCommand::Truncate { transcript, .. } => Some(transcript),
+            _ => None,
+        });
+    let left: Vec<&str> = left.unwrap().iter().map(|turn| &*turn.id).collect();
+    assert_eq!(left, ["t1", "t2"]);
 }
 
 /// What the agent was last given to copy its conversation from.

@@ -376,7 +376,7 @@ pub(crate) fn agents() -> Vec<AgentProfile> {
 
 /// The agent cannot be started.
 pub(crate) fn broken_start(why: &str) -> AgentEvent {
-    AgentEvent::OpenFailed(AgentFailure::Own(error_info(why)))
+    AgentEvent::OpenFailed(AgentFailure::Own(error_info(why).into()))
 }
 
 /// The agent's process was killed in the middle of its work.
@@ -407,6 +407,6 @@ fn error_info(message: &str) -> ErrorInfo {
 }
 
 pub(crate) fn broken(resumable: bool) -> TurnEvent {
-    let failure = AgentFailure::Own(error_info("broken"));
+    let failure = AgentFailure::Own(error_info("broken").into());
     TurnEvent::Failed { failure, resumable }
 }

@@ -376,12 +376,12 @@ fn option(id: &str, label: ApprovalLabel, kind: ConfirmationOptionKind) -> Appro
 }
 
 fn error(message: &str) -> AgentFailure {
-    AgentFailure::Own(ErrorInfo {
+    AgentFailure::Own(Box::new(ErrorInfo {
         error_type: "simulated".to_owned(),
         message: message.to_owned(),
         stack: None,
         meta: None,
-    })
+    }))
 }
 
 /// The agents that the host has: the first always, others come and go.

@@ -74,7 +74,7 @@ pub enum AgentActivity {
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentFailure {
     /// In the agent's own words, with whatever it says beside them.
-    Own(ErrorInfo),
+    Own(Box<ErrorInfo>),
     /// The agent ended the turn, and said this or nothing.
     TurnFailed {
         said: Option<String>,

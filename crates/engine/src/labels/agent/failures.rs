@@ -9,7 +9,7 @@ use super::{Locale, because, why_else};
 pub(crate) fn failure(failure: AgentFailure, locale: Locale) -> ErrorInfo {
     let error_type = failure.error_type().to_owned();
     let message = match (failure, locale) {
-        (AgentFailure::Own(error), _) => return error,
+        (AgentFailure::Own(error), _) => return *error,
         (failure, Locale::English) => failure.to_string(),
         (failure, Locale::German) => in_german(failure),
         (failure, Locale::French) => in_french(failure),
