@@ -1,14 +1,17 @@
 //! Agents that speak the Agent Client Protocol: any program that does, run as
 //! a child process, one for each conversation.
 //!
-//! - `session`: a process and a conversation with it, opened or taken up again;
-//! - `backend`, `heard`: commands of the engine in, events of the agent out;
+//! - `speech`: how such an agent is talked to, in the frame of `child`;
+//! - `heard`: what it says, as it comes in;
+//! - `session`, `opening`: a process and a conversation with it, opened or taken
+//!   up again;
 //! - `turn`, `calls`, `permission`, `questions`, `content`, `output`: what an
 //!   agent says, as events;
 //! - `settings`: modes, options and models;
 //! - `past`: conversations that an agent had without the host;
 //! - `services`, `files`, `terminals`: what the host does for an agent;
-//! - `mcp`: the MCP servers that an agent is given;
+//! - `mcp`, `tools`: the MCP servers that an agent is given, and the tools of
+//!   clients behind one of them;
 //! - `rpc`: JSON-RPC over lines.
 //!
 //! *Invariant*: nothing here depends on which agent it is. Where agents differ
@@ -18,12 +21,12 @@
 //! is not used: it rejects what it does not know, and hands out answers apart
 //! from notifications, so that a turn could end before its last words.
 
-mod backend;
 mod calls;
 mod content;
 mod files;
 mod heard;
 mod mcp;
+mod opening;
 mod output;
 mod past;
 mod permission;
@@ -33,23 +36,26 @@ mod rpc;
 mod services;
 mod session;
 mod settings;
+mod speech;
 mod terminals;
+mod tools;
 mod turn;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use innkeeper_protocol::agent::{AgentProfile, ConfigQuery, OpenBackend};
 use innkeeper_protocol::mcp::McpServer;
 use innkeeper_protocol::newest::commands::SessionConfigValueItem;
+use innkeeper_protocol::settings::CONTINUE;
 use tokio::sync::watch;
 
-use crate::knowledge::Knowledge;
-use crate::process::{self, Patience, Program, StderrLog};
+use crate::child::{self, Access};
+use crate::process::{self, Patience, Program};
 use crate::{Agent, CommandStream, EventSink};
-use session::{Access, Session, Wanted};
+use session::Session;
+use speech::{AcpSpeech, Extras};
 
 /// What makes an agent of a program.
 #[derive(Debug, Clone)]
@@ -92,75 +98,48 @@ impl AcpOptions {
 #[derive(Debug)]
 pub struct AcpAgent {
     access: Access,
-    knowledge: Arc<Knowledge>,
+    extras: Extras,
 }
 
 impl AcpAgent {
     pub fn new(options: AcpOptions) -> Self {
-        let (provider, name) = (options.provider, options.display_name);
-        let directory = options.directory.as_deref();
-        let stderr = StderrLog::of(&provider, directory);
-        let line = options.program.line();
-        let knowledge = Knowledge::new(provider, name.clone(), line, directory);
         Self {
-            access: Access {
-                name,
-                program: options.program,
+            access: Access::new(
+                options.provider,
+                options.display_name,
+                options.program,
+                options.patience,
+                options.directory.as_deref(),
+            ),
+            extras: Extras {
                 auth_method: options.auth_method,
-                patience: options.patience,
                 mcp_servers: options.mcp_servers,
                 tool_bridge: options.tool_bridge,
-                stderr: Arc::new(stderr),
             },
-            knowledge: Arc::new(knowledge),
         }
     }
 }
 
 impl Agent for AcpAgent {
     fn profile(&self) -> AgentProfile {
-        self.knowledge.profile()
+        self.access.knowledge.profile()
     }
 
     fn changes(&self) -> Option<watch::Receiver<u64>> {
-        Some(self.knowledge.changes())
-    }
-
-    fn get_to_know(&self) -> BoxFuture<'static, Result<(), String>> {
-        let access = self.access.clone();
-        let knowledge = Arc::clone(&self.knowledge);
-        async move {
-            let wanted = Wanted {
-                directories: vec![std::env::temp_dir()],
-                mcp_servers: Vec::new(),
-                resume: None,
-                fork_of: None,
-                continues: None,
-                interactive: None,
-            };
-            let mut services = services::Services::new(&[]);
-            let _alone = knowledge.alone_at_first(access.patience.opening).await;
-            match Session::open(&access, &wanted, &mut services).await {
-                Ok(session) => {
-                    learn(&knowledge, &session);
-                    session.process.end(access.patience.ending).await;
-                    Ok(())
-                }
-                Err(error) => {
-                    knowledge.failed(error.to_string());
-                    Err(error.to_string())
-                }
-            }
-        }
-        .boxed()
-    }
-
-    fn trouble(&self) -> Option<String> {
-        self.knowledge.trouble()
+        Some(self.access.knowledge.changes())
     }
 
     fn is_known(&self) -> bool {
-        self.knowledge.is_complete()
+        self.access.knowledge.is_complete()
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.access.knowledge.trouble()
+    }
+
+    fn get_to_know(&self) -> BoxFuture<'static, Result<(), String>> {
+        let speech = AcpSpeech::just_to_meet(self.extras.clone());
+        child::get_to_know(self.access.clone(), speech).boxed()
     }
 
     fn complete_config(
@@ -168,16 +147,18 @@ impl Agent for AcpAgent {
         query: ConfigQuery,
     ) -> BoxFuture<'static, Vec<SessionConfigValueItem>> {
         let access = self.access.clone();
+        let auth_method = self.extras.auth_method.clone();
         async move {
-            if query.property != past::CONTINUE {
+            if query.property != CONTINUE {
                 return Vec::new();
             }
             let directory = process::paths(query.directory.as_slice())
                 .into_iter()
                 .next();
-            let listed = Session::list(&access, directory, &query.query).await;
-            listed.unwrap_or_else(|error| {
-                tracing::warn!(agent = access.name, %error, "its conversations are not listed");
+            let auth_method = auth_method.as_deref();
+            let listed = Session::list(&access, auth_method, directory, &query.query).await;
+            listed.unwrap_or_else(|failure| {
+                tracing::warn!(agent = access.name, %failure, "its conversations are not listed");
                 Vec::new()
             })
         }
@@ -190,25 +171,8 @@ impl Agent for AcpAgent {
         commands: CommandStream,
         events: EventSink,
     ) -> BoxFuture<'static, ()> {
-        let access = self.access.clone();
-        let knowledge = Arc::clone(&self.knowledge);
-        backend::run(access, knowledge, open, commands, events).boxed()
+        let (access, extras) = (self.access.clone(), self.extras.clone());
+        let speech = AcpSpeech::for_conversation(extras, &access.knowledge, &open);
+        child::run(access, speech, open, commands, events).boxed()
     }
-}
-
-/// What an open session says about its agent.
-fn learn(knowledge: &Knowledge, session: &Session) {
-    let version = session.about.agent_info.as_ref().map(|info| {
-        let name = info.title.as_ref().unwrap_or(&info.name);
-        format!("{name} {}", info.version)
-    });
-    let models = session.settings.models(knowledge.provider());
-    let mut schema = session.settings.schema();
-    if past::is_open_book(session.can()) {
-        schema
-            .properties
-            .insert(past::CONTINUE.to_owned(), past::setting());
-    }
-    let interactive = session.settings.interactive().map(str::to_owned);
-    knowledge.learn(version, models, schema, interactive);
 }

@@ -5,6 +5,8 @@
 //! - [`CommandStream`] and [`EventSink`]: the two ends that a backend holds;
 //! - [`Supervisor`]: starts backends, hands them their commands, reports their end;
 //! - [`script`]: the agent that plays scenarios;
+//! - `child`: the frame for agents that are child processes, whatever their
+//!   language is;
 //! - [`acp`]: any agent that speaks the Agent Client Protocol;
 //! - [`pi`]: the agent pi, in its own language;
 //! - [`discovery`]: which of them are installed.
@@ -14,6 +16,7 @@
 //! *Boundary*: nothing here decides what an event means; that is the engine's.
 
 pub mod acp;
+mod child;
 mod client_tools;
 pub mod discovery;
 mod edits;

@@ -4,6 +4,7 @@
 //! *Invariant*: once a backend is over (closed by the host, or after its own
 //! last word), none of its events enters the report channel any more.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use innkeeper_protocol::agent::{AgentCommand, AgentEvent, AgentReport, BackendId, TurnEvent};
@@ -22,13 +23,13 @@ impl CommandStream {
         self.0.recv().await
     }
 
-    /// Waits for the end of a backend that is still being opened, and keeps
-    /// the commands that come before it.
-    pub(crate) async fn until_closed(&mut self, early: &mut Vec<AgentCommand>) {
+    /// Waits for the end of a backend that has no time for commands, and keeps
+    /// those that come before it.
+    pub(crate) async fn until_closed(&mut self, early: &mut VecDeque<AgentCommand>) {
         loop {
             match self.next().await {
                 None | Some(AgentCommand::Close { .. }) => return,
-                Some(other) => early.push(other),
+                Some(other) => early.push_back(other),
             }
         }
     }

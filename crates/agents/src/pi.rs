@@ -1,28 +1,29 @@
 //! The agent pi, in its own RPC mode (`pi --mode rpc`): commands and events as
 //! lines of JSON.
 //!
+//! - `speech`: how pi is talked to, in the frame of `child`;
+//! - `heard`: what pi says, as it comes in;
 //! - `session`: a process and the conversation in it;
-//! - `backend`: commands of the engine in, events of pi out;
 //! - `turn`, `dialogs`, `patch`: what pi says, as events.
 
-mod backend;
 mod dialogs;
+mod heard;
 mod patch;
 mod session;
+mod speech;
 mod turn;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use innkeeper_protocol::agent::{AgentProfile, OpenBackend};
 use tokio::sync::watch;
 
-use crate::knowledge::Knowledge;
-use crate::process::{Patience, Program, StderrLog};
+use crate::child::{self, Access};
+use crate::process::{Patience, Program};
 use crate::{Agent, CommandStream, EventSink};
-use session::Session;
+use speech::PiSpeech;
 
 /// What makes an agent of an installed pi.
 #[derive(Debug, Clone)]
@@ -50,76 +51,45 @@ impl PiOptions {
     }
 }
 
-#[derive(Debug, Clone)]
-struct Access {
-    name: String,
-    program: Program,
-    patience: Patience,
-    stderr: Arc<StderrLog>,
-}
-
 /// The agent pi.
 #[derive(Debug)]
 pub struct PiAgent {
     access: Access,
-    knowledge: Arc<Knowledge>,
 }
 
 impl PiAgent {
     pub fn new(options: PiOptions) -> Self {
-        let (provider, name) = (options.provider, options.display_name);
-        let directory = options.directory.as_deref();
-        let stderr = StderrLog::of(&provider, directory);
-        let line = options.program.line();
-        let knowledge = Knowledge::new(provider, name.clone(), line, directory);
         Self {
-            access: Access {
-                name,
-                program: options.program,
-                patience: options.patience,
-                stderr: Arc::new(stderr),
-            },
-            knowledge: Arc::new(knowledge),
+            access: Access::new(
+                options.provider,
+                options.display_name,
+                options.program,
+                options.patience,
+                options.directory.as_deref(),
+            ),
         }
     }
 }
 
 impl Agent for PiAgent {
     fn profile(&self) -> AgentProfile {
-        self.knowledge.profile()
+        self.access.knowledge.profile()
     }
 
     fn changes(&self) -> Option<watch::Receiver<u64>> {
-        Some(self.knowledge.changes())
+        Some(self.access.knowledge.changes())
     }
 
     fn is_known(&self) -> bool {
-        self.knowledge.is_complete()
+        self.access.knowledge.is_complete()
     }
 
     fn trouble(&self) -> Option<String> {
-        self.knowledge.trouble()
+        self.access.knowledge.trouble()
     }
 
     fn get_to_know(&self) -> BoxFuture<'static, Result<(), String>> {
-        let access = self.access.clone();
-        let knowledge = Arc::clone(&self.knowledge);
-        async move {
-            let _alone = knowledge.alone_at_first(access.patience.opening).await;
-            match Session::open(&access, Some(&std::env::temp_dir()), None).await {
-                Ok(session) => {
-                    let models = session.model_infos(knowledge.provider());
-                    knowledge.learn(None, models, session.schema(), None);
-                    session.process.end(access.patience.ending).await;
-                    Ok(())
-                }
-                Err(error) => {
-                    knowledge.failed(error.to_string());
-                    Err(error.to_string())
-                }
-            }
-        }
-        .boxed()
+        child::get_to_know(self.access.clone(), PiSpeech::just_to_meet()).boxed()
     }
 
     fn run(
@@ -128,8 +98,7 @@ impl Agent for PiAgent {
         commands: CommandStream,
         events: EventSink,
     ) -> BoxFuture<'static, ()> {
-        let access = self.access.clone();
-        let knowledge = Arc::clone(&self.knowledge);
-        backend::run(access, knowledge, open, commands, events).boxed()
+        let speech = PiSpeech::for_conversation(&open);
+        child::run(self.access.clone(), speech, open, commands, events).boxed()
     }
 }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_process::{Group, Signal};
+use innkeeper_protocol::agent::{AgentFailure, HowEnded, ProcessEnd};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
@@ -94,14 +95,6 @@ pub(crate) fn paths(directories: &[String]) -> Vec<PathBuf> {
     directories.iter().filter_map(path).collect()
 }
 
-/// A program that did not start.
-#[derive(Debug, thiserror::Error)]
-#[error("`{command}` cannot be started: {source}")]
-pub(crate) struct StartError {
-    command: String,
-    source: std::io::Error,
-}
-
 /// A running program, and the group of processes that belongs to it.
 #[derive(Debug)]
 pub(crate) struct ChildProcess {
@@ -117,10 +110,10 @@ impl ChildProcess {
         program: &Program,
         directory: Option<&Path>,
         stderr: &Arc<StderrLog>,
-    ) -> Result<(Self, JsonLines), StartError> {
-        let failed = |source| StartError {
+    ) -> Result<(Self, JsonLines), AgentFailure> {
+        let failed = |error: std::io::Error| AgentFailure::NotStarted {
             command: program.line(),
-            source,
+            why: error.to_string(),
         };
         let mut command = Command::new(&program.command);
         command
@@ -177,8 +170,8 @@ impl ChildProcess {
         }
     }
 
-    /// How a program that closed its output came to its end, for people.
-    pub(crate) async fn epitaph(&mut self) -> String {
+    /// How a program that closed its output came to its end.
+    pub(crate) async fn epitaph(&mut self) -> ProcessEnd {
         // Something that it started may hold its output open, so none of this
         // is waited for without end.
         const MOMENT: Duration = Duration::from_secs(1);
@@ -186,24 +179,18 @@ impl ChildProcess {
         if let Some(collecting) = self.collecting.take() {
             let _ = tokio::time::timeout(MOMENT, collecting).await;
         }
-        let how = match waited {
-            Ok(Ok(status)) => ended(status),
-            Ok(Err(_)) | Err(_) => "it closed its output".to_owned(),
-        };
-        match self.stderr.last_lines() {
-            lines if lines.is_empty() => how,
-            lines => format!("{how}; it last said: {lines}"),
+        let how = waited.ok().and_then(Result::ok).and_then(ended);
+        ProcessEnd {
+            how: how.unwrap_or(HowEnded::OutputClosed),
+            last_words: Some(self.stderr.last_lines()).filter(|lines| !lines.is_empty()),
         }
     }
 }
 
-fn ended(status: ExitStatus) -> String {
+fn ended(status: ExitStatus) -> Option<HowEnded> {
     use std::os::unix::process::ExitStatusExt as _;
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("it ended with status {code}"),
-        (None, Some(signal)) => format!("it was ended by signal {signal}"),
-        (None, None) => "it ended".to_owned(),
-    }
+    let signal = || status.signal().map(HowEnded::Signal);
+    status.code().map(HowEnded::Status).or_else(signal)
 }
 
 #[cfg(test)]

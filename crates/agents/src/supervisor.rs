@@ -16,10 +16,10 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentEvent, AgentProfile, AgentReport, BackendId, ConfigQuery, OpenBackend,
+    AgentCommand, AgentEnd, AgentEvent, AgentFailure, AgentProfile, AgentReport, BackendId,
+    ConfigQuery, OpenBackend,
 };
 use innkeeper_protocol::newest::commands::SessionConfigValueItem;
-use innkeeper_protocol::newest::state::ErrorInfo;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -197,27 +197,20 @@ async fn supervise(
     events: EventSink,
 ) {
     let Some(agent) = agent else {
-        let error = unknown_provider(&open.provider);
-        return events.emit(AgentEvent::OpenFailed(error)).await;
+        let failure = AgentFailure::UnknownProvider(open.provider);
+        return events.emit(AgentEvent::OpenFailed(failure)).await;
     };
     let sink = events.clone();
     // Not started before it is polled, so that a panic in `run` itself is
     // caught as well.
     let life = async move { agent.run(open, commands, sink).await };
-    let reason = match AssertUnwindSafe(life).catch_unwind().await {
-        Ok(()) => "the agent's backend ended unexpectedly".to_owned(),
-        Err(panic) => format!("the agent's backend panicked: {}", panic_text(&*panic)),
+    let end = match AssertUnwindSafe(life).catch_unwind().await {
+        Ok(()) => AgentEnd::Stopped,
+        Err(panic) => AgentEnd::Panicked(panic_text(&*panic).to_owned()),
     };
-    events.emit(AgentEvent::Exited { reason }).await;
-}
-
-fn unknown_provider(provider: &str) -> ErrorInfo {
-    ErrorInfo {
-        error_type: "unknownProvider".to_owned(),
-        message: format!("there is no agent `{provider}` on this host"),
-        stack: None,
-        meta: None,
-    }
+    // Whether it had a turn, it did not say.
+    let idle = false;
+    events.emit(AgentEvent::Exited { end, idle }).await;
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {

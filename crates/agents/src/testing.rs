@@ -191,9 +191,9 @@ pub(crate) fn line(event: &AgentEvent) -> String {
             let asked: Vec<&str> = turns.iter().map(|turn| &*turn.asked).collect();
             return format!("past: {}", asked.join(", "));
         }
-        AgentEvent::OpenFailed(error) => return format!("open failed: {}", error.message),
+        AgentEvent::OpenFailed(failure) => return format!("open failed: {failure}"),
         AgentEvent::Title(title) => return format!("title: {title}"),
-        AgentEvent::Exited { reason } => return format!("exited: {reason}"),
+        AgentEvent::Exited { end, .. } => return format!("exited: {end}"),
         AgentEvent::Tools(tools) => return format!("tools: {}", tools.len()),
         AgentEvent::Commands(commands) => return format!("commands: {}", commands.len()),
         AgentEvent::Configured(values) => return format!("configured: {}", json!(values)),
@@ -208,10 +208,11 @@ pub(crate) fn line(event: &AgentEvent) -> String {
             format!("content: {} bytes of {content_type}", data.len())
         }
         TurnEvent::Usage(usage) => format!("usage: {}", json!(usage)),
-        TurnEvent::Activity(activity) => format!("activity: {activity:?}"),
-        TurnEvent::Notice(notice) => format!("notice: {}", notice.as_text()),
-        TurnEvent::Unknown { about, said } => {
-            format!("unknown: {} {}", about.as_text(), json!(said))
+        TurnEvent::Activity(None) => "activity over".to_owned(),
+        TurnEvent::Activity(Some(activity)) => format!("activity: {activity}"),
+        TurnEvent::Notice(notice) => format!("notice: {notice}"),
+        TurnEvent::Unknown { kinds, said } => {
+            format!("unknown: {} {}", kinds.join(", "), json!(said))
         }
         TurnEvent::ToolStarted(start) => format!("tool {}: {}", start.call, start.name),
         TurnEvent::ToolInput { content, .. } => format!("input: {content}"),
@@ -223,6 +224,7 @@ pub(crate) fn line(event: &AgentEvent) -> String {
         TurnEvent::ToolFinished { result, .. } => {
             format!("finished: {}", result.past_tense_message.as_text())
         }
+        TurnEvent::ToolInterrupted { call } => format!("interrupted: {call}"),
         TurnEvent::Ask(request) => format!("ask: {}", request.id),
         TurnEvent::AskWithdrawn { request } => format!("withdrawn: {request}"),
         TurnEvent::Steered { message } => format!("steered: {message}"),
@@ -234,9 +236,9 @@ pub(crate) fn line(event: &AgentEvent) -> String {
         TurnEvent::StopReason(reason) => format!("because: {reason}"),
         TurnEvent::Completed => "completed".to_owned(),
         TurnEvent::Cancelled => "cancelled".to_owned(),
-        TurnEvent::Failed { error, resumable } => {
+        TurnEvent::Failed { failure, resumable } => {
             let kind = if *resumable { "resumable" } else { "final" };
-            format!("failed ({kind}): {}: {}", error.error_type, error.message)
+            format!("failed ({kind}): {}: {failure}", failure.error_type())
         }
     }
 }

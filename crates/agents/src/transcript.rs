@@ -5,14 +5,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use innkeeper_protocol::agent::{ReferredChat, TurnEvent};
-use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
-    Message, MessageAttachment, ResponsePart, SimpleMessageAttachment, ToolCallResult,
-    ToolCallState, Turn,
+    Message, MessageAttachment, ResponsePart, SimpleMessageAttachment, ToolCallState, Turn,
 };
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::steering;
-use serde_json::json;
 
 /// How much of a long conversation an agent is given: its end.
 const MOST: usize = 200 * 1024;
@@ -49,7 +46,7 @@ impl Transcript {
 
     /// A turn ended. One that was taken up again is in here once.
     pub(crate) fn add(&mut self, id: &Arc<str>, asked: String, answered: String) {
-        self.0.retain(|told| told.id != *id);
+        self.remove(id);
         let id = Arc::clone(id);
         self.0.push(Told {
             id,
@@ -58,8 +55,9 @@ impl Transcript {
         });
     }
 
-    pub(crate) fn truncate(&mut self, keep: usize) {
-        self.0.truncate(keep);
+    /// A turn is taken up again: it is not over.
+    pub(crate) fn remove(&mut self, id: &str) {
+        self.0.retain(|told| *told.id != *id);
     }
 
     /// The conversation as a text for the agent, if there was any.
@@ -196,19 +194,8 @@ pub(crate) fn taken_up(parts: &[ResponsePart]) -> String {
 /// if at all.
 pub(crate) fn closing(parts: &[ResponsePart]) -> Vec<TurnEvent> {
     let interrupted = |call: &str| {
-        let message = "Interrupted".to_owned();
-        let result = ToolCallResult {
-            success: false,
-            past_tense_message: StringOrMarkdown::Plain(message.clone()),
-            content: None,
-            structured_content: None,
-            error: Some(json!({"message": message, "code": "interrupted"})),
-        };
-        Some(TurnEvent::ToolFinished {
-            call: call.to_owned(),
-            result: Box::new(result),
-            confirm: false,
-        })
+        let call = call.to_owned();
+        Some(TurnEvent::ToolInterrupted { call })
     };
     let closing = parts.iter().filter_map(|part| match part {
         ResponsePart::ToolCall(part) => match &part.tool_call {
@@ -232,6 +219,8 @@ pub(crate) fn closing(parts: &[ResponsePart]) -> Vec<TurnEvent> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::testing::stored_turn;
 
@@ -247,9 +236,9 @@ mod tests {
         assert!(context.len() < MOST + 1_000);
         assert!(!context.contains("question 0"));
         assert!(context.contains("question 4") && context.contains("left out"));
-        transcript.truncate(1);
+        transcript.remove("turn-4");
         let context = transcript.as_context().unwrap();
-        assert!(context.contains("question 0") && !context.contains("question 4"));
+        assert!(context.contains("question 3") && !context.contains("question 4"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "all of this is tests")]
 
+mod programs;
 #[path = "../src/testing.rs"]
 #[expect(dead_code, reason = "shared with the tests beside the code")]
 mod testing;
@@ -10,6 +11,7 @@ mod testing;
 use innkeeper_agents::{Agent, PiAgent, PiOptions, Program, ScriptAgent, Supervisor};
 use innkeeper_protocol::agent::{AgentCommand, Decision, OpenBackend};
 use innkeeper_protocol::newest::state::ChatInputResponseKind;
+use programs::{kill, test_program, times};
 use serde_json::{Value, json};
 use testing::{BACKEND, Conversation, line, open, stored_turn};
 
@@ -31,9 +33,11 @@ fn pi(mut behaviour: Value) -> PiAgent {
             json!({"commands": [{"name": "fix", "description": "Fixes"}]}),
         ),
     ] {
-        behaviour[command] = answer;
+        if behaviour[command].is_null() {
+            behaviour[command] = answer;
+        }
     }
-    let mut program = Program::new(env!("CARGO_BIN_EXE_innkeeper-test-pi"));
+    let mut program = Program::new(test_program("test-pi"));
     program
         .env
         .insert("TEST_PI".to_owned(), behaviour.to_string());
@@ -136,7 +140,7 @@ async fn an_error_of_the_model_fails_the_turn_unless_it_is_mended() {
     let good = json!({"type": "message_end", "message": {
         "role": "assistant", "usage": {"input": 1, "output": 2}}});
     let heard = turn(json!([start(), failed, retry, start(), good, settled()])).await;
-    assert_eq!(heard[0], "activity: Some(\"Trying again: overloaded\")");
+    assert_eq!(heard[0], "activity: Trying again: overloaded");
     assert!(heard[1].starts_with("usage: "), "{heard:?}");
     assert_eq!(heard[2], "completed");
 }
@@ -254,4 +258,116 @@ async fn a_conversation_whose_file_is_there_is_taken_up() {
         conversation.say("go on").await,
         ["text: go on", "completed"]
     );
+}
+
+/// An agent that keeps its conversation in a file, with files by which the test
+/// and its processes know of each other.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        std::fs::write(place.path("session"), "").unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().join(name)
+    }
+
+    async fn conversation(&self) -> Conversation {
+        let agent = pi(json!({
+            "doom": self.path("doom"), "journal": self.path("journal"),
+            "pidFile": self.path("pid"),
+            "get_state": {"thinkingLevel": "off", "sessionFile": self.path("session")},
+        }));
+        opened(agent, open("pi")).await
+    }
+
+    fn doom(&self, command: &str) {
+        std::fs::write(self.path("doom"), command).unwrap();
+    }
+
+    fn times(&self, command: &str) -> usize {
+        times(&self.path("journal"), command)
+    }
+}
+
+/// The chat is cut after its first turn.
+fn cut(conversation: &Conversation) {
+    conversation.command(AgentCommand::Truncate {
+        backend: BACKEND,
+        transcript: vec![stored_turn("turn-1", "keep this")],
+    });
+}
+
+#[tokio::test]
+async fn after_a_cut_nobody_asks_the_pi_that_knows_more_though_no_other_starts() {
+    for command in ["", "get_state", "get_commands"] {
+        let place = Place::new();
+        let mut conversation = place.conversation().await;
+        conversation.say("keep this").await;
+        conversation.say("forget this").await;
+        cut(&conversation);
+        place.doom(command);
+        for question in ["the second", "the third"] {
+            let heard = conversation.say(question).await;
+            assert_eq!(heard.len(), 1, "{heard:?}");
+            let failed = "failed (resumable): agentExited: ";
+            assert!(heard[0].starts_with(failed), "{heard:?}");
+        }
+        std::fs::remove_file(place.path("doom")).unwrap();
+        let heard = conversation.say("the fourth").await;
+        assert_eq!(heard[..2], ["opened", "commands: 1"]);
+        assert!(heard[2].contains("keep this"), "{heard:?}");
+        assert!(!heard[2].contains("forget this"), "{heard:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_begins_while_pi_dies_is_given_to_its_successor() {
+    let place = Place::new();
+    let mut conversation = place.conversation().await;
+    conversation.say("one").await;
+    kill(&place.path("pid"));
+    let heard = conversation.say("two").await;
+    assert_eq!(heard, ["opened", "commands: 1", "text: two", "completed"]);
+    assert_eq!(place.times("switch_session"), 1);
+}
+
+#[tokio::test]
+async fn a_pi_that_dies_of_a_prompt_is_started_anew_once() {
+    let place = Place::new();
+    place.doom("prompt");
+    let mut conversation = place.conversation().await;
+    let heard = conversation.say("x").await;
+    let ended = "exited: it ended with status 3; it last said: told to end";
+    assert_eq!(heard[..2], ["opened", "commands: 1"]);
+    assert!(heard[2].starts_with(ended), "{heard:?}");
+    assert_eq!(place.times("get_available_models"), 2);
+}
+
+#[tokio::test]
+async fn a_pi_that_has_begun_to_answer_is_not_asked_again() {
+    let place = Place::new();
+    let mut conversation = place.conversation().await;
+    let heard = conversation
+        .say(&json!([start(), {"exit": 5}]).to_string())
+        .await;
+    assert_eq!(heard, ["exited: it ended with status 5"]);
+    assert_eq!(place.times("get_available_models"), 1);
+}
+
+#[tokio::test]
+async fn what_was_cut_while_it_ran_is_forgotten() {
+    let mut conversation = opened(pi(json!({})), open("pi")).await;
+    conversation.say("keep this").await;
+    let steps = json!([start(), "clear_queue", "abort"]).to_string();
+    let turn = conversation.prompt(&format!("forget this\n{steps}"));
+    conversation.cancel(&turn);
+    cut(&conversation);
+    assert_eq!(conversation.rest().await.last().unwrap(), "cancelled");
+    let heard = conversation.say("now").await;
+    assert!(heard[2].contains("keep this"), "{heard:?}");
+    assert!(!heard[2].contains("forget this"), "{heard:?}");
 }

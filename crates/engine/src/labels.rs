@@ -1,7 +1,9 @@
-//! What the engine writes for people to read, in their language. (What backends
-//! of agents say is theirs, and is in English.) To add a language: add it to
-//! [`Locale`] and follow the compiler.
+//! What the engine writes for people to read, in their language. Backends of
+//! agents report codes, which become words here; what an agent says itself is
+//! its own, in whatever language. To add a language: add it to [`Locale`] and
+//! follow the compiler.
 
+pub(crate) mod agent;
 mod changes;
 mod isolation;
 pub(crate) mod operations;
@@ -112,7 +114,7 @@ impl Label<'_> {
             Self::HostInterrupted => "Der Host wurde beendet, während diese Anfrage lief. Was \
                  bis dahin gesagt wurde, steht hier; zum Weitermachen die Anfrage fortsetzen."
                 .to_owned(),
-            Self::AgentExited(reason) => format!("Der Agent ist unerwartet geendet: {reason}"),
+            Self::AgentExited(reason) => format!("Der Agent hat sich unerwartet beendet: {reason}"),
             Self::ClientGone(tool) => {
                 format!("Der Client, der das Werkzeug {tool} ausführt, ist nicht verbunden.")
             }

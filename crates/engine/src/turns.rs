@@ -31,6 +31,7 @@ use innkeeper_protocol::newest::actions::{
     ChatUsageAction, SessionCreationFailedAction, SessionIsReadChangedAction, SessionReadyAction,
     SessionTitleChangedAction, StateAction,
 };
+use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
     ErrorInfo, ErrorResponsePart, ResponsePart, SessionStatus, SystemNotificationResponsePart,
 };
@@ -43,7 +44,7 @@ use crate::compat::Compat;
 use crate::core::{Core, Deadline, error_info};
 use crate::customizations::Customizations;
 use crate::effect::Ticket;
-use crate::labels::Label;
+use crate::labels::{Label, Locale, agent};
 use crate::terminals::Terminals;
 
 pub(crate) use attachments::chats_referred_to;
@@ -165,7 +166,10 @@ impl TurnsMut<'_> {
             }
             TurnEvent::Completed => Ending::Complete,
             TurnEvent::Cancelled => Ending::Cancelled,
-            TurnEvent::Failed { error, resumable } => Ending::Error { error, resumable },
+            TurnEvent::Failed { failure, resumable } => Ending::Error {
+                error: agent::failure(failure, self.locale_of_turn(uri)),
+                resumable,
+            },
             ongoing => {
                 if is_running(self.own) {
                     self.turn_goes_on(uri, ongoing);
@@ -199,17 +203,18 @@ impl TurnsMut<'_> {
                     self.add_part(uri, ResponsePart::ContentRef(part));
                 }
             }
-            TurnEvent::Notice(content) => {
+            TurnEvent::Notice(notice) => {
                 let part = SystemNotificationResponsePart {
-                    content,
+                    content: agent::notice(notice, self.locale_of_turn(uri)),
                     meta: None,
                 };
                 self.add_part(uri, ResponsePart::SystemNotification(part));
             }
-            TurnEvent::Unknown { about, said } => {
+            TurnEvent::Unknown { kinds, said } => {
                 let meta = ("unknownUpdates".to_owned(), said.into());
+                let about = agent::unknown(&kinds, self.locale_of_turn(uri));
                 let part = SystemNotificationResponsePart {
-                    content: about,
+                    content: StringOrMarkdown::Plain(about),
                     meta: Some([meta].into_iter().collect()),
                 };
                 self.add_part(uri, ResponsePart::SystemNotification(part));
@@ -225,7 +230,11 @@ impl TurnsMut<'_> {
                     self.core.emit(uri, StateAction::ChatUsage(usage), None);
                 }
             }
-            TurnEvent::Activity(activity) => self.set_activity(uri, activity),
+            TurnEvent::Activity(activity) => {
+                let locale = self.locale_of_turn(uri);
+                let activity = activity.map(|activity| agent::activity(activity, locale));
+                self.set_activity(uri, activity);
+            }
             TurnEvent::ToolStarted(start) => self.tool_started(uri, *start),
             TurnEvent::ToolInput { call, content } => self.tool_input(uri, call, content),
             TurnEvent::ToolReady(ready) => self.tool_ready(uri, *ready),
@@ -239,6 +248,7 @@ impl TurnsMut<'_> {
                 result,
                 confirm,
             } => self.tool_finished(uri, call, *result, confirm),
+            TurnEvent::ToolInterrupted { call } => self.tool_interrupted(uri, call),
             TurnEvent::Ask(request) => self.ask(uri, *request),
             TurnEvent::AskWithdrawn { request } => self.withdraw_question(uri, request),
             TurnEvent::Steered { message } => self.steered(uri, &message),
@@ -376,6 +386,17 @@ impl TurnsMut<'_> {
         let deadline = Deadline::TurnIsHeld(uri.clone());
         self.core.deadlines.clear(&deadline);
         self.compat.forget_chat(uri);
+    }
+
+    /// The language that a turn is told of in: that of whoever began it, or
+    /// that of the session.
+    fn locale_of_turn(&self, uri: &ChannelUri) -> Locale {
+        let of_session = || {
+            let session = self.core.channels.session_of(uri);
+            session.map(|session| self.core.channels.locale_of(&session))
+        };
+        let turn = self.own.turn(uri).map(|turn| turn.locale);
+        turn.or_else(of_session).unwrap_or_default()
     }
 
     // What a turn changes around it

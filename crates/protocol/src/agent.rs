@@ -1,26 +1,35 @@
 //! The vocabulary between the engine and agents. A backend translates its own
 //! protocol into these events and these commands into its own protocol; the
-//! engine turns the events into actions. Neither knows who the other is.
+//! engine turns the events into actions. Neither knows who the other is. What
+//! happens in a turn is in `turn_event`, what people are told in `telling`.
+
+mod telling;
+mod turn_event;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::Value;
 
-use crate::newest::common::{JsonObject, StringOrMarkdown};
+use crate::newest::common::JsonObject;
 use crate::newest::state::{
-    AgentInfo, ChatInputAnswer, ChatInputRequest, ChatInputResponseKind, ConfigPropertySchema,
-    ConfirmationOption, ErrorInfo, FileEditCollection, Message, PendingMessage, ResponsePart,
-    SessionConfigPropertySchema, SessionConfigSchema, ToolCallCancellationReason,
-    ToolCallContributor, ToolCallResult, ToolDefinition, ToolResultContent, UsageInfo,
+    AgentInfo, ChatInputAnswer, ChatInputResponseKind, ConfigPropertySchema, ConfirmationOption,
+    Message, PendingMessage, ResponsePart, SessionConfigPropertySchema, SessionConfigSchema,
+    ToolCallCancellationReason, ToolCallResult, ToolDefinition,
 };
 use crate::settings::Synonym;
 use crate::snapshot::StoredTurn;
 use crate::workspace::customization::EnabledCustomizations;
-use crate::workspace::terminal::TerminalProgram;
 use crate::{ChannelUri, ClientId};
+
+pub use telling::{
+    AgentActivity, AgentEnd, AgentFailure, AgentNotice, ApprovalLabel, ApprovalOption, HowEnded,
+    NotTakenUp, ProcessEnd,
+};
+pub use turn_event::{
+    Approval, ApprovalRequest, CommandRun, Delegation, EditedFile, ToolReady, ToolStart, TurnEvent,
+};
 
 /// One opened conversation with an agent. The engine gives these out, each
 /// only once, so that the last words of a backend that was closed or died
@@ -118,8 +127,12 @@ pub enum AgentCommand {
         backend: BackendId,
         values: JsonObject,
     },
-    /// Forget all turns but the first `keep`.
-    Truncate { backend: BackendId, keep: usize },
+    /// Forget all turns but these, the first of the chat. (Not all of them
+    /// need to have been the agent's.)
+    Truncate {
+        backend: BackendId,
+        transcript: Vec<StoredTurn>,
+    },
     /// A message for the turn that runs, to be taken up when it is convenient.
     /// It replaces the one before; `None` takes that back. Its id is for this
     /// version of the message only: what is taken up is reported by it.
@@ -309,7 +322,7 @@ pub enum AgentEvent {
     /// agent had without it. Said before `Opened`, and only of a new chat.
     Past(Vec<PastTurn>),
     /// It could not be opened; nothing follows.
-    OpenFailed(ErrorInfo),
+    OpenFailed(AgentFailure),
     /// Something happened in a turn.
     Turn { turn: Arc<str>, event: TurnEvent },
     /// The agent named the conversation.
@@ -325,8 +338,9 @@ pub enum AgentEvent {
         resource: String,
         reason: AuthReason,
     },
-    /// The backend is gone, unasked; nothing follows.
-    Exited { reason: String },
+    /// The backend is gone, unasked; nothing follows. If it had no turn, a
+    /// prompt that is on its way to it has reached nobody.
+    Exited { end: AgentEnd, idle: bool },
 }
 
 /// A turn that is over already.
@@ -350,170 +364,4 @@ pub struct AgentCommandInfo {
 pub enum AuthReason {
     Missing,
     Expired,
-}
-
-#[derive(Debug, Clone)]
-pub enum TurnEvent {
-    /// Markdown, appended to the part that is open if it is of that kind.
-    Text(String),
-    /// Reasoning, likewise.
-    Reasoning(String),
-    /// Closes the open part: what follows begins a new one.
-    Break,
-    /// Content that is kept by reference.
-    Content {
-        data: Bytes,
-        content_type: String,
-    },
-    Usage(UsageInfo),
-    Activity(Option<String>),
-    Notice(StringOrMarkdown),
-    /// Things that the agent said and nobody here knows, as they are, and a
-    /// sentence about them.
-    Unknown {
-        about: StringOrMarkdown,
-        said: Vec<Value>,
-    },
-    /// A tool call begins; its input may still be on its way.
-    ToolStarted(Box<ToolStart>),
-    /// A piece of the input of a tool call.
-    ToolInput {
-        call: String,
-        content: String,
-    },
-    /// The input is complete; or a running call needs approval once more.
-    ToolReady(Box<ToolReady>),
-    /// What a running tool has produced so far: all of it.
-    ToolContent {
-        call: String,
-        content: Vec<ToolResultContent>,
-    },
-    /// A command is to be run in a terminal. The agent is told where it runs
-    /// with [`Decision::CommandStarted`] and how it ended with
-    /// [`Decision::Command`]. It ends with the turn at the latest, unless
-    /// somebody takes its terminal over.
-    RunCommand(Box<CommandRun>),
-    /// The agent wants to know what a command has said so far. If it has ended
-    /// meanwhile, its end is the answer.
-    ReadCommand {
-        run: String,
-    },
-    /// A command is to be ended.
-    StopCommand {
-        run: String,
-    },
-    /// A running tool has changed a file.
-    FileEdited(Box<EditedFile>),
-    /// A tool ran.
-    ToolFinished {
-        call: String,
-        result: Box<ToolCallResult>,
-        /// Somebody has to approve the result before it is used.
-        confirm: bool,
-    },
-    /// Questions to the user. The turn goes on when they are answered.
-    Ask(Box<ChatInputRequest>),
-    /// The answer is not needed any more.
-    AskWithdrawn {
-        request: String,
-    },
-    /// The steering message with this id was taken up.
-    Steered {
-        message: String,
-    },
-    /// A tool call lets another agent work, in a turn of its own. What happens
-    /// in that turn is reported under its id, over the same backend.
-    Delegated(Box<Delegation>),
-    /// Why the turn is about to end, in the agent's own word. It is kept with
-    /// the turn's end.
-    StopReason(String),
-    /// The turn ended well.
-    Completed,
-    /// The turn ended because it was cancelled.
-    Cancelled,
-    /// The turn ended in an error.
-    Failed {
-        error: ErrorInfo,
-        resumable: bool,
-    },
-}
-
-#[derive(Debug, Clone)]
-pub struct ToolStart {
-    /// Unique in its turn.
-    pub call: String,
-    pub name: String,
-    pub display_name: String,
-    pub intention: Option<String>,
-    pub contributor: Option<ToolCallContributor>,
-    pub meta: Option<JsonObject>,
-}
-
-#[derive(Debug, Clone)]
-pub struct ToolReady {
-    pub call: String,
-    pub input: Option<String>,
-    /// What the call does, in a sentence.
-    pub message: StringOrMarkdown,
-    pub approval: Approval,
-    pub meta: Option<JsonObject>,
-}
-
-/// Whether a tool call needs approval. If it does, the agent waits for a
-/// [`Decision`], whoever or whatever takes it.
-#[derive(Debug, Clone)]
-pub enum Approval {
-    NotNeeded,
-    Needed(ApprovalRequest),
-}
-
-#[derive(Debug, Clone, Default)]
-pub struct ApprovalRequest {
-    pub title: Option<StringOrMarkdown>,
-    /// The edits that the call would make.
-    pub edits: Option<FileEditCollection>,
-    /// The input may be changed before it is approved.
-    pub editable: bool,
-    pub options: Vec<ConfirmationOption>,
-}
-
-/// A command for a terminal of the session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandRun {
-    /// The agent's name for it, unique in its turn.
-    pub run: String,
-    /// The tool call that shows it, unless the agent shows it by itself.
-    pub call: Option<String>,
-    pub program: TerminalProgram,
-    pub title: Option<String>,
-    /// A `file:` URI; the session's first working directory if there is none.
-    pub directory: Option<String>,
-    /// All variables that it gets; those of the host if there are none.
-    pub environment: Option<Vec<(String, String)>>,
-    /// How much of the end of its output the agent wants, in bytes, if it is
-    /// more than usual.
-    pub output_bytes: Option<usize>,
-}
-
-/// A file before and after a tool changed it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EditedFile {
-    pub call: String,
-    pub uri: String,
-    /// `None` if it was not there.
-    pub before: Option<Bytes>,
-    pub after: Option<Bytes>,
-}
-
-#[derive(Debug, Clone)]
-pub struct Delegation {
-    /// The tool call that does it, in the turn that reports this.
-    pub call: String,
-    /// The id of the other agent's turn: unique on this backend.
-    pub turn: Arc<str>,
-    pub title: String,
-    pub agent_name: Option<String>,
-    pub description: Option<String>,
-    /// What the other agent was told.
-    pub message: String,
 }

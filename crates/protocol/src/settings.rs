@@ -23,6 +23,9 @@ pub const MODE: &str = "mode";
 /// What clients call the mode that an agent begins in.
 pub const INTERACTIVE: &str = "interactive";
 
+/// Which of the conversations that an agent had alone a session goes on with.
+pub const CONTINUE: &str = "continue";
+
 /// Two names for the same value of a setting. A schema has one of them; either
 /// is taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +67,16 @@ pub fn auto_approve() -> SessionConfigPropertySchema {
         ]),
         session_mutable: Some(true),
         ..setting("string", "Approvals")
+    }
+}
+
+/// The setting `continue`, of sessions with agents that can tell of what was
+/// said without the host.
+pub fn conversation_to_continue() -> SessionConfigPropertySchema {
+    SessionConfigPropertySchema {
+        description: Some("A conversation that the agent had before, to go on with.".to_owned()),
+        enum_dynamic: Some(true),
+        ..setting("string", "Continue")
     }
 }
 

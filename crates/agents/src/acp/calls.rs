@@ -11,13 +11,11 @@ use agent_client_protocol_schema::v1::{
     ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolKind,
 };
 use innkeeper_protocol::agent::{
-    Approval, ApprovalRequest, TERMINAL_TOOL, TOOL_KIND, ToolReady, ToolStart, ToolVerdict,
-    TurnEvent,
+    Approval, ApprovalOption, ApprovalRequest, TERMINAL_TOOL, TOOL_KIND, ToolReady, ToolStart,
+    ToolVerdict, TurnEvent,
 };
 use innkeeper_protocol::newest::common::{JsonObject, StringOrMarkdown};
-use innkeeper_protocol::newest::state::{
-    ConfirmationOption, FileEditCollection, ToolCallResult, ToolResultContent,
-};
+use innkeeper_protocol::newest::state::{FileEditCollection, ToolCallResult, ToolResultContent};
 use serde_json::{Value, json};
 
 use super::content;
@@ -67,7 +65,7 @@ enum Phase {
 }
 
 /// A request of the agent, and the option that was chosen.
-pub(super) type Answered = (PermissionRequest, Option<ConfirmationOption>);
+pub(super) type Answered = (PermissionRequest, Option<ApprovalOption>);
 
 /// Terminals of the host as calls show them, by the agent's names for them.
 pub(super) type ShownTerminals<'a> = &'a dyn Fn(&str) -> Option<ToolResultContent>;

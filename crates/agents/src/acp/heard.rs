@@ -2,24 +2,16 @@
 //! they come in.
 
 use agent_client_protocol_schema::v1::{CLIENT_METHOD_NAMES, Error, RequestPermissionRequest};
-use innkeeper_protocol::agent::{AgentCommandInfo, AgentEvent, TurnEvent};
-use innkeeper_protocol::newest::common::StringOrMarkdown;
-use innkeeper_protocol::newest::state::ErrorInfo;
+use innkeeper_protocol::agent::{AgentCommandInfo, AgentEvent, AgentFailure, TurnEvent};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
-use super::backend::Backend;
-use super::permission;
-use super::permission::PermissionRequest;
+use super::permission::{self, PermissionRequest};
 use super::rpc::{Incoming, RequestNo, sentence};
-use super::turn::{Turn, about_stop};
+use super::speech::Talk;
+use super::turn::about_stop;
 
-impl Backend {
+impl Talk {
     pub(super) async fn incoming(&mut self, incoming: Incoming) {
-        self.heard = Instant::now();
-        if std::mem::take(&mut self.told_of_silence) {
-            self.turn_events(vec![TurnEvent::Activity(None)]).await;
-        }
         match incoming {
             Incoming::Response { to, result } => self.answered(to, result).await,
             Incoming::Notification { method, params } => self.notified(&method, &params).await,
@@ -28,77 +20,79 @@ impl Backend {
     }
 
     async fn answered(&mut self, to: RequestNo, result: Result<Value, Error>) {
-        if self.turn.as_ref().is_some_and(|turn| turn.request == to) {
+        let mut turn = self.turn.iter();
+        if turn.any(|turn| turn.own.request == to) {
             return self.prompt_answered(result).await;
         }
-        if let Some(change) = self.changing.remove(&to) {
+        if let Some(change) = self.session.changing.remove(&to) {
             match result {
-                Ok(answer) => {
-                    self.session.settings.changed(&change, &answer);
-                }
-                Err(error) => {
-                    let name = &self.access.name;
-                    let text = format!("{name} did not accept a setting: {}", sentence(&error));
-                    self.notices.push(text);
-                }
+                Ok(answer) => self.session.settings.changed(&change, &answer),
+                Err(error) => self.setting_refused(Some(sentence(&error))),
             }
             return self.settings_changed().await;
         }
-        if let Some(message) = self.steering.remove(&to)
-            && result.is_ok_and(|answer| answer["outcome"] != "promptRequired")
-        {
-            self.turn_events(vec![TurnEvent::Steered { message }]).await;
+        if let Some((_, message)) = self.session.steering.take_if(|(asked, _)| *asked == to) {
+            let taken_up = result.is_ok_and(|answer| answer["outcome"] != "promptRequired");
+            self.steering_answered(&message, taken_up).await;
         }
     }
 
     /// The turn is over.
     async fn prompt_answered(&mut self, result: Result<Value, Error>) {
         self.dismiss_requests();
-        // What it has not taken up by now becomes a turn of its own.
-        self.steering.clear();
-        let Some(mut turn) = self.turn.take() else {
+        let services = &mut self.speech.services;
+        services.turn_ends(self.session.peer.answers());
+        let Some(turn) = &mut self.turn else {
             return;
         };
-        self.services.turn_ends(self.session.peer.answers());
-        let mut events = Vec::new();
-        match result {
-            _ if turn.is_cancelled() => events.push(TurnEvent::Cancelled),
+        let last = match result {
+            _ if turn.is_cancelled() => TurnEvent::Cancelled,
             Ok(answer) => {
                 let reason = answer["stopReason"].as_str().unwrap_or("end_turn");
-                let terminals = |id: &str| self.services.terminal(id);
                 if reason == "cancelled" {
-                    events.push(TurnEvent::Cancelled);
+                    TurnEvent::Cancelled
                 } else {
-                    events.extend(turn.closing(&answer, &terminals));
-                    let sentence = about_stop(reason).map(StringOrMarkdown::from);
-                    events.extend(sentence.map(TurnEvent::Notice));
+                    let terminals = |id: &str| services.terminal(id);
+                    let mut events = turn.own.closing(&answer, &terminals);
+                    events.extend(about_stop(reason).map(TurnEvent::Notice));
                     events.push(TurnEvent::StopReason(reason.to_owned()));
-                    events.push(TurnEvent::Completed);
+                    self.tell(events).await;
+                    TurnEvent::Completed
                 }
             }
             Err(error) => {
-                let error = ErrorInfo {
-                    error_type: "agentError".to_owned(),
-                    message: sentence(&error),
-                    stack: None,
-                    meta: None,
-                };
-                events.push(TurnEvent::Failed {
-                    error,
+                let said = Some(sentence(&error));
+                TurnEvent::Failed {
+                    failure: AgentFailure::TurnFailed { said },
                     resumable: true,
-                });
+                }
             }
+        };
+        self.end_turn(last).await;
+    }
+
+    /// Nobody will answer what the agent has asked.
+    pub(super) fn dismiss_requests(&mut self) {
+        let answers = self.session.peer.answers();
+        let asked = self.turn.as_mut().map(|turn| turn.own.calls.abandon());
+        for asked in asked.into_iter().flatten() {
+            answers.give(&asked.request, Ok(permission::answer(None)));
         }
-        let Turn {
-            id,
-            asked,
-            answered,
-            ..
-        } = turn;
-        for event in events {
-            self.events.turn(&id, event).await;
+        self.speech.client_calls.abandon();
+        for request in self.session.questions.abandon() {
+            answers.give(&request, Ok(json!({"action": "cancel"})));
         }
-        self.transcript.add(&id, asked, answered);
+    }
+
+    /// There is news of a terminal.
+    pub(super) async fn show_terminal(&mut self, id: &str) {
+        let services = &self.speech.services;
+        let terminals = |id: &str| services.terminal(id);
+        let events = match &mut self.turn {
+            Some(turn) => turn.own.calls.terminal_changed(id, &terminals),
+            None => Vec::new(),
+        };
+        self.tell(events).await;
     }
 
     async fn notified(&mut self, method: &str, params: &Value) {
@@ -106,11 +100,10 @@ impl Backend {
             "session/update" if self.is_ours(params) => self.update(&params["update"]).await,
             "elicitation/complete" => {
                 let id = params["elicitationId"].as_str().unwrap_or_default();
-                if let Some((request, asked)) = self.questions.done_elsewhere(id) {
+                if let Some((request, asked)) = self.session.questions.done_elsewhere(id) {
                     let answer = json!({"action": "accept"});
                     self.session.peer.answers().give(&asked, Ok(answer));
-                    self.turn_events(vec![TurnEvent::AskWithdrawn { request }])
-                        .await;
+                    self.tell([TurnEvent::AskWithdrawn { request }]).await;
                 }
             }
             "$/cancel_request" => {
@@ -126,25 +119,24 @@ impl Backend {
 
     /// The agent does not need an answer any more.
     async fn withdrawn(&mut self, asked: &Value) {
-        let question = self.questions.withdraw(asked);
+        let question = self.session.questions.withdraw(asked);
         let permission = self
             .turn
             .as_mut()
-            .is_some_and(|turn| turn.calls.withdraw(asked));
+            .is_some_and(|turn| turn.own.calls.withdraw(asked));
         if question.is_some() || permission {
             let error = Err::<Value, _>(Error::request_cancelled());
             self.session.peer.answers().give(asked, error);
         }
         if let Some(request) = question {
-            self.turn_events(vec![TurnEvent::AskWithdrawn { request }])
-                .await;
+            self.tell([TurnEvent::AskWithdrawn { request }]).await;
         }
     }
 
     async fn asked(&mut self, id: &Value, method: &str, params: &Value) {
         let answers = self.session.peer.answers();
-        if let Some(events) = self.services.serve(answers, id, method, params) {
-            return self.turn_events(events).await;
+        if let Some(events) = self.speech.services.serve(answers, id, method, params) {
+            return self.tell(events).await;
         }
         let names = CLIENT_METHOD_NAMES;
         let events = match method {
@@ -156,7 +148,7 @@ impl Backend {
                 return;
             }
         };
-        self.turn_events(events).await;
+        self.tell(events).await;
     }
 
     fn ask_permission(&mut self, id: &Value, params: &Value) -> Vec<TurnEvent> {
@@ -171,7 +163,7 @@ impl Backend {
         let call = serde_json::from_value::<RequestPermissionRequest>(known);
         let answers = self.session.peer.answers();
         match (call, self.turn.as_mut().filter(|turn| !turn.is_cancelled())) {
-            (Ok(asked), Some(turn)) => turn.calls.ask(asked.tool_call, request),
+            (Ok(asked), Some(turn)) => turn.own.calls.ask(asked.tool_call, request),
             (Ok(_), None) => {
                 answers.give(id, Ok(permission::answer(None)));
                 Vec::new()
@@ -194,9 +186,8 @@ impl Backend {
                 return Vec::new();
             }
         };
-        let somebody_listens = self.turn.as_ref().is_some_and(|turn| !turn.is_cancelled());
-        let request = match somebody_listens {
-            true => self.questions.ask(id.clone(), asked),
+        let request = match self.is_at_work() {
+            true => self.session.questions.ask(id.clone(), asked),
             false => None,
         };
         match request {
@@ -239,13 +230,13 @@ impl Backend {
                 self.settings_changed().await;
             }
             _ => {
-                let services = &self.services;
+                let services = &self.speech.services;
                 let terminals = |id: &str| services.terminal(id);
                 let events = match &mut self.turn {
-                    Some(turn) => turn.update(kind, update, &terminals),
+                    Some(turn) => turn.own.update(kind, update, &terminals),
                     None => Vec::new(),
                 };
-                self.turn_events(events).await;
+                self.tell(events).await;
             }
         }
     }
@@ -253,7 +244,7 @@ impl Backend {
     /// The agent's settings may be others now. What they are is told when no
     /// change is under way any more: until then the agent is of two minds.
     pub(super) async fn settings_changed(&mut self) {
-        if !self.changing.is_empty() {
+        if !self.session.changing.is_empty() {
             return;
         }
         let values = self.session.settings.values();

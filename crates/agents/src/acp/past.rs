@@ -2,20 +2,18 @@
 //! was said in them, so that a session can go on with one.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{AgentCapabilities, ListSessionsResponse, SessionInfo};
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::agent::{self, OpenBackend, TurnEvent};
+use innkeeper_protocol::agent::{OpenBackend, TurnEvent};
 use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use innkeeper_protocol::newest::state::SessionConfigPropertySchema;
+use innkeeper_protocol::settings::{self, CONTINUE};
 use serde_json::{Value, json};
 
 use super::rpc::RequestNo;
 use super::turn::Turn;
-
-/// The setting that names the conversation to go on with.
-pub(super) const CONTINUE: &str = "continue";
+use crate::child::Told;
 
 /// How many conversations are offered, and on how many pages they are looked
 /// for.
@@ -28,12 +26,9 @@ pub(super) fn is_open_book(can: &AgentCapabilities) -> bool {
     can.load_session && can.session_capabilities.list.is_some()
 }
 
-pub(super) fn setting() -> SessionConfigPropertySchema {
-    SessionConfigPropertySchema {
-        description: Some("A conversation that the agent had before, to go on with.".to_owned()),
-        enum_dynamic: Some(true),
-        ..agent::setting("string", "Continue")
-    }
+/// The setting that names the conversation to go on with.
+pub(super) fn setting() -> (String, SessionConfigPropertySchema) {
+    (CONTINUE.to_owned(), settings::conversation_to_continue())
 }
 
 /// The conversation that a new session is to go on with. It is that of the
@@ -84,46 +79,39 @@ pub(super) fn question(directory: Option<&PathBuf>, cursor: Option<&str>) -> Val
     params
 }
 
-/// A turn that an agent tells of.
-#[derive(Debug)]
-pub(super) struct Told {
-    pub(super) asked: String,
-    pub(super) answered: String,
-    pub(super) events: Vec<TurnEvent>,
-}
-
 /// What an agent tells of a conversation, turn by turn. A turn begins with
 /// what the user said.
 pub(super) fn recounted(updates: &[Value]) -> Vec<Told> {
-    let mut told = Vec::new();
-    let mut running: Option<Turn> = None;
-    let mut events = Vec::new();
+    let mut told: Vec<Told> = Vec::new();
+    let mut running: Option<(Turn, Told)> = None;
     let nowhere = |_: &str| None;
-    let mut end = |turn: Option<Turn>, events: &mut Vec<TurnEvent>| {
-        if let Some(mut turn) = turn {
-            events.extend(turn.closing(&Value::Null, &nowhere));
-            told.push(Told {
-                asked: turn.asked,
-                answered: turn.answered,
-                events: std::mem::take(events),
-            });
+    let mut end = |running: Option<(Turn, Told)>| {
+        if let Some((mut turn, mut happened)) = running {
+            let closing = turn.closing(&Value::Null, &nowhere);
+            happened.events.extend(closing);
+            told.push(happened);
         }
     };
     for update in updates {
         let kind = update["sessionUpdate"].as_str().unwrap_or_default();
-        let said = match kind {
-            "user_message_chunk" => update["content"]["text"].as_str().unwrap_or_default(),
-            _ => "",
-        };
-        if kind == "user_message_chunk" && !events.is_empty() {
-            end(running.take(), &mut events);
+        let has_begun = |it: &(Turn, Told)| !it.1.events.is_empty();
+        if kind == "user_message_chunk" && running.as_ref().is_some_and(has_begun) {
+            end(running.take());
         }
-        let new = || Turn::new(Arc::from(""), RequestNo::NONE, String::new());
-        let turn = running.get_or_insert_with(new);
-        turn.asked.push_str(said);
-        events.extend(turn.update(kind, update, &nowhere));
+        let new = || (Turn::new(RequestNo::NONE), Told::default());
+        let (turn, happened) = running.get_or_insert_with(new);
+        if kind == "user_message_chunk" {
+            let said = update["content"]["text"].as_str();
+            happened.asked.push_str(said.unwrap_or_default());
+        }
+        for event in turn.update(kind, update, &nowhere) {
+            if let TurnEvent::Text(text) = &event {
+                happened.answered.push_str(text);
+            }
+            happened.events.push(event);
+        }
     }
-    end(running, &mut events);
+    end(running);
     told
 }
 

@@ -1,8 +1,8 @@
 //! Requests for permission: the agent's options as the host shows them, and
 //! the one that a decision stands for.
 
-use innkeeper_protocol::agent::ToolVerdict;
-use innkeeper_protocol::newest::state::{ConfirmationOption, ConfirmationOptionKind};
+use innkeeper_protocol::agent::{ApprovalLabel, ApprovalOption, ToolVerdict};
+use innkeeper_protocol::newest::state::ConfirmationOptionKind;
 use serde_json::{Value, json};
 
 /// Where options that hold for this time stand, and those that hold for good.
@@ -13,11 +13,11 @@ const ALWAYS: i64 = 1;
 pub(super) struct PermissionRequest {
     /// The agent's name for its request.
     pub(super) request: Value,
-    pub(super) options: Vec<ConfirmationOption>,
+    pub(super) options: Vec<ApprovalOption>,
 }
 
 /// The options as the agent wrote them, kinds that nobody knows included.
-pub(super) fn options(given: &Value) -> Vec<ConfirmationOption> {
+pub(super) fn options(given: &Value) -> Vec<ApprovalOption> {
     let options = given.as_array().map(Vec::as_slice).unwrap_or_default();
     let read = |option: &Value| {
         let id = option["optionId"].as_str()?;
@@ -26,7 +26,7 @@ pub(super) fn options(given: &Value) -> Vec<ConfirmationOption> {
         // Some agents have a kind for every answer, and some only a name.
         let words = [id, name].map(str::to_lowercase);
         let always = kind.ends_with("always") || words.iter().any(|it| it.contains("always"));
-        Some(ConfirmationOption {
+        Some(ApprovalOption {
             id: id.to_owned(),
             label: label(kind, name),
             kind: match kind {
@@ -42,34 +42,29 @@ pub(super) fn options(given: &Value) -> Vec<ConfirmationOption> {
 
 /// What an option is called: as the agent says, unless that is a word for
 /// machines.
-fn label(kind: &str, name: &str) -> String {
+fn label(kind: &str, name: &str) -> ApprovalLabel {
     let for_machines = name.contains('_') && !name.contains(char::is_whitespace);
-    let known = match kind {
-        "allow_once" => "Allow once",
-        "allow_always" => "Always allow",
-        "reject_once" => "Deny",
-        "reject_always" => "Always deny",
-        _ => return name.to_owned(),
-    };
-    match for_machines || name.trim().is_empty() {
-        true => known.to_owned(),
-        false => name.to_owned(),
+    match kind {
+        _ if !for_machines && !name.trim().is_empty() => ApprovalLabel::Own(name.to_owned()),
+        "allow_once" => ApprovalLabel::AllowOnce,
+        "allow_always" => ApprovalLabel::AllowAlways,
+        "reject_once" => ApprovalLabel::DenyOnce,
+        "reject_always" => ApprovalLabel::DenyAlways,
+        _ => ApprovalLabel::Own(name.to_owned()),
     }
 }
 
 /// The option that a verdict means: the one that was selected, else the most
 /// modest one of its kind.
-pub(super) fn choose(
-    options: &[ConfirmationOption],
-    verdict: &ToolVerdict,
-) -> Option<ConfirmationOption> {
+pub(super) fn choose(options: &[ApprovalOption], verdict: &ToolVerdict) -> Option<ApprovalOption> {
     let (selected, kind) = match verdict {
         ToolVerdict::Approved { option, .. } => (option, ConfirmationOptionKind::Approve),
         ToolVerdict::Denied { option, .. } => (option, ConfirmationOptionKind::Deny),
     };
-    let selected = selected
-        .as_ref()
-        .filter(|selected| options.contains(selected));
+    let selected = selected.as_ref().and_then(|selected| {
+        let mut options = options.iter();
+        options.find(|option| option.id == selected.id && option.kind == selected.kind)
+    });
     let modest = || {
         options
             .iter()
@@ -80,7 +75,7 @@ pub(super) fn choose(
 }
 
 /// The answer to a request; no option means that it came to nothing.
-pub(super) fn answer(chosen: Option<&ConfirmationOption>) -> Value {
+pub(super) fn answer(chosen: Option<&ApprovalOption>) -> Value {
     match chosen {
         Some(option) => json!({"outcome": {"outcome": "selected", "optionId": option.id}}),
         None => json!({"outcome": {"outcome": "cancelled"}}),
@@ -89,9 +84,11 @@ pub(super) fn answer(chosen: Option<&ConfirmationOption>) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use innkeeper_protocol::newest::state::ConfirmationOption;
+
     use super::*;
 
-    fn given() -> Vec<ConfirmationOption> {
+    fn given() -> Vec<ApprovalOption> {
         options(&json!([
             {"optionId": "a!", "name": "Always", "kind": "allow_always"},
             {"optionId": "a", "name": "Once", "kind": "allow_once"},
@@ -122,7 +119,7 @@ mod tests {
     fn names_for_machines_are_put_into_words() {
         let named = |kind: &str, name: &str| {
             let given = json!([{"optionId": "x", "name": name, "kind": kind}]);
-            options(&given).remove(0).label
+            options(&given).remove(0).label.to_string()
         };
         assert_eq!(named("allow_once", "allow_once"), "Allow once");
         assert_eq!(named("allow_always", "allow_always"), "Always allow");
@@ -149,7 +146,12 @@ mod tests {
         let options = given();
         let chosen = |verdict: &ToolVerdict| choose(&options, verdict).map(|option| option.id);
         assert_eq!(chosen(&approved(None)).as_deref(), Some("a"));
-        let selected = Some(options[0].clone());
+        let selected = Some(ConfirmationOption {
+            id: options[0].id.clone(),
+            label: "In another language".to_owned(),
+            kind: options[0].kind.clone(),
+            group: options[0].group,
+        });
         assert_eq!(chosen(&approved(selected)).as_deref(), Some("a!"));
         assert_eq!(choose(&[], &approved(None)), None);
     }

@@ -3,18 +3,17 @@
 //! *Boundary*: nothing here talks to anybody. What comes in is what the agent
 //! said, what goes out is what the engine is to hear.
 
-use std::sync::Arc;
-
 use agent_client_protocol_schema::v1::{
     CompactionStatus, CompactionUpdate, ContentBlock, Notice, Plan, PlanEntryStatus,
     ToolCallUpdate, Usage, UsageUpdate,
 };
-use innkeeper_protocol::agent::{Approval, ToolReady, ToolStart, TurnEvent};
+use innkeeper_protocol::agent::{
+    AgentActivity, AgentNotice, Approval, ToolReady, ToolStart, TurnEvent,
+};
 use innkeeper_protocol::newest::common::{JsonObject, StringOrMarkdown};
 use innkeeper_protocol::newest::state::{ToolCallResult, ToolResultContent, UsageInfo};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::calls::{Calls, ShownTerminals};
 use super::content;
@@ -29,15 +28,9 @@ const UNKNOWN_BYTES: usize = 4 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Turn {
-    pub(super) id: Arc<str>,
     /// Our request that the agent answers when the turn is over.
     pub(super) request: RequestNo,
-    pub(super) asked: String,
-    /// What the agent said, for the transcript.
-    pub(super) answered: String,
     pub(super) calls: Calls,
-    /// When the user has cancelled it.
-    pub(super) cancelled_at: Option<Instant>,
     /// The message that the agent is in the middle of.
     speaking: Option<String>,
     plan: Option<Vec<ToolResultContent>>,
@@ -49,14 +42,10 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    pub(super) fn new(id: Arc<str>, request: RequestNo, asked: String) -> Self {
+    pub(super) fn new(request: RequestNo) -> Self {
         Self {
-            id,
             request,
-            asked,
-            answered: String::new(),
             calls: Calls::default(),
-            cancelled_at: None,
             speaking: None,
             plan: None,
             usage: UsageInfo {
@@ -69,10 +58,6 @@ impl Turn {
             requests: None,
             unknown: Vec::new(),
         }
-    }
-
-    pub(super) fn is_cancelled(&self) -> bool {
-        self.cancelled_at.is_some()
     }
 
     /// Something that the agent said in the course of the turn.
@@ -132,10 +117,8 @@ impl Turn {
             .collect();
         kinds.sort_unstable();
         kinds.dedup();
-        let kinds = kinds.join(", ");
-        let text = format!("The agent also reported what this host does not know: {kinds}");
-        let about = StringOrMarkdown::Plain(text);
-        (!said.is_empty()).then_some(TurnEvent::Unknown { about, said })
+        let kinds = kinds.into_iter().map(str::to_owned).collect();
+        (!said.is_empty()).then_some(TurnEvent::Unknown { kinds, said })
     }
 
     fn message(&mut self, update: &Value) -> Vec<TurnEvent> {
@@ -150,9 +133,6 @@ impl Turn {
         let block = read::<ContentBlock>(&update["content"]);
         let spoken = block.and_then(content::spoken);
         let spoken = spoken.or_else(|| text_of(&update["content"]).map(TurnEvent::Text));
-        if let Some(TurnEvent::Text(text)) = &spoken {
-            self.answered.push_str(text);
-        }
         events.extend(spoken);
         events
     }
@@ -290,38 +270,32 @@ fn sum(one: &Usage, other: &Usage) -> Usage {
     .cached_write_tokens(both(one.cached_write_tokens, other.cached_write_tokens))
 }
 
-/// A sentence about an end that the user may not expect.
-pub(super) fn about_stop(reason: &str) -> Option<&'static str> {
+/// What is said about an end that the user may not expect.
+pub(super) fn about_stop(reason: &str) -> Option<AgentNotice> {
     match reason {
-        "max_tokens" => Some("The agent stopped because its answer reached the token limit."),
-        "max_turn_requests" => {
-            Some("The agent stopped because it made as many requests as one turn may.")
-        }
-        "refusal" => Some("The agent refused to go on with this."),
+        "max_tokens" => Some(AgentNotice::TokenLimit),
+        "max_turn_requests" => Some(AgentNotice::RequestLimit),
+        "refusal" => Some(AgentNotice::Refused),
         _ => None,
     }
 }
 
 fn notice(notice: Notice) -> TurnEvent {
-    let text = match notice.description {
+    TurnEvent::Notice(AgentNotice::own(match notice.description {
         Some(description) => format!("{}: {description}", notice.title),
         None => notice.title,
-    };
-    TurnEvent::Notice(StringOrMarkdown::Plain(text))
+    }))
 }
 
 fn compaction(update: &CompactionUpdate) -> Option<TurnEvent> {
-    let text = match &update.status {
-        CompactionStatus::InProgress => return Some(activity("Summarising the conversation")),
-        CompactionStatus::Completed => "The agent summarised the conversation to make room.",
-        CompactionStatus::Failed => "The agent could not summarise the conversation.",
-        _ => return None,
-    };
-    Some(TurnEvent::Notice(StringOrMarkdown::Plain(text.to_owned())))
-}
-
-fn activity(text: &str) -> TurnEvent {
-    TurnEvent::Activity(Some(text.to_owned()))
+    match &update.status {
+        CompactionStatus::InProgress => Some(TurnEvent::Activity(Some(AgentActivity::Summarising))),
+        CompactionStatus::Completed => Some(TurnEvent::Notice(AgentNotice::Summarised)),
+        CompactionStatus::Failed => {
+            Some(TurnEvent::Notice(AgentNotice::NotSummarised { why: None }))
+        }
+        _ => None,
+    }
 }
 
 fn text_of(content: &Value) -> Option<String> {

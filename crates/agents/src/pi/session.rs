@@ -1,37 +1,22 @@
 //! A running pi and the conversation in it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use innkeeper_protocol::agent::AgentCommandInfo;
+use innkeeper_protocol::agent::{AgentCommandInfo, AgentFailure, NotTakenUp};
 use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::state::{SessionConfigSchema, SessionModelInfo};
 use serde_json::{Value, json};
 
-use super::Access;
-use crate::process::{ChildProcess, JsonLines, Line, LineWriter, StartError};
+use crate::child::{Access, Opened};
+use crate::process::{ChildProcess, JsonLines, Line, LineWriter};
 use crate::session_config::{self, Choice, enumeration};
 
 /// The setting for how hard the model thinks.
 pub(super) const THINKING: &str = "thinking";
 
-#[derive(Debug, thiserror::Error)]
-pub(super) enum OpenError {
-    #[error(
-        "{0}; check that it is installed, and the command in the configuration if it stands there"
-    )]
-    Start(#[from] StartError),
-    #[error("`{command}` ended before it was ready: {how}")]
-    Gone { command: String, how: String },
-    #[error("`{command}` did not answer in time; start it by hand to see what it waits for")]
-    Silent { command: String },
-    #[error("pi refused: {0}")]
-    Refused(String),
-}
-
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) process: ChildProcess,
     pub(super) lines: JsonLines,
     pub(super) writer: LineWriter,
     /// Where pi keeps the conversation.
@@ -41,9 +26,38 @@ pub(super) struct Session {
     pub(super) model: Option<String>,
     pub(super) level: Option<String>,
     pub(super) commands: Vec<AgentCommandInfo>,
-    pub(super) remembers: bool,
-    pub(super) forgotten: Option<String>,
+    /// What was asked of pi and is not answered yet.
+    pub(super) requests: HashMap<String, Request>,
+    /// Dialogs that wait for an answer.
+    pub(super) dialogs: HashSet<String>,
     last_request: u64,
+}
+
+/// What an answer of pi is about.
+#[derive(Debug)]
+pub(super) enum Request {
+    Prompt,
+    /// Whether a command of pi's own has led to any work.
+    StateAfterCommand,
+    Abort,
+    /// A message, by its id.
+    Steer(String),
+    Setting,
+}
+
+/// A session while it is being opened.
+struct Opening<'a> {
+    access: &'a Access,
+    process: ChildProcess,
+    session: Session,
+}
+
+/// Why a command came to nothing.
+enum CallError {
+    /// pi is not there.
+    Gone(AgentFailure),
+    /// It did not want to, and said this or nothing.
+    Refused(Option<String>),
 }
 
 impl Session {
@@ -51,10 +65,9 @@ impl Session {
         access: &Access,
         directory: Option<&Path>,
         resume: Option<&str>,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Opened<Self>, AgentFailure> {
         let (process, lines) = ChildProcess::start(&access.program, directory, &access.stderr)?;
-        let mut session = Self {
-            process,
+        let session = Self {
             writer: lines.writer(),
             lines,
             file: None,
@@ -63,72 +76,69 @@ impl Session {
             model: None,
             level: None,
             commands: Vec::new(),
-            remembers: false,
-            forgotten: None,
+            requests: HashMap::new(),
+            dialogs: HashSet::new(),
             last_request: 0,
         };
+        let mut opening = Opening {
+            access,
+            process,
+            session,
+        };
+        let (mut remembers, mut forgotten) = (false, None);
         if let Some(file) = resume {
             let switch = json!({"type": "switch_session", "sessionPath": file});
             // pi would make a new conversation of a file that is not there.
             let there = PathBuf::from(file).is_file();
-            match session.call(access, switch).await {
-                Ok(answer) if there && answer["cancelled"] != true => session.remembers = true,
-                Ok(_) => session.forgotten = Some("its file is gone".to_owned()),
-                Err(OpenError::Refused(why)) => session.forgotten = Some(why),
-                Err(error) => return Err(error),
+            match opening.try_call(switch).await {
+                Ok(answer) if there && answer["cancelled"] != true => remembers = true,
+                Ok(_) => forgotten = Some(NotTakenUp::FileGone),
+                Err(CallError::Refused(said)) => {
+                    forgotten = Some(said.map_or(NotTakenUp::NotAble, NotTakenUp::Said));
+                }
+                Err(CallError::Gone(failure)) => return Err(failure),
             }
         }
-        let state = session.call(access, json!({"type": "get_state"})).await?;
+        let state = opening.call("get_state").await?;
+        let models = opening.call("get_available_models").await?;
+        // Older ones do not know these.
+        let levels = opening
+            .call_if_known("get_available_thinking_levels")
+            .await?;
+        let commands = opening.call_if_known("get_commands").await?;
+        let Opening {
+            process,
+            mut session,
+            ..
+        } = opening;
         session.file = state["sessionFile"].as_str().map(str::to_owned);
         session.model = model_id(&state["model"]);
         session.level = state["thinkingLevel"].as_str().map(str::to_owned);
-        let models = session
-            .call(access, json!({"type": "get_available_models"}))
-            .await?;
         session.models = models["models"].as_array().cloned().unwrap_or_default();
-        // Older ones do not know these.
-        let levels = session
-            .call(access, json!({"type": "get_available_thinking_levels"}))
-            .await;
-        session.levels = texts(&levels.unwrap_or_default()["levels"]);
-        let commands = session.call(access, json!({"type": "get_commands"})).await;
-        session.commands = commands_of(&commands.unwrap_or_default()["commands"]);
-        Ok(session)
+        session.levels = texts(&levels["levels"]);
+        session.commands = commands_of(&commands["commands"]);
+        Ok(Opened {
+            process,
+            session,
+            remembers,
+            forgotten,
+            past: Vec::new(),
+        })
+    }
+
+    /// Sends a command, whose answer is awaited while other things go on.
+    pub(super) fn ask(&mut self, command: Value, request: Request) {
+        let id = self.send(command);
+        self.requests.insert(id, request);
     }
 
     /// Sends a command; its answer carries the name that is given back.
-    pub(super) fn send(&mut self, mut command: Value) -> String {
+    fn send(&mut self, mut command: Value) -> String {
         self.last_request += 1;
         let id = format!("innkeeper-{}", self.last_request);
         command["id"] = json!(id);
         self.writer.write(&command);
         id
-    }
-
-    /// Sends a command and waits for its answer, while nothing else is going on.
-    async fn call(&mut self, access: &Access, command: Value) -> Result<Value, OpenError> {
-        let id = self.send(command);
-        let deadline = tokio::time::Instant::now() + access.patience.opening;
-        let line = || access.program.line();
-        loop {
-            match tokio::time::timeout_at(deadline, self.lines.next()).await {
-                Err(_) => return Err(OpenError::Silent { command: line() }),
-                Ok(None) => {
-                    let how = self.process.epitaph().await;
-                    return Err(OpenError::Gone {
-                        command: line(),
-                        how,
-                    });
-                }
-                Ok(Some(Line::Json(mut answer))) if answer["id"] == id.as_str() => {
-                    return match answer["success"] == true {
-                        true => Ok(answer["data"].take()),
-                        false => Err(OpenError::Refused(error_of(&answer))),
-                    };
-                }
-                Ok(Some(_)) => {}
-            }
-        }
     }
 
     pub(super) fn model_infos(&self, provider: &str) -> Vec<SessionModelInfo> {
@@ -189,6 +199,55 @@ impl Session {
     }
 }
 
+impl Opening<'_> {
+    /// Sends a command and waits for its answer, while nothing else is going on.
+    async fn try_call(&mut self, command: Value) -> Result<Value, CallError> {
+        let id = self.session.send(command);
+        let patience = self.access.patience.opening;
+        let deadline = tokio::time::Instant::now() + patience;
+        let command = self.access.program.line();
+        loop {
+            match tokio::time::timeout_at(deadline, self.session.lines.next()).await {
+                Err(_) => {
+                    let seconds = patience.as_secs();
+                    return Err(CallError::Gone(AgentFailure::NoAnswer { command, seconds }));
+                }
+                Ok(None) => {
+                    let end = self.process.epitaph().await;
+                    return Err(CallError::Gone(AgentFailure::EndedEarly { command, end }));
+                }
+                Ok(Some(Line::Json(mut answer))) if answer["id"] == id.as_str() => {
+                    return match answer["success"] == true {
+                        true => Ok(answer["data"].take()),
+                        false => Err(CallError::Refused(error_of(&answer))),
+                    };
+                }
+                Ok(Some(_)) => {}
+            }
+        }
+    }
+
+    async fn call(&mut self, command: &str) -> Result<Value, AgentFailure> {
+        let answer = self.try_call(json!({"type": command})).await;
+        answer.map_err(|error| match error {
+            CallError::Gone(failure) => failure,
+            CallError::Refused(said) => AgentFailure::Refused {
+                agent: self.access.name.clone(),
+                said,
+            },
+        })
+    }
+
+    /// Likewise, where a refusal is an answer too.
+    async fn call_if_known(&mut self, command: &str) -> Result<Value, AgentFailure> {
+        match self.try_call(json!({"type": command})).await {
+            Ok(answer) => Ok(answer),
+            Err(CallError::Refused(_)) => Ok(Value::Null),
+            Err(CallError::Gone(failure)) => Err(failure),
+        }
+    }
+}
+
 fn model_id(model: &Value) -> Option<String> {
     let (provider, id) = (model["provider"].as_str()?, model["id"].as_str()?);
     Some(format!("{provider}/{id}"))
@@ -212,7 +271,7 @@ fn commands_of(list: &Value) -> Vec<AgentCommandInfo> {
     list.filter_map(command).collect()
 }
 
-pub(super) fn error_of(answer: &Value) -> String {
-    let error = answer["error"].as_str();
-    error.unwrap_or("it did not say why").to_owned()
+/// Why pi did not do something, if it says so.
+pub(super) fn error_of(answer: &Value) -> Option<String> {
+    answer["error"].as_str().map(str::to_owned)
 }

@@ -4,38 +4,37 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use innkeeper_protocol::agent::{Approval, ToolReady, ToolStart, TurnEvent};
+use innkeeper_protocol::agent::{
+    AgentActivity, AgentNotice, Approval, ToolReady, ToolStart, TurnEvent,
+};
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
     ToolCallResult, ToolResultContent, ToolResultEmbeddedResourceContent, ToolResultTextContent,
     UsageInfo,
 };
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::patch;
 use crate::edits;
 
 #[derive(Debug)]
 pub(super) struct Turn {
-    pub(super) id: Arc<str>,
     /// Where pi works.
     directory: PathBuf,
-    pub(super) asked: String,
-    /// What pi said, for the transcript.
-    pub(super) answered: String,
-    pub(super) cancelled_at: Option<Instant>,
     /// pi has begun to work on it.
     pub(super) begun: bool,
-    /// Why the last message of the model ended badly, if it did.
-    pub(super) failure: Option<String>,
+    /// How the last message of the model ended, if it ended badly.
+    pub(super) failure: Option<Failure>,
     calls: HashSet<String>,
     /// Which call a block of the message is about.
     blocks: HashMap<u64, String>,
     usage: Spent,
 }
+
+/// That something ended badly, and what was said about it.
+#[derive(Debug)]
+pub(super) struct Failure(pub(super) Option<String>);
 
 #[derive(Debug, Default)]
 struct Spent {
@@ -47,23 +46,15 @@ struct Spent {
 }
 
 impl Turn {
-    pub(super) fn new(id: Arc<str>, directory: PathBuf, asked: String, answered: String) -> Self {
+    pub(super) fn new(directory: PathBuf) -> Self {
         Self {
-            id,
             directory,
-            asked,
-            answered,
-            cancelled_at: None,
             begun: false,
             failure: None,
             calls: HashSet::new(),
             blocks: HashMap::new(),
             usage: Spent::default(),
         }
-    }
-
-    pub(super) fn is_cancelled(&self) -> bool {
-        self.cancelled_at.is_some()
     }
 
     pub(super) fn event(&mut self, kind: &str, event: &Value) -> Vec<TurnEvent> {
@@ -85,17 +76,13 @@ impl Turn {
                 content: content(&event["partialResult"]),
             }],
             "tool_execution_end" => vec![self.finished(event)],
-            "compaction_start" => vec![activity("Summarising the conversation")],
+            "compaction_start" => vec![activity(AgentActivity::Summarising)],
             "compaction_end" => vec![TurnEvent::Activity(None), compacted(event)],
             "auto_retry_start" => {
-                let why = event["errorMessage"].as_str().unwrap_or("an error");
-                vec![activity(&format!("Trying again: {why}"))]
+                let why = event["errorMessage"].as_str().map(str::to_owned);
+                vec![activity(AgentActivity::TryingAgain { why })]
             }
             "auto_retry_end" => vec![TurnEvent::Activity(None)],
-            "extension_error" => {
-                let why = event["error"].as_str().unwrap_or("unknown");
-                vec![notice(format!("An extension of pi failed: {why}"))]
-            }
             _ => Vec::new(),
         }
     }
@@ -105,10 +92,7 @@ impl Turn {
         let block = update["contentIndex"].as_u64().unwrap_or_default();
         match update["type"].as_str().unwrap_or_default() {
             "text_start" | "thinking_start" => vec![TurnEvent::Break],
-            "text_delta" => {
-                self.answered.push_str(&delta());
-                vec![TurnEvent::Text(delta())]
-            }
+            "text_delta" => vec![TurnEvent::Text(delta())],
             "thinking_delta" => vec![TurnEvent::Reasoning(delta())],
             "toolcall_start" => {
                 let Some(call) = update["id"].as_str() else {
@@ -165,11 +149,8 @@ impl Turn {
         if message["role"] != "assistant" {
             return Vec::new();
         }
-        self.failure = (message["stopReason"] == "error").then(|| {
-            let why = message["errorMessage"].as_str();
-            why.unwrap_or("the model's answer ended in an error")
-                .to_owned()
-        });
+        let said = message["errorMessage"].as_str().map(str::to_owned);
+        self.failure = (message["stopReason"] == "error").then_some(Failure(said));
         let usage = &message["usage"];
         let number = |key: &str| usage[key].as_i64().unwrap_or_default();
         self.usage.input += number("input");
@@ -252,16 +233,14 @@ fn content(result: &Value) -> Vec<ToolResultContent> {
 }
 
 fn compacted(event: &Value) -> TurnEvent {
-    notice(match event["errorMessage"].as_str() {
-        Some(why) => format!("The conversation could not be summarised: {why}"),
-        None => "The agent summarised the conversation to make room.".to_owned(),
+    TurnEvent::Notice(match event["errorMessage"].as_str() {
+        Some(why) => AgentNotice::NotSummarised {
+            why: Some(why.to_owned()),
+        },
+        None => AgentNotice::Summarised,
     })
 }
 
-fn activity(text: &str) -> TurnEvent {
-    TurnEvent::Activity(Some(text.to_owned()))
-}
-
-pub(super) fn notice(text: String) -> TurnEvent {
-    TurnEvent::Notice(StringOrMarkdown::Plain(text))
+fn activity(activity: AgentActivity) -> TurnEvent {
+    TurnEvent::Activity(Some(activity))
 }

@@ -58,7 +58,7 @@ async fn the_end_of_a_program_is_told_with_its_last_words() {
     assert!(lines.next().await.is_none());
     let epitaph = process.epitaph().await;
     assert_eq!(
-        epitaph,
+        epitaph.to_string(),
         "it ended with status 3; it last said: out of coffee"
     );
 }

@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentCommandInfo, AgentEvent, ClientTool, OpenBackend, Prompt, TurnEvent,
+    AgentCommand, AgentCommandInfo, AgentEvent, AgentFailure, ClientTool, OpenBackend, Prompt,
+    TurnEvent,
 };
 use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::state::ErrorInfo;
@@ -183,7 +184,9 @@ impl Memory {
     fn learn(&self, command: AgentCommand) {
         match command {
             AgentCommand::Configure { values, .. } => self.lock().config = values,
-            AgentCommand::Truncate { keep, .. } => self.lock().history.truncate(keep),
+            AgentCommand::Truncate { transcript, .. } => {
+                self.lock().history = History::new(transcript);
+            }
             AgentCommand::OfferTools { tools, .. } => self.lock().client_tools = tools,
             _ => {}
         }
@@ -212,11 +215,11 @@ impl Known {
 }
 
 pub(super) fn failed(error_type: &str, message: String, resumable: bool) -> TurnEvent {
-    let error = ErrorInfo {
+    let failure = AgentFailure::Own(Box::new(ErrorInfo {
         error_type: error_type.to_owned(),
         message,
         stack: None,
         meta: None,
-    };
-    TurnEvent::Failed { error, resumable }
+    }));
+    TurnEvent::Failed { failure, resumable }
 }

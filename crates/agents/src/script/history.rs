@@ -31,10 +31,6 @@ impl History {
         self.0.push(KnownTurn::Played { id, text });
     }
 
-    pub(super) fn truncate(&mut self, keep: usize) {
-        self.0.truncate(keep);
-    }
-
     /// Takes a turn out, because it runs again.
     pub(super) fn take_up(&mut self, turn: &str) {
         self.0.retain(|known| known.id() != turn);

@@ -10,8 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use innkeeper_protocol::agent::{AgentEvent, TurnEvent};
-use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::agent::{AgentActivity, AgentEvent, AgentNotice, TurnEvent};
 use innkeeper_protocol::newest::state::{
     ChatInputAnswer, ChatInputResponseKind, Message, ResponsePart,
 };
@@ -129,10 +128,12 @@ impl<'a> Player<'a> {
             Step::Content(content) => self.content(content).await,
             Step::Usage(usage) => self.emit(TurnEvent::Usage(usage)).await,
             Step::Title(title) => self.events.emit(AgentEvent::Title(title)).await,
-            Step::Activity(activity) => self.emit(TurnEvent::Activity(activity)).await,
+            Step::Activity(activity) => {
+                let activity = activity.map(AgentActivity::Own);
+                self.emit(TurnEvent::Activity(activity)).await;
+            }
             Step::Notify(text) => {
-                let notice = TurnEvent::Notice(StringOrMarkdown::Plain(text));
-                self.emit(notice).await;
+                self.emit(TurnEvent::Notice(AgentNotice::own(text))).await;
             }
             Step::Sleep(time) => tokio::time::sleep(time).await,
             Step::Echo(echo) => self.echo(echo).await,

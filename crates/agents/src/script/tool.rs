@@ -96,7 +96,7 @@ impl Confirm {
             title: asked.title.map(StringOrMarkdown::Plain),
             edits,
             editable,
-            options: asked.options,
+            options: asked.options.into_iter().map(Into::into).collect(),
         })
     }
 }

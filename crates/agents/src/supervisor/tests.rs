@@ -66,8 +66,8 @@ async fn a_panic_before_the_future_exists_is_caught_too() {
 async fn a_failed_opening_is_the_last_word() {
     let life = |_, events: EventSink| {
         async move {
-            let error = unknown_provider("nobody");
-            events.emit(AgentEvent::OpenFailed(error)).await;
+            let failure = AgentFailure::UnknownProvider("nobody".to_owned());
+            events.emit(AgentEvent::OpenFailed(failure)).await;
             events.emit(AgentEvent::Title("more".to_owned())).await;
         }
         .boxed()

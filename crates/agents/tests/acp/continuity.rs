@@ -134,8 +134,10 @@ async fn after_a_cut_the_agent_knows_what_is_left() {
     let mut conversation = with(json!({})).await;
     conversation.say("keep this").await;
     conversation.say("forget this").await;
-    let backend = BACKEND;
-    conversation.command(AgentCommand::Truncate { backend, keep: 1 });
+    conversation.command(AgentCommand::Truncate {
+        backend: BACKEND,
+        transcript: vec![stored_turn("turn-1", "keep this")],
+    });
     let heard = conversation.say("now").await;
     assert_eq!(heard[0], "opened");
     assert!(
@@ -157,7 +159,7 @@ async fn a_turn_that_was_interrupted_is_taken_up() {
     let mut conversation = opened(agent, again(resume())).await;
     conversation.resume(&Arc::from("turn-9"), "the question", parts);
     let heard = conversation.rest().await;
-    assert_eq!(heard[0], "finished: Interrupted");
+    assert_eq!(heard[0], "interrupted: c");
     assert!(
         heard[1].contains("half an ans") && heard[1].contains("Build: approved"),
         "{heard:?}"

@@ -85,7 +85,7 @@ async fn half_of_fifty_agents_are_killed_and_nothing_is_left_behind() {
         assert!(status.unwrap().success());
     }
     let told = each(&mut reports, killed.len(), |event| match event {
-        AgentEvent::Exited { reason } => Some(reason.clone()),
+        AgentEvent::Exited { end, .. } => Some(end.to_string()),
         _ => None,
     })
     .await;

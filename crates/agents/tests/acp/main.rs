@@ -6,6 +6,7 @@
 //! - `requests`: what agents ask for;
 //! - `quirks`: what real agents do that the protocol does not prepare for;
 //! - `continuity`: conversations that outlive their process;
+//! - `restarts`: processes that end, and that do not start;
 //! - `crowd`: many processes, half of which are killed.
 
 #![expect(clippy::unwrap_used, reason = "all of this is tests")]
@@ -13,8 +14,11 @@
 mod continuity;
 mod crowd;
 mod mapping;
+#[path = "../programs/mod.rs"]
+mod programs;
 mod quirks;
 mod requests;
+mod restarts;
 #[path = "../../src/testing.rs"]
 #[expect(dead_code, reason = "shared with the tests beside the code")]
 mod testing;
@@ -31,12 +35,13 @@ use innkeeper_protocol::agent::{
 use innkeeper_protocol::newest::state::{
     ConfirmationOption, ToolCallCancellationReason, ToolResultContent,
 };
+use programs::test_program;
 use serde_json::{Value, json};
 use testing::{BACKEND, Conversation, line, open, scenario};
 
 /// An agent that starts as `behaviour` says.
 fn options(behaviour: &Value) -> AcpOptions {
-    let mut program = Program::new(env!("CARGO_BIN_EXE_innkeeper-test-agent"));
+    let mut program = Program::new(test_program("test-agent"));
     program
         .env
         .insert("TEST_AGENT".to_owned(), behaviour.to_string());

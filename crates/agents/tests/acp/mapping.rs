@@ -69,10 +69,13 @@ async fn an_error_ends_the_turn_so_that_it_can_be_resumed() {
 
 #[tokio::test]
 async fn a_process_that_ends_is_told_with_its_last_words() {
-    let heard = turn(json!([{"stderr": "out of memory"}, {"exit": 9}])).await;
+    let heard = turn(json!([said("so"), {"stderr": "out of memory"}, {"exit": 9}])).await;
     assert_eq!(
         heard,
-        ["exited: it ended with status 9; it last said: out of memory"]
+        [
+            "text: so",
+            "exited: it ended with status 9; it last said: out of memory"
+        ]
     );
 }
 
@@ -260,7 +263,7 @@ async fn notices_and_compaction_are_notifications() {
         steps,
         &[
             "notice: Slow: today",
-            "activity: Some(\"Summarising the conversation\")",
+            "activity: Summarising the conversation",
             "notice: The agent summarised the conversation to make room.",
         ],
     )

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use innkeeper_protocol::agent::{Approval, ToolReady};
+use innkeeper_protocol::agent::{Approval, ApprovalOption, ToolReady};
 use innkeeper_protocol::mcp::{McpServer, McpTransport};
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
@@ -19,9 +19,16 @@ async fn ready(conversation: &mut Conversation) -> ToolReady {
     .await
 }
 
+/// The options as clients know them.
 fn offered(ready: &ToolReady) -> Vec<ConfirmationOption> {
+    let option = |option: &ApprovalOption| ConfirmationOption {
+        id: option.id.clone(),
+        label: option.label.to_string(),
+        kind: option.kind.clone(),
+        group: option.group,
+    };
     match &ready.approval {
-        Approval::Needed(request) => request.options.clone(),
+        Approval::Needed(request) => request.options.iter().map(option).collect(),
         Approval::NotNeeded => Vec::new(),
     }
 }

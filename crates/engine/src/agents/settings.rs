@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::Agents;
 use crate::core::Core;
-use crate::labels::{IsolationLabel, Locale};
+use crate::labels::{self, IsolationLabel, Locale};
 
 pub(crate) const ISOLATION: &str = "isolation";
 pub(crate) const WORKTREE: &str = "worktree";
@@ -28,10 +28,14 @@ pub(crate) fn schema_of_sessions(
     agent: &AgentProfile,
     locale: Locale,
 ) -> Option<SessionConfigSchema> {
-    if !core.config.workspace.changes {
-        return agent.config.clone();
+    let mut theirs = agent.config.clone();
+    for (name, setting) in theirs.iter_mut().flat_map(|it| &mut it.properties) {
+        labels::agent::setting(name, setting, locale);
     }
-    let mut schema = agent.config.clone().unwrap_or_else(no_settings);
+    if !core.config.workspace.changes {
+        return theirs;
+    }
+    let mut schema = theirs.unwrap_or_else(no_settings);
     for (name, setting) in own_settings(locale) {
         let theirs = schema.properties.get(&name);
         // An agent that names it too means the same; what it is called is for

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentEvent, AgentReport, BackendId, ClientTool, Credential, Decision,
+    AgentCommand, AgentEnd, AgentEvent, AgentReport, BackendId, ClientTool, Credential, Decision,
     OpenBackend, Prompt,
 };
 use innkeeper_protocol::newest::actions::{
@@ -16,12 +16,13 @@ use innkeeper_protocol::telemetry::SpanOutcome;
 use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 
 use super::attachments::with_data;
+use super::pending::Steering;
 use super::running::{Backend, BackendPhase};
 use super::{Ending, TurnsMut};
 use crate::changes::awaits_worktree;
 use crate::core::channels::Session;
 use crate::core::error_info;
-use crate::labels::Label;
+use crate::labels::{Label, agent};
 
 impl TurnsMut<'_> {
     pub(crate) fn agent_reported(&mut self, report: AgentReport) {
@@ -41,13 +42,11 @@ impl TurnsMut<'_> {
             }
             AgentEvent::Opened { resume } => self.backend_opened(&uri, resume),
             AgentEvent::Past(turns) => self.recount(&uri, turns),
-            AgentEvent::OpenFailed(error) => self.backend_lost(&uri, error),
-            AgentEvent::Exited { reason } => {
-                let turn = self.own.turn(&uri);
-                let locale = turn.map(|turn| turn.locale).unwrap_or_default();
-                let message = Label::AgentExited(&reason).text(locale);
-                self.backend_lost(&uri, error_info("agentExited", message));
+            AgentEvent::OpenFailed(failure) => {
+                let error = agent::failure(failure, self.locale_of_turn(&uri));
+                self.backend_lost(&uri, error);
             }
+            AgentEvent::Exited { end, idle } => self.backend_exited(&uri, end, idle),
             AgentEvent::Title(title) => self.title_from_agent(&uri, title),
             AgentEvent::Tools(tools) => self.server_tools(&uri, tools),
             AgentEvent::Commands(commands) => {
@@ -95,7 +94,7 @@ impl TurnsMut<'_> {
             config: self.agents.settings_of(&session.state),
             resume: chat.notes.resume.clone(),
             fork_of: chat.notes.fork_of.clone(),
-            transcript: [&chat.notes.context[..], &chat.turns].concat(),
+            transcript: chat.transcript(),
             client_tools: client_tools(session),
             credentials: self.agents.credentials_for(&session.state.provider),
             customizations: self.customizations.enabled_in(session),
@@ -238,9 +237,11 @@ impl TurnsMut<'_> {
         chat.dirty |= chat.notes.resume.take().is_some();
         chat.dirty |= chat.notes.fork_of.take().is_some();
         if let Some(backend) = self.own.backend(uri).map(|backend| backend.id) {
-            let keep = chat.notes.context.len() + chat.turns.len();
-            self.core
-                .tell_agent(AgentCommand::Truncate { backend, keep });
+            let transcript = chat.transcript();
+            self.core.tell_agent(AgentCommand::Truncate {
+                backend,
+                transcript,
+            });
         }
     }
 
@@ -268,20 +269,45 @@ impl TurnsMut<'_> {
         self.next_pending_turn(uri, false);
     }
 
+    /// An agent is gone, unasked. If it went before it had heard of the turn
+    /// that was on its way to it, the turn is given to its successor: once, in
+    /// case that goes as well.
+    fn backend_exited(&mut self, uri: &ChannelUri, end: AgentEnd, idle: bool) {
+        let turn = self.own.turn_mut(uri);
+        let unheard = turn.filter(|turn| idle && turn.prompted && !turn.given_again);
+        if let Some(turn) = unheard.filter(|turn| !turn.by_host && turn.delegated_by.is_none()) {
+            turn.prompted = false;
+            turn.given_again = true;
+            // Nor has it heard what was to be added.
+            turn.steering = Steering::default();
+            self.drop_backend(uri, &Ending::Cancelled);
+            self.prompt(uri);
+            return;
+        }
+        let locale = self.locale_of_turn(uri);
+        let message = Label::AgentExited(&agent::end(end, locale)).text(locale);
+        self.backend_lost(uri, error_info("agentExited", message));
+    }
+
+    /// The backend is not there any more, and no turn that it delegated.
+    fn drop_backend(&mut self, uri: &ChannelUri, delegates: &Ending) {
+        if let Some(backend) = self.own.take_backend(uri) {
+            self.own.by_backend.remove(&backend.id);
+            self.core.trace_agent_end(backend.id, SpanOutcome::Error);
+            self.end_delegates(backend.id, None, delegates);
+        }
+    }
+
     fn backend_lost(&mut self, uri: &ChannelUri, error: ErrorInfo) {
         let Some(chat) = self.core.channels.chat(uri) else {
             return;
         };
         let session = chat.session.clone();
-        if let Some(backend) = self.own.take_backend(uri) {
-            self.own.by_backend.remove(&backend.id);
-            self.core.trace_agent_end(backend.id, SpanOutcome::Error);
-            let gone = Ending::Error {
-                error: error.clone(),
-                resumable: false,
-            };
-            self.end_delegates(backend.id, None, &gone);
-        }
+        let gone = Ending::Error {
+            error: error.clone(),
+            resumable: false,
+        };
+        self.drop_backend(uri, &gone);
         if !self.session_failed(&session, &error) {
             self.end_turn(
                 uri,

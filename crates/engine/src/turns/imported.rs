@@ -28,12 +28,13 @@ impl TurnsMut<'_> {
         {
             self.set_title(&session, title);
         }
+        let locale = self.core.channels.locale_of(&session);
         for past in turns {
-            self.recount_turn(uri, past);
+            self.recount_turn(uri, past, locale);
         }
     }
 
-    fn recount_turn(&mut self, uri: &ChannelUri, past: PastTurn) {
+    fn recount_turn(&mut self, uri: &ChannelUri, past: PastTurn, locale: Locale) {
         let turn_id = self.core.new_name();
         let started = ChatTurnStartedAction {
             turn_id: turn_id.clone(),
@@ -47,7 +48,7 @@ impl TurnsMut<'_> {
         let running = RunningTurn {
             prompted: true,
             recounted: true,
-            ..RunningTurn::new(&turn_id, self.core.now, Locale::default())
+            ..RunningTurn::new(&turn_id, self.core.now, locale)
         };
         self.own.set_turn(uri, running);
         let turn: Arc<str> = Arc::from(turn_id);
@@ -74,7 +75,8 @@ fn is_record(event: &TurnEvent) -> bool {
         | TurnEvent::ToolReady(_)
         | TurnEvent::ToolContent { .. }
         | TurnEvent::FileEdited(_)
-        | TurnEvent::ToolFinished { .. } => true,
+        | TurnEvent::ToolFinished { .. }
+        | TurnEvent::ToolInterrupted { .. } => true,
         TurnEvent::Activity(_)
         | TurnEvent::RunCommand(_)
         | TurnEvent::ReadCommand { .. }

@@ -47,6 +47,9 @@ pub(super) struct RunningTurn {
     pub(super) resumed: bool,
     /// The agent has been given the turn.
     pub(super) prompted: bool,
+    /// The agent that was to be given it was gone before, and another one was
+    /// given it.
+    pub(super) given_again: bool,
     pub(super) open_part: Option<OpenPart>,
     /// The backend of another chat that works on this turn, if one does.
     pub(super) delegated_by: Option<BackendId>,
@@ -74,6 +77,7 @@ impl RunningTurn {
             earlier_millis: 0,
             resumed: false,
             prompted: false,
+            given_again: false,
             open_part: None,
             delegated_by: None,
             steering: Steering::default(),

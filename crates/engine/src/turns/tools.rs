@@ -10,7 +10,7 @@
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{
-    Approval, Decision, ToolReady, ToolStart, ToolVerdict, runs_command,
+    Approval, ApprovalOption, Decision, ToolReady, ToolStart, ToolVerdict, runs_command,
 };
 use innkeeper_protocol::markdown;
 use innkeeper_protocol::newest::actions::{
@@ -27,7 +27,7 @@ use innkeeper_protocol::settings::approves_all;
 use serde_json::json;
 
 use super::TurnsMut;
-use crate::labels::Label;
+use crate::labels::{Label, Locale, agent};
 
 /// The state of a tool call of the active turn.
 pub(super) fn tool_call<'a>(head: &'a ChatState, call: &str) -> Option<&'a ToolCallState> {
@@ -116,7 +116,8 @@ impl TurnsMut<'_> {
             true => Label::ApproveCommand,
             false => Label::ApproveTool(name),
         };
-        let default_title = default_title.text(turn.locale);
+        let locale = turn.locale;
+        let default_title = default_title.text(locale);
         let turn_id = turn.id.to_string();
         let mut action = ChatToolCallReadyAction {
             turn_id,
@@ -153,8 +154,8 @@ impl TurnsMut<'_> {
                     Some(title.unwrap_or(StringOrMarkdown::Plain(default_title)));
                 action.edits = request.edits.map(|edits| self.keep_edits(uri, edits));
                 action.editable = request.editable.then_some(true);
-                action.options =
-                    (!request.options.is_empty()).then(|| modest_first(request.options));
+                action.options = (!request.options.is_empty())
+                    .then(|| modest_first(put_into_words(request.options, locale)));
             }
         }
         // What may still be edited stays where it can be.
@@ -312,6 +313,22 @@ impl TurnsMut<'_> {
         }
     }
 
+    /// The turn of a tool call was interrupted, and with it the tool.
+    pub(super) fn tool_interrupted(&mut self, uri: &ChannelUri, call: String) {
+        let Some(turn) = self.own.turn(uri) else {
+            return;
+        };
+        let message = agent::interrupted(turn.locale).to_owned();
+        let result = ToolCallResult {
+            success: false,
+            past_tense_message: StringOrMarkdown::Plain(message.clone()),
+            content: None,
+            structured_content: None,
+            error: Some(json!({"message": message, "code": "interrupted"})),
+        };
+        self.tool_finished(uri, call, result, false);
+    }
+
     fn fail_client_call(&mut self, uri: &ChannelUri, call: &str) {
         let Some(ToolCallState::Running(running)) = self.tool_call(uri, call) else {
             return;
@@ -422,6 +439,16 @@ impl TurnsMut<'_> {
 fn edited_file(edit: &ToolResultFileEditContent) -> Option<&str> {
     let side = edit.after.as_ref().or(edit.before.as_ref());
     side.map(|side| side.uri.as_str())
+}
+
+fn put_into_words(options: Vec<ApprovalOption>, locale: Locale) -> Vec<ConfirmationOption> {
+    let option = |option: ApprovalOption| ConfirmationOption {
+        id: option.id,
+        label: agent::approval(option.label, locale),
+        kind: option.kind,
+        group: option.group,
+    };
+    options.into_iter().map(option).collect()
 }
 
 /// Clients offer the first option most readily, and press it for a key: what

@@ -7,7 +7,7 @@ use innkeeper_protocol::agent::{
 };
 use serde_json::{Value, json};
 
-use crate::host::{Host, ROOT, SESSION, agents, chat};
+use crate::host::{Host, ROOT, SESSION, agents, chat, killed, killed_idle};
 
 /// What the agent was last given for finding its conversation again.
 fn resume_of_last_open(host: &Host) -> Option<Value> {
@@ -32,10 +32,52 @@ fn what_is_said_again_about_resuming_replaces_what_was_said_before() {
     // The turn goes on as if nothing had happened.
     host.in_turn("t1", TurnEvent::Completed);
     assert_eq!(host.state(&chat())["turns"][0]["state"], "complete");
-    let reason = "gone".to_owned();
-    host.report(AgentEvent::Exited { reason });
+    host.report(killed());
     host.start_turn(1, "t2");
     assert_eq!(resume_of_last_open(&host), Some(json!("second")));
+}
+
+/// How often an agent was opened, and how often it was given a turn.
+fn opened_and_prompted(host: &Host) -> (usize, usize) {
+    let count = |wanted: fn(&AgentCommand) -> bool| {
+        let commands = host.commands.iter();
+        commands.filter(|&command| wanted(command)).count()
+    };
+    (
+        count(|command| matches!(command, AgentCommand::Open(_))),
+        count(|command| matches!(command, AgentCommand::Prompt(_))),
+    )
+}
+
+#[test]
+fn a_turn_that_was_on_its_way_to_an_agent_that_is_gone_is_given_to_the_next() {
+    let mut host = Host::with_session(Limits::default());
+    opened_as(&mut host, "conversation");
+    host.start_turn(1, "t");
+    assert_eq!(opened_and_prompted(&host), (1, 1));
+    host.report(killed_idle());
+    assert_eq!(opened_and_prompted(&host), (2, 1));
+    assert_eq!(resume_of_last_open(&host), Some(json!("conversation")));
+    opened_as(&mut host, "conversation");
+    assert_eq!(opened_and_prompted(&host), (2, 2));
+    host.in_turn("t", TurnEvent::Completed);
+    assert_eq!(host.state(&chat())["turns"][0]["state"], "complete");
+}
+
+#[test]
+fn a_turn_is_given_to_a_second_agent_and_not_to_a_third() {
+    let mut host = Host::with_session(Limits::default());
+    opened_as(&mut host, "conversation");
+    host.start_turn(1, "t");
+    host.report(killed_idle());
+    opened_as(&mut host, "conversation");
+    host.report(killed_idle());
+    assert_eq!(opened_and_prompted(&host), (2, 2));
+    let turn = host.state(&chat())["turns"][0].clone();
+    assert_eq!(
+        turn["responseParts"][0]["error"]["errorType"],
+        "agentExited"
+    );
 }
 
 #[test]
@@ -43,12 +85,30 @@ fn a_cut_chat_is_not_resumed_as_it_was() {
     let mut host = Host::with_session(Limits::default());
     opened_as(&mut host, "before the cut");
     host.whole_turns(2);
-    let reason = "gone".to_owned();
-    host.report(AgentEvent::Exited { reason });
+    host.report(killed());
     let cut = json!({"type": "chat/truncated", "turnId": "t1"});
     host.dispatch(1, &chat(), cut);
     host.start_turn(1, "t3");
     assert_eq!(resume_of_last_open(&host), None);
+}
+
+#[test]
+fn an_agent_is_told_what_a_cut_has_left() {
+    let mut host = Host::with_session(Limits::default());
+    opened_as(&mut host, "conversation");
+    host.whole_turns(3);
+    let cut = json!({"type": "chat/truncated", "turnId": "t2"});
+    host.dispatch(1, &chat(), cut);
+    let left = host
+        .commands
+        .iter()
+        .rev()
+        .find_map(|command| match command {
+            AgentCommand::Truncate { transcript, .. } => Some(transcript),
+            _ => None,
+        });
+    let left: Vec<&str> = left.unwrap().iter().map(|turn| &*turn.id).collect();
+    assert_eq!(left, ["t1", "t2"]);
 }
 
 /// What the agent was last given to copy its conversation from.

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use innkeeper_engine::Limits;
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentEvent, Approval, ApprovalRequest, Delegation, ToolReady, ToolStart,
+    AgentCommand, Approval, ApprovalOption, ApprovalRequest, Delegation, ToolReady, ToolStart,
     TurnEvent,
 };
 use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::state::ConfirmationOption;
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
-use crate::host::{Host, ROOT, SESSION, broken_start, chat};
+use crate::host::{Host, ROOT, SESSION, broken_start, chat, killed};
 
 /// A session that is still being created, watched by client 1.
 fn creating(limits: Limits) -> Host {
@@ -336,6 +337,7 @@ fn not_asked(call: &str) -> TurnEvent {
 }
 
 fn asks(call: &str, meta: Value, options: Value) -> TurnEvent {
+    let options: Vec<ConfirmationOption> = serde_json::from_value(options).unwrap();
     TurnEvent::ToolReady(Box::new(ToolReady {
         call: call.to_owned(),
         input: Some("rm -rf build".to_owned()),
@@ -344,7 +346,7 @@ fn asks(call: &str, meta: Value, options: Value) -> TurnEvent {
             title: None,
             edits: None,
             editable: false,
-            options: serde_json::from_value(options).unwrap(),
+            options: options.into_iter().map(ApprovalOption::from).collect(),
         }),
         meta: meta.as_object().cloned(),
     }))
@@ -509,8 +511,7 @@ fn what_an_agent_took_up_outlives_it() {
     host.dispatch(1, &chat(), pending("steering", "s", "Remember me"));
     let (version, _) = steered(&host).unwrap();
     host.in_turn("t", TurnEvent::Steered { message: version });
-    let reason = "killed".to_owned();
-    host.report(AgentEvent::Exited { reason });
+    host.report(killed());
     host.restart(Limits::default());
     let turn = host.state(&chat())["turns"][0].clone();
     assert_eq!(turn["responseParts"][0]["content"], "Remember me");
@@ -522,8 +523,7 @@ fn what_an_agent_did_not_take_up_waits_when_it_is_gone() {
     let mut host = Host::with_session(Limits::default());
     host.start_turn(1, "t");
     host.dispatch(1, &chat(), pending("steering", "s", "Remember me"));
-    let reason = "killed".to_owned();
-    host.report(AgentEvent::Exited { reason });
+    host.report(killed());
     let waiting = host.state(&chat())["steeringMessage"].clone();
     assert_eq!(waiting["message"]["text"], "Remember me");
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use innkeeper_engine::{ConnectionId, Effect, Engine, EngineConfig, Input, Limits, Step};
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentEvent, AgentProfile, AgentReport, BackendId, TurnEvent,
+    AgentCommand, AgentEnd, AgentEvent, AgentFailure, AgentProfile, AgentReport, BackendId,
+    HowEnded, ProcessEnd, TurnEvent,
 };
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::newest::commands::Implementation;
@@ -376,20 +377,37 @@ pub(crate) fn agents() -> Vec<AgentProfile> {
 
 /// The agent cannot be started.
 pub(crate) fn broken_start(why: &str) -> AgentEvent {
-    AgentEvent::OpenFailed(ErrorInfo {
+    AgentEvent::OpenFailed(AgentFailure::Own(error_info(why).into()))
+}
+
+/// The agent's process was killed in the middle of its work.
+pub(crate) fn killed() -> AgentEvent {
+    exited(false)
+}
+
+/// The agent's process was killed, and had no turn as far as it knew.
+pub(crate) fn killed_idle() -> AgentEvent {
+    exited(true)
+}
+
+fn exited(idle: bool) -> AgentEvent {
+    let end = AgentEnd::Process(ProcessEnd {
+        how: HowEnded::Signal(9),
+        last_words: None,
+    });
+    AgentEvent::Exited { end, idle }
+}
+
+fn error_info(message: &str) -> ErrorInfo {
+    ErrorInfo {
         error_type: "x".to_owned(),
-        message: why.to_owned(),
+        message: message.to_owned(),
         stack: None,
         meta: None,
-    })
+    }
 }
 
 pub(crate) fn broken(resumable: bool) -> TurnEvent {
-    let error = ErrorInfo {
-        error_type: "x".to_owned(),
-        message: "broken".to_owned(),
-        stack: None,
-        meta: None,
-    };
-    TurnEvent::Failed { error, resumable }
+    let failure = AgentFailure::Own(error_info("broken").into());
+    TurnEvent::Failed { failure, resumable }
 }

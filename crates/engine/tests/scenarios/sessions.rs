@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use innkeeper_engine::{Input, Limits};
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::agent::{AgentCommand, AgentEvent, PastTurn, TurnEvent};
+use innkeeper_protocol::agent::{AgentActivity, AgentCommand, AgentEvent, PastTurn, TurnEvent};
 use serde_json::json;
 
 use crate::host::{Host, ROOT, SESSION, chat};
@@ -124,7 +124,10 @@ fn an_activity_waits_for_company_and_a_status_does_not() {
     let changed = "root/sessionSummaryChanged".to_owned();
     host.start_turn(1, "t");
     assert!(host.news(1).contains(&changed));
-    host.in_turn("t", TurnEvent::Activity(Some("Reading".to_owned())));
+    host.in_turn(
+        "t",
+        TurnEvent::Activity(Some(AgentActivity::Own("Reading".to_owned()))),
+    );
     assert!(!host.news(1).contains(&changed));
     host.wait(Duration::from_millis(250));
     assert!(host.news(1).contains(&changed));

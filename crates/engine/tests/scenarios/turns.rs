@@ -1,11 +1,15 @@
 //! Turns: what begins them, what is refused, and how they end.
 
 use innkeeper_engine::Limits;
-use innkeeper_protocol::agent::{AgentCommand, AgentEvent, TurnEvent};
+use innkeeper_protocol::agent::{
+    AgentActivity, AgentCommand, AgentFailure, AgentNotice, Approval, ApprovalLabel,
+    ApprovalOption, ApprovalRequest, ToolReady, ToolStart, TurnEvent,
+};
+use innkeeper_protocol::newest::state::ConfirmationOptionKind;
 use innkeeper_protocol::version::Version;
 use serde_json::json;
 
-use crate::host::{Host, SESSION, broken, chat};
+use crate::host::{Host, SESSION, broken, chat, killed};
 
 #[test]
 fn turns_are_refused_with_a_reason() {
@@ -127,8 +131,7 @@ fn what_the_host_says_about_queued_and_interrupted_turns_is_in_the_language_of_t
         "message": message});
     host.dispatch(1, &chat(), queued);
     host.in_turn("t", TurnEvent::Completed);
-    let reason = "signal 9".to_owned();
-    host.report(AgentEvent::Exited { reason });
+    host.report(killed());
     let error = |host: &mut Host, turn: usize| {
         let turn = host.state(&chat())["turns"][turn].take();
         turn["responseParts"][0]["error"]["message"].to_string()
@@ -138,6 +141,133 @@ fn what_the_host_says_about_queued_and_interrupted_turns_is_in_the_language_of_t
     host.restart(Limits::default());
     host.enter(1, "a", &[]);
     assert!(error(&mut host, 2).contains("beendet"), "interrupted");
+}
+
+/// A host whose only client, and with it the session, speaks German.
+fn german_host() -> Host {
+    let mut host = Host::new();
+    host.connect(1);
+    let german = json!({"clientId": "a", "protocolVersions": ["1.0.0"], "locale": "de-AT"});
+    host.ok(1, "initialize", german);
+    host.ok(1, "createSession", json!({"channel": SESSION}));
+    host.opened();
+    host.ok(1, "subscribe", json!({"channel": chat()}));
+    host
+}
+
+#[test]
+fn what_agents_report_is_told_in_the_language_of_the_turn() {
+    let mut host = german_host();
+    host.start_turn(1, "t");
+    host.in_turn("t", TurnEvent::Activity(Some(AgentActivity::Summarising)));
+    assert_eq!(
+        host.state(&chat())["activity"],
+        "Das Gespräch wird zusammengefasst"
+    );
+    host.in_turn("t", TurnEvent::Notice(AgentNotice::Refused));
+    host.in_turn("t", TurnEvent::Notice(AgentNotice::own("It is late.")));
+    let kinds = vec!["weather".to_owned()];
+    let said = vec![json!({"sky": "grey"})];
+    host.in_turn("t", TurnEvent::Unknown { kinds, said });
+    let failure = AgentFailure::NoAnswer {
+        command: "goose".to_owned(),
+        seconds: 60,
+    };
+    let resumable = true;
+    host.in_turn("t", TurnEvent::Failed { failure, resumable });
+    let turn = host.state(&chat())["turns"][0].clone();
+    let part = |index: usize| turn["responseParts"][index].clone();
+    assert_eq!(
+        part(0)["content"],
+        "Der Agent hat es abgelehnt, damit weiterzumachen."
+    );
+    assert_eq!(part(1)["content"], "It is late.");
+    assert!(
+        part(2)["content"]
+            .to_string()
+            .contains("nicht kennt: weather")
+    );
+    assert_eq!(part(2)["_meta"]["unknownUpdates"][0]["sky"], "grey");
+    assert_eq!(part(3)["error"]["errorType"], "agentSilent");
+    assert!(
+        part(3)["error"]["message"]
+            .to_string()
+            .contains("nicht geantwortet")
+    );
+}
+
+#[test]
+fn what_agents_report_of_queued_and_reloaded_turns_is_in_the_language_of_the_session() {
+    let mut host = german_host();
+    host.start_turn(1, "t");
+    let message = json!({"text": "next", "origin": {"kind": "user"}});
+    let queued = json!({"type": "chat/pendingMessageSet", "kind": "queued", "id": "q",
+        "message": message});
+    host.dispatch(1, &chat(), queued);
+    host.in_turn("t", TurnEvent::Completed);
+    let turn = host.state(&chat())["activeTurn"]["id"].take();
+    let turn = turn.as_str().unwrap().to_owned();
+    host.in_turn(&turn, TurnEvent::Notice(AgentNotice::Summarised));
+    let notice = host.state(&chat())["activeTurn"]["responseParts"][0]["content"].take();
+    assert!(notice.to_string().contains("zusammengefasst"), "{notice}");
+    // It waits for somebody, so that it goes on in the host's next life, where
+    // whoever answers speaks English.
+    for event in waiting_call() {
+        host.in_turn(&turn, event);
+    }
+    let call = host.state(&chat())["activeTurn"]["responseParts"][1]["toolCall"].take();
+    assert_eq!(call["options"][0]["label"], "Einmal erlauben");
+    host.restart(Limits::default());
+    host.enter(1, "a", &[&chat()]);
+    let confirmed = json!({"type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": "c",
+        "approved": true, "confirmed": "user-action"});
+    host.dispatch(1, &chat(), confirmed);
+    host.opened();
+    let call = "c".to_owned();
+    host.in_turn(&turn, TurnEvent::ToolInterrupted { call });
+    let call = host.state(&chat())["activeTurn"]["responseParts"][1]["toolCall"].take();
+    assert_eq!(call["pastTenseMessage"], "Unterbrochen", "{call}");
+    let failure = AgentFailure::TurnFailed { said: None };
+    let resumable = false;
+    host.in_turn(&turn, TurnEvent::Failed { failure, resumable });
+    let error = host.state(&chat())["turns"][1]["responseParts"][2]["error"].take();
+    assert!(
+        error["message"].to_string().contains("nicht gesagt, warum"),
+        "{error}"
+    );
+}
+
+/// A call that waits for an approval, with an option that has no name.
+fn waiting_call() -> [TurnEvent; 2] {
+    let (call, name) = ("c".to_owned(), "Build".to_owned());
+    let start = ToolStart {
+        call: call.clone(),
+        name: name.clone(),
+        display_name: name.clone(),
+        intention: None,
+        contributor: None,
+        meta: None,
+    };
+    let option = ApprovalOption {
+        id: "yes".to_owned(),
+        label: ApprovalLabel::AllowOnce,
+        kind: ConfirmationOptionKind::Approve,
+        group: None,
+    };
+    let ready = ToolReady {
+        call,
+        input: None,
+        message: name.into(),
+        approval: Approval::Needed(ApprovalRequest {
+            options: vec![option],
+            ..ApprovalRequest::default()
+        }),
+        meta: None,
+    };
+    [
+        TurnEvent::ToolStarted(Box::new(start)),
+        TurnEvent::ToolReady(Box::new(ready)),
+    ]
 }
 
 #[test]

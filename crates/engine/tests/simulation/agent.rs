@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentEvent, AgentProfile, AgentReport, Approval, ApprovalRequest, BackendId,
-    CommandRun, Decision, Delegation, ToolReady, ToolStart, TurnEvent,
+    AgentActivity, AgentCommand, AgentEnd, AgentEvent, AgentFailure, AgentNotice, AgentProfile,
+    AgentReport, Approval, ApprovalLabel, ApprovalOption, ApprovalRequest, BackendId, CommandRun,
+    Decision, Delegation, ToolReady, ToolStart, TurnEvent,
 };
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
-    AgentCapabilities, AgentInfo, ErrorInfo, MultipleChatsCapability, SessionConfigSchema,
-    ToolCallClientContributor, ToolCallContributor, ToolCallResult, ToolResultContent,
-    ToolResultTextContent, UsageInfo,
+    AgentCapabilities, AgentInfo, ConfirmationOptionKind, ErrorInfo, MultipleChatsCapability,
+    SessionConfigSchema, ToolCallClientContributor, ToolCallContributor, ToolCallResult,
+    ToolResultContent, ToolResultTextContent, UsageInfo,
 };
 use innkeeper_protocol::settings::{MODE, Synonym, auto_approve};
 use innkeeper_protocol::workspace::terminal::TerminalProgram;
@@ -111,9 +112,10 @@ impl Backends {
                 }
             }
         } else if rng.chance(2) {
+            let idle = backend.turn.is_none();
             self.all.remove(&id);
-            let reason = "killed".to_owned();
-            ("exited", AgentEvent::Exited { reason })
+            let end = AgentEnd::Stopped;
+            ("exited", AgentEvent::Exited { end, idle })
         } else if rng.chance(3) {
             (
                 "title",
@@ -204,8 +206,11 @@ fn within_turn(
             input_tokens: Some(said as i64),
             ..UsageInfo::default()
         }),
-        "activity" => TurnEvent::Activity(rng.chance(70).then(|| format!("Doing {said}"))),
-        "notice" => TurnEvent::Notice(StringOrMarkdown::Plain(format!("n{said}"))),
+        "activity" => TurnEvent::Activity(
+            rng.chance(70)
+                .then(|| AgentActivity::Own(format!("Doing {said}"))),
+        ),
+        "notice" => TurnEvent::Notice(AgentNotice::own(format!("n{said}"))),
         "toolStarted" | "toolInput" | "toolReady" | "toolContent" | "toolFinished" => {
             tool_event(rng, kind, said)
         }
@@ -259,7 +264,7 @@ fn within_turn(
         "completed" => TurnEvent::Completed,
         "cancelled" => TurnEvent::Cancelled,
         _ => TurnEvent::Failed {
-            error: error("it went wrong"),
+            failure: error("it went wrong"),
             resumable: rng.chance(70),
         },
     };
@@ -302,11 +307,14 @@ fn tool_event(rng: &mut Rng, kind: &str, said: usize) -> TurnEvent {
             approval: match rng.chance(65) {
                 true => Approval::Needed(ApprovalRequest {
                     editable: rng.chance(50),
-                    options: serde_json::from_value(json!([
-                        {"id": "yes", "label": "Yes", "kind": "approve"},
-                        {"id": "no", "label": "No", "kind": "deny"},
-                    ]))
-                    .unwrap(),
+                    options: vec![
+                        option(
+                            "yes",
+                            ApprovalLabel::AllowOnce,
+                            ConfirmationOptionKind::Approve,
+                        ),
+                        option("no", ApprovalLabel::DenyOnce, ConfirmationOptionKind::Deny),
+                    ],
                     ..ApprovalRequest::default()
                 }),
                 false => Approval::NotNeeded,
@@ -358,13 +366,22 @@ fn nonsense(rng: &mut Rng, past: &[Arc<str>]) -> (&'static str, AgentEvent) {
     ("nonsense", event)
 }
 
-fn error(message: &str) -> ErrorInfo {
-    ErrorInfo {
+fn option(id: &str, label: ApprovalLabel, kind: ConfirmationOptionKind) -> ApprovalOption {
+    ApprovalOption {
+        id: id.to_owned(),
+        label,
+        kind,
+        group: None,
+    }
+}
+
+fn error(message: &str) -> AgentFailure {
+    AgentFailure::Own(Box::new(ErrorInfo {
         error_type: "simulated".to_owned(),
         message: message.to_owned(),
         stack: None,
         meta: None,
-    }
+    }))
 }
 
 /// The agents that the host has: the first always, others come and go.

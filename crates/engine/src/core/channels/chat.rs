@@ -178,6 +178,11 @@ impl Chat {
         resume.filter(|_| is_last && self.head.active_turn.is_none())
     }
 
+    /// All finished turns that its agent is to know of.
+    pub(crate) fn transcript(&self) -> Vec<StoredTurn> {
+        [&self.notes.context[..], &self.turns].concat()
+    }
+
     pub(crate) fn position_of(&self, turn: &str) -> Option<usize> {
         self.turns.iter().rposition(|stored| &*stored.id == turn)
     }

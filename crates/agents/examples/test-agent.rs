@@ -13,6 +13,8 @@
 //! | `updates` | `session/update`s by the method before whose answer they come |
 //! | `stays` | does not end when its input does |
 //! | `journal` | a file to which it adds the name of each method that it is asked |
+//! | `doom` | a file; if it is there when the program starts, it ends at once, or with the method that the file names |
+//! | `pidFile` | a file to which it writes the number of its process |
 //!
 //! Steps: `update`, `request` (its answer is said if `say` is set, not awaited
 //! if `wait` is false), `notify`, `raw`, `stderr`, `exit`, `spawn` (a shell
@@ -24,6 +26,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead as _, Write as _};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
@@ -34,6 +37,15 @@ fn main() {
     let behaviour = std::env::var("TEST_AGENT").unwrap_or_default();
     let behaviour: Value = serde_json::from_str(&behaviour).unwrap_or_default();
     let stays = behaviour["stays"] == true;
+    let path = |key: &str| behaviour[key].as_str().map(Path::new);
+    let doom = path("doom").and_then(|path| std::fs::read_to_string(path).ok());
+    if doom.as_deref() == Some("") {
+        eprintln!("told not to start");
+        std::process::exit(4);
+    }
+    if let Some(path) = path("pidFile") {
+        let _ = std::fs::write(path, std::process::id().to_string());
+    }
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
             if let Ok(message) = serde_json::from_str(&line) {
@@ -48,6 +60,7 @@ fn main() {
     });
     let mut agent = TestAgent {
         behaviour,
+        doom,
         inbox,
         put_off: VecDeque::new(),
         requests: Vec::new(),
@@ -62,6 +75,8 @@ fn main() {
 
 struct TestAgent {
     behaviour: Value,
+    /// The method that it ends with.
+    doom: Option<String>,
     inbox: Receiver<Value>,
     /// What came while something else was awaited.
     put_off: VecDeque<Value>,
@@ -109,7 +124,7 @@ impl TestAgent {
         self.requests
             .push(json!({"method": method, "params": params}));
         self.note_down(method);
-        if self.behaviour["exitOn"] == method {
+        if self.behaviour["exitOn"] == method || self.doom.as_deref() == Some(method) {
             eprintln!("told to end");
             std::process::exit(3);
         }

@@ -1,0 +1,369 @@
+//! How an agent behind the Agent Client Protocol is talked to: what differs
+//! from other agents that are child processes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_client_protocol_schema::v1::{AGENT_METHOD_NAMES, ContentBlock, PromptCapabilities};
+use innkeeper_protocol::agent::{AgentFailure, AgentNotice, ClientTool, Decision, OpenBackend};
+use innkeeper_protocol::mcp::McpServer;
+use innkeeper_protocol::newest::state::PendingMessage;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::mcp::{self, ClientCalls};
+use super::rpc::Incoming;
+use super::services::Services;
+use super::session::{Session, Wanted};
+use super::turn::Turn;
+use super::{content, past, permission};
+use crate::child::{Access, Conversation, Given, Opened, Readiness, Speech, Start};
+use crate::client_tools::{ClientCall, ToolServer};
+use crate::knowledge::Knowledge;
+use crate::process::{self, Program};
+
+/// The key of the agent's name for a session in what is kept for resuming.
+const SESSION: &str = "acp";
+/// Likewise of the mode that clients know as `interactive`.
+const INTERACTIVE: &str = "interactive";
+
+/// How long a change of a setting may take before a prompt goes on without it.
+const SETTING: Duration = Duration::from_secs(10);
+
+/// How long an agent has for closing a session before it is told to go.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// A conversation with an agent behind the Agent Client Protocol.
+pub(super) type Talk = Conversation<AcpSpeech>;
+
+/// What a configuration says about an agent, beside how it is reached.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Extras {
+    /// The way of signing in that was chosen.
+    pub(super) auth_method: Option<String>,
+    pub(super) mcp_servers: Vec<McpServer>,
+    pub(super) tool_bridge: Option<Program>,
+}
+
+pub(super) struct AcpSpeech {
+    pub(super) extras: Extras,
+    pub(super) wanted: Wanted,
+    pub(super) services: Services,
+    /// Where the agent finds the tools of clients, once there are any.
+    pub(super) tool_server: Option<ToolServer>,
+    pub(super) client_calls: ClientCalls,
+    /// The agent runs and was not told of the tools of clients.
+    pub(super) unaware_of_tools: bool,
+}
+
+/// What an agent says to the host, over the protocol or over that of tools.
+pub(super) enum Said {
+    Message(Incoming),
+    ToolCall(Box<ClientCall>),
+}
+
+impl AcpSpeech {
+    pub(super) fn for_conversation(
+        extras: Extras,
+        knowledge: &Knowledge,
+        open: &OpenBackend,
+    ) -> Self {
+        let directories = process::paths(&open.directories);
+        let of_session = open.customizations.mcp_servers.iter();
+        // Of two with the same name, the configuration's is meant.
+        let of_session = of_session.filter(|server| {
+            let mut configured = extras.mcp_servers.iter();
+            configured.all(|known| known.name != server.name)
+        });
+        let servers = extras.mcp_servers.iter().chain(of_session);
+        let interactive = kept(open.resume.as_ref().or(open.fork_of.as_ref()), INTERACTIVE);
+        let wanted = Wanted {
+            mcp_servers: servers.map(mcp::given).collect(),
+            resume: kept(open.resume.as_ref(), SESSION),
+            fork_of: kept(open.fork_of.as_ref(), SESSION),
+            continues: past::wanted(open),
+            interactive: interactive.or_else(|| knowledge.interactive()),
+            directories,
+        };
+        let mut speech = Self::new(extras, wanted);
+        speech.serve_tools(&open.client_tools);
+        speech
+    }
+
+    pub(super) fn just_to_meet(extras: Extras) -> Self {
+        let wanted = Wanted {
+            directories: vec![std::env::temp_dir()],
+            ..Wanted::default()
+        };
+        Self {
+            services: Services::new(&[]),
+            ..Self::new(extras, wanted)
+        }
+    }
+
+    fn new(extras: Extras, wanted: Wanted) -> Self {
+        Self {
+            services: Services::new(&wanted.directories),
+            extras,
+            wanted,
+            tool_server: None,
+            client_calls: ClientCalls::default(),
+            unaware_of_tools: false,
+        }
+    }
+
+    /// Makes the tools of clients reachable if there are any, and adds the way
+    /// to them to what a session is opened with.
+    pub(super) fn serve_tools(&mut self, tools: &Arc<[ClientTool]>) {
+        let bridge = self.extras.tool_bridge.as_ref();
+        let Some(bridge) = bridge.filter(|_| !tools.is_empty()) else {
+            return;
+        };
+        match ToolServer::start(Arc::clone(tools)) {
+            Ok(server) => {
+                self.wanted.mcp_servers.push(mcp::own(&server, bridge));
+                self.tool_server = Some(server);
+            }
+            Err(error) => tracing::warn!(%error, "the tools of clients cannot be offered"),
+        }
+    }
+}
+
+impl Speech for AcpSpeech {
+    type Session = Session;
+    type Turn = Turn;
+    type Said = Said;
+
+    async fn open(
+        &mut self,
+        access: &Access,
+        start: Start<'_, Session>,
+    ) -> Result<Opened<Session>, AgentFailure> {
+        let wanted = match start {
+            Start::AsAsked => self.wanted.clone(),
+            Start::TakeUp(before) => self.wanted.again(Some(before.id.clone())),
+            Start::Anew => self.wanted.again(None),
+        };
+        let auth_method = self.extras.auth_method.as_deref();
+        let opened = Session::open(access, auth_method, &wanted, &mut self.services).await?;
+        let mode = opened.session.settings.interactive().map(str::to_owned);
+        self.wanted.interactive = mode.or(self.wanted.interactive.take());
+        self.unaware_of_tools = false;
+        Ok(opened)
+    }
+
+    fn learn(session: &Session, knowledge: &Knowledge) {
+        let version = session.about.agent_info.as_ref().map(|info| {
+            let name = info.title.as_ref().unwrap_or(&info.name);
+            format!("{name} {}", info.version)
+        });
+        let models = session.settings.models(knowledge.provider());
+        let mut schema = session.settings.schema();
+        if past::is_open_book(session.can()) {
+            let (name, setting) = past::setting();
+            schema.properties.insert(name, setting);
+        }
+        let interactive = session.settings.interactive().map(str::to_owned);
+        knowledge.learn(version, models, schema, interactive);
+    }
+
+    fn found_by(session: &Session) -> Option<Value> {
+        let mut resume = json!({SESSION: session.id});
+        if let Some(mode) = session.settings.interactive() {
+            resume[INTERACTIVE] = json!(mode);
+        }
+        Some(resume)
+    }
+
+    async fn opened(talk: &mut Talk) {
+        for update in std::mem::take(&mut talk.session.said) {
+            talk.update(&update).await;
+        }
+    }
+
+    async fn next(&mut self, session: &mut Session) -> Option<Said> {
+        tokio::select! {
+            biased;
+            message = session.peer.next() => message.map(Said::Message),
+            call = next_call(&mut self.tool_server) => Some(Said::ToolCall(Box::new(call))),
+        }
+    }
+
+    async fn said(talk: &mut Talk, said: Said) {
+        match said {
+            Said::Message(message) => talk.incoming(message).await,
+            Said::ToolCall(call) => talk.call_client(*call).await,
+        }
+    }
+
+    fn configure(talk: &mut Talk) {
+        let session = &mut talk.session;
+        for change in session.settings.changes(&session.id, &talk.config) {
+            session.change(change);
+        }
+    }
+
+    async fn readiness(talk: &mut Talk) -> Readiness {
+        match talk.speech.unaware_of_tools {
+            true => talk.make_aware_of_tools().await,
+            false => Readiness::Ready,
+        }
+    }
+
+    /// Selects the model, and waits until all settings are made.
+    async fn settle_settings(talk: &mut Talk, model: Option<&str>) {
+        let session = &mut talk.session;
+        let change = model.and_then(|model| session.settings.model_change(&session.id, model));
+        if let Some(change) = change {
+            session.change(change);
+        }
+        let deadline = Instant::now() + SETTING;
+        while !talk.session.changing.is_empty() {
+            match tokio::time::timeout_at(deadline, talk.session.peer.next()).await {
+                Ok(Some(message)) => talk.hear(Said::Message(message)).await,
+                // Its end is seen where ends are seen.
+                Ok(None) => return,
+                Err(_) => {
+                    talk.session.changing.clear();
+                    talk.settings_changed().await;
+                    talk.notices.push(AgentNotice::SettingsNotConfirmed);
+                }
+            }
+        }
+    }
+
+    fn prompt(talk: &mut Talk, given: Given<'_>) -> Turn {
+        let session = &mut talk.session;
+        let mut blocks: Vec<ContentBlock> = Vec::new();
+        blocks.extend(given.context.map(ContentBlock::from));
+        if let Some(message) = given.message {
+            blocks.extend(content::prompt(message, prompt_capabilities(session)));
+        }
+        blocks.extend(given.interrupted.map(ContentBlock::from));
+        talk.speech.services.turn_begins();
+        let params = json!({"sessionId": session.id, "prompt": blocks});
+        let method = AGENT_METHOD_NAMES.session_prompt;
+        Turn::new(session.peer.request(method, &params))
+    }
+
+    fn cancel(talk: &mut Talk) {
+        talk.dismiss_requests();
+        let peer = &talk.session.peer;
+        // Some agents wait for the end of a command before they stop.
+        talk.speech.services.turn_ends(peer.answers());
+        let params = json!({"sessionId": talk.session.id});
+        peer.notify(AGENT_METHOD_NAMES.session_cancel, &params);
+    }
+
+    fn steer(talk: &mut Talk, message: &PendingMessage) -> bool {
+        let session = &mut talk.session;
+        if !session.can_be_steered() {
+            return false;
+        }
+        let params = json!({
+            "sessionId": session.id,
+            "prompt": content::prompt(&message.message, prompt_capabilities(session)),
+            "_meta": {"steering": {"idleBehavior": "promptRequired"}},
+        });
+        let request = session.peer.request("_session/steering", &params);
+        session.steering = Some((request, message.id.clone()));
+        true
+    }
+
+    async fn decide(talk: &mut Talk, decision: Decision) {
+        let answers = talk.session.peer.answers();
+        let services = &mut talk.speech.services;
+        match decision {
+            Decision::Tool { call, verdict } => {
+                let terminals = |id: &str| services.terminal(id);
+                let Some(turn) = &mut talk.turn else {
+                    return;
+                };
+                let (answered, events) = turn.own.calls.decide(&call, &verdict, &terminals);
+                for (asked, chosen) in answered {
+                    let answer = permission::answer(chosen.as_ref());
+                    answers.give(&asked.request, Ok(answer));
+                }
+                talk.tell(events).await;
+            }
+            Decision::Answer {
+                request,
+                response,
+                answers: given,
+            } => {
+                let questions = &mut talk.session.questions;
+                if let Some((id, answer)) = questions.answer(&request, &response, &given) {
+                    answers.give(&id, Ok(answer));
+                }
+            }
+            Decision::CommandStarted { run, terminal } => {
+                services.command_started(&run, terminal);
+                talk.show_terminal(&run).await;
+            }
+            Decision::CommandOutput {
+                run,
+                output,
+                truncated,
+            } => services.command_said(answers, &run, &output, truncated),
+            Decision::Command { run, outcome } => {
+                services.command_ended(answers, &run, outcome);
+                talk.show_terminal(&run).await;
+            }
+            Decision::ClientTool { call, result } => talk.speech.client_calls.done(&call, result),
+            // Results are never put up for approval.
+            Decision::ToolResult { .. } => {}
+        }
+    }
+
+    fn waits_for_somebody(talk: &Talk) -> bool {
+        let asks = talk
+            .turn
+            .as_ref()
+            .is_some_and(|turn| turn.own.calls.waits());
+        asks || talk.session.questions.waits() || talk.speech.client_calls.waits()
+    }
+
+    /// If they are the first, the agent is told of the way to them when its
+    /// next turn begins.
+    fn offer_tools(talk: &mut Talk, tools: Arc<[ClientTool]>) {
+        let speech = &mut talk.speech;
+        match &speech.tool_server {
+            Some(server) => server.offer(tools),
+            None => {
+                speech.serve_tools(&tools);
+                speech.unaware_of_tools = speech.tool_server.is_some();
+            }
+        }
+    }
+
+    async fn farewell(talk: &mut Talk) {
+        let can = &talk.session.can().session_capabilities;
+        let method = match talk.forget && can.delete.is_some() {
+            true => Some(AGENT_METHOD_NAMES.session_delete),
+            false => can.close.as_ref().map(|_| AGENT_METHOD_NAMES.session_close),
+        };
+        if let Some(method) = method {
+            let params = json!({"sessionId": talk.session.id});
+            let request = talk.session.peer.request(method, &params);
+            let _ = tokio::time::timeout(CLOSING, talk.session.answer_to(request)).await;
+        }
+    }
+}
+
+fn prompt_capabilities(session: &Session) -> &PromptCapabilities {
+    &session.can().prompt_capabilities
+}
+
+async fn next_call(server: &mut Option<ToolServer>) -> ClientCall {
+    if let Some(server) = server
+        && let Some(call) = server.next_call().await
+    {
+        return call;
+    }
+    std::future::pending().await
+}
+
+/// What was kept for resuming.
+fn kept(resume: Option<&Value>, key: &str) -> Option<String> {
+    resume?.get(key)?.as_str().map(str::to_owned)
+}

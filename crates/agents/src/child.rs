@@ -1,0 +1,220 @@
+//! The frame for agents that are child processes: what a conversation with one
+//! is, whatever language the agent speaks.
+//!
+//! - [`Conversation`]: commands of the engine in, what the agent says out, and
+//!   all that does not depend on the language: opening and ending, turns and
+//!   their order, the transcript, silence, restarts, steering, truncation;
+//! - [`Speech`]: what differs from language to language, and nothing else;
+//! - [`Access`]: how an agent is reached and what is known of it.
+//!
+//! *Boundary*: `acp` and `pi` implement [`Speech`], and know the conversation
+//! through its fields and the methods that are `pub(crate)`.
+
+mod conversation;
+mod turns;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use innkeeper_protocol::agent::{
+    AgentFailure, ClientTool, Decision, NotTakenUp, OpenBackend, TurnEvent,
+};
+use innkeeper_protocol::newest::state::{Message, PendingMessage};
+use serde_json::Value;
+
+use crate::knowledge::Knowledge;
+use crate::process::{ChildProcess, Patience, Program, StderrLog};
+use crate::{CommandStream, EventSink};
+
+pub(crate) use conversation::Conversation;
+
+/// How to reach an agent, and what is known of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Access {
+    pub(crate) name: String,
+    pub(crate) program: Program,
+    pub(crate) patience: Patience,
+    pub(crate) stderr: Arc<StderrLog>,
+    pub(crate) knowledge: Arc<Knowledge>,
+}
+
+impl Access {
+    pub(crate) fn new(
+        provider: String,
+        name: String,
+        program: Program,
+        patience: Patience,
+        directory: Option<&Path>,
+    ) -> Self {
+        let stderr = StderrLog::of(&provider, directory);
+        let knowledge = Knowledge::new(provider, name.clone(), program.line(), directory);
+        Self {
+            name,
+            program,
+            patience,
+            stderr: Arc::new(stderr),
+            knowledge: Arc::new(knowledge),
+        }
+    }
+}
+
+/// The language of an agent: how a conversation in it is opened, how things
+/// are said in it, and what is to be done about what the agent says.
+///
+/// The value itself outlives the agent's processes. What belongs to one
+/// process is in its `Session`, what belongs to one turn in its `Turn`, so that
+/// neither is left behind when there is another.
+pub(crate) trait Speech: Sized + Send + 'static {
+    type Session: Send;
+    type Turn: Send;
+    /// One thing that the agent says, or asks for in another way.
+    type Said: Send;
+
+    /// Starts a process, and a conversation with it. May be given up at any
+    /// point of waiting.
+    fn open(
+        &mut self,
+        access: &Access,
+        start: Start<'_, Self::Session>,
+    ) -> impl Future<Output = Result<Opened<Self::Session>, AgentFailure>> + Send;
+
+    /// Takes down what an open conversation shows of the agent.
+    fn learn(session: &Self::Session, knowledge: &Knowledge);
+
+    /// What the engine is to keep for finding the conversation again.
+    fn found_by(session: &Self::Session) -> Option<Value>;
+
+    /// The engine knows that the conversation is open: what it is to hear next.
+    fn opened(talk: &mut Conversation<Self>) -> impl Future<Output = ()> + Send;
+
+    /// What the agent says next; `None` when it has nothing more to say.
+    /// Waiting may be given up at any time without losing a word.
+    fn next(
+        &mut self,
+        session: &mut Self::Session,
+    ) -> impl Future<Output = Option<Self::Said>> + Send;
+
+    fn said(talk: &mut Conversation<Self>, said: Self::Said) -> impl Future<Output = ()> + Send;
+
+    /// Asks for the settings that the conversation should have.
+    fn configure(talk: &mut Conversation<Self>);
+
+    /// Whether a prompt can go to the process that runs.
+    fn readiness(_talk: &mut Conversation<Self>) -> impl Future<Output = Readiness> + Send {
+        std::future::ready(Readiness::Ready)
+    }
+
+    /// A prompt is about to be sent: it is meant for an agent with this model,
+    /// and with the settings that were asked for.
+    fn settle_settings(
+        talk: &mut Conversation<Self>,
+        model: Option<&str>,
+    ) -> impl Future<Output = ()> + Send;
+
+    /// Sends a prompt.
+    fn prompt(talk: &mut Conversation<Self>, given: Given<'_>) -> Self::Turn;
+
+    /// Tells the agent to stop working on the turn.
+    fn cancel(talk: &mut Conversation<Self>);
+
+    /// Gives a message to the turn that runs. Says whether the agent can take
+    /// one; what became of it is told by `Conversation::steering_answered`.
+    fn steer(talk: &mut Conversation<Self>, message: &PendingMessage) -> bool;
+
+    fn decide(talk: &mut Conversation<Self>, decision: Decision)
+    -> impl Future<Output = ()> + Send;
+
+    /// Whether the agent is silent because somebody else has the word.
+    fn waits_for_somebody(talk: &Conversation<Self>) -> bool;
+
+    /// The tools that clients offer from now on.
+    fn offer_tools(_talk: &mut Conversation<Self>, _tools: Arc<[ClientTool]>) {}
+
+    /// The conversation is over, and the agent still there.
+    fn farewell(_talk: &mut Conversation<Self>) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+}
+
+/// Which conversation a new process is to have.
+#[derive(Debug)]
+pub(crate) enum Start<'a, T> {
+    /// The one that the engine asked for.
+    AsAsked,
+    /// That of this session, whose process is to be replaced.
+    TakeUp(&'a T),
+    /// A new one.
+    Anew,
+}
+
+/// A process with which a conversation is open.
+#[derive(Debug)]
+pub(crate) struct Opened<T> {
+    pub(crate) process: ChildProcess,
+    pub(crate) session: T,
+    /// The agent remembers what was said before.
+    pub(crate) remembers: bool,
+    /// Why it does not, if it should.
+    pub(crate) forgotten: Option<NotTakenUp>,
+    /// What was said before the host had the conversation.
+    pub(crate) past: Vec<Told>,
+}
+
+/// A turn that an agent tells of.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) asked: String,
+    pub(crate) answered: String,
+    pub(crate) events: Vec<TurnEvent>,
+}
+
+/// Whether a prompt can be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readiness {
+    Ready,
+    /// Not to this process; to one that takes the conversation up.
+    InNewProcess,
+    /// Likewise, in a conversation of its own.
+    InNewConversation,
+}
+
+/// What an agent is given with a prompt, in this order.
+#[derive(Debug)]
+pub(crate) struct Given<'a> {
+    /// What was said before, if it does not know.
+    pub(crate) context: Option<String>,
+    /// What the user says, unless that is known.
+    pub(crate) message: Option<&'a Message>,
+    /// That the turn was interrupted, and where.
+    pub(crate) interrupted: Option<String>,
+}
+
+/// The whole life of a conversation.
+pub(crate) async fn run<S: Speech>(
+    access: Access,
+    speech: S,
+    open: OpenBackend,
+    commands: CommandStream,
+    events: EventSink,
+) {
+    if let Some(conversation) = Conversation::open(access, speech, open, commands, events).await {
+        conversation.live().await;
+    }
+}
+
+/// Starts an agent for a moment, for what is to be learned from that.
+pub(crate) async fn get_to_know<S: Speech>(access: Access, mut speech: S) -> Result<(), String> {
+    let knowledge = &access.knowledge;
+    let _alone = knowledge.alone_at_first(access.patience.opening).await;
+    match speech.open(&access, Start::AsAsked).await {
+        Ok(opened) => {
+            S::learn(&opened.session, knowledge);
+            opened.process.end(access.patience.ending).await;
+            Ok(())
+        }
+        Err(failure) => {
+            knowledge.failed(failure.to_string());
+            Err(failure.to_string())
+        }
+    }
+}
