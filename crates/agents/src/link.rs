@@ -5,8 +5,8 @@
 //! last word), none of its events enters the report channel any more.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
+use innkeeper_protocol::TurnId;
 use innkeeper_protocol::agent::{AgentCommand, AgentEvent, AgentReport, BackendId, TurnEvent};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
@@ -85,8 +85,8 @@ impl EventSink {
     }
 
     /// Reports an event of a turn, waiting for room.
-    pub async fn turn(&self, turn: &Arc<str>, event: TurnEvent) {
-        let turn = Arc::clone(turn);
+    pub async fn turn(&self, turn: &TurnId, event: TurnEvent) {
+        let turn = turn.clone();
         self.emit(AgentEvent::Turn { turn, event }).await;
     }
 }

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, AgentReport, Approval, BackendId, Decision, OpenBackend, Prompt,
     TurnEvent,
 };
 use innkeeper_protocol::newest::state::{Message, ResponsePart};
 use innkeeper_protocol::snapshot::StoredTurn;
+use innkeeper_protocol::{ChannelUri, TurnId};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -54,27 +54,27 @@ impl Conversation {
         self.agents.command(command);
     }
 
-    pub(crate) fn prompt(&mut self, text: &str) -> Arc<str> {
+    pub(crate) fn prompt(&mut self, text: &str) -> TurnId {
         self.prompt_with(json!({"text": text, "origin": {"kind": "user"}}))
     }
 
-    pub(crate) fn prompt_with(&mut self, message: Value) -> Arc<str> {
+    pub(crate) fn prompt_with(&mut self, message: Value) -> TurnId {
         self.turns += 1;
-        let turn: Arc<str> = format!("turn-{}", self.turns).into();
+        let turn: TurnId = format!("turn-{}", self.turns).into();
         let message: Message = serde_json::from_value(message).unwrap();
         self.send_prompt(&turn, message, None);
         turn
     }
 
     /// Takes up a turn that was begun with a text and has come this far.
-    pub(crate) fn resume(&mut self, turn: &Arc<str>, text: &str, parts: Value) {
+    pub(crate) fn resume(&mut self, turn: &TurnId, text: &str, parts: Value) {
         let message = json!({"text": text, "origin": {"kind": "user"}});
         let message = serde_json::from_value(message).unwrap();
         let parts = serde_json::from_value(parts).unwrap();
         self.send_prompt(turn, message, Some(parts));
     }
 
-    pub(crate) fn decide(&self, turn: &Arc<str>, decision: Decision) {
+    pub(crate) fn decide(&self, turn: &TurnId, decision: Decision) {
         self.command(AgentCommand::Decide {
             backend: BACKEND,
             turn: turn.clone(),
@@ -82,7 +82,7 @@ impl Conversation {
         });
     }
 
-    fn send_prompt(&self, turn: &Arc<str>, message: Message, resumed: Option<Vec<ResponsePart>>) {
+    fn send_prompt(&self, turn: &TurnId, message: Message, resumed: Option<Vec<ResponsePart>>) {
         self.command(AgentCommand::Prompt(Box::new(Prompt {
             backend: BACKEND,
             turn: turn.clone(),
@@ -92,7 +92,7 @@ impl Conversation {
         })));
     }
 
-    pub(crate) fn cancel(&self, turn: &Arc<str>) {
+    pub(crate) fn cancel(&self, turn: &TurnId) {
         let turn = turn.clone();
         self.command(AgentCommand::Cancel {
             backend: BACKEND,

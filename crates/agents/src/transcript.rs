@@ -2,8 +2,8 @@
 //! it by itself: after its own memory was lost, in a fork, after a cut.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
+use innkeeper_protocol::TurnId;
 use innkeeper_protocol::agent::{ReferredChat, TurnEvent};
 use innkeeper_protocol::newest::state::{
     Message, MessageAttachment, ResponsePart, SimpleMessageAttachment, ToolCallState, Turn,
@@ -19,7 +19,7 @@ pub(crate) struct Transcript(Vec<Told>);
 
 #[derive(Debug)]
 struct Told {
-    id: Arc<str>,
+    id: TurnId,
     asked: String,
     answered: String,
 }
@@ -31,7 +31,7 @@ impl Transcript {
             Err(error) => {
                 tracing::warn!(turn = &*stored.id, %error, "a stored turn could not be read");
                 Told {
-                    id: Arc::clone(&stored.id),
+                    id: stored.id.clone(),
                     asked: String::new(),
                     answered: String::new(),
                 }
@@ -45,9 +45,9 @@ impl Transcript {
     }
 
     /// A turn ended. One that was taken up again is in here once.
-    pub(crate) fn add(&mut self, id: &Arc<str>, asked: String, answered: String) {
+    pub(crate) fn add(&mut self, id: &TurnId, asked: String, answered: String) {
         self.remove(id);
-        let id = Arc::clone(id);
+        let id = id.clone();
         self.0.push(Told {
             id,
             asked,
@@ -133,7 +133,7 @@ pub(crate) fn with_chats(mut message: Message, chats: &[ReferredChat]) -> Messag
 impl Told {
     fn of(turn: &Turn) -> Self {
         Self {
-            id: Arc::from(turn.id.as_str()),
+            id: TurnId::from(&turn.id),
             asked: turn.message.text.clone(),
             answered: answer(&turn.response_parts),
         }
@@ -195,7 +195,7 @@ pub(crate) fn taken_up(parts: &[ResponsePart]) -> String {
 pub(crate) fn closing(parts: &[ResponsePart]) -> Vec<TurnEvent> {
     let interrupted = |call: &str| {
         let call = call.to_owned();
-        Some(TurnEvent::ToolInterrupted { call })
+        Some(TurnEvent::ToolInterrupted { call: call.into() })
     };
     let closing = parts.iter().filter_map(|part| match part {
         ResponsePart::ToolCall(part) => match &part.tool_call {
@@ -229,7 +229,7 @@ mod tests {
         let mut transcript = Transcript::default();
         assert_eq!(transcript.as_context(), None);
         for number in 0..5 {
-            let id = Arc::from(format!("turn-{number}"));
+            let id = TurnId::from(format!("turn-{number}"));
             transcript.add(&id, format!("question {number}"), "x".repeat(MOST / 3));
         }
         let context = transcript.as_context().unwrap();

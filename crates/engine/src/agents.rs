@@ -23,9 +23,7 @@ use serde_json::Value;
 
 use crate::core::{Core, Sender, Verdict, not_accepted};
 
-pub(crate) use settings::{
-    BRANCH, ISOLATION, WORKTREE, judge_settings, resolve_settings, schema_of_sessions,
-};
+pub(crate) use settings::{judge_settings, resolve_settings, schema_of_sessions};
 
 use settings::check_value;
 use tokens::Token;

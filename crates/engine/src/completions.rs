@@ -13,10 +13,11 @@ use innkeeper_protocol::newest::state::{
 };
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
+use innkeeper_protocol::settings::BRANCH;
 use innkeeper_protocol::workspace::FoundFile;
 use serde_json::json;
 
-use crate::agents::{Agents, BRANCH, schema_of_sessions};
+use crate::agents::{Agents, schema_of_sessions};
 use crate::core::Core;
 use crate::core::channels::Chat;
 use crate::customizations::invocable;

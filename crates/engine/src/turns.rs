@@ -21,10 +21,8 @@ mod tool_verdicts;
 mod tools;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use foldhash::HashMap;
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{AgentCommand, AgentCommandInfo, BackendId, TurnEvent};
 use innkeeper_protocol::newest::actions::{
     ChatActivityChangedAction, ChatErrorAction, ChatTurnCancelledAction, ChatTurnCompleteAction,
@@ -35,6 +33,7 @@ use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
     ErrorInfo, ErrorResponsePart, ResponsePart, SessionStatus, SystemNotificationResponsePart,
 };
+use innkeeper_protocol::{ChannelUri, TurnId};
 
 use crate::agents::Agents;
 use crate::catalogue::Catalogue;
@@ -63,7 +62,7 @@ pub(crate) struct Turns {
     conversations: HashMap<ChannelUri, Conversation>,
     by_backend: HashMap<BackendId, ChannelUri>,
     /// The chats of the turns that backends have delegated.
-    delegates: HashMap<(BackendId, Arc<str>), ChannelUri>,
+    delegates: HashMap<(BackendId, TurnId), ChannelUri>,
     /// Chats whose agent starts when their session's customizations are known.
     held: BTreeSet<ChannelUri>,
     /// Content that agents are to be given with a message.
@@ -153,7 +152,7 @@ impl TurnsMut<'_> {
         }
     }
 
-    fn turn_event(&mut self, uri: &ChannelUri, turn: &Arc<str>, event: TurnEvent) {
+    fn turn_event(&mut self, uri: &ChannelUri, turn: &TurnId, event: TurnEvent) {
         let is_running = |turns: &Turns| {
             let running = turns.turn(uri);
             running.is_some_and(|running| running.is_at_work(turn))

@@ -21,7 +21,7 @@ use crate::newest::state::{
 use crate::settings::Synonym;
 use crate::snapshot::StoredTurn;
 use crate::workspace::customization::EnabledCustomizations;
-use crate::{ChannelUri, ClientId};
+use crate::{CallId, ChannelUri, ClientId, TurnId};
 
 pub use telling::{
     AgentActivity, AgentEnd, AgentFailure, AgentNotice, ApprovalLabel, ApprovalOption, HowEnded,
@@ -121,7 +121,7 @@ pub enum AgentCommand {
     /// Run a turn. Sent only when no other turn runs on this backend.
     Prompt(Box<Prompt>),
     /// Stop the turn; the backend still ends it with an event.
-    Cancel { backend: BackendId, turn: Arc<str> },
+    Cancel { backend: BackendId, turn: TurnId },
     /// Session configuration changed.
     Configure {
         backend: BackendId,
@@ -138,13 +138,13 @@ pub enum AgentCommand {
     /// version of the message only: what is taken up is reported by it.
     Steer {
         backend: BackendId,
-        turn: Arc<str>,
+        turn: TurnId,
         message: Option<Box<PendingMessage>>,
     },
     /// What somebody decided about something that the turn waits for.
     Decide {
         backend: BackendId,
-        turn: Arc<str>,
+        turn: TurnId,
         decision: Box<Decision>,
     },
     /// The tools that clients offer from now on: all of them.
@@ -227,7 +227,7 @@ impl fmt::Debug for Credential {
 #[derive(Debug, Clone)]
 pub struct Prompt {
     pub backend: BackendId,
-    pub turn: Arc<str>,
+    pub turn: TurnId,
     pub message: Message,
     /// The turn was interrupted and is taken up again. This is what it said
     /// and did so far, and what was decided about that meanwhile; the message
@@ -249,12 +249,12 @@ pub struct ReferredChat {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// Whether a tool call may run.
-    Tool { call: String, verdict: ToolVerdict },
+    Tool { call: CallId, verdict: ToolVerdict },
     /// Whether the result of a tool call may be used.
-    ToolResult { call: String, approved: bool },
+    ToolResult { call: CallId, approved: bool },
     /// A client ran its tool.
     ClientTool {
-        call: String,
+        call: CallId,
         result: ToolCallResult,
     },
     /// A command has a terminal now, which clients can subscribe to.
@@ -324,7 +324,7 @@ pub enum AgentEvent {
     /// It could not be opened; nothing follows.
     OpenFailed(AgentFailure),
     /// Something happened in a turn.
-    Turn { turn: Arc<str>, event: TurnEvent },
+    Turn { turn: TurnId, event: TurnEvent },
     /// The agent named the conversation.
     Title(String),
     /// The tools that the agent has by itself: all of them.

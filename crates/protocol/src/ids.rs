@@ -3,7 +3,7 @@
 
 use std::borrow::Borrow;
 use std::fmt;
-use std::ops::Add;
+use std::ops::{Add, Deref};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,15 @@ macro_rules! id {
             }
         }
 
+        /// Whoever takes any text takes a name.
+        impl Deref for $name {
+            type Target = str;
+
+            fn deref(&self) -> &str {
+                &self.0
+            }
+        }
+
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)
@@ -135,4 +144,14 @@ macro_rules! id {
 id! {
     /// The name that a client gives itself, and comes back under.
     ClientId
+}
+
+id! {
+    /// The name of a turn, unique in its chat.
+    TurnId
+}
+
+id! {
+    /// The name of a tool call, unique in its turn.
+    CallId
 }

@@ -46,5 +46,5 @@ pub mod workspace;
 pub use ahp_types as newest;
 
 pub use channel::ChannelUri;
-pub use ids::{ClientId, Seq};
+pub use ids::{CallId, ClientId, Seq, TurnId};
 pub use time::Timestamp;

@@ -1,5 +1,5 @@
-//! Settings of sessions that mean the same whichever agent a session has, and
-//! other names for their values.
+//! Settings of sessions that mean the same whichever agent a session has: the
+//! one place with their names, their values, and other names for these.
 //!
 //! Clients have controls of their own for `autoApprove` and `mode`, and show
 //! them only where the values are the ones that they know. So the host names
@@ -22,6 +22,14 @@ const APPROVE_ALL: &str = "autoApprove";
 pub const MODE: &str = "mode";
 /// What clients call the mode that an agent begins in.
 pub const INTERACTIVE: &str = "interactive";
+
+/// Where a session works: in the directory itself, or in a git worktree of its
+/// own.
+pub const ISOLATION: &str = "isolation";
+pub const FOLDER: &str = "folder";
+pub const WORKTREE: &str = "worktree";
+/// The branch that such a worktree begins at.
+pub const BRANCH: &str = "branch";
 
 /// Which of the conversations that an agent had alone a session goes on with.
 pub const CONTINUE: &str = "continue";

@@ -14,19 +14,19 @@ use crate::newest::state::{
     TerminalState, Turn,
 };
 use crate::record::Selection;
-use crate::{ChannelUri, Seq};
+use crate::{ChannelUri, Seq, TurnId};
 
 /// A finished turn: its id, and the rest as JSON.
 #[derive(Debug, Clone)]
 pub struct StoredTurn {
-    pub id: Arc<str>,
+    pub id: TurnId,
     pub json: Arc<RawValue>,
 }
 
 impl StoredTurn {
     pub fn new(turn: &Turn) -> serde_json::Result<Self> {
         Ok(Self {
-            id: Arc::from(turn.id.as_str()),
+            id: TurnId::from(&turn.id),
             json: Arc::from(serde_json::value::to_raw_value(turn)?),
         })
     }
@@ -51,7 +51,7 @@ impl<'de> Deserialize<'de> for StoredTurn {
         let json = Box::<RawValue>::deserialize(deserializer)?;
         let named: Named = serde_json::from_str(json.get()).map_err(serde::de::Error::custom)?;
         Ok(Self {
-            id: Arc::from(named.id),
+            id: TurnId::from(named.id),
             json: Arc::from(json),
         })
     }

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use agent_client_protocol_schema::v1::{
     ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolKind,
 };
+use innkeeper_protocol::CallId;
 use innkeeper_protocol::agent::{
     Approval, ApprovalOption, ApprovalRequest, TERMINAL_TOOL, TOOL_KIND, ToolReady, ToolStart,
     ToolVerdict, TurnEvent,
@@ -37,7 +38,7 @@ pub(super) struct Calls {
 #[derive(Debug)]
 struct Call {
     /// The host's name for it.
-    id: String,
+    id: CallId,
     title: String,
     name: Option<String>,
     kind: ToolKind,
@@ -145,7 +146,7 @@ impl Calls {
         verdict: &ToolVerdict,
         terminals: ShownTerminals<'_>,
     ) -> (Vec<Answered>, Vec<TurnEvent>) {
-        let Some(call) = self.known.values_mut().find(|call| call.id == id) else {
+        let Some(call) = self.known.values_mut().find(|call| call.id.as_str() == id) else {
             return (Vec::new(), Vec::new());
         };
         let mut events = Vec::new();
@@ -224,8 +225,8 @@ impl Calls {
     fn upsert(&mut self, update: ToolCallUpdate) -> &mut Call {
         let key = update.tool_call_id.0.to_string();
         let id = match self.reused {
-            0 => key.clone(),
-            times => format!("{key}~{times}"),
+            0 => CallId::from(&key),
+            times => CallId::from(format!("{key}~{times}")),
         };
         if !self.known.contains_key(&key) {
             self.order.push(key.clone());
@@ -237,7 +238,7 @@ impl Calls {
 }
 
 impl Call {
-    fn new(id: String) -> Self {
+    fn new(id: CallId) -> Self {
         Self {
             id,
             title: String::new(),

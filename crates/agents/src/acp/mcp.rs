@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use agent_client_protocol_schema::v1::{
     EnvVariable, HttpHeader, McpServer as Given, McpServerHttp, McpServerSse, McpServerStdio,
 };
+use innkeeper_protocol::CallId;
 use innkeeper_protocol::agent::{Approval, ToolReady, ToolStart, TurnEvent};
 use innkeeper_protocol::mcp::{McpServer, McpTransport};
 use innkeeper_protocol::newest::common::StringOrMarkdown;
@@ -22,7 +23,7 @@ use crate::process::Program;
 /// Calls of client tools that wait for their clients, by the host's names.
 #[derive(Debug, Default)]
 pub(super) struct ClientCalls {
-    waiting: HashMap<String, oneshot::Sender<ToolCallResult>>,
+    waiting: HashMap<CallId, oneshot::Sender<ToolCallResult>>,
     made: usize,
 }
 
@@ -30,7 +31,7 @@ impl ClientCalls {
     /// A call begins: it belongs to the client whose tool it is.
     pub(super) fn begin(&mut self, call: ClientCall) -> Vec<TurnEvent> {
         self.made += 1;
-        let id = format!("client-tool-{}", self.made);
+        let id = CallId::from(format!("client-tool-{}", self.made));
         let definition = call.tool.definition;
         let title = definition.title.unwrap_or_else(|| definition.name.clone());
         let client_id = call.tool.client_id;

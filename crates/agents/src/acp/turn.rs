@@ -7,6 +7,7 @@ use agent_client_protocol_schema::v1::{
     CompactionStatus, CompactionUpdate, ContentBlock, Notice, Plan, PlanEntryStatus,
     ToolCallUpdate, Usage, UsageUpdate,
 };
+use innkeeper_protocol::CallId;
 use innkeeper_protocol::agent::{
     AgentActivity, AgentNotice, Approval, ToolReady, ToolStart, TurnEvent,
 };
@@ -154,7 +155,7 @@ impl Turn {
         if self.plan.is_none() {
             let name = "Plan".to_owned();
             events.push(TurnEvent::ToolStarted(Box::new(ToolStart {
-                call: PLAN.to_owned(),
+                call: CallId::from(PLAN),
                 name: "plan".to_owned(),
                 display_name: name.clone(),
                 intention: None,
@@ -162,7 +163,7 @@ impl Turn {
                 meta: None,
             })));
             events.push(TurnEvent::ToolReady(Box::new(ToolReady {
-                call: PLAN.to_owned(),
+                call: CallId::from(PLAN),
                 input: None,
                 message: StringOrMarkdown::Plain(name),
                 approval: Approval::NotNeeded,
@@ -170,7 +171,7 @@ impl Turn {
             })));
         }
         self.plan = Some(content.clone());
-        let call = PLAN.to_owned();
+        let call = CallId::from(PLAN);
         events.push(TurnEvent::ToolContent { call, content });
         events
     }
@@ -202,7 +203,7 @@ impl Turn {
                 error: None,
             };
             events.push(TurnEvent::ToolFinished {
-                call: PLAN.to_owned(),
+                call: CallId::from(PLAN),
                 result: Box::new(result),
                 confirm: false,
             });

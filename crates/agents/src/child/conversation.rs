@@ -6,9 +6,9 @@
 //! the conversation itself.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
+use innkeeper_protocol::TurnId;
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEnd, AgentEvent, AgentFailure, AgentNotice, NotTakenUp, OpenBackend,
     PastTurn,
@@ -221,7 +221,7 @@ impl<S: Speech> Conversation<S> {
             return;
         }
         let turns = past.into_iter().enumerate().map(|(at, told)| {
-            let id = Arc::from(format!("past-{at}"));
+            let id = TurnId::from(format!("past-{at}"));
             self.transcript.add(&id, told.asked.clone(), told.answered);
             PastTurn {
                 asked: told.asked,

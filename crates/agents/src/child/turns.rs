@@ -4,8 +4,7 @@
 //! ends with exactly one last event of its turn, or with the end of the
 //! backend. The transcript is complete before the engine hears that event.
 
-use std::sync::Arc;
-
+use innkeeper_protocol::TurnId;
 use innkeeper_protocol::agent::{AgentActivity, AgentFailure, AgentNotice, Prompt, TurnEvent};
 use innkeeper_protocol::newest::state::{Message, PendingMessage, ResponsePart};
 use innkeeper_protocol::snapshot::StoredTurn;
@@ -18,7 +17,7 @@ use crate::transcript::{self, Transcript};
 /// The turn that runs.
 #[derive(Debug)]
 pub(crate) struct Turn<T> {
-    pub(crate) id: Arc<str>,
+    pub(crate) id: TurnId,
     /// What the user said.
     pub(crate) asked: String,
     /// What belongs to the agent's language.
@@ -115,7 +114,7 @@ impl<S: Speech> Conversation<S> {
     }
 
     /// A turn that reached nobody. It is one of the chat's all the same.
-    async fn not_begun(&mut self, turn: &Arc<str>, asked: Asked, failure: AgentFailure) {
+    async fn not_begun(&mut self, turn: &TurnId, asked: Asked, failure: AgentFailure) {
         let answered = format!("{}\n[error: {failure}]\n", asked.answered_before());
         self.transcript.add(turn, asked.message.text, answered);
         let failed = TurnEvent::Failed {
@@ -127,7 +126,7 @@ impl<S: Speech> Conversation<S> {
 
     /// Gives the process that stands what it has to know for a turn, when it
     /// has the settings that it should have.
-    async fn ask(&mut self, turn: &Arc<str>, asked: &Asked) -> S::Turn {
+    async fn ask(&mut self, turn: &TurnId, asked: &Asked) -> S::Turn {
         let model = asked.message.model.as_ref();
         S::settle_settings(self, model.map(|model| model.id.as_str())).await;
         for notice in std::mem::take(&mut self.notices) {
@@ -150,7 +149,7 @@ impl<S: Speech> Conversation<S> {
     /// The turn that runs is given to a new process, with all that was meant
     /// for it.
     pub(super) async fn ask_again(&mut self, asked: &Asked) {
-        let Some(id) = self.turn.as_ref().map(|turn| Arc::clone(&turn.id)) else {
+        let Some(id) = self.turn.as_ref().map(|turn| turn.id.clone()) else {
             return;
         };
         let own = self.ask(&id, asked).await;

@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
+use innkeeper_protocol::CallId;
 use innkeeper_protocol::agent::{
     AgentActivity, AgentNotice, Approval, ToolReady, ToolStart, TurnEvent,
 };
@@ -26,9 +27,9 @@ pub(super) struct Turn {
     pub(super) begun: bool,
     /// How the last message of the model ended, if it ended badly.
     pub(super) failure: Option<Failure>,
-    calls: HashSet<String>,
+    calls: HashSet<CallId>,
     /// Which call a block of the message is about.
-    blocks: HashMap<u64, String>,
+    blocks: HashMap<u64, CallId>,
     usage: Spent,
 }
 
@@ -95,12 +96,12 @@ impl Turn {
             "text_delta" => vec![TurnEvent::Text(delta())],
             "thinking_delta" => vec![TurnEvent::Reasoning(delta())],
             "toolcall_start" => {
-                let Some(call) = update["id"].as_str() else {
+                let Some(call) = update["id"].as_str().map(CallId::from) else {
                     return Vec::new();
                 };
-                self.blocks.insert(block, call.to_owned());
+                self.blocks.insert(block, call.clone());
                 let name = update["toolName"].as_str().unwrap_or("tool");
-                self.start(call, name).into_iter().collect()
+                self.start(&call, name).into_iter().collect()
             }
             "toolcall_delta" => match self.blocks.get(&block) {
                 Some(call) => vec![TurnEvent::ToolInput {
@@ -113,10 +114,10 @@ impl Turn {
         }
     }
 
-    fn start(&mut self, call: &str, name: &str) -> Option<TurnEvent> {
-        self.calls.insert(call.to_owned()).then(|| {
+    fn start(&mut self, call: &CallId, name: &str) -> Option<TurnEvent> {
+        self.calls.insert(call.clone()).then(|| {
             TurnEvent::ToolStarted(Box::new(ToolStart {
-                call: call.to_owned(),
+                call: call.clone(),
                 name: name.to_owned(),
                 display_name: name.to_owned(),
                 intention: None,
@@ -211,8 +212,8 @@ impl Turn {
     }
 }
 
-fn id_of(event: &Value) -> String {
-    event["toolCallId"].as_str().unwrap_or_default().to_owned()
+fn id_of(event: &Value) -> CallId {
+    CallId::from(event["toolCallId"].as_str().unwrap_or_default())
 }
 
 fn content(result: &Value) -> Vec<ToolResultContent> {

@@ -1,7 +1,5 @@
 //! The steps that wait for somebody: tool calls, questions, sub-agents.
 
-use std::sync::Arc;
-
 use innkeeper_protocol::agent::{
     Approval, ApprovalRequest, Decision, Delegation, ToolReady, ToolStart, ToolVerdict, TurnEvent,
 };
@@ -9,6 +7,7 @@ use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
     ChatInputRequest, ToolCallClientContributor, ToolCallContributor, ToolCallResult, ToolCallState,
 };
+use innkeeper_protocol::{CallId, TurnId};
 use serde_json::json;
 
 use super::pieces::pieces;
@@ -18,10 +17,10 @@ use super::step::{Step, Subagent};
 use super::tool::{ClientCall, Tool, text_block};
 
 impl Player<'_> {
-    fn next_call(&mut self) -> String {
+    fn next_call(&mut self) -> CallId {
         self.calls += 1;
         self.part_open = true;
-        format!("call-{}", self.calls)
+        CallId::from(format!("call-{}", self.calls))
     }
 
     pub(super) async fn start_call(
@@ -29,7 +28,7 @@ impl Player<'_> {
         name: &str,
         display_name: &str,
         contributor: Option<ToolCallContributor>,
-    ) -> String {
+    ) -> CallId {
         let call = self.next_call();
         let start = ToolStart {
             call: call.clone(),
@@ -45,13 +44,13 @@ impl Player<'_> {
 
     pub(super) async fn ready(
         &self,
-        call: &str,
+        call: &CallId,
         input: Option<String>,
         message: String,
         approval: Approval,
     ) {
         let ready = ToolReady {
-            call: call.to_owned(),
+            call: call.clone(),
             input,
             message: StringOrMarkdown::Plain(message),
             approval,
@@ -60,7 +59,7 @@ impl Player<'_> {
         self.emit(TurnEvent::ToolReady(Box::new(ready))).await;
     }
 
-    pub(super) async fn finish(&self, call: &str, result: ToolCallResult, confirm: bool) {
+    pub(super) async fn finish(&self, call: &CallId, result: ToolCallResult, confirm: bool) {
         let (call, result) = (call.to_owned(), Box::new(result));
         let finished = TurnEvent::ToolFinished {
             call,
@@ -71,7 +70,7 @@ impl Player<'_> {
     }
 
     /// Whether a call was allowed, once that is decided.
-    pub(super) async fn allowed(&self, call: &str) -> bool {
+    pub(super) async fn allowed(&self, call: &CallId) -> bool {
         let decided = |decision: &Decision| match decision {
             Decision::Tool { call: of, verdict } if of == call => {
                 Some(matches!(verdict, ToolVerdict::Approved { .. }))
@@ -81,7 +80,7 @@ impl Player<'_> {
         self.inbox.decision(&self.turn, decided).await
     }
 
-    async fn result_judged(&self, call: &str) {
+    async fn result_judged(&self, call: &CallId) {
         let judged = |decision: &Decision| match decision {
             Decision::ToolResult { call: of, .. } if of == call => Some(()),
             _ => None,
@@ -107,7 +106,7 @@ impl Player<'_> {
         }
     }
 
-    async fn run_tool(&mut self, tool: &Tool, call: &str) {
+    async fn run_tool(&mut self, tool: &Tool, call: &CallId) {
         let mut content = Vec::new();
         for piece in &tool.content {
             tokio::time::sleep(tool.pause()).await;
@@ -133,12 +132,14 @@ impl Player<'_> {
     pub(super) async fn take_up_call(&mut self, step: Step, state: ToolCallState) {
         let (call, runs) = match &state {
             ToolCallState::PendingConfirmation(state) => {
-                let call = &state.tool_call_id;
-                (call, self.allowed(call).await)
+                let call = CallId::from(&state.tool_call_id);
+                let allowed = self.allowed(&call).await;
+                (call, allowed)
             }
-            ToolCallState::Running(state) => (&state.tool_call_id, true),
+            ToolCallState::Running(state) => (CallId::from(&state.tool_call_id), true),
             ToolCallState::PendingResultConfirmation(state) => {
-                return self.result_judged(&state.tool_call_id).await;
+                let call = CallId::from(&state.tool_call_id);
+                return self.result_judged(&call).await;
             }
             _ => return,
         };
@@ -146,9 +147,9 @@ impl Player<'_> {
             return;
         }
         match step {
-            Step::Tool(tool) => self.run_tool(&tool, call).await,
-            Step::Edit(edit) => self.make_edit(&edit, call).await,
-            Step::Terminal(step) => self.run_in_terminal(&step, call).await,
+            Step::Tool(tool) => self.run_tool(&tool, &call).await,
+            Step::Edit(edit) => self.make_edit(&edit, &call).await,
+            Step::Terminal(step) => self.run_in_terminal(&step, &call).await,
             _ => {}
         }
     }
@@ -204,7 +205,7 @@ impl Player<'_> {
         let call = self.start_call("subagent", &title, None).await;
         let message = format!("Delegate to {title}");
         self.ready(&call, None, message, Approval::NotNeeded).await;
-        let turn: Arc<str> = format!("{}/{call}", self.turn).into();
+        let turn: TurnId = format!("{}/{call}", self.turn).into();
         let delegation = Delegation {
             call: call.clone(),
             turn: turn.clone(),

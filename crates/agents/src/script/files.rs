@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
+use innkeeper_protocol::CallId;
 use innkeeper_protocol::agent::{
     Approval, CommandOutcome, CommandRun, Decision, EditedFile, TurnEvent,
 };
@@ -66,7 +67,7 @@ impl Player<'_> {
         Target::of(&directory, edit).await
     }
 
-    pub(super) async fn make_edit(&mut self, edit: &Edit, call: &str) {
+    pub(super) async fn make_edit(&mut self, edit: &Edit, call: &CallId) {
         let done = match self.target(edit).await {
             Ok(target) => write(&target.path, edit).await.map(|()| target),
             Err(problem) => Err(problem),
@@ -74,7 +75,7 @@ impl Player<'_> {
         let problem = match done {
             Ok(target) => {
                 let edited = EditedFile {
-                    call: call.to_owned(),
+                    call: call.clone(),
                     uri: target.uri,
                     before: target.before.map(Bytes::from),
                     after: Some(Bytes::from(edit.content.clone())),
@@ -100,10 +101,10 @@ impl Player<'_> {
         self.run_in_terminal(step, &call).await;
     }
 
-    pub(super) async fn run_in_terminal(&mut self, step: &TerminalStep, call: &str) {
+    pub(super) async fn run_in_terminal(&mut self, step: &TerminalStep, call: &CallId) {
         let run = CommandRun {
-            run: call.to_owned(),
-            call: Some(call.to_owned()),
+            run: call.to_string(),
+            call: Some(call.clone()),
             program: TerminalProgram::Command(step.command.clone()),
             title: step.title.clone(),
             directory: None,

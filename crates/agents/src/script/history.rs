@@ -3,8 +3,8 @@
 //! *Invariant*: a turn is in here once, and only while it is not running.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
+use innkeeper_protocol::TurnId;
 use innkeeper_protocol::snapshot::StoredTurn;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ enum KnownTurn {
     /// From before this backend: read when somebody asks.
     Stored(StoredTurn),
     Played {
-        id: Arc<str>,
+        id: TurnId,
         text: String,
     },
 }
@@ -27,7 +27,7 @@ impl History {
         Self(transcript.into_iter().map(KnownTurn::Stored).collect())
     }
 
-    pub(super) fn add(&mut self, id: Arc<str>, text: String) {
+    pub(super) fn add(&mut self, id: TurnId, text: String) {
         self.0.push(KnownTurn::Played { id, text });
     }
 

@@ -3,8 +3,9 @@
 //!
 //! *Invariant*: what arrives before anybody waits for it is kept.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use innkeeper_protocol::TurnId;
 use innkeeper_protocol::agent::Decision;
 use innkeeper_protocol::newest::state::PendingMessage;
 use tokio::sync::watch;
@@ -18,9 +19,9 @@ pub(super) struct Inbox {
 
 #[derive(Debug, Default)]
 struct Held {
-    decisions: Vec<(Arc<str>, Decision)>,
+    decisions: Vec<(TurnId, Decision)>,
     steering: Option<PendingMessage>,
-    cancelled: Vec<Arc<str>>,
+    cancelled: Vec<TurnId>,
 }
 
 impl Inbox {
@@ -31,7 +32,7 @@ impl Inbox {
         }
     }
 
-    pub(super) fn decided(&self, turn: Arc<str>, decision: Decision) {
+    pub(super) fn decided(&self, turn: TurnId, decision: Decision) {
         self.put(|held| held.decisions.push((turn, decision)));
     }
 
@@ -40,7 +41,7 @@ impl Inbox {
     }
 
     /// A turn is to end that another turn of the backend waits for.
-    pub(super) fn cancel(&self, turn: Arc<str>) {
+    pub(super) fn cancel(&self, turn: TurnId) {
         self.put(|held| held.cancelled.push(turn));
     }
 

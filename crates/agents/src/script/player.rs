@@ -4,12 +4,12 @@
 //! how a turn is cancelled. The event that ends the turn is not said here.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use innkeeper_protocol::TurnId;
 use innkeeper_protocol::agent::{AgentActivity, AgentEvent, AgentNotice, TurnEvent};
 use innkeeper_protocol::newest::state::{
     ChatInputAnswer, ChatInputResponseKind, Message, ResponsePart,
@@ -41,7 +41,7 @@ pub(super) enum Outcome {
 
 pub(super) struct Player<'a> {
     pub(super) events: &'a EventSink,
-    pub(super) turn: Arc<str>,
+    pub(super) turn: TurnId,
     pub(super) message: &'a Message,
     pub(super) memory: &'a Memory,
     pub(super) inbox: &'a Inbox,

@@ -10,7 +10,9 @@ use innkeeper_protocol::newest::state::{
     ProtectedResourceMetadata, SessionConfigPropertySchema, SessionConfigSchema, SessionModelInfo,
     ToolAnnotations, ToolDefinition,
 };
-use innkeeper_protocol::settings::{AUTO_APPROVE, auto_approve};
+use innkeeper_protocol::settings::{
+    AUTO_APPROVE, BRANCH, FOLDER, ISOLATION, WORKTREE, auto_approve,
+};
 use serde_json::{Value, json};
 
 use super::PROVIDER;
@@ -132,7 +134,7 @@ fn custom_agents() -> Customization {
 /// The values that the settings with a dynamic list may have.
 pub(super) fn complete(query: &ConfigQuery) -> Vec<SessionConfigValueItem> {
     let branches: &[&str] = match query.property.as_str() {
-        "branch" => &[
+        BRANCH => &[
             "main",
             "develop",
             "release",
@@ -184,8 +186,8 @@ fn effort() -> ConfigSchema {
 fn session_config() -> SessionConfigSchema {
     let isolation = SessionConfigPropertySchema {
         description: Some("Where the session works.".to_owned()),
-        default: Some(Value::from("folder")),
-        r#enum: Some(values(&["folder", "worktree"])),
+        default: Some(Value::from(FOLDER)),
+        r#enum: Some(values(&[FOLDER, WORKTREE])),
         enum_labels: Some(labels(&["In the folder", "In a git worktree"])),
         ..property("Isolation")
     };
@@ -198,8 +200,8 @@ fn session_config() -> SessionConfigSchema {
         r#type: "object".to_owned(),
         properties: HashMap::from([
             (AUTO_APPROVE.to_owned(), auto_approve()),
-            ("isolation".to_owned(), isolation),
-            ("branch".to_owned(), branch),
+            (ISOLATION.to_owned(), isolation),
+            (BRANCH.to_owned(), branch),
         ]),
         required: None,
     }

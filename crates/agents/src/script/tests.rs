@@ -297,7 +297,7 @@ async fn a_call_waits_until_it_is_decided() {
     conversation.decide(
         &turn,
         Decision::Tool {
-            call: "call-1".to_owned(),
+            call: "call-1".into(),
             verdict: ToolVerdict::Denied {
                 reason: ToolCallCancellationReason::Denied,
                 option: None,

@@ -43,7 +43,7 @@ async fn a_backend_that_returns_is_reported_once() {
     let mut conversation = opened(|_, _| future::ready(()).boxed(), 8);
     let said = conversation.silence().await;
     assert_eq!(said, ["exited: the agent's backend ended unexpectedly"]);
-    conversation.cancel(&Arc::from("turn"));
+    conversation.cancel(&"turn".into());
     conversation.close();
     assert!(conversation.silence().await.is_empty());
 }
@@ -96,7 +96,7 @@ async fn what_is_said_after_a_close_is_not_heard() {
     let life = |mut commands: CommandStream, events: EventSink| {
         async move {
             while commands.next().await.is_some() {}
-            events.turn(&Arc::from("turn"), TurnEvent::Completed).await;
+            events.turn(&"turn".into(), TurnEvent::Completed).await;
         }
         .boxed()
     };

@@ -157,7 +157,7 @@ async fn a_turn_that_was_interrupted_is_taken_up() {
     let behaviour = json!({"initialize": {"agentCapabilities": {"loadSession": true}}});
     let agent = AcpAgent::new(options(&behaviour));
     let mut conversation = opened(agent, again(resume())).await;
-    conversation.resume(&Arc::from("turn-9"), "the question", parts);
+    conversation.resume(&"turn-9".into(), "the question", parts);
     let heard = conversation.rest().await;
     assert_eq!(heard[0], "interrupted: c");
     assert!(

@@ -15,7 +15,7 @@ fn prompt(backend: BackendId, steps: Value) -> AgentCommand {
     let message = json!({"text": scenario(steps), "origin": {"kind": "user"}});
     AgentCommand::Prompt(Box::new(Prompt {
         backend,
-        turn: Arc::from(format!("turn-{}", backend.0)),
+        turn: format!("turn-{}", backend.0).into(),
         message: serde_json::from_value(message).unwrap(),
         resumed: None,
         chats: Vec::new(),
@@ -93,7 +93,7 @@ async fn half_of_fifty_agents_are_killed_and_nothing_is_left_behind() {
         assert_eq!(told[backend], "it was ended by signal 9");
     }
     for &backend in others {
-        let turn = Arc::from(format!("turn-{}", backend.0));
+        let turn = format!("turn-{}", backend.0).into();
         agents.command(AgentCommand::Cancel { backend, turn });
     }
     let ended = each(&mut reports, others.len(), |event| {

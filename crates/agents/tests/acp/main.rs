@@ -28,6 +28,7 @@ use std::time::Duration;
 
 use innkeeper_agents::{AcpAgent, AcpOptions, Agent, Patience, Program, ScriptAgent, Supervisor};
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::TurnId;
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEvent, CommandOutcome, CommandRun, ConfigQuery, Decision, OpenBackend,
     ToolVerdict, TurnEvent,
@@ -89,7 +90,7 @@ async fn check(steps: Value, expected: &[&str]) {
 /// a terminal, says something and ends.
 async fn run_command(
     conversation: &mut Conversation,
-    turn: &Arc<str>,
+    turn: &TurnId,
     outcome: CommandOutcome,
 ) -> CommandRun {
     let run = until(conversation, |event| match of_turn(event) {
@@ -147,7 +148,7 @@ fn of_turn(event: &AgentEvent) -> Option<&TurnEvent> {
 
 fn approve(call: &str, option: Option<ConfirmationOption>) -> Decision {
     Decision::Tool {
-        call: call.to_owned(),
+        call: call.into(),
         verdict: ToolVerdict::Approved {
             edited_input: None,
             option,
@@ -157,7 +158,7 @@ fn approve(call: &str, option: Option<ConfirmationOption>) -> Decision {
 
 fn deny(call: &str) -> Decision {
     Decision::Tool {
-        call: call.to_owned(),
+        call: call.into(),
         verdict: ToolVerdict::Denied {
             reason: ToolCallCancellationReason::Denied,
             option: None,

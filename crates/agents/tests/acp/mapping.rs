@@ -1,5 +1,6 @@
 //! What an agent says, row by row of the mapping.
 
+use innkeeper_protocol::TurnId;
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 
 use super::*;
@@ -383,7 +384,7 @@ async fn a_setting_that_the_agent_refuses_is_shown_as_it_is() {
 
 #[tokio::test]
 async fn one_version_of_a_steering_message_is_given_at_a_time() {
-    let steer = |conversation: &Conversation, turn: &Arc<str>, id: &str, text: &str| {
+    let steer = |conversation: &Conversation, turn: &TurnId, id: &str, text: &str| {
         let message = json!({"id": id, "message": {"text": text, "origin": {"kind": "user"}}});
         conversation.command(AgentCommand::Steer {
             backend: BACKEND,

@@ -11,16 +11,12 @@ use innkeeper_protocol::newest::state::{
 };
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::rpc::RpcError;
-use innkeeper_protocol::settings::{Synonym, former_names};
+use innkeeper_protocol::settings::{BRANCH, FOLDER, ISOLATION, Synonym, WORKTREE, former_names};
 use serde_json::Value;
 
 use super::Agents;
 use crate::core::Core;
 use crate::labels::{self, IsolationLabel, Locale};
-
-pub(crate) const ISOLATION: &str = "isolation";
-pub(crate) const WORKTREE: &str = "worktree";
-pub(crate) const BRANCH: &str = "branch";
 
 /// The settings of sessions with an agent.
 pub(crate) fn schema_of_sessions(
@@ -106,8 +102,8 @@ fn own_settings(locale: Locale) -> [(String, SessionConfigPropertySchema); 2] {
     };
     let choices = |values: [&str; 2]| values.map(Value::from).to_vec();
     let isolation = SessionConfigPropertySchema {
-        default: Some(Value::from("folder")),
-        r#enum: Some(choices(["folder", WORKTREE])),
+        default: Some(Value::from(FOLDER)),
+        r#enum: Some(choices([FOLDER, WORKTREE])),
         enum_labels: Some(
             [L::InFolder, L::InWorktree]
                 .map(|it| it.text(locale))

@@ -7,10 +7,10 @@ use std::collections::{BTreeSet, HashSet};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{SessionWorkingDirectoryReplacedAction, StateAction};
 use innkeeper_protocol::newest::state::{ErrorInfo, SessionLifecycle};
+use innkeeper_protocol::settings::{BRANCH, ISOLATION, WORKTREE};
 use innkeeper_protocol::workspace::changes::{ChangesTask, component};
 
 use super::{News, tell};
-use crate::agents::{BRANCH, ISOLATION, WORKTREE};
 use crate::catalogue::Catalogue;
 use crate::core::{Core, error_info};
 use crate::effect::Effect;

@@ -1,7 +1,5 @@
 //! The commands of turns that terminals were opened for.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use innkeeper_protocol::agent::CommandOutcome;
 use innkeeper_protocol::newest::actions::{StateAction, TerminalClaimedAction};
@@ -10,7 +8,7 @@ use innkeeper_protocol::newest::state::{
 };
 use innkeeper_protocol::record::{ContentRecord, StoreOp};
 use innkeeper_protocol::workspace::terminal::TerminalCommand;
-use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_protocol::{CallId, ChannelUri, Timestamp, TurnId};
 
 use super::{Terminals, tell};
 use crate::core::Core;
@@ -19,11 +17,11 @@ use crate::core::Core;
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
     pub(crate) chat: ChannelUri,
-    pub(crate) turn: Arc<str>,
+    pub(crate) turn: TurnId,
     /// What the agent calls it.
     pub(crate) name: String,
     /// The tool call that shows it.
-    pub(crate) call: Option<String>,
+    pub(crate) call: Option<CallId>,
     pub(crate) command: String,
     pub(crate) began: Timestamp,
     /// How much of its output is reported.
@@ -91,7 +89,7 @@ impl Terminals {
     ) -> Option<RunOver> {
         let still_waits = |run: &Run| {
             matches!(claim, TerminalClaim::Session(claim)
-                if claim.tool_call_id == run.call
+                if claim.tool_call_id.as_deref() == run.call.as_deref()
                     && claim.turn_id.as_deref() == Some(&*run.turn))
         };
         let known = self.known.get_mut(uri)?;

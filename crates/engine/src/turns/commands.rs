@@ -3,7 +3,6 @@
 //! is asked about.
 
 use bytes::Bytes;
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{
     Approval, CommandOutcome, CommandRun, Decision, EditedFile, ToolReady, ToolStart,
 };
@@ -14,6 +13,7 @@ use innkeeper_protocol::newest::state::{
     ToolResultFileEditContent, ToolResultTerminalContent,
 };
 use innkeeper_protocol::workspace::terminal::{OpenTerminal, Size, TerminalProgram};
+use innkeeper_protocol::{CallId, ChannelUri};
 use serde_json::json;
 
 use super::edits::line_counts;
@@ -41,7 +41,7 @@ impl TurnsMut<'_> {
         turn.prompted = true;
         turn.by_host = true;
         let locale = turn.locale;
-        let call = format!("command-{}", active.response_parts.len() + 1);
+        let call = CallId::from(format!("command-{}", active.response_parts.len() + 1));
         let start = ToolStart {
             call: call.clone(),
             name: "terminal".to_owned(),
@@ -58,7 +58,7 @@ impl TurnsMut<'_> {
             meta: None,
         };
         let run = CommandRun {
-            run: call.clone(),
+            run: call.to_string(),
             call: Some(call),
             program: TerminalProgram::Command(command),
             title: None,
@@ -103,7 +103,7 @@ impl TurnsMut<'_> {
             session: session.to_string(),
             chat: uri.to_string(),
             turn_id: Some(turn.to_string()),
-            tool_call_id: wanted.call.clone(),
+            tool_call_id: wanted.call.as_ref().map(CallId::to_string),
         });
         let known = self.core.channels.session(&session);
         let first = known.and_then(|session| session.first_directory());
@@ -169,7 +169,7 @@ impl TurnsMut<'_> {
         if let Some(ToolCallState::Running(running)) = self.tool_call(uri, call) {
             let mut content = running.content.clone().unwrap_or_default();
             content.push(block);
-            self.tool_content(uri, call.to_owned(), content);
+            self.tool_content(uri, call.into(), content);
         }
     }
 
@@ -266,7 +266,7 @@ impl TurnsMut<'_> {
             structured_content: None,
             error: outcome.error.map(|error| json!({ "message": error })),
         };
-        self.tool_finished(&run.chat, run.name.clone(), result, false);
+        self.tool_finished(&run.chat, CallId::from(&run.name), result, false);
         self.end_turn(&run.chat, Ending::Complete);
         self.prompt(&run.chat);
         self.next_pending_turn(&run.chat, true);

@@ -44,7 +44,7 @@ impl TurnsMut<'_> {
         }
         let origin = ChatOrigin::Tool {
             chat: parent.to_string(),
-            tool_call_id: delegation.call.clone(),
+            tool_call_id: delegation.call.to_string(),
         };
         let title = delegation.title.clone();
         let mut child = Chat::new(uri.clone(), session.clone(), title, origin, self.core.now);

@@ -2,12 +2,10 @@
 //! goes on with one that its agent had alone. They happen once more, all at
 //! once, for the record: nobody is asked to do anything.
 
-use std::sync::Arc;
-
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{PastTurn, TurnEvent};
 use innkeeper_protocol::newest::actions::{ChatTurnStartedAction, StateAction};
 use innkeeper_protocol::newest::state::MessageKind;
+use innkeeper_protocol::{ChannelUri, TurnId};
 
 use super::beginning::title_from;
 use super::running::RunningTurn;
@@ -51,7 +49,7 @@ impl TurnsMut<'_> {
             ..RunningTurn::new(&turn_id, self.core.now, locale)
         };
         self.own.set_turn(uri, running);
-        let turn: Arc<str> = Arc::from(turn_id);
+        let turn: TurnId = TurnId::from(turn_id);
         let happened = past.events.into_iter().filter(is_record);
         for event in happened {
             self.turn_event(uri, &turn, event);

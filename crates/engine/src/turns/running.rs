@@ -1,10 +1,8 @@
 //! What the host keeps about the conversation behind a chat: the backend, and
 //! the turn that runs.
 
-use std::sync::Arc;
-
-use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::agent::{AgentCommandInfo, BackendId};
+use innkeeper_protocol::{Timestamp, TurnId};
 
 use super::attachments::AttachedContent;
 use super::pending::Steering;
@@ -33,13 +31,13 @@ pub(super) enum BackendPhase {
     Opening,
     Idle,
     /// It works on this turn, or has still to stop working on it.
-    Busy(Arc<str>),
+    Busy(TurnId),
 }
 
 /// What the host keeps about the active turn beside its state.
 #[derive(Debug)]
 pub(super) struct RunningTurn {
-    pub(super) id: Arc<str>,
+    pub(super) id: TurnId,
     /// By the host's clock: durations are not computed from clients' clocks.
     pub(super) began: Timestamp,
     /// What earlier attempts took, for a turn that was resumed.
@@ -72,7 +70,7 @@ pub(super) struct RunningTurn {
 impl RunningTurn {
     pub(super) fn new(id: &str, began: Timestamp, locale: Locale) -> Self {
         Self {
-            id: Arc::from(id),
+            id: TurnId::from(id),
             began,
             earlier_millis: 0,
             resumed: false,

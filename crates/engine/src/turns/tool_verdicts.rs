@@ -2,7 +2,6 @@
 //! tools that they run themselves. Whoever comes first decides; everybody
 //! after that is told that it has been decided.
 
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{Decision, ToolVerdict};
 use innkeeper_protocol::newest::actions::{
     ChatToolCallCompleteAction, ChatToolCallConfirmedAction, ChatToolCallContentChangedAction,
@@ -13,6 +12,7 @@ use innkeeper_protocol::newest::state::{
     ToolCallConfirmationReason, ToolCallResult, ToolCallState, ToolInput,
 };
 use innkeeper_protocol::outgoing::RejectionCode;
+use innkeeper_protocol::{CallId, ChannelUri};
 
 use super::TurnsMut;
 use super::dispatch::After;
@@ -68,7 +68,7 @@ impl TurnsMut<'_> {
                 option,
             },
         };
-        let call = action.tool_call_id;
+        let call = CallId::from(action.tool_call_id);
         self.decided(uri, Decision::Tool { call, verdict });
         let reason = action.reason_message.map(|it| it.as_text().to_owned());
         let suggestion = action.user_suggestion.as_ref().map(|said| said.text.trim());
@@ -132,7 +132,7 @@ impl TurnsMut<'_> {
         let decision = match self.tool_call(uri, call) {
             Some(ToolCallState::Completed(done)) => match owner_of(done.contributor.as_ref()) {
                 Some(_) => Decision::ClientTool {
-                    call: call.to_owned(),
+                    call: call.into(),
                     result: ToolCallResult {
                         success: done.success,
                         past_tense_message: done.past_tense_message.clone(),
@@ -142,12 +142,12 @@ impl TurnsMut<'_> {
                     },
                 },
                 None => Decision::ToolResult {
-                    call: call.to_owned(),
+                    call: call.into(),
                     approved: true,
                 },
             },
             Some(ToolCallState::Cancelled(_)) => Decision::ToolResult {
-                call: call.to_owned(),
+                call: call.into(),
                 approved: false,
             },
             _ => return,

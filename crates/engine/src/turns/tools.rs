@@ -8,7 +8,6 @@
 //! for approval is never made ready a second time.
 
 use bytes::Bytes;
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{
     Approval, ApprovalOption, Decision, ToolReady, ToolStart, ToolVerdict, runs_command,
 };
@@ -24,6 +23,7 @@ use innkeeper_protocol::newest::state::{
     ToolResultContent, ToolResultFileEditContent, ToolResultResourceContent, ToolResultTextContent,
 };
 use innkeeper_protocol::settings::approves_all;
+use innkeeper_protocol::{CallId, ChannelUri};
 use serde_json::json;
 
 use super::TurnsMut;
@@ -66,12 +66,12 @@ impl TurnsMut<'_> {
             return;
         };
         if self.tool_call(uri, &start.call).is_some() {
-            tracing::warn!(chat = %uri, call = start.call, "a tool call began twice");
+            tracing::warn!(chat = %uri, call = %start.call, "a tool call began twice");
             return;
         }
         let action = ChatToolCallStartAction {
             turn_id,
-            tool_call_id: start.call,
+            tool_call_id: start.call.to_string(),
             meta: start.meta,
             tool_name: start.name,
             display_name: start.display_name,
@@ -82,7 +82,7 @@ impl TurnsMut<'_> {
             .emit(uri, StateAction::ChatToolCallStart(action), None);
     }
 
-    pub(super) fn tool_input(&mut self, uri: &ChannelUri, call: String, content: String) {
+    pub(super) fn tool_input(&mut self, uri: &ChannelUri, call: CallId, content: String) {
         let streams = matches!(
             self.tool_call(uri, &call),
             Some(ToolCallState::Streaming(_))
@@ -92,7 +92,7 @@ impl TurnsMut<'_> {
         };
         let action = ChatToolCallDeltaAction {
             turn_id,
-            tool_call_id: call,
+            tool_call_id: call.to_string(),
             meta: None,
             content: Some(content),
             invocation_message: None,
@@ -121,7 +121,7 @@ impl TurnsMut<'_> {
         let turn_id = turn.id.to_string();
         let mut action = ChatToolCallReadyAction {
             turn_id,
-            tool_call_id: ready.call.clone(),
+            tool_call_id: ready.call.to_string(),
             meta: ready.meta,
             contributor: None,
             intention: None,
@@ -181,7 +181,7 @@ impl TurnsMut<'_> {
     pub(super) fn tool_content(
         &mut self,
         uri: &ChannelUri,
-        call: String,
+        call: CallId,
         content: Vec<ToolResultContent>,
     ) {
         let runs = matches!(self.tool_call(uri, &call), Some(ToolCallState::Running(_)));
@@ -190,7 +190,7 @@ impl TurnsMut<'_> {
         };
         let action = ChatToolCallContentChangedAction {
             turn_id,
-            tool_call_id: call,
+            tool_call_id: call.to_string(),
             meta: None,
             content: self.small_enough_content(uri, content),
         };
@@ -201,7 +201,7 @@ impl TurnsMut<'_> {
     pub(super) fn tool_finished(
         &mut self,
         uri: &ChannelUri,
-        call: String,
+        call: CallId,
         result: ToolCallResult,
         confirm: bool,
     ) {
@@ -226,7 +226,7 @@ impl TurnsMut<'_> {
         let result = self.with_what_stays(uri, &call, result);
         let action = ChatToolCallCompleteAction {
             turn_id,
-            tool_call_id: call,
+            tool_call_id: call.to_string(),
             meta: None,
             result: self.small_enough_result(uri, result),
             requires_result_confirmation: confirm.then_some(true),
@@ -314,7 +314,7 @@ impl TurnsMut<'_> {
     }
 
     /// The turn of a tool call was interrupted, and with it the tool.
-    pub(super) fn tool_interrupted(&mut self, uri: &ChannelUri, call: String) {
+    pub(super) fn tool_interrupted(&mut self, uri: &ChannelUri, call: CallId) {
         let Some(turn) = self.own.turn(uri) else {
             return;
         };
@@ -345,8 +345,8 @@ impl TurnsMut<'_> {
             structured_content: None,
             error: Some(json!({"message": message, "code": "clientDisconnected"})),
         };
-        self.tool_finished(uri, call.to_owned(), result.clone(), false);
-        let call = call.to_owned();
+        let call = CallId::from(call);
+        self.tool_finished(uri, call.clone(), result.clone(), false);
         self.decided(uri, Decision::ClientTool { call, result });
     }
 

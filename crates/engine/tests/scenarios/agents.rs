@@ -211,7 +211,7 @@ fn the_text_of_an_edit_is_kept_beside_the_state() {
     host.in_turn(
         "t",
         TurnEvent::ToolStarted(Box::new(ToolStart {
-            call: call.clone(),
+            call: call.clone().into(),
             name: name.clone(),
             display_name: name.clone(),
             intention: None,
@@ -224,7 +224,7 @@ fn the_text_of_an_edit_is_kept_beside_the_state() {
     host.in_turn(
         "t",
         TurnEvent::ToolReady(Box::new(ToolReady {
-            call,
+            call: call.into(),
             input: None,
             message: name.into(),
             approval: Approval::Needed(ApprovalRequest {

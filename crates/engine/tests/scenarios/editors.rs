@@ -284,7 +284,7 @@ fn a_delegates_chat_has_the_name_that_editors_compute() {
     host.in_turn("t", not_asked("call 1"));
     for turn in ["below", "below-2"] {
         let delegation = Delegation {
-            call: "call 1".to_owned(),
+            call: "call 1".into(),
             turn: turn.into(),
             title: "Helper".to_owned(),
             agent_name: None,
@@ -317,7 +317,7 @@ fn a_text_that_follows_a_text_begins_with_a_blank_line() {
 
 fn started(call: &str) -> TurnEvent {
     TurnEvent::ToolStarted(Box::new(ToolStart {
-        call: call.to_owned(),
+        call: call.into(),
         name: "bash".to_owned(),
         display_name: "Preparing…".to_owned(),
         intention: None,
@@ -328,7 +328,7 @@ fn started(call: &str) -> TurnEvent {
 
 fn not_asked(call: &str) -> TurnEvent {
     TurnEvent::ToolReady(Box::new(ToolReady {
-        call: call.to_owned(),
+        call: call.into(),
         input: None,
         message: StringOrMarkdown::Plain("Work".to_owned()),
         approval: Approval::NotNeeded,
@@ -339,7 +339,7 @@ fn not_asked(call: &str) -> TurnEvent {
 fn asks(call: &str, meta: Value, options: Value) -> TurnEvent {
     let options: Vec<ConfirmationOption> = serde_json::from_value(options).unwrap();
     TurnEvent::ToolReady(Box::new(ToolReady {
-        call: call.to_owned(),
+        call: call.into(),
         input: Some("rm -rf build".to_owned()),
         message: StringOrMarkdown::Plain("rm -rf build".to_owned()),
         approval: Approval::Needed(ApprovalRequest {

@@ -224,7 +224,7 @@ fn what_agents_report_of_queued_and_reloaded_turns_is_in_the_language_of_the_ses
     host.dispatch(1, &chat(), confirmed);
     host.opened();
     let call = "c".to_owned();
-    host.in_turn(&turn, TurnEvent::ToolInterrupted { call });
+    host.in_turn(&turn, TurnEvent::ToolInterrupted { call: call.into() });
     let call = host.state(&chat())["activeTurn"]["responseParts"][1]["toolCall"].take();
     assert_eq!(call["pastTenseMessage"], "Unterbrochen", "{call}");
     let failure = AgentFailure::TurnFailed { said: None };
@@ -241,7 +241,7 @@ fn what_agents_report_of_queued_and_reloaded_turns_is_in_the_language_of_the_ses
 fn waiting_call() -> [TurnEvent; 2] {
     let (call, name) = ("c".to_owned(), "Build".to_owned());
     let start = ToolStart {
-        call: call.clone(),
+        call: call.clone().into(),
         name: name.clone(),
         display_name: name.clone(),
         intention: None,
@@ -255,7 +255,7 @@ fn waiting_call() -> [TurnEvent; 2] {
         group: None,
     };
     let ready = ToolReady {
-        call,
+        call: call.into(),
         input: None,
         message: name.into(),
         approval: Approval::Needed(ApprovalRequest {

@@ -1,9 +1,9 @@
 //! The agent's side: it obeys or does not, in any order, at any time.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use bytes::Bytes;
+use innkeeper_protocol::TurnId;
 use innkeeper_protocol::agent::{
     AgentActivity, AgentCommand, AgentEnd, AgentEvent, AgentFailure, AgentNotice, AgentProfile,
     AgentReport, Approval, ApprovalLabel, ApprovalOption, ApprovalRequest, BackendId, CommandRun,
@@ -25,16 +25,16 @@ use crate::rng::Rng;
 pub(crate) struct Backends {
     all: BTreeMap<BackendId, Backend>,
     /// Turns that some backend was once given.
-    past: Vec<Arc<str>>,
+    past: Vec<TurnId>,
     said: usize,
 }
 
 #[derive(Debug, Default)]
 struct Backend {
     open: bool,
-    turn: Option<Arc<str>>,
+    turn: Option<TurnId>,
     /// Turns that it delegated and that have not ended.
-    delegated: Vec<Arc<str>>,
+    delegated: Vec<TurnId>,
     /// The last steering message that it was given.
     steering: Option<String>,
     /// The last command that it had run.
@@ -164,7 +164,7 @@ fn within_turn(
     rng: &mut Rng,
     said: usize,
     backend: &mut Backend,
-    turn: &Arc<str>,
+    turn: &TurnId,
 ) -> (&'static str, TurnEvent) {
     let kind = rng.weighted(&[
         (24, "text"),
@@ -231,10 +231,10 @@ fn within_turn(
             message: backend.steering.take().unwrap_or_default(),
         },
         "delegated" => {
-            let delegated: Arc<str> = format!("{turn}/{said}").into();
+            let delegated: TurnId = format!("{turn}/{said}").into();
             backend.delegated.push(delegated.clone());
             TurnEvent::Delegated(Box::new(Delegation {
-                call: any_call(rng),
+                call: any_call(rng).into(),
                 turn: delegated,
                 title: format!("Helper {said}"),
                 agent_name: None,
@@ -247,7 +247,7 @@ fn within_turn(
             backend.run = Some(run.clone());
             TurnEvent::RunCommand(Box::new(CommandRun {
                 run,
-                call: rng.chance(70).then(|| any_call(rng)),
+                call: rng.chance(70).then(|| any_call(rng).into()),
                 program: TerminalProgram::Command(format!("make {said}")),
                 title: rng.chance(50).then(|| "Make".to_owned()),
                 directory: None,
@@ -285,7 +285,7 @@ fn tool_event(rng: &mut Rng, kind: &str, said: usize) -> TurnEvent {
     };
     match kind {
         "toolStarted" => TurnEvent::ToolStarted(Box::new(ToolStart {
-            call,
+            call: call.into(),
             name: "tool".to_owned(),
             display_name: "Tool".to_owned(),
             intention: None,
@@ -297,11 +297,11 @@ fn tool_event(rng: &mut Rng, kind: &str, said: usize) -> TurnEvent {
             meta: None,
         })),
         "toolInput" => TurnEvent::ToolInput {
-            call,
+            call: call.into(),
             content: format!("i{said} "),
         },
         "toolReady" => TurnEvent::ToolReady(Box::new(ToolReady {
-            call,
+            call: call.into(),
             input: rng.chance(70).then(|| format!("input {said}")),
             message: StringOrMarkdown::Plain(format!("Do {said}")),
             approval: match rng.chance(65) {
@@ -322,11 +322,11 @@ fn tool_event(rng: &mut Rng, kind: &str, said: usize) -> TurnEvent {
             meta: None,
         })),
         "toolContent" => TurnEvent::ToolContent {
-            call,
+            call: call.into(),
             content: vec![text(rng.below(40))],
         },
         _ => TurnEvent::ToolFinished {
-            call,
+            call: call.into(),
             result: Box::new(ToolCallResult {
                 success: rng.chance(80),
                 past_tense_message: StringOrMarkdown::Plain(format!("Did {said}")),
@@ -346,10 +346,10 @@ fn ends(event: &TurnEvent) -> bool {
     )
 }
 
-fn nonsense(rng: &mut Rng, past: &[Arc<str>]) -> (&'static str, AgentEvent) {
+fn nonsense(rng: &mut Rng, past: &[TurnId]) -> (&'static str, AgentEvent) {
     let turn = match rng.pick(past) {
         Some(turn) if rng.chance(70) => turn.clone(),
-        _ => Arc::from("no such turn"),
+        _ => TurnId::from("no such turn"),
     };
     let event = match rng.below(4) {
         0 => AgentEvent::Opened { resume: None },

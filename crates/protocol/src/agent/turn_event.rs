@@ -1,7 +1,5 @@
 //! What an agent reports of a turn.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -12,6 +10,7 @@ use crate::newest::state::{
     UsageInfo,
 };
 use crate::workspace::terminal::TerminalProgram;
+use crate::{CallId, TurnId};
 
 #[derive(Debug, Clone)]
 pub enum TurnEvent {
@@ -39,14 +38,14 @@ pub enum TurnEvent {
     ToolStarted(Box<ToolStart>),
     /// A piece of the input of a tool call.
     ToolInput {
-        call: String,
+        call: CallId,
         content: String,
     },
     /// The input is complete; or a running call needs approval once more.
     ToolReady(Box<ToolReady>),
     /// What a running tool has produced so far: all of it.
     ToolContent {
-        call: String,
+        call: CallId,
         content: Vec<ToolResultContent>,
     },
     /// A command is to be run in a terminal. The agent is told where it runs
@@ -67,7 +66,7 @@ pub enum TurnEvent {
     FileEdited(Box<EditedFile>),
     /// A tool ran.
     ToolFinished {
-        call: String,
+        call: CallId,
         result: Box<ToolCallResult>,
         /// Somebody has to approve the result before it is used.
         confirm: bool,
@@ -75,7 +74,7 @@ pub enum TurnEvent {
     /// A tool will not come to an end any more, because its turn was
     /// interrupted.
     ToolInterrupted {
-        call: String,
+        call: CallId,
     },
     /// Questions to the user. The turn goes on when they are answered.
     Ask(Box<ChatInputRequest>),
@@ -107,7 +106,7 @@ pub enum TurnEvent {
 #[derive(Debug, Clone)]
 pub struct ToolStart {
     /// Unique in its turn.
-    pub call: String,
+    pub call: CallId,
     pub name: String,
     pub display_name: String,
     pub intention: Option<String>,
@@ -117,7 +116,7 @@ pub struct ToolStart {
 
 #[derive(Debug, Clone)]
 pub struct ToolReady {
-    pub call: String,
+    pub call: CallId,
     pub input: Option<String>,
     /// What the call does, in a sentence.
     pub message: StringOrMarkdown,
@@ -149,7 +148,7 @@ pub struct CommandRun {
     /// The agent's name for it, unique in its turn.
     pub run: String,
     /// The tool call that shows it, unless the agent shows it by itself.
-    pub call: Option<String>,
+    pub call: Option<CallId>,
     pub program: TerminalProgram,
     pub title: Option<String>,
     /// A `file:` URI; the session's first working directory if there is none.
@@ -164,7 +163,7 @@ pub struct CommandRun {
 /// A file before and after a tool changed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditedFile {
-    pub call: String,
+    pub call: CallId,
     pub uri: String,
     /// `None` if it was not there.
     pub before: Option<Bytes>,
@@ -174,9 +173,9 @@ pub struct EditedFile {
 #[derive(Debug, Clone)]
 pub struct Delegation {
     /// The tool call that does it, in the turn that reports this.
-    pub call: String,
+    pub call: CallId,
     /// The id of the other agent's turn: unique on this backend.
-    pub turn: Arc<str>,
+    pub turn: TurnId,
     pub title: String,
     pub agent_name: Option<String>,
     pub description: Option<String>,

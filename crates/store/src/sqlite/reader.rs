@@ -11,7 +11,7 @@ use innkeeper_protocol::record::{
     CatalogueRow, ChatRecord, ContentRecord, LoadedChat, LoadedSession, LogEntry, SessionRecord,
 };
 use innkeeper_protocol::snapshot::StoredTurn;
-use innkeeper_protocol::{ChannelUri, Seq, Timestamp};
+use innkeeper_protocol::{ChannelUri, Seq, Timestamp, TurnId};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::boot::{catalogue, catalogue_row, uri};
@@ -177,7 +177,7 @@ fn load_turns(connection: &Connection, chat: &ChannelUri) -> Result<Vec<StoredTu
     let mut turns = Vec::new();
     while let Some(row) = rows.next()? {
         turns.push(StoredTurn {
-            id: Arc::from(text(row, 0)?),
+            id: TurnId::from(text(row, 0)?),
             json: raw("turn", stored_text(row, 1)?)?,
         });
     }
