@@ -5,13 +5,11 @@
 //! the engine says while the store cannot write depends on nothing unwritten,
 //! and overtakes; so do the versions that connections speak from now on.
 //!
-//! The engine's thread and the store's both come here. Whichever finds steps
-//! that may go carries them out, with no lock held; the other one leaves its
-//! own to it. The modules below have a subject each: the clients, the store,
-//! the machine.
+//! The engine's thread and the store's both come here: `order` says which of
+//! them does what, and when. The other modules have a subject each: the
+//! clients, the store, the machine.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use innkeeper_agents::Supervisor;
 use innkeeper_engine::{Effect, Input};
@@ -22,6 +20,7 @@ use crate::telemetry::Telemetry;
 
 mod clients;
 mod machine;
+mod order;
 mod reads;
 mod reports;
 
@@ -30,14 +29,10 @@ pub(crate) use machine::MachineTasks;
 pub(crate) use reads::Reads;
 pub(crate) use reports::Reports;
 
-/// How many steps may wait for the store's thread to carry them out. Then the
-/// engine waits for it, as meanwhile it commits nothing.
-const MOST_LEFT_TO_STORE: usize = 64;
+use order::Order;
 
 pub(crate) struct Outbox {
-    order: Mutex<Order>,
-    /// Nobody carries out steps any more.
-    rest: Condvar,
+    order: Order<Vec<Effect>>,
     commits: Notify,
     to: Subjects,
 }
@@ -52,33 +47,10 @@ pub(crate) struct Subjects {
     pub(crate) reports: Reports,
 }
 
-#[derive(Default)]
-struct Order {
-    steps: VecDeque<PendingStep>,
-    committed: CommitNo,
-    /// Somebody carries out what may go, and will see what is added.
-    carrying: bool,
-}
-
-struct PendingStep {
-    /// What must be durable first.
-    after: CommitNo,
-    effects: Vec<Effect>,
-}
-
-impl Order {
-    fn next(&mut self) -> Option<Vec<Effect>> {
-        let ready = self.steps.front()?.after <= self.committed;
-        let step = if ready { self.steps.pop_front() } else { None };
-        step.map(|step| step.effects)
-    }
-}
-
 impl Outbox {
     pub(crate) fn new(to: Subjects) -> Self {
         Self {
-            order: Mutex::default(),
-            rest: Condvar::new(),
+            order: Order::new(),
             commits: Notify::new(),
             to,
         }
@@ -87,13 +59,8 @@ impl Outbox {
     /// Takes the effects of a step; they happen when everything before them
     /// has and the store has come as far as `after`.
     pub(crate) fn submit(&self, after: CommitNo, effects: Vec<Effect>) {
-        let mut order = self.lock();
-        while order.carrying && order.steps.len() >= MOST_LEFT_TO_STORE {
-            let woken = self.rest.wait(order);
-            order = woken.unwrap_or_else(PoisonError::into_inner);
-        }
-        order.steps.push_back(PendingStep { after, effects });
-        self.pump(order);
+        let carry_out = |effects| self.to.carry_out(effects);
+        self.order.submit(after, effects, carry_out);
     }
 
     /// Carries out effects that wait for nothing.
@@ -103,38 +70,18 @@ impl Outbox {
 
     /// The store has come this far.
     pub(crate) fn committed(&self, number: CommitNo) {
-        let mut order = self.lock();
-        order.committed = order.committed.max(number);
-        self.pump(order);
+        let carry_out = |effects| self.to.carry_out(effects);
+        self.order.committed(number, carry_out);
         self.commits.notify_one();
     }
 
     pub(crate) fn committed_so_far(&self) -> CommitNo {
-        self.lock().committed
+        self.order.committed_so_far()
     }
 
     /// Waits until the store has come further.
     pub(crate) async fn next_commit(&self) {
         self.commits.notified().await;
-    }
-
-    fn pump<'a>(&'a self, mut order: MutexGuard<'a, Order>) {
-        if order.carrying {
-            return;
-        }
-        order.carrying = true;
-        while let Some(effects) = order.next() {
-            drop(order);
-            self.to.carry_out(effects);
-            order = self.lock();
-        }
-        order.carrying = false;
-        drop(order);
-        self.rest.notify_one();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Order> {
-        self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
