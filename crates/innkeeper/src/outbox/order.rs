@@ -128,14 +128,14 @@ mod tests {
         const STEPS: u64 = 20_000;
         let (order, done) = (Order::new(), Mutex::new(Vec::new()));
         let carry_out = |step: u64| {
-            let waits_for = CommitNo(if step % 3 == 0 { step } else { 0 });
+            let waits_for = CommitNo(if step.is_multiple_of(3) { step } else { 0 });
             assert!(order.committed_so_far() >= waits_for, "step {step}");
             done.lock().unwrap().push(step);
         };
         std::thread::scope(|threads| {
             threads.spawn(|| {
                 for step in 1..=STEPS {
-                    let after = CommitNo(if step % 3 == 0 { step } else { 0 });
+                    let after = CommitNo(if step.is_multiple_of(3) { step } else { 0 });
                     order.submit(after, step, carry_out);
                 }
             });

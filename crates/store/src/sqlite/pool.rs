@@ -110,3 +110,83 @@ impl Drop for Loan<'_> {
         self.pool.returned.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread::{self, Scope};
+
+    use super::*;
+    use crate::{SqliteStore, StoreOptions};
+
+    fn pool() -> (Pool, tempfile::TempDir) {
+        let dir = tempfile::tempdir().unwrap();
+        drop(SqliteStore::open(dir.path(), StoreOptions::default()).unwrap());
+        (Pool::new(dir.path()), dir)
+    }
+
+    /// Somebody who reads until what is returned is dropped.
+    fn reads<'s>(scope: &'s Scope<'s, '_>, pool: &'s Pool) -> mpsc::Sender<()> {
+        let (begun, begins) = mpsc::channel();
+        let (ends, ended) = mpsc::channel();
+        scope.spawn(move || {
+            let read = pool.read(|_| {
+                begun.send(()).unwrap();
+                let _ = ended.recv();
+                Ok(())
+            });
+            read.unwrap();
+        });
+        begins.recv().unwrap();
+        ends
+    }
+
+    #[test]
+    fn one_that_reads_long_holds_up_nobody() {
+        let (pool, _dir) = pool();
+        thread::scope(|scope| {
+            let _long = [reads(scope, &pool), reads(scope, &pool)];
+            pool.read(|_| Ok(())).unwrap();
+        });
+    }
+
+    #[test]
+    fn when_all_connections_are_in_use_one_waits_for_another() {
+        let (pool, _dir) = pool();
+        thread::scope(|scope| {
+            let mut long: Vec<_> = (0..MOST).map(|_| reads(scope, &pool)).collect();
+            let next = scope.spawn(|| pool.read(|_| Ok(())));
+            long.pop();
+            next.join().unwrap().unwrap();
+        });
+        assert!(pool.lock().idle.len() <= MOST);
+    }
+
+    #[test]
+    fn closing_waits_for_those_who_read_and_lets_nobody_in() {
+        let (pool, _dir) = pool();
+        thread::scope(|scope| {
+            let long = reads(scope, &pool);
+            let closed = scope.spawn(|| pool.close());
+            while !pool.lock().closed {
+                thread::yield_now();
+            }
+            let refused = pool.read(|_| Ok(())).unwrap_err();
+            assert!(matches!(refused, StoreError::Closed), "{refused}");
+            assert!(!closed.is_finished());
+            drop(long);
+            closed.join().unwrap();
+        });
+        assert!(pool.lock().idle.is_empty());
+    }
+
+    #[test]
+    fn a_connection_that_failed_is_not_used_again() {
+        let (pool, _dir) = pool();
+        let failed = pool.read(|db| Ok(db.execute_batch("SELECT * FROM nothing")?));
+        assert!(matches!(failed, Err(StoreError::Database(_))));
+        assert!(pool.lock().idle.is_empty());
+        pool.read(|_| Ok(())).unwrap();
+        assert_eq!(pool.lock().idle.len(), 1);
+    }
+}
