@@ -65,6 +65,7 @@ impl<T> Order<T> {
             return;
         }
         state.carrying = true;
+        let _carrier = Carrier(self);
         while let Some(step) = state.next() {
             drop(state);
             carry_out(step);
@@ -77,6 +78,19 @@ impl<T> Order<T> {
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whoever carries out steps. Should one of them panic, those behind it do not
+/// wait for somebody who is gone.
+struct Carrier<'a, T>(&'a Order<T>);
+
+impl<T> Drop for Carrier<'_, T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.lock().carrying = false;
+            self.0.rest.notify_one();
+        }
     }
 }
 
@@ -121,6 +135,19 @@ mod tests {
             order.committed(CommitNo(2), note);
         });
         assert_eq!(*done.lock().unwrap(), [2, 3]);
+    }
+
+    #[test]
+    fn a_step_that_panics_does_not_hold_up_the_others() {
+        let (order, done) = (Order::new(), Mutex::new(Vec::new()));
+        let (order, done) = (&order, &done);
+        let panicked = std::thread::scope(|threads| {
+            let panics = || order.submit(CommitNo(0), 1, |_: u64| panic!("meant to"));
+            threads.spawn(panics).join()
+        });
+        assert!(panicked.is_err());
+        order.submit(CommitNo(0), 2, |step| done.lock().unwrap().push(step));
+        assert_eq!(*done.lock().unwrap(), [2]);
     }
 
     #[test]
