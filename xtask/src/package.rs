@@ -1,5 +1,5 @@
-//! `cargo xtask package`: what would be published, as `cargo` packs it, and
-//! each of it built from that.
+//! `cargo xtask package`: the library without its features, and what would be
+//! published, as `cargo` packs it and built from that.
 
 use anyhow::{Result, bail};
 
@@ -10,7 +10,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     // The web client, which git does not know, goes into a package.
     cargo.args(["package", "--allow-dirty"]);
     match arguments {
-        [] => {}
+        [] => {
+            let mut lean = tools::cargo();
+            lean.args(["check", "--package", "innkeeper", "--lib"]);
+            tools::run(lean.arg("--no-default-features"))?;
+        }
         [flag] if flag == "--no-verify" => {
             cargo.arg(flag);
         }
