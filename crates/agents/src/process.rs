@@ -56,7 +56,7 @@ pub struct Program {
     pub args: Vec<String>,
     /// Set for the program, whatever the host's own environment says.
     pub env: BTreeMap<String, String>,
-    /// Variables of the host's environment that the program gets beside those
+    /// Variables of the host's environment that the program gets besides those
     /// that every program needs. A name that ends in `*` stands for all that
     /// begin like it.
     pub pass_env: Vec<String>,

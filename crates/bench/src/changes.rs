@@ -41,7 +41,7 @@ pub(crate) fn run() -> Result<()> {
         checkpoint.push(tracked.checkpoint(round)?);
     }
     let floor = median(floor);
-    println!("| what | ms | beside git |");
+    println!("| what | ms | compared with git |");
     println!("| --- | ---: | ---: |");
     let row = |name: &str, time: Duration| {
         let ratio = time.as_secs_f64() / floor.as_secs_f64();

@@ -1,4 +1,4 @@
-//! A tree of 100,000 files, beside `find` on the same tree: finding files in it
+//! A tree of 100,000 files, compared with `find` on the same tree: finding files in it
 //! by a few letters, the first time, which walks it, and with the next letter;
 //! and watching all of it, until the watch is there and until a change is told.
 
@@ -44,7 +44,7 @@ pub(crate) fn run() -> Result<()> {
         "\nA tree of {} files (median of {ROUNDS})\n",
         DIRECTORIES * FILES_IN_EACH
     );
-    println!("| what | ms | beside `find` |\n| --- | ---: | ---: |");
+    println!("| what | ms | compared with `find` |\n| --- | ---: | ---: |");
     for (what, time) in [
         ("`find`", floor),
         ("the first completion of a path", first),

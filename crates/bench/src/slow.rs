@@ -25,7 +25,7 @@ pub(crate) async fn run() -> Result<()> {
     println!("| | deltas a second to the client that reads |");
     println!("| --- | ---: |");
     println!("| alone | {alone:.0} |");
-    println!("| beside one that does not | {beside:.0} |");
+    println!("| next to one that does not | {beside:.0} |");
     println!(
         "\nRatio: {:.2}. The host's memory grew by {growth} KiB.",
         beside / alone

@@ -18,7 +18,7 @@ pub struct EngineConfig {
     pub workspace: WorkspaceConfig,
 }
 
-/// What clients may reach of the machine beside the directories of sessions.
+/// What clients may reach of the machine besides the directories of sessions.
 #[derive(Debug, Clone, Default)]
 pub struct WorkspaceConfig {
     pub roots: Vec<GrantedRoot>,

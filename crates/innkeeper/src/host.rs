@@ -35,7 +35,7 @@ const CHECKPOINTS_PATIENCE: Duration = Duration::from_secs(3);
 /// How many events of agents may wait for the engine.
 const REPORTS_IN_FLIGHT: usize = 1_024;
 
-/// What a host is made of, beside its agents and its store.
+/// What a host is made of, besides its agents and its store.
 #[derive(Debug, Default)]
 pub struct HostOptions {
     /// Where the host keeps what is not in its store: the earlier states and

@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// What a host may do on the machine that it runs on.
 #[derive(Debug, Clone)]
 pub struct WorkspaceOptions {
-    /// What clients may reach beside the directories of sessions.
+    /// What clients may reach besides the directories of sessions.
     pub roots: Vec<PathBuf>,
     pub grants: GrantPolicy,
     /// The shell of terminals; that of the user, if none is named.
@@ -41,7 +41,7 @@ pub struct WorkspaceOptions {
     pub shell_integration: bool,
     /// Whether the changes in the directories of sessions are told and kept.
     pub changes: bool,
-    /// For what runs in terminals, beside the host's own.
+    /// For what runs in terminals, besides the host's own.
     pub environment: Vec<(String, String)>,
     pub customizations: CustomizationSettings,
 }

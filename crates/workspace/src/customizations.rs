@@ -46,7 +46,7 @@ const MOST_LOOKS: usize = 16;
 /// Where reports go. Returns whether anybody is still there to hear.
 pub type CustomizationSink = Arc<dyn Fn(CustomizationReport) -> bool + Send + Sync>;
 
-/// Where a host looks for customizations beside the directories of sessions.
+/// Where a host looks for customizations besides the directories of sessions.
 #[derive(Debug, Clone, Default)]
 pub struct CustomizationOptions {
     /// The user's home directory, if what is there is wanted.

@@ -16,7 +16,7 @@ pub struct TerminalOptions {
     /// Where the scripts that shells are started with are kept. Without it,
     /// shells do not say where their commands begin and end.
     pub scripts: Option<PathBuf>,
-    /// For everything that runs in a terminal, beside the host's own.
+    /// For everything that runs in a terminal, besides the host's own.
     pub environment: Vec<(String, String)>,
 }
 

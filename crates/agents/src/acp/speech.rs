@@ -36,7 +36,7 @@ const CLOSING: Duration = Duration::from_secs(1);
 /// A conversation with an agent behind the Agent Client Protocol.
 pub(super) type Talk = Conversation<AcpSpeech>;
 
-/// What a configuration says about an agent, beside how it is reached.
+/// What a configuration says about an agent, besides how it is reached.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Extras {
     /// The way of signing in that was chosen.

@@ -106,7 +106,7 @@ pub(super) fn framed(messages: &[HostMessage], version: Version, weight: usize) 
     frames.into()
 }
 
-/// What a message takes beside its own text: names, numbers, braces.
+/// What a message takes besides its own text: names, numbers, braces.
 const FIXED_WEIGHT: usize = 200;
 
 pub(super) fn weight_of(message: &HostMessage) -> usize {

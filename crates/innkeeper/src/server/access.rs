@@ -78,9 +78,9 @@ pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
 #[derive(Debug, Clone)]
 pub struct AccessPolicy {
     pub token: Option<ConnectionToken>,
-    /// Names by which this host may be called, beside those it knows.
+    /// Names by which this host may be called, besides those it knows.
     pub allowed_hosts: Vec<String>,
-    /// Origins of web pages that may connect, beside the host's own.
+    /// Origins of web pages that may connect, besides the host's own.
     pub allowed_origins: Vec<String>,
 }
 

@@ -24,7 +24,7 @@ pub struct TlsFiles {
     pub key: PathBuf,
 }
 
-/// Connections whose handshake is done. Handshakes run beside each other, so
+/// Connections whose handshake is done. Handshakes run side by side, so
 /// that one that dawdles holds up nobody.
 pub(crate) struct TlsListener {
     address: Option<SocketAddr>,

@@ -73,7 +73,7 @@ pub enum AgentActivity {
 /// Why a conversation could not be opened, or a turn ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentFailure {
-    /// In the agent's own words, with whatever it says beside them.
+    /// In the agent's own words, with whatever else it says.
     Own(Box<ErrorInfo>),
     /// The agent ended the turn, and said this or nothing.
     TurnFailed {

@@ -95,7 +95,7 @@ fn transport(server: &Value, variables: &Variables) -> Result<McpTransport, Stri
                     .iter()
                     .map(|item| filled(item.as_str().ok_or("has an argument that is not text")?))
                     .collect::<Result<_, String>>()?,
-                Some(_) => return Err("has `args` that are no list".to_owned()),
+                Some(_) => return Err("has `args` that are not a list".to_owned()),
             },
             env: texts(server, "env", variables)?,
             directory: text("cwd").map(filled).transpose()?,
