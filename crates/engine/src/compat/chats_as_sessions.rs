@@ -213,7 +213,7 @@ pub(crate) fn announce_end_of_chat(core: &mut Core, clients: &Clients, chat: &Ch
 }
 
 fn notify_those_without_chats(core: &mut Core, clients: &Clients, news: Notification) {
-    let Some(all) = core.subscriptions.of_channel(&ChannelUri::root()) else {
+    let Some(all) = core.subscriptions.of_catalogue() else {
         return;
     };
     let knows_none = |it: &&Subscriber| !clients.version_of(it.connection).has_chats();

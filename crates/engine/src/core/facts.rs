@@ -7,6 +7,7 @@ use innkeeper_protocol::record::{ExtraFacts, GateFacts, Selection};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::ACTIVITY_BITS;
 use super::channels::{Channel, Chat};
 
 /// What has to be remembered while an action is applied.
@@ -98,6 +99,17 @@ fn of_session(
             let all = session.customizations.iter().flatten();
             ExtraFacts {
                 customizations: Some(all.filter_map(value).collect()),
+                ..ExtraFacts::default()
+            }
+        }
+        StateAction::SessionReady(_) => {
+            let default = session.chats.iter();
+            let default =
+                default.filter(|chat| session.default_chat.as_ref() == Some(&chat.resource));
+            let activity = default.map(|chat| chat.status & ACTIVITY_BITS).next();
+            let flags = session.status & !ACTIVITY_BITS;
+            ExtraFacts {
+                status: Some(flags | activity.unwrap_or_default()),
                 ..ExtraFacts::default()
             }
         }

@@ -247,10 +247,11 @@ impl Host {
         channels: &[&str],
     ) -> Value {
         self.connect(connection);
-        let params = json!({
-            "clientId": client, "protocolVersions": [version.to_string()],
-            "initialSubscriptions": channels,
-        });
+        let mut params = json!({"clientId": client, "initialSubscriptions": channels});
+        match version {
+            Version::Draft1 => params["protocolVersion"] = 1.into(),
+            named => params["protocolVersions"] = json!([named.to_string()]),
+        }
         self.ok(connection, "initialize", params)
     }
 

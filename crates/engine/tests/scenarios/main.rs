@@ -5,6 +5,7 @@
 mod agents;
 mod changes;
 mod client_resources;
+mod drafts;
 mod editors;
 mod handshake;
 mod host;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use innkeeper_judges::{Conformity, Coverage, Mirror, comparable, difference, mirror};
+use innkeeper_judges::{Conformity, Coverage, Mirror, comparable, difference, mirror, name_of};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
@@ -60,18 +60,14 @@ pub(crate) struct Onlooker {
 
 impl Onlooker {
     pub(crate) fn new(version: Version) -> Self {
-        let text = version.to_string();
-        let number = text
-            .rsplit_once('.')
-            .map_or(&*text, |(head, _)| head)
-            .to_owned();
+        let number = name_of(version);
         Self {
             version,
             id: format!("onlooker-{number}"),
             wire: None,
             ready: false,
             mirror: mirror(&number).unwrap(),
-            conformity: (version == Version::V0_2).then(Conformity::default),
+            conformity: Conformity::of(&number),
             number,
             followed: BTreeMap::new(),
             left: BTreeSet::new(),
@@ -87,7 +83,7 @@ impl Onlooker {
     }
 
     pub(crate) fn is_draft(&self) -> bool {
-        self.version == Version::V0_1
+        self.version <= Version::V0_1
     }
 
     /// Whether a session and its chat are one channel.

@@ -275,7 +275,7 @@ fn tell_first_client(act: &Act, known: &LoweredFacts, out: &mut Vec<Act>) {
             "tools": client.get("tools"),
         }),
         Value::Object(_) => json!({"type": "session/activeClientChanged", "activeClient": after}),
-        _ => json!({"type": "session/activeClientChanged"}),
+        _ => json!({"type": "session/activeClientChanged", "activeClient": null}),
     }));
 }
 
