@@ -21,7 +21,7 @@ use innkeeper_protocol::record::StoreOp;
 use innkeeper_protocol::rpc::RpcError;
 use serde_json::Value;
 
-use crate::core::{Core, Sender, Verdict, not_accepted};
+use crate::core::{Core, Sender, Verdict};
 
 pub(crate) use settings::{judge_settings, resolve_settings, schema_of_sessions};
 
@@ -161,7 +161,7 @@ impl Agents {
 
     fn judge(&self, core: &Core, action: StateAction) -> Verdict<After> {
         let StateAction::RootConfigChanged(mut change) = action else {
-            return not_accepted(action, "the root channel");
+            return Verdict::NotAccepted(action);
         };
         let config = core.channels.root().and_then(|root| root.config.as_ref());
         let Some(RootConfigState { schema, .. }) = config else {

@@ -6,25 +6,28 @@
 
 mod chats_as_sessions;
 
+use std::sync::Arc;
+
 use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::command::{Dispatch, ReadTurns};
+use innkeeper_protocol::command::{Dispatch, ReadTurns, Said};
 use innkeeper_protocol::gates::up::PartialAction;
 use innkeeper_protocol::newest::actions::{
     ActionOrigin, ChatDraftChangedAction, SessionActiveClientRemovedAction,
     SessionActiveClientSetAction, StateAction,
 };
-use innkeeper_protocol::newest::state::SessionSummary;
+use innkeeper_protocol::newest::state::{Message, SessionSummary};
 use innkeeper_protocol::outgoing::{RejectionCode, Reply, TurnsReply};
 use innkeeper_protocol::record::{ExtraFacts, Selection};
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::snapshot::{ExtraState, Snapshot, SnapshotState};
 use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::version::Version;
+use serde_json::Value;
 
 use crate::catalogue::Catalogue;
 use crate::clients::Clients;
-use crate::core::channels::{Channel, Chat};
+use crate::core::channels::Channel;
 use crate::core::{Core, Refusal, Sender, changeset_uri};
 use crate::customizations::{self, Customizations};
 use crate::effect::ConnectionId;
@@ -45,8 +48,8 @@ pub(crate) struct Compat {
 /// a change of the session, and waits for the end of the turn.
 #[derive(Debug)]
 struct DeferredSelection {
-    partial: PartialAction,
     origin: ActionOrigin,
+    said: Arc<Said>,
 }
 
 /// What a client means by what it dispatched.
@@ -54,8 +57,7 @@ pub(crate) enum Meant {
     Action {
         channel: ChannelUri,
         action: StateAction,
-        /// The model or the agent that it selects, where that is all it says.
-        selects: Option<PartialAction>,
+        selection: SelectionMeant,
     },
     /// It may not.
     Refused {
@@ -63,8 +65,18 @@ pub(crate) enum Meant {
         action: StateAction,
         refusal: Refusal,
     },
-    /// Nothing that could be answered.
-    Nothing,
+}
+
+/// What a client means by an action about the model and the agent, which up to
+/// 0.4 are selected for the session and not with a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SelectionMeant {
+    /// What the message says, if it is about any.
+    AsSaid,
+    /// To select is all that it does.
+    Changed,
+    /// Its message is for what is selected when its turn begins.
+    WhenTurnBegins,
 }
 
 impl Compat {
@@ -79,18 +91,32 @@ impl Compat {
         let Dispatch {
             channel,
             action,
-            partial,
+            said,
             ..
         } = dispatch;
         let version = clients.version_of(connection);
-        let chat_is_session = takes_for_session(catalogue, version, &channel);
-        if let Some(partial) = partial.as_ref().filter(|_| chat_is_session)
-            && let Some(refused) = refused_client(core, catalogue, &channel, client, partial)
-        {
-            return refused;
+        let partial = said.as_ref().and_then(|said| said.partial.as_ref());
+        if let Some(partial) = partial {
+            let refusal = match takes_for_session(catalogue, version, &channel) {
+                true => refused_client(core, catalogue, &channel, partial),
+                false => why_not_of_client(core, &channel, client, partial),
+            };
+            if let Some(refusal) = refusal {
+                return Meant::Refused {
+                    channel,
+                    action,
+                    refusal,
+                };
+            }
         }
-        let whole = partial.as_ref();
-        let whole = whole.and_then(|partial| completed(core, channel.clone(), client, partial));
+        let whole = partial.and_then(|partial| completed(core, channel.clone(), client, partial));
+        let selects = matches!(
+            (&whole, partial),
+            (
+                Some(_),
+                Some(PartialAction::Model(_) | PartialAction::Agent(_))
+            )
+        );
         // What cannot be completed is not what it should be, and refused as
         // such; or there is no such channel.
         let (channel, action) = whole.unwrap_or((channel, action));
@@ -98,7 +124,10 @@ impl Compat {
             true => channel,
             false => channel_meant(core, channel, &action),
         };
-        let action = self.with_selection(core, version, &channel, action);
+        let (action, selection) = match selects {
+            true => (action, SelectionMeant::Changed),
+            false => with_selection(core, version, &channel, action),
+        };
         let action = whole_switch(core, customizations, version, &channel, action);
         if let Some(reason) = why_not_active(core, version, &channel, client, &action) {
             return Meant::Refused {
@@ -110,8 +139,7 @@ impl Compat {
         Meant::Action {
             channel,
             action,
-            selects: partial
-                .filter(|it| matches!(it, PartialAction::Model(_) | PartialAction::Agent(_))),
+            selection,
         }
     }
 
@@ -120,16 +148,16 @@ impl Compat {
         &mut self,
         core: &Core,
         chat: &ChannelUri,
-        partial: PartialAction,
-        origin: &ActionOrigin,
+        sender: &Sender,
     ) -> bool {
         let known = core.channels.chat(chat);
-        if known.is_none_or(|chat| chat.head.active_turn.is_none()) {
+        let runs = known.is_some_and(|chat| chat.head.active_turn.is_some());
+        let Some(said) = sender.said.as_ref().filter(|_| runs) else {
             return false;
-        }
-        let origin = origin.clone();
+        };
+        let (origin, said) = (sender.origin.clone(), said.clone());
         let deferred = self.deferred.entry(chat.clone()).or_default();
-        deferred.push(DeferredSelection { partial, origin });
+        deferred.push(DeferredSelection { origin, said });
         true
     }
 
@@ -138,12 +166,28 @@ impl Compat {
         if self.deferred.is_empty() {
             return;
         }
-        for DeferredSelection { partial, origin } in self.deferred.remove(uri).unwrap_or_default() {
-            let whole = completed(core, uri.clone(), &origin.client_id, &partial);
+        for DeferredSelection { origin, said } in self.deferred.remove(uri).unwrap_or_default() {
+            let partial = said.partial.as_ref();
+            let whole = partial
+                .and_then(|partial| completed(core, uri.clone(), &origin.client_id, partial));
             if let Some((chat, action)) = whole {
-                let connection = clients.connection_of(&origin.client_id);
-                core.emit(&chat, action, Some(Sender { origin, connection }));
+                let sender = Sender {
+                    connection: clients.connection_of(&origin.client_id),
+                    origin,
+                    said: Some(said),
+                };
+                core.emit(&chat, action, Some(sender));
             }
+        }
+    }
+
+    /// The host is about to end, and a turn may go on in its next life: what
+    /// was selected meanwhile counts for the turns behind it.
+    pub(crate) fn host_ends(&mut self, core: &mut Core, clients: &Clients) {
+        let mut chats: Vec<ChannelUri> = self.deferred.keys().cloned().collect();
+        chats.sort();
+        for chat in chats {
+            self.turn_ended(core, clients, &chat);
         }
     }
 
@@ -151,50 +195,38 @@ impl Compat {
     pub(crate) fn forget_chat(&mut self, chat: &ChannelUri) {
         self.deferred.remove(chat);
     }
+}
 
-    /// Up to 0.4 a message does not say which model it is for: it is the one
-    /// that is selected.
-    fn with_selection(
-        &self,
-        core: &Core,
-        version: Version,
-        channel: &ChannelUri,
-        mut action: StateAction,
-    ) -> StateAction {
-        if version.selects_per_message() {
-            return action;
-        }
-        let message = match &mut action {
-            StateAction::ChatTurnStarted(started) => &mut started.message,
-            StateAction::ChatPendingMessageSet(set) => &mut set.message,
-            _ => return action,
-        };
-        if let Some(chat) = core.channels.chat(channel) {
-            let Selection { model, agent } = self.selection_after_turn(chat);
-            message.model = model;
-            message.agent = agent;
-        }
-        action
+/// Up to 0.4 a message does not say which model it is for: it is the one that
+/// is selected when its turn begins.
+fn with_selection(
+    core: &Core,
+    version: Version,
+    channel: &ChannelUri,
+    mut action: StateAction,
+) -> (StateAction, SelectionMeant) {
+    if version.selects_per_message() {
+        return (action, SelectionMeant::AsSaid);
     }
-
-    /// What will be selected when the running turn has ended, if one runs: a
-    /// message that waits for that is meant for it.
-    fn selection_after_turn(&self, chat: &Chat) -> Selection {
-        let mut selection = chat.notes.selection.clone();
-        for DeferredSelection { partial, .. } in self.deferred.get(&chat.uri).into_iter().flatten()
-        {
-            match partial {
-                PartialAction::Model(model) => {
-                    selection.model = serde_json::from_value(model.clone()).ok();
-                }
-                PartialAction::Agent(agent) => {
-                    selection.agent = serde_json::from_value(agent.clone()).ok();
-                }
-                PartialAction::ActiveClient(_) | PartialAction::ClientTools(_) => {}
+    match &mut action {
+        StateAction::ChatTurnStarted(started) => {
+            if let Some(chat) = core.channels.chat(channel) {
+                select(&mut started.message, &chat.notes.selection);
             }
+            (action, SelectionMeant::AsSaid)
         }
-        selection
+        StateAction::ChatPendingMessageSet(set) => {
+            select(&mut set.message, &Selection::default());
+            (action, SelectionMeant::WhenTurnBegins)
+        }
+        _ => (action, SelectionMeant::AsSaid),
     }
+}
+
+/// Makes a message one for a model and an agent.
+pub(crate) fn select(message: &mut Message, selection: &Selection) {
+    message.model.clone_from(&selection.model);
+    message.agent.clone_from(&selection.agent);
 }
 
 /// The other channel of the host that a channel is to this client: up to 0.3 a
@@ -299,21 +331,45 @@ fn completed(
             let action = ChatDraftChangedAction { draft: Some(draft) };
             Some((chat, StateAction::ChatDraftChanged(action)))
         }
+        PartialAction::ActiveClient(Value::Null) => {
+            let client_id = client_id.to_owned();
+            let removed = SessionActiveClientRemovedAction { client_id };
+            let action = StateAction::SessionActiveClientRemoved(removed);
+            core.channels.session(&channel).map(|_| (channel, action))
+        }
         PartialAction::ActiveClient(_) | PartialAction::ClientTools(_) => {
             let clients = &core.channels.session(&channel)?.state.active_clients;
             let mine = clients.iter().find(|client| client.client_id == client_id);
             let mine = mine.and_then(|it| serde_json::to_value(it).ok());
-            let action = match partial.complete_client(mine) {
-                Some(client) => StateAction::SessionActiveClientSet(SessionActiveClientSetAction {
-                    active_client: serde_json::from_value(client.into()).ok()?,
-                }),
-                None => StateAction::SessionActiveClientRemoved(SessionActiveClientRemovedAction {
-                    client_id: client_id.to_owned(),
-                }),
-            };
-            Some((channel, action))
+            let client = partial.complete_client(mine)?;
+            let active_client = serde_json::from_value(client.into()).ok()?;
+            let set = SessionActiveClientSetAction { active_client };
+            Some((channel, StateAction::SessionActiveClientSet(set)))
         }
     }
+}
+
+/// Up to 0.4 a client changes its tools, or leaves, without saying who it is:
+/// that is for the client that is active to say.
+fn why_not_of_client(
+    core: &Core,
+    channel: &ChannelUri,
+    client_id: &str,
+    partial: &PartialAction,
+) -> Option<Refusal> {
+    let what_to_do = match partial {
+        PartialAction::ActiveClient(Value::Null) => "there is nothing for it to release",
+        PartialAction::ClientTools(_) => {
+            "dispatch `session/activeClientChanged` with these tools to become active"
+        }
+        PartialAction::ActiveClient(_) | PartialAction::Model(_) | PartialAction::Agent(_) => {
+            return None;
+        }
+    };
+    let clients = &core.channels.session(channel)?.state.active_clients;
+    let is_active = clients.iter().any(|client| client.client_id == client_id);
+    (!is_active)
+        .then(|| format!("client `{client_id}` is not active in this session; {what_to_do}").into())
 }
 
 /// In 0.4 the model and the agent are the session's, and are told with its
@@ -360,8 +416,10 @@ fn why_not_active(
         return None;
     }
     let clients = &core.channels.session(channel)?.state.active_clients;
-    let mut clients = clients.iter();
-    let other = clients.find(|client| client.client_id != client_id)?;
+    if clients.iter().any(|client| client.client_id == client_id) {
+        return None;
+    }
+    let other = clients.first()?;
     Some(format!(
         "client `{}` is active in this session; it has to leave first",
         other.client_id

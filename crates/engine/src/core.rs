@@ -39,7 +39,7 @@ pub(crate) use replay::{CatchUp, ReplayWindow, pick};
 pub(crate) use sequence::Sender;
 pub(crate) use subscriptions::Latencies;
 pub(crate) use telemetry::capabilities as telemetry_capabilities;
-pub(crate) use verdict::{Refusal, Verdict, not_accepted};
+pub(crate) use verdict::{Refusal, Verdict};
 
 #[derive(Debug)]
 pub(crate) struct Core {

@@ -7,14 +7,14 @@
 //! when it comes back, until it is told what became of it. (The first two
 //! versions of the protocol want silence about channels that do not exist.)
 
-use innkeeper_protocol::Seq;
 use innkeeper_protocol::command::Dispatch;
-use innkeeper_protocol::newest::actions::ActionOrigin;
+use innkeeper_protocol::newest::actions::{ActionOrigin, StateAction};
 use innkeeper_protocol::outgoing::{HostMessage, Rejection, RejectionCode};
+use innkeeper_protocol::{ChannelUri, Seq};
 
 use crate::compat::Meant;
 use crate::core::channels::Channel;
-use crate::core::{Refusal, Sender, Verdict, not_accepted};
+use crate::core::{Refusal, Sender, Verdict};
 use crate::requests::store_failure_message;
 use crate::{ConnectionId, Effect, Engine};
 
@@ -32,23 +32,23 @@ impl Engine {
                 client_seq: dispatch.client_seq,
             },
             connection: Some(connection),
+            said: dispatch.said.clone(),
         };
         let around = (&self.clients, &self.catalogue, &self.customizations);
         let meant =
             self.compat
                 .dispatch_meant(&self.core, around, (connection, client.as_str()), dispatch);
-        let (channel, action, selects) = match meant {
+        let (channel, action, selection) = match meant {
             Meant::Action {
                 channel,
                 action,
-                selects,
-            } => (channel, action, selects),
+                selection,
+            } => (channel, action, selection),
             Meant::Refused {
                 channel,
                 action,
                 refusal,
             } => return self.core.reject(channel, action, sender, refusal),
-            Meant::Nothing => return,
         };
         match self.core.channels.get(&channel) {
             Some(Channel::Root(_)) => self.agents.dispatched(&mut self.core, action, sender),
@@ -58,7 +58,7 @@ impl Engine {
             Some(Channel::Chat(_)) => {
                 let locale = self.clients.locale_of(connection);
                 self.turns()
-                    .dispatched(&channel, action, sender, selects, locale);
+                    .dispatched(&channel, action, sender, selection, locale);
             }
             Some(Channel::Terminal(_)) => {
                 let around = (&self.clients, &self.catalogue);
@@ -74,21 +74,38 @@ impl Engine {
                 self.changes.dispatched(core, &channel, action, sender);
             }
             Some(Channel::Watch(_)) => {
-                let refused: Verdict<()> = not_accepted(action, "a watch");
+                let refused: Verdict<()> = Verdict::NotAccepted(action);
                 self.core.carry_out(&channel, sender, refused);
             }
             None => {
-                let version = self.clients.version_of(connection);
-                if !version.is_silent_about_unknown_channels() {
-                    let name: String = channel.as_str().chars().take(NAMED).collect();
-                    let reason = format!("there is no `{name}`");
-                    let refusal = Refusal::new(RejectionCode::NoSuchChannel, reason);
-                    self.core.reject(channel, action, sender, refusal);
-                }
+                self.dispatched_nowhere(channel, action, sender);
                 return;
             }
         }
         self.sessions().is_used(&channel);
+    }
+
+    /// Takes what is meant for a channel that does not exist, or that exists
+    /// and is nothing that this could be done to.
+    fn dispatched_nowhere(&mut self, channel: ChannelUri, action: StateAction, sender: Sender) {
+        let said = sender.said.clone();
+        let known_as = said.as_ref().map_or(&channel, |said| &said.channel);
+        if self.core.channels.contains(known_as) {
+            let refused: Verdict<()> = Verdict::NotAccepted(action);
+            self.core.carry_out(known_as, sender, refused);
+            return;
+        }
+        if !said
+            .as_ref()
+            .is_some_and(|said| said.version.is_silent_about_unknown_channels())
+        {
+            let name: String = known_as.as_str().chars().take(NAMED).collect();
+            let refusal = Refusal::new(
+                RejectionCode::NoSuchChannel,
+                format!("there is no `{name}`"),
+            );
+            self.core.reject(channel, action, sender, refusal);
+        }
     }
 
     /// While the store cannot write, nothing is accepted. The rejection
@@ -109,6 +126,7 @@ impl Engine {
             },
             reason: store_failure_message(reason),
             code: RejectionCode::Unavailable,
+            said: dispatch.said,
         };
         let message = HostMessage::Rejection(Box::new(rejection));
         self.core.effect(Effect::Send { to, message });

@@ -331,6 +331,7 @@ impl TurnsMut<'_> {
             }
             self.close_backend(&chat);
         }
+        self.compat.host_ends(self.core, self.clients);
     }
 
     /// Whether a chat has a turn that begins when its session is there.

@@ -3,6 +3,8 @@
 
 mod workspace;
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -106,9 +108,27 @@ pub struct Dispatch {
     pub channel: ChannelUri,
     pub client_seq: i64,
     pub action: StateAction,
-    /// In place of the action: a part of something that the newest version
-    /// changes as a whole, and that the engine has to complete.
+    /// What a client of an older version said.
+    pub said: Option<Arc<Said>>,
+}
+
+/// An action in the words of the client that dispatched it: what is refused
+/// goes back as it came, and is called what the client calls it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    pub version: Version,
+    pub channel: ChannelUri,
+    pub action: Value,
+    /// What counts in place of the raised action: a part of something that the
+    /// newest version changes as a whole, and that the engine has to complete.
     pub partial: Option<PartialAction>,
+}
+
+impl Said {
+    /// The type of the action.
+    pub fn kind(&self) -> &str {
+        self.action["type"].as_str().unwrap_or_default()
+    }
 }
 
 impl ClientMessage {
@@ -244,12 +264,23 @@ fn raise_dispatch(version: Version, params: Value) -> Result<Dispatch, RpcError>
         action,
     } = serde_json::from_value(params)
         .map_err(|error| RpcError::invalid_params(format!("`dispatchAction`: {error}")))?;
-    let (act, partial) = up::action(version, channel.as_str(), action);
+    let (act, partial) = up::action(version, channel.as_str(), action.clone());
+    let raised = ChannelUri::from(act.channel);
+    let channel = match version.names_channels_in_envelopes() {
+        true => channel,
+        // The action says itself what it is about.
+        false => raised.session_of_default_chat().unwrap_or(raised.clone()),
+    };
     Ok(Dispatch {
-        channel: act.channel.into(),
+        channel: raised,
         client_seq,
         action: read_action(act.action.into()),
-        partial,
+        said: Some(Arc::new(Said {
+            version,
+            channel,
+            action,
+            partial,
+        })),
     })
 }
 
@@ -339,7 +370,7 @@ fn decode_dispatch(params: Option<&RawValue>) -> Result<Dispatch, RpcError> {
         channel,
         client_seq,
         action: read_action(action),
-        partial: None,
+        said: None,
     })
 }
 

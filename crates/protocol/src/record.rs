@@ -2,7 +2,7 @@
 //! sequenced actions, and a snapshot for each channel. Nothing else crosses
 //! that boundary. [`store`] is the door in it: what any store must do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -47,8 +47,8 @@ pub struct GateFacts {
 #[serde(rename_all = "camelCase", default)]
 pub struct ExtraFacts {
     /// `chat/draftChanged`, `chat/turnStarted`: the model that is selected in
-    /// the chat from now on, if this action changed it. A selection outlives
-    /// the draft that made it.
+    /// the chat from now on, if this action changed it, or if to select it is
+    /// all that a client said. A selection outlives the draft that made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Value>,
     /// The same for the agent; `null` when none is selected any more.
@@ -60,6 +60,11 @@ pub struct ExtraFacts {
     pub client_before: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_after: Option<Value>,
+    /// Likewise: the type of the action as a client of a version with one
+    /// active client said it, who waits for an answer in these words even if
+    /// nothing has changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
     /// `session/customizationToggled`, `…Updated`, `…Removed`: all of them,
     /// after the action.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -230,6 +235,10 @@ pub struct ChatNotes {
     /// What was selected last, which may outlive the draft that said so.
     #[serde(default, skip_serializing_if = "Selection::is_empty")]
     pub selection: Selection,
+    /// Messages that wait, by id, and are for whatever is selected when their
+    /// turn begins: clients that select for a session said them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub without_selection: BTreeSet<String>,
     /// Turns of another chat that the agent knows of and this one does not show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<StoredTurn>,

@@ -8,7 +8,7 @@ use innkeeper_protocol::newest::state::{ChangesetFile, ChangesetState, FileEditS
 
 use super::Changes;
 use crate::core::changeset_uri::channel_prefix;
-use crate::core::{Core, Sender, Verdict, not_accepted};
+use crate::core::{Core, Sender, Verdict};
 
 /// What follows from an action that was accepted.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ enum After {
 /// What clients may do to a changeset: mark its files.
 fn judge(changeset: &ChangesetState, action: StateAction) -> Verdict<After> {
     let StateAction::ChangesetFilesReviewChanged(change) = &action else {
-        return not_accepted(action, "a changeset");
+        return Verdict::NotAccepted(action);
     };
     let mut files = changeset.files.iter();
     let matters = |file: &ChangesetFile| {

@@ -17,11 +17,10 @@ use innkeeper_protocol::newest::state::{SessionChatSummary, SessionStatus, Sessi
 use innkeeper_protocol::outgoing::{HostMessage, Notification, SummaryItem};
 use innkeeper_protocol::version::Version;
 
-use super::{Meant, completed};
 use crate::catalogue::Catalogue;
 use crate::clients::Clients;
-use crate::core::Core;
 use crate::core::channels::compact;
+use crate::core::{Core, Refusal};
 use crate::effect::{ConnectionId, Effect, Subscriber};
 
 /// What a command means whose sender takes chats for sessions.
@@ -100,24 +99,15 @@ pub(super) fn refused_client(
     core: &Core,
     catalogue: &Catalogue,
     channel: &ChannelUri,
-    client: &str,
     partial: &PartialAction,
-) -> Option<Meant> {
+) -> Option<Refusal> {
     match partial {
         PartialAction::ActiveClient(_) | PartialAction::ClientTools(_) => {}
         PartialAction::Model(_) | PartialAction::Agent(_) => return None,
     }
     let session = catalogue.session_of_chat(core, channel);
     let session = session.unwrap_or(channel.clone());
-    Some(match completed(core, session.clone(), client, partial) {
-        Some((_, action)) => Meant::Refused {
-            channel: channel.clone(),
-            action,
-            refusal: format!("clients are active in the session `{session}`, not in this one")
-                .into(),
-        },
-        None => Meant::Nothing,
-    })
+    Some(format!("clients are active in the session `{session}`, not in this one").into())
 }
 
 /// The rows of a listing for a client that knows no chats.

@@ -1,20 +1,26 @@
 //! The facts that travel with some actions, because an older protocol version
 //! says the same in another way and no gate may look into the state.
 
+use std::sync::Arc;
+
+use innkeeper_protocol::command::Said;
+use innkeeper_protocol::gates::up::PartialAction;
 use innkeeper_protocol::newest::actions::StateAction;
 use innkeeper_protocol::newest::state::{ChangesetState, Message, SessionState};
 use innkeeper_protocol::record::{ExtraFacts, GateFacts, Selection};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::ACTIVITY_BITS;
 use super::channels::{Channel, Chat};
+use super::{ACTIVITY_BITS, Sender};
 
 /// What has to be remembered while an action is applied.
 #[derive(Debug, Default)]
 pub(super) struct FactsBefore {
     first_client: Option<Value>,
     directories: Option<Vec<String>>,
+    /// What the client that dispatched it said, in an older version.
+    said: Option<Arc<Said>>,
 }
 
 /// What gates must know of a channel.
@@ -33,11 +39,18 @@ pub(super) fn facts_of(channel: &Channel) -> GateFacts {
     }
 }
 
-pub(super) fn before(channel: &Channel, action: &StateAction) -> FactsBefore {
-    let Channel::Session(session) = channel else {
-        return FactsBefore::default();
+pub(super) fn before(
+    channel: &Channel,
+    action: &StateAction,
+    sender: Option<&Sender>,
+) -> FactsBefore {
+    let mut before = FactsBefore {
+        said: sender.and_then(|sender| sender.said.clone()),
+        ..FactsBefore::default()
     };
-    let mut before = FactsBefore::default();
+    let Channel::Session(session) = channel else {
+        return before;
+    };
     match action {
         StateAction::SessionActiveClientSet(_) | StateAction::SessionActiveClientRemoved(_) => {
             before.first_client = session.state.active_clients.first().and_then(value);
@@ -59,7 +72,7 @@ pub(super) fn extra_facts_after(
     before: FactsBefore,
 ) -> Option<Box<ExtraFacts>> {
     let extra = match channel {
-        Channel::Chat(chat) => of_chat(chat, action)?,
+        Channel::Chat(chat) => of_chat(chat, action, &before)?,
         Channel::Session(session) => of_session(&session.state, action, before)?,
         Channel::Changeset(changeset) => of_changeset(&changeset.state, action)?,
         Channel::Root(_) | Channel::Terminal(_) | Channel::Watch(_) => return None,
@@ -67,9 +80,19 @@ pub(super) fn extra_facts_after(
     (extra != ExtraFacts::default()).then(|| Box::new(extra))
 }
 
-fn of_chat(chat: &mut Chat, action: &StateAction) -> Option<ExtraFacts> {
+fn of_chat(chat: &mut Chat, action: &StateAction, before: &FactsBefore) -> Option<ExtraFacts> {
     match action {
-        StateAction::ChatDraftChanged(change) => note_selection(chat, change.draft.as_ref()),
+        StateAction::ChatDraftChanged(change) => {
+            let mut extra = note_selection(chat, change.draft.as_ref())?;
+            // Whoever selects what is selected already waits to hear so.
+            let Selection { model, agent } = &chat.notes.selection;
+            match before.said.as_ref().and_then(|said| said.partial.as_ref()) {
+                Some(PartialAction::Model(_)) => extra.model = model.as_ref().and_then(value),
+                Some(PartialAction::Agent(_)) => extra.agent = value(agent),
+                _ => {}
+            }
+            Some(extra)
+        }
         StateAction::ChatTurnStarted(started) => note_selection(chat, Some(&started.message)),
         StateAction::ChatTurnResume(_) => Some(ExtraFacts {
             resumed: chat.head.active_turn.as_ref().and_then(value),
@@ -90,6 +113,10 @@ fn of_session(
             ExtraFacts {
                 client_before: before.first_client,
                 client_after: session.active_clients.first().and_then(value),
+                said: before
+                    .said
+                    .filter(|said| said.partial.is_some())
+                    .map(|said| said.kind().to_owned()),
                 ..ExtraFacts::default()
             }
         }

@@ -12,6 +12,7 @@ use ahp::reducers::{
     apply_action_to_session, apply_action_to_terminal,
 };
 use innkeeper_protocol::action_traits::traits_of;
+use innkeeper_protocol::command::Said;
 use innkeeper_protocol::gates::down;
 use innkeeper_protocol::gates::following::follow;
 use innkeeper_protocol::newest::actions::{ActionOrigin, StateAction};
@@ -93,6 +94,8 @@ pub(crate) struct Sender {
     pub(crate) origin: ActionOrigin,
     /// Where they are now, if they are here.
     pub(crate) connection: Option<ConnectionId>,
+    /// What they said, if that was in the words of an older version.
+    pub(crate) said: Option<Arc<Said>>,
 }
 
 impl Core {
@@ -129,7 +132,7 @@ impl Core {
         {
             return;
         }
-        let before = facts::before(known, action);
+        let before = facts::before(known, action, sender.as_ref());
         let (outcome, changed) = reduce(known, action);
         self.touched.extend(changed);
         *facts = facts::facts_of(known);
@@ -149,6 +152,10 @@ impl Core {
         if sender.is_some() && kept {
             self.step.durable_first = true;
         }
+        // Whoever said it waits for an answer, also where they do not listen.
+        let listens = |to: &ConnectionId| self.subscriptions.contains(*to, channel);
+        let aside = sender.as_ref().and_then(|sender| sender.connection);
+        let aside = aside.filter(|to| !listens(to));
         sequenced.origin = sender.map(|sender| sender.origin);
         self.sequence.place(&mut self.step, &mut sequenced);
         let sequenced = Arc::new(sequenced);
@@ -157,8 +164,12 @@ impl Core {
         if kept {
             self.store(StoreOp::Append(sequenced.clone()));
         }
+        let message = HostMessage::Action(sequenced);
+        if let Some(to) = aside {
+            let message = message.clone();
+            self.effect(Effect::Send { to, message });
+        }
         if let Some(to) = self.subscriptions.of_channel(channel) {
-            let message = HostMessage::Action(sequenced);
             self.effect(Effect::Publish { to, message });
         }
         self.trim_log_if_due();
@@ -167,26 +178,29 @@ impl Core {
     /// Nothing has changed, and whoever wanted it to is waiting to hear so. For
     /// everybody else nothing has happened.
     fn confirm(&mut self, mut action: Sequenced, sender: Sender) {
-        let Sender { origin, connection } = sender;
-        action.origin = Some(origin);
-        let listens = |to: &ConnectionId| self.subscriptions.contains(*to, &action.channel);
-        if let Some(to) = connection.filter(listens) {
+        action.origin = Some(sender.origin);
+        if let Some(to) = sender.connection {
             self.send_action(to, action);
         }
     }
 
     /// Tells the sender of an action that it was taken. Nobody else is told, and
     /// it is written down nowhere.
-    pub(super) fn confirm_input(
+    pub(super) fn confirm_unapplied(
         &mut self,
         channel: &ChannelUri,
         action: StateAction,
         sender: Sender,
     ) {
-        let Sender { origin, connection } = sender;
         let mut action = unplaced(channel, action);
-        action.origin = Some(origin);
-        if let Some(to) = connection {
+        if let Some(entry) = self.channels.entry(channel) {
+            let known = &mut entry.channel;
+            let before = facts::before(known, &action.action, Some(&sender));
+            action.facts = facts::facts_of(known);
+            action.facts.extra = facts::extra_facts_after(known, &action.action, before);
+        }
+        action.origin = Some(sender.origin);
+        if let Some(to) = sender.connection {
             self.send_action(to, action);
         }
     }

@@ -7,6 +7,7 @@ use innkeeper_protocol::newest::actions::StateAction;
 use innkeeper_protocol::outgoing::{HostMessage, Rejection, RejectionCode};
 use serde_json::Value;
 
+use super::channels::Channel;
 use super::{Core, Sender};
 use crate::effect::Effect;
 
@@ -17,6 +18,8 @@ pub(crate) enum Verdict<A> {
     /// It changes no state: its sender alone is told that it was taken.
     Confirm(StateAction, A),
     Reject(StateAction, Refusal),
+    /// No client may say it in this place.
+    NotAccepted(StateAction),
 }
 
 impl<A> Verdict<A> {
@@ -47,19 +50,43 @@ impl<S: Into<String>> From<S> for Refusal {
     }
 }
 
-/// The refusal of an action that no client may say in this place.
-pub(crate) fn not_accepted<A>(action: StateAction, place: &str) -> Verdict<A> {
-    let value = serde_json::to_value(&action).unwrap_or_default();
-    let name = value.get("type").and_then(Value::as_str);
-    let name = name.unwrap_or("(no type)");
+/// The refusal of an action that no client may say in this place, which is
+/// called what its sender calls it.
+fn why_not_accepted(channel: Option<&Channel>, action: &StateAction, sender: &Sender) -> Refusal {
+    let said = sender.said.as_deref();
+    let value = match said {
+        Some(_) => Value::Null,
+        None => serde_json::to_value(action).unwrap_or_default(),
+    };
+    let name = match said {
+        Some(said) => said.kind(),
+        None => value["type"].as_str().unwrap_or_default(),
+    };
+    let name = match name {
+        "" => "(no type)".to_owned(),
+        name => name.chars().take(LONGEST_NAME).collect(),
+    };
+    let has_chats = said.is_none_or(|said| said.version.has_chats());
+    let place = match channel {
+        Some(Channel::Root(_)) => "the root channel",
+        Some(Channel::Chat(_)) if has_chats => "a chat",
+        Some(Channel::Session(_) | Channel::Chat(_)) => "a session",
+        Some(Channel::Terminal(_)) => "a terminal",
+        Some(Channel::Changeset(_)) => "a changeset",
+        Some(Channel::Watch(_)) => "a watch",
+        None => "this channel",
+    };
     let reason = match action {
         StateAction::Unknown(_) => {
             format!("`{name}` is not an action that this host knows, or lacks a field")
         }
         _ => format!("`{name}` is not accepted from clients on {place}"),
     };
-    Verdict::reject(action, Refusal::new(RejectionCode::NotAccepted, reason))
+    Refusal::new(RejectionCode::NotAccepted, reason)
 }
+
+/// How much of a name is repeated to who said it.
+const LONGEST_NAME: usize = 200;
 
 impl Core {
     /// Does what was decided about an action. Returns what follows from it.
@@ -75,10 +102,16 @@ impl Core {
                 Some(after)
             }
             Verdict::Confirm(action, after) => {
-                self.confirm_input(channel, action, sender);
+                self.confirm_unapplied(channel, action, sender);
                 Some(after)
             }
             Verdict::Reject(action, reason) => {
+                self.reject(channel.clone(), action, sender, reason);
+                None
+            }
+            Verdict::NotAccepted(action) => {
+                let known = self.channels.get(channel);
+                let reason = why_not_accepted(known, &action, &sender);
                 self.reject(channel.clone(), action, sender, reason);
                 None
             }
@@ -103,6 +136,7 @@ impl Core {
             origin: sender.origin,
             reason,
             code,
+            said: sender.said,
         };
         let message = HostMessage::Rejection(Box::new(rejection));
         self.effect(Effect::Send { to, message });

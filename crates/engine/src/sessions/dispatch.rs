@@ -7,7 +7,7 @@ use innkeeper_protocol::{ChannelUri, ClientId};
 use super::SessionsMut;
 use crate::agents::{Agents, judge_settings};
 use crate::core::channels::Session;
-use crate::core::{Sender, Verdict, not_accepted};
+use crate::core::{Sender, Verdict};
 use crate::customizations::judge_switch;
 
 /// What follows from an action that was accepted.
@@ -89,10 +89,14 @@ fn judge(session: &Session, agents: &Agents, client: &str, action: StateAction) 
         ),
         StateAction::SessionActiveClientSet(set) => {
             let is_own = set.active_client.client_id == client;
+            let is_known = session.state.active_clients.contains(&set.active_client);
             let action = StateAction::SessionActiveClientSet(set);
-            match is_own {
-                true => Verdict::Apply(action, After::ClientSet),
-                false => {
+            match (is_own, is_known) {
+                (true, false) => Verdict::Apply(action, After::ClientSet),
+                // Clients that say it again whenever they hear it must not
+                // hear of each other.
+                (true, true) => Verdict::Confirm(action, After::Nothing),
+                (false, _) => {
                     Verdict::reject(action, "a client can only add itself to the active clients")
                 }
             }
@@ -122,6 +126,6 @@ fn judge(session: &Session, agents: &Agents, client: &str, action: StateAction) 
                 Some(reason) => Verdict::reject(action, reason),
             }
         }
-        _ => not_accepted(action, "a session"),
+        _ => Verdict::NotAccepted(action),
     }
 }

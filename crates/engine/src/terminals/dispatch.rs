@@ -12,7 +12,7 @@ use super::opening::check_claim;
 use super::{RunOver, Terminals, has_exited, tell};
 use crate::catalogue::Catalogue;
 use crate::clients::Clients;
-use crate::core::{Core, Refusal, Sender, Verdict, not_accepted};
+use crate::core::{Core, Refusal, Sender, Verdict};
 
 /// How much of what is typed may wait for a program that does not read.
 const MOST_UNREAD_INPUT: usize = 1024 * 1024;
@@ -53,7 +53,7 @@ impl Terminals {
     ) -> Verdict<After> {
         let known = self.known.get(uri).zip(core.channels.terminal(uri));
         let Some((known, terminal)) = known else {
-            return not_accepted(action, "a terminal");
+            return Verdict::NotAccepted(action);
         };
         if self.is_finished_command(core, uri) {
             let why = "this command has ended; what it said is part of the conversation now";
@@ -123,7 +123,7 @@ impl Terminals {
                 Verdict::reject(action, "a terminal's title must not be empty")
             }
             StateAction::TerminalTitleChanged(_) => Verdict::Apply(action, After::Renamed),
-            _ => not_accepted(action, "a terminal"),
+            _ => Verdict::NotAccepted(action),
         }
     }
 

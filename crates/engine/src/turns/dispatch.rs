@@ -2,7 +2,6 @@
 //! from it. The judges of tool calls, questions and messages that wait stand
 //! beside what else is said about those.
 
-use innkeeper_protocol::gates::up::PartialAction;
 use innkeeper_protocol::newest::actions::{
     ChatToolCallConfirmedAction, ChatTruncatedAction, ChatTurnCancelledAction,
     ChatTurnResumeAction, ChatTurnStartedAction, StateAction,
@@ -19,8 +18,9 @@ use super::pending::{judge_pending_removed, judge_reorder};
 use super::questions::{judge_answer_change, judge_input_completed};
 use super::running::RunningTurn;
 use super::tool_verdicts::{judge_tool_confirmed, judge_tool_result_confirmed};
+use crate::compat::SelectionMeant;
 use crate::core::channels::Chat;
-use crate::core::{Refusal, Sender, Verdict, not_accepted};
+use crate::core::{Refusal, Sender, Verdict};
 use crate::labels::Locale;
 
 /// What follows from an action that was accepted.
@@ -47,42 +47,46 @@ pub(super) enum After {
         request: String,
         response: ChatInputResponseKind,
     },
-    PendingChanged,
+    PendingSet {
+        id: String,
+    },
+    PendingRemoved,
     QueueReordered,
 }
 
 impl TurnsMut<'_> {
-    /// Takes what a client dispatched to a chat. `selects` is the model or the
-    /// agent that it selects, where a client can say nothing else.
+    /// Takes what a client dispatched to a chat.
     pub(crate) fn dispatched(
         &mut self,
         uri: &ChannelUri,
         action: StateAction,
         sender: Sender,
-        selects: Option<PartialAction>,
+        selection: SelectionMeant,
         locale: Locale,
     ) {
         let verdict = self.judge(uri, &sender.origin.client_id, action);
         if let Verdict::Apply(..) = &verdict
-            && let Some(partial) = selects
-            && self
-                .compat
-                .defer_selection(self.core, uri, partial, &sender.origin)
+            && selection == SelectionMeant::Changed
+            && self.compat.defer_selection(self.core, uri, &sender)
         {
             return;
         }
         let was_running = match &verdict {
             Verdict::Apply(_, after) => self.prepare(uri, after),
-            Verdict::Confirm(..) | Verdict::Reject(..) => None,
+            Verdict::Confirm(..) | Verdict::Reject(..) | Verdict::NotAccepted(_) => None,
         };
         if let Some(after) = self.core.carry_out(uri, sender, verdict) {
+            if let After::PendingSet { id } = &after {
+                let later = selection == SelectionMeant::WhenTurnBegins;
+                self.note_when_to_select(uri, id, later);
+            }
             self.follow_up(uri, after, was_running, locale);
         }
     }
 
     fn judge(&mut self, uri: &ChannelUri, client: &str, action: StateAction) -> Verdict<After> {
         let Some(chat) = self.core.channels.chat(uri) else {
-            return not_accepted(action, "a chat");
+            return Verdict::NotAccepted(action);
         };
         match action {
             StateAction::ChatTurnStarted(started) => self.judge_turn_start(uri, started),
@@ -118,7 +122,7 @@ impl TurnsMut<'_> {
             StateAction::ChatIsReadChanged(_) | StateAction::ChatIsArchivedChanged(_) => {
                 Verdict::Apply(action, After::Nothing)
             }
-            _ => not_accepted(action, "a chat"),
+            _ => Verdict::NotAccepted(action),
         }
     }
 
@@ -246,7 +250,8 @@ impl TurnsMut<'_> {
             | After::ToolConfirmed(_)
             | After::ToolResultSettled { .. }
             | After::InputCompleted { .. }
-            | After::PendingChanged
+            | After::PendingSet { .. }
+            | After::PendingRemoved
             | After::QueueReordered => None,
         }
     }
@@ -272,7 +277,7 @@ impl TurnsMut<'_> {
             After::InputCompleted { request, response } => {
                 self.input_completed(uri, request, response);
             }
-            After::PendingChanged => {
+            After::PendingSet { .. } | After::PendingRemoved => {
                 self.steer(uri);
                 self.next_pending_turn(uri, false);
             }

@@ -27,6 +27,7 @@ use super::TurnsMut;
 use super::attachments::with_data;
 use super::dispatch::After;
 use super::messages::{check_message, check_takes_messages};
+use crate::compat::select;
 use crate::core::channels::Chat;
 use crate::core::{Refusal, Verdict};
 
@@ -39,8 +40,9 @@ impl TurnsMut<'_> {
         match self.check_pending_set(chat, &action) {
             Ok(()) => {
                 action.message = self.as_kept(chat, action.message);
+                let id = action.id.clone();
                 let action = StateAction::ChatPendingMessageSet(action);
-                Verdict::Apply(action, After::PendingChanged)
+                Verdict::Apply(action, After::PendingSet { id })
             }
             Err(reason) => Verdict::reject(StateAction::ChatPendingMessageSet(action), reason),
         }
@@ -79,6 +81,19 @@ impl TurnsMut<'_> {
             return Err(Refusal::new(RejectionCode::LimitReached, reason));
         }
         Ok(())
+    }
+
+    /// Remembers whether a message that waits is for what its sender said, or
+    /// for what is selected `later`, when its turn begins.
+    pub(super) fn note_when_to_select(&mut self, chat: &ChannelUri, id: &str, later: bool) {
+        let Some(chat) = self.core.channels.chat_mut(chat) else {
+            return;
+        };
+        let noted = &mut chat.notes.without_selection;
+        chat.dirty |= match later {
+            true => noted.insert(id.to_owned()),
+            false => noted.remove(id),
+        };
     }
 
     /// Gives the agent the steering message of the turn that it works on, or
@@ -153,15 +168,24 @@ impl TurnsMut<'_> {
         };
         let waiting = self.core.channels.chat(&uri);
         let waiting = waiting.and_then(|chat| chat.head.steering_message.clone());
+        let is_new = waiting.is_none();
         let (id, message) = match waiting {
             Some(waiting) => (waiting.id, joined(waiting.message, said)),
             None => (self.core.new_name(), said),
         };
         let message = self.as_kept(&uri, message);
         let kind = PendingMessageKind::Steering;
-        let set = ChatPendingMessageSetAction { kind, id, message };
+        let set = ChatPendingMessageSetAction {
+            kind,
+            id: id.clone(),
+            message,
+        };
         self.core
             .emit(&uri, StateAction::ChatPendingMessageSet(set), None);
+        if is_new {
+            // Whoever denies a call selects nothing with it.
+            self.note_when_to_select(&uri, &id, true);
+        }
         self.steer(&uri);
     }
 
@@ -199,7 +223,10 @@ impl TurnsMut<'_> {
         };
         // Who queued it is not known any more.
         let locale = self.core.channels.locale_of(&chat.session);
-        if let Some(PendingMessage { id, message }) = next {
+        if let Some(PendingMessage { id, mut message }) = next {
+            if chat.notes.without_selection.contains(&id) {
+                select(&mut message, &chat.notes.selection);
+            }
             let removed = ChatPendingMessageRemovedAction {
                 kind,
                 id: id.clone(),
@@ -228,7 +255,7 @@ pub(super) fn judge_pending_removed(
     let gone = format!("there is no pending message `{}` any more", action.id);
     let action = StateAction::ChatPendingMessageRemoved(action);
     match known {
-        true => Verdict::Apply(action, After::PendingChanged),
+        true => Verdict::Apply(action, After::PendingRemoved),
         false => Verdict::reject(action, Refusal::new(RejectionCode::AlreadyDone, gone)),
     }
 }

@@ -268,11 +268,13 @@ impl Host {
         });
     }
 
-    pub(crate) fn dispatch(&mut self, connection: u64, channel: &str, action: Value) {
+    /// Returns the number that the client gives it.
+    pub(crate) fn dispatch(&mut self, connection: u64, channel: &str, action: Value) -> i64 {
         self.requests += 1;
         let params = json!({"channel": channel, "clientSeq": self.requests, "action": action});
         let text = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
         self.say(connection, &text.to_string());
+        self.requests
     }
 
     /// Why the last dispatched action was rejected; empty if it was not.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "all of this is tests")]
 
 mod agents;
+mod answered;
 mod changes;
 mod client_resources;
 mod drafts;
@@ -12,6 +13,8 @@ mod host;
 mod messages;
 mod older;
 mod older_manners;
+mod selections;
 mod sessions;
 mod turns;
 mod views;
+mod words;

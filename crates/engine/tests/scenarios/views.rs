@@ -117,7 +117,9 @@ fn what_was_made_anew_or_cut_is_not_replayed() {
     let mut host = Host::with_session(Limits::default());
     host.whole_turns(3);
     let cut = json!({"type": "chat/truncated", "turnId": "t1"});
-    let reply = comes_back(&mut host, &[&chat()], |host| host.dispatch(3, &chat(), cut));
+    let reply = comes_back(&mut host, &[&chat()], |host| {
+        host.dispatch(3, &chat(), cut);
+    });
     assert_eq!(reply["type"], "snapshot");
 }
 

@@ -82,6 +82,7 @@ pub(crate) fn directly(message: &HostMessage) -> Heard {
                 origin,
                 reason,
                 code: _,
+                said: _,
             } = &**rejection;
             Heard::Action(Box::new(ActionEnvelope {
                 channel: channel.to_string(),

@@ -277,8 +277,8 @@ impl Onlooker {
             Some(_) => self.mirror.apply(&channel, action.clone())?,
             None if self.left.contains(&channel) => {}
             None if selects && self.version == Version::V0_4 => {}
-            // Whoever types is told that it was taken, and nobody else is.
-            None if kind == "terminal/input" && envelope["origin"]["clientId"] == self.id => {}
+            // Whoever says something is answered, wherever it was said.
+            None if envelope["origin"]["clientId"] == self.id => {}
             None => return Err(format!("{channel} was not subscribed to: {envelope}")),
         }
         match kind {

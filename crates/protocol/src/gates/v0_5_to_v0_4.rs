@@ -255,11 +255,15 @@ fn tell_selection(act: &Act, known: &LoweredFacts, out: &mut Vec<Act>) {
     }
 }
 
-/// The first of the active clients is the one that 0.4 knows of.
+/// The first of the active clients is the one that 0.4 knows of. Whoever said
+/// something about it is answered in their own words with what it is now.
 fn tell_first_client(act: &Act, known: &LoweredFacts, out: &mut Vec<Act>) {
+    const CHANGED: &str = "session/activeClientChanged";
+    const TOOLS_CHANGED: &str = "session/activeClientToolsChanged";
     let before = known.extra.get("clientBefore").unwrap_or(&Value::Null);
     let after = known.extra.get("clientAfter").unwrap_or(&Value::Null);
-    if before == after {
+    let said = object::text(&known.extra, "said");
+    if before == after && said.is_none() {
         return;
     }
     let without_tools = |client: &Value| {
@@ -270,12 +274,12 @@ fn tell_first_client(act: &Act, known: &LoweredFacts, out: &mut Vec<Act>) {
         client
     };
     out.push(act.sibling(match after {
-        Value::Object(client) if without_tools(before) == without_tools(after) => json!({
-            "type": "session/activeClientToolsChanged",
-            "tools": client.get("tools"),
-        }),
-        Value::Object(_) => json!({"type": "session/activeClientChanged", "activeClient": after}),
-        _ => json!({"type": "session/activeClientChanged", "activeClient": null}),
+        Value::Object(client)
+            if said != Some(CHANGED) && without_tools(before) == without_tools(after) =>
+        {
+            json!({"type": TOOLS_CHANGED, "tools": client.get("tools")})
+        }
+        _ => json!({"type": CHANGED, "activeClient": after}),
     }));
 }
 

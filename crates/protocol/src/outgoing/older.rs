@@ -10,8 +10,8 @@ use super::{
 };
 use crate::Seq;
 use crate::gates::{Act, Object, SnapshotForGates, Text, down, object};
-use crate::newest::actions::{ActionOrigin, StateAction};
-use crate::record::{ExtraFacts, GateFacts, Sequenced};
+use crate::newest::actions::ActionOrigin;
+use crate::record::Sequenced;
 use crate::snapshot::{Snapshot, SnapshotState};
 use crate::version::Version;
 
@@ -38,8 +38,8 @@ pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Res
             envelopes.iter().map(|it| frame("action", it)).collect()
         }
         HostMessage::Rejection(rejection) => {
-            let envelopes = rejected(rejection, version)?;
-            envelopes.iter().map(|it| frame("action", it)).collect()
+            let envelope = rejected(rejection, version)?;
+            Ok(vec![frame("action", envelope)?])
         }
         HostMessage::Notification(news) => {
             let (method, params) = match &**news {
@@ -118,41 +118,21 @@ fn envelopes(action: &Sequenced, version: Version) -> serde_json::Result<Vec<Low
     Ok(envelopes.collect())
 }
 
-/// The action goes back in the words in which it came, as far as possible.
-fn rejected(rejection: &Rejection, version: Version) -> serde_json::Result<Vec<Lowered<'_>>> {
-    let session = rejection.channel.session_of_default_chat();
-    let facts = GateFacts {
-        is_default_chat: session.is_some(),
-        session,
-        extra: Some(Box::new(extra_facts_of_rejected(&rejection.action)?)),
+/// The action goes back in the words in which it came.
+fn rejected(rejection: &Rejection, version: Version) -> serde_json::Result<Lowered<'_>> {
+    let (channel, action) = match rejection.said.as_deref() {
+        Some(said) => (&said.channel, said.action.clone()),
+        None => (&rejection.channel, value(&rejection.action)?),
     };
-    let channel = rejection.channel.as_str();
-    let newest = serde_json::to_value(&rejection.action)?;
-    let acts = down::action(version, channel, newest, &facts);
-    let envelopes = acts.into_iter().map(|act| Lowered {
+    let act = Act {
+        channel: channel.to_string(),
+        action: object::of(action),
+    };
+    Ok(Lowered {
         origin: Some(&rejection.origin),
         rejection_reason: Some(&rejection.reason),
         ..Lowered::new(act, rejection.server_seq, version)
-    });
-    Ok(envelopes.collect())
-}
-
-fn extra_facts_of_rejected(action: &StateAction) -> serde_json::Result<ExtraFacts> {
-    let mut extra = ExtraFacts::default();
-    match action {
-        StateAction::SessionActiveClientSet(set) => {
-            extra.client_after = Some(value(&set.active_client)?);
-        }
-        StateAction::SessionActiveClientRemoved(_) => extra.client_before = Some(json!({})),
-        StateAction::ChatDraftChanged(change) => {
-            if let Some(draft) = &change.draft {
-                extra.model = draft.model.as_ref().map(value).transpose()?;
-                extra.agent = draft.agent.as_ref().map(value).transpose()?;
-            }
-        }
-        _ => {}
-    }
-    Ok(extra)
+    })
 }
 
 fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
@@ -243,7 +223,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::newest::actions::{ChatDeltaAction, ChatReasoningAction};
+    use crate::newest::actions::{ChatDeltaAction, ChatReasoningAction, StateAction};
+    use crate::record::GateFacts;
 
     /// Streamed text has a shorter way, which leads to the same place.
     #[test]

@@ -1,9 +1,12 @@
 //! An action that was refused, and why: in a sentence for people, and in a word
 //! that programs can decide by.
 
+use std::sync::Arc;
+
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
+use crate::command::Said;
 use crate::newest::actions::{ActionOrigin, StateAction};
 use crate::{ChannelUri, Seq};
 
@@ -21,6 +24,9 @@ pub struct Rejection {
     /// are not sent it.
     #[serde(rename = "_meta", serialize_with = "as_meta")]
     pub code: RejectionCode,
+    /// In the words of a client of an older version, as which it goes back.
+    #[serde(skip)]
+    pub said: Option<Arc<Said>>,
 }
 
 /// Why an action was refused. `docs/sessions.md` lists them.

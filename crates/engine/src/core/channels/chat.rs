@@ -111,6 +111,9 @@ impl Chat {
             if !traits_of(action).is_within_turn {
                 self.dirty = true;
             }
+            if let StateAction::ChatPendingMessageRemoved(removed) = action {
+                self.notes.without_selection.remove(&removed.id);
+            }
             self.take_turns_back(action, lent);
         }
         self.head.turns.clear();
