@@ -13,6 +13,7 @@ mod host;
 mod messages;
 mod older;
 mod older_manners;
+mod queue;
 mod selections;
 mod sessions;
 mod turns;
