@@ -308,13 +308,18 @@ fn git_changed(core: &mut Core, session: &ChannelUri, git: &GitState) {
     let Some(known) = core.channels.session(session) else {
         return;
     };
-    let mut meta = known.state.meta.clone().unwrap_or_default();
-    let told = told_state(git);
-    if meta.get("git") != Some(&told) {
-        meta.insert("git".to_owned(), told);
+    let meta = with_git(known.state.meta.as_ref(), git);
+    if known.state.meta.as_ref() != Some(&meta) {
         let action = SessionMetaChangedAction { meta: Some(meta) };
         core.emit(session, StateAction::SessionMetaChanged(action), None);
     }
+}
+
+/// The action replaces all of it: what else it says is said again.
+fn with_git(meta: Option<&JsonObject>, git: &GitState) -> JsonObject {
+    let mut meta = meta.cloned().unwrap_or_default();
+    meta.insert("git".to_owned(), told_state(git));
+    meta
 }
 
 /// What a session and each of its chats offer.
@@ -379,4 +384,23 @@ fn told_state(git: &GitState) -> Value {
     tell(["ahead", "outgoingChanges"], git.ahead.map(Value::from));
     tell(["behind", "incomingChanges"], git.behind.map(Value::from));
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_else_the_meta_of_a_session_says_stays_when_git_changes() {
+        let before = json!({"mine": {"deep": [1]}, "git": {"branch": "old"}});
+        let git = GitState {
+            branch: Some("main".to_owned()),
+            ..GitState::default()
+        };
+        let after = with_git(before.as_object(), &git);
+        assert_eq!(after["mine"], before["mine"]);
+        assert_eq!(after["git"]["branch"], "main");
+    }
 }

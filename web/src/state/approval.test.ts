@@ -4,31 +4,31 @@ import { choicesOf, editableInput, readInput, withoutTwins } from "./approval";
 
 const option = (id: string, kind: "approve" | "deny", group?: number, label = id): ConfirmationOption => ({ id, label, kind, group });
 
-describe("the careful option", () => {
+describe("the options of the host stand in its order, and the careful one is known", () => {
   test.each<[string, ConfirmationOption[], string[], string | undefined, string | undefined]>([
     [
       "always first, as goose lists them",
       [option("allow_always", "approve", 1), option("allow_once", "approve", 0), option("reject_once", "deny", 0), option("reject_always", "deny", 1)],
-      ["allow_once", "allow_always", "reject_once", "reject_always"],
+      ["allow_always", "allow_once", "reject_once", "reject_always"],
       "allow_once",
       "reject_once",
     ],
     [
       "the group decides, whatever they are called",
       [option("b", "approve", 1), option("no", "deny", 1), option("a", "approve", 0)],
-      ["a", "b", "no"],
+      ["b", "no", "a"],
       "a",
       "no",
     ],
     [
       "the name decides where the groups are alike",
       [option("session", "approve", 1, "Allow in this session"), option("once", "approve", 1), option("deny", "deny", 2)],
-      ["once", "session", "deny"],
+      ["session", "once", "deny"],
       "once",
       "deny",
     ],
     ["nothing but always: no key means it", [option("allow_always", "approve", 0), option("no", "deny", 0)], ["allow_always", "no"], undefined, "no"],
-    ["an always in the lowest group is none, and neither is what lasts longer", [option("allow_always", "approve", 0), option("later", "approve", 1)], ["later", "allow_always"], undefined, undefined],
+    ["an always in the lowest group is none, and neither is what lasts longer", [option("allow_always", "approve", 0), option("later", "approve", 1)], ["allow_always", "later"], undefined, undefined],
   ])("%s", (_, offered, order, approve, deny) => {
     const choices = choicesOf(offered);
     expect(choices.options.map(({ id }) => id)).toEqual(order);

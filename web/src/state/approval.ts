@@ -9,7 +9,7 @@ const DEFAULT_OPTIONS: ConfirmationOption[] = [
 ];
 
 export interface Choices {
-  /** Approvals first, and what counts once before what counts for longer. */
+  /** In the host's order, which puts what counts once before what counts for longer. */
   options: ConfirmationOption[];
   /** The one that a key or the large button may mean; none, if all of them count for longer. */
   approve: ConfirmationOption | undefined;
@@ -21,8 +21,6 @@ const LASTING = /always|session|forever|permanent|remember|(don|do not).{0,3}\s*
 
 export function choicesOf(offered: readonly ConfirmationOption[] | undefined): Choices {
   const options = (offered?.length ? [...offered] : [...DEFAULT_OPTIONS]).map((option) => ({ ...option, label: labelOf(option) }));
-  const rank = (option: ConfirmationOption) => [option.kind === "approve" ? 0 : 1, lasts(option) ? 1 : 0, option.group ?? 0];
-  options.sort((a, b) => compare(rank(a), rank(b)));
   const lowest = (kind: string) => Math.min(...options.filter((option) => option.kind === kind).map(({ group }) => group ?? 0));
   const careful = (kind: string) => options.find((option) => option.kind === kind && !lasts(option) && (option.group ?? 0) === lowest(kind));
   return { options, approve: careful("approve"), deny: careful("deny") ?? options.find(({ kind }) => kind === "deny") };
@@ -30,11 +28,6 @@ export function choicesOf(offered: readonly ConfirmationOption[] | undefined): C
 
 function lasts({ id, label }: ConfirmationOption): boolean {
   return LASTING.test(id) || LASTING.test(label);
-}
-
-function compare(a: readonly number[], b: readonly number[]): number {
-  const at = a.findIndex((value, index) => value !== b[index]);
-  return at < 0 ? 0 : (a[at] ?? 0) - (b[at] ?? 0);
 }
 
 /** Some agents give their identifiers as labels. */

@@ -14,6 +14,7 @@ mod messages;
 mod older;
 mod older_manners;
 mod queue;
+mod rules;
 mod selections;
 mod sessions;
 mod turns;

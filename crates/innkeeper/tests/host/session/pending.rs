@@ -135,12 +135,17 @@ async fn reordering_ignores_unknown_ids_and_keeps_unmentioned_ones_at_the_end() 
 }
 
 #[tokio::test]
-async fn the_queue_goes_on_after_a_cancelled_turn() {
+async fn the_queue_waits_after_a_cancelled_turn_until_somebody_says_to_go_on() {
     let mut stage = Stage::open().await;
     busy(&mut stage).await;
     stage.act(queued("q", "next")).await;
     stage.until("the queue", |chat| ids(chat) == ["q"]).await;
     stage.guest.cancel(&stage.chat, "busy").await;
+    assert_eq!(stage.end("busy").await["state"], "cancelled");
+    assert_eq!(ids(&json!(stage.watch.state)), ["q"], "it waits");
+    stage
+        .act(json!({"type": "chat/queuedMessagesReordered", "order": ["q"]}))
+        .await;
     stage
         .until("the next turn", |chat| {
             chat["turns"].as_array().unwrap().len() == 2

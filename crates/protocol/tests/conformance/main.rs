@@ -1,0 +1,182 @@
+//! Every MUST and SHOULD of the texts has a test: `docs/conformance.md` is the
+//! list, and it is what [`rules`] says.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod rules;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rules::{RULES, Text};
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+impl Text {
+    const ALL: [Self; 4] = [
+        Self::Guide,
+        Self::Types,
+        Self::Reference,
+        Self::Specification,
+    ];
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Guide => "Draft 0.1.0: guide to the state model",
+            Self::Types => "Draft 0.1.0: reference of the state types",
+            Self::Reference => "0.2.0: reference of the session channel",
+            Self::Specification => "0.2.0: specification of the session channel",
+        }
+    }
+
+    /// How the name of its file begins, where the texts are at hand.
+    fn file(self) -> &'static str {
+        match self {
+            Self::Guide => "000_",
+            Self::Types => "001_",
+            Self::Reference => "003_",
+            Self::Specification => "004_",
+        }
+    }
+}
+
+fn document() -> String {
+    let mut text = "# Conformance\n\n\
+        Every MUST and SHOULD of the protocol texts of the draft 0.1.0 and of 0.2.0, in our own \
+        words, with the tests that hold it. Later versions keep these rules unless \
+        [Protocol versions](versions.md) says otherwise. Rules for clients are held by the web \
+        client; the titles in quotes are its tests.\n\n\
+        <!-- Generated: CONFORMANCE=write cargo nextest run --workspace -E 'binary(conformance)' -->\n"
+        .to_owned();
+    for of in Text::ALL {
+        let _ = write!(
+            text,
+            "\n## {}\n\n| level | binds | rule | tests |\n| --- | --- | --- | --- |\n",
+            of.title()
+        );
+        for rule in RULES.iter().filter(|rule| rule.text == of) {
+            let tests = rule.held_by.iter().map(|test| match test.contains(' ') {
+                true => format!("“{test}”"),
+                false => format!("`{test}`"),
+            });
+            let tests: Vec<String> = tests.collect();
+            let (level, binds) = (rule.level, rule.binds);
+            let row = format!(
+                "| {level} | {binds} | {} | {} |",
+                rule.rule,
+                tests.join(", ")
+            );
+            let _ = writeln!(text, "{row}");
+        }
+    }
+    text
+}
+
+#[test]
+fn the_list_in_the_docs_is_the_one_that_is_checked() {
+    let path = workspace().join("docs/conformance.md");
+    let document = document();
+    if std::env::var_os("CONFORMANCE").is_some() {
+        fs::write(&path, &document).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == document,
+        "docs/conformance.md is out of date; write it with \
+         CONFORMANCE=write cargo nextest run --workspace -E 'binary(conformance)'"
+    );
+}
+
+#[test]
+fn every_rule_names_tests_that_exist() {
+    let mut tests = BTreeSet::new();
+    for directory in ["crates", "web/src", "web/browser"] {
+        find_tests(&workspace().join(directory), &mut tests);
+    }
+    assert!(tests.len() > 1000, "tests are found");
+    for rule in RULES {
+        assert!(!rule.held_by.is_empty(), "{}", rule.rule);
+        for test in rule.held_by {
+            assert!(
+                tests.contains(*test),
+                "{}: there is no test `{test}`",
+                rule.rule
+            );
+        }
+    }
+}
+
+/// The words in capitals are where the table says that they are.
+#[test]
+fn every_must_and_should_of_the_texts_is_in_the_list() {
+    let directory = workspace().join("../shared/seeds");
+    let Ok(files) = fs::read_dir(&directory) else {
+        println!("skipped: there are no texts in ../shared/seeds");
+        return;
+    };
+    let files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    for of in Text::ALL {
+        let is_it = |path: &&PathBuf| {
+            let name = path.file_name().unwrap().to_string_lossy();
+            name.starts_with(of.file())
+        };
+        let text = fs::read_to_string(files.iter().find(is_it).unwrap()).unwrap();
+        let mut said = BTreeMap::new();
+        for (line, words) in (1..).zip(text.lines()) {
+            let words = words.split(|letter: char| !letter.is_ascii_alphabetic());
+            for word in words.filter(|word| matches!(*word, "MUST" | "SHOULD")) {
+                *said.entry((line, word)).or_insert(0) += 1;
+            }
+        }
+        let mut listed = BTreeMap::new();
+        for rule in RULES.iter().filter(|rule| rule.text == of) {
+            *listed.entry((rule.line, rule.level)).or_insert(0) += 1;
+        }
+        assert_eq!(listed, said, "{}", of.title());
+    }
+}
+
+fn find_tests(directory: &Path, tests: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(directory).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() && name != "node_modules" && name != "target" {
+            find_tests(&path, tests);
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            tests.extend(tests_in_rust(&fs::read_to_string(&path).unwrap()));
+        } else if name.ends_with(".test.ts") {
+            tests.extend(titles(&fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
+
+/// Functions behind an attribute that ends in `test]`, or in a suite's list.
+fn tests_in_rust(text: &str) -> Vec<String> {
+    let mut is_test = false;
+    let mut found = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if line.starts_with("#[") {
+            is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+        } else if let Some((_, name)) = line.split_once("fn ").filter(|_| is_test) {
+            found.extend(name.split(['(', '<']).next().map(str::to_owned));
+            is_test = false;
+        }
+    }
+    found
+}
+
+/// The first text in quotes behind `test(`, or at the head of a table's row.
+fn titles(text: &str) -> Vec<String> {
+    let quoted = |rest: &str| rest.split('"').nth(1).map(str::to_owned);
+    let called = text
+        .match_indices("test(\"")
+        .filter_map(|(at, _)| quoted(&text[at..]));
+    let rows = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with('"'));
+    called.chain(rows.filter_map(quoted)).collect()
+}
