@@ -17,6 +17,7 @@ mod pending;
 mod questions;
 mod response_parts;
 mod running;
+mod shapes;
 mod tool_verdicts;
 mod tools;
 

@@ -154,6 +154,12 @@ impl Version {
         self > Self::V0_4
     }
 
+    /// What is in a container has a switch of its own. Up to 0.4 it is on
+    /// whenever its container is.
+    pub fn switches_children(self) -> bool {
+        self > Self::V0_4
+    }
+
     /// A customization is switched for a session, a directory or everywhere.
     /// Up to 0.7 a switch is on or off.
     pub fn switches_in_scopes(self) -> bool {

@@ -14,6 +14,7 @@ use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::Value;
 
+use super::dispatch::check_tools;
 use super::further_chats::turns_up_to;
 use super::unwritten::look_at_later;
 use super::{SessionsMut, summary};
@@ -239,6 +240,7 @@ impl SessionsMut<'_> {
                 "`activeClient.clientId` must be the client id given in `initialize`",
             ));
         }
+        check_tools(&client).map_err(RpcError::invalid_params)?;
         Ok(vec![client])
     }
 }

@@ -6,6 +6,7 @@ use innkeeper_protocol::newest::state::{
 };
 
 use super::attachments::check_references;
+use super::shapes::check_attachments;
 use crate::agents::Agents;
 use crate::core::Core;
 use crate::customizations::{child_is_on, children_of, is_on};
@@ -29,6 +30,7 @@ pub(crate) fn check_message(
     if message.origin.kind != MessageKind::User {
         return Err("a client may only send messages of the user".to_owned());
     }
+    check_attachments(message)?;
     check_references(core, message)?;
     let Some(session) = core.channels.session(session) else {
         return Ok(());

@@ -16,12 +16,12 @@ fn number(version: Version) -> String {
     text.rsplit_once('.').unwrap().0.to_owned()
 }
 
-fn is_flat(version: Version) -> bool {
+pub(crate) fn is_flat(version: Version) -> bool {
     version <= Version::V0_3
 }
 
 /// Where turns live, in a version.
-fn place(version: Version) -> String {
+pub(crate) fn place(version: Version) -> String {
     match is_flat(version) {
         true => SESSION.to_owned(),
         false => chat(),
@@ -29,7 +29,7 @@ fn place(version: Version) -> String {
 }
 
 /// An action of the conversation in a version's words.
-fn in_words_of(version: Version, verb: &str, mut action: Value) -> Value {
+pub(crate) fn in_words_of(version: Version, verb: &str, mut action: Value) -> Value {
     let family = if is_flat(version) { "session" } else { "chat" };
     action["type"] = format!("{family}/{verb}").into();
     if version == Version::V0_1 {
@@ -44,7 +44,7 @@ fn in_words_of(version: Version, verb: &str, mut action: Value) -> Value {
 }
 
 /// Connection 2 is of that version and follows the session, as connection 1.
-fn with_onlooker(version: Version) -> Host {
+pub(crate) fn with_onlooker(version: Version) -> Host {
     let mut host = Host::with_session(Limits::default());
     host.enter_as(version, 2, "old", &[ROOT, SESSION, &place(version)]);
     host.heard.clear();
