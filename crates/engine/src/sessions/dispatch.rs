@@ -28,7 +28,9 @@ impl SessionsMut<'_> {
         let Some(session) = self.turns.core.channels.session(uri) else {
             return;
         };
-        let speaks = sender.connection.map(|it| self.turns.clients.version_of(it));
+        let speaks = sender
+            .connection
+            .map(|it| self.turns.clients.version_of(it));
         let switches_children = speaks.is_none_or(Version::switches_children);
         let speaker = (sender.origin.client_id.as_str(), switches_children);
         let verdict = judge(session, self.turns.agents, speaker, action);

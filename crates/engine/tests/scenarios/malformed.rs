@@ -124,7 +124,11 @@ fn the_first_message_of_a_chat_must_be_well_formed() {
         let params = json!({
             "channel": SESSION, "chat": "x:chat", "initialMessage": with_attachment(&attachment),
         });
-        assert_eq!(host.refused(1, "createChat", params), -32602, "{attachment}");
+        assert_eq!(
+            host.refused(1, "createChat", params),
+            -32602,
+            "{attachment}"
+        );
     }
 }
 
@@ -159,7 +163,9 @@ fn what_comes_with_a_denial_must_be_well_formed() {
         let mut host = with_onlooker(version);
         call(&mut host, None, true);
         let all = malformed_attachments();
-        let all = all.iter().filter(|it| version > Version::V0_1 || !it["uri"].is_string());
+        let all = all
+            .iter()
+            .filter(|it| version > Version::V0_1 || !it["uri"].is_string());
         for attachment in all {
             let denial = json!({
                 "turnId": "t", "toolCallId": "c", "approved": false, "reason": "denied",
@@ -201,7 +207,10 @@ fn malformed_content_of_a_client_s_tool_is_refused_in_every_version() {
             end["result"] = json!({
                 "success": true, "pastTenseMessage": "Looked it up", "content": [block],
             });
-            for (verb, action) in [("toolCallContentChanged", partial), ("toolCallComplete", end)] {
+            for (verb, action) in [
+                ("toolCallContentChanged", partial),
+                ("toolCallComplete", end),
+            ] {
                 let reason = refused(&mut host, version, verb, action);
                 assert!(
                     reason.contains("malformed"),
