@@ -26,7 +26,7 @@ impl Gate for Changes {
                 }
             }
             // Input that is kept elsewhere cannot be shown.
-            Node::ContentRef => return false,
+            Node::ToolInput => return false,
             Node::ToolContent if has(it, "type", "terminal") => lower_terminal_content(it),
             Node::TerminalState => drop_keys(it, &["isPty"]),
             Node::Attachment if has(it, "type", "chat") => {

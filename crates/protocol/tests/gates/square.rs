@@ -18,7 +18,7 @@ use crate::model_host::{
 const RUNS: u64 = 1000;
 const STEPS: usize = 24;
 
-fn number(version: Version) -> String {
+pub(crate) fn number(version: Version) -> String {
     let text = version.to_string();
     text.rsplit_once('.')
         .map_or(text.clone(), |(head, _)| head.to_owned())
