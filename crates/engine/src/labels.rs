@@ -66,6 +66,11 @@ pub(crate) enum Label<'a> {
     Terminal,
     RunCommand(&'a str),
     RanCommand(&'a str),
+    /// What is missing of a tool's input that is too large to be shown.
+    InputLeftOut {
+        bytes: usize,
+        uri: &'a str,
+    },
 }
 
 impl Label<'_> {
@@ -97,6 +102,9 @@ impl Label<'_> {
             Self::Terminal => "Terminal".to_owned(),
             Self::RunCommand(command) => format!("Run {command}"),
             Self::RanCommand(command) => format!("Ran {command}"),
+            Self::InputLeftOut { bytes, uri } => {
+                format!("… {bytes} bytes left out; resourceRead gives you all of it: {uri} …")
+            }
         }
     }
 
@@ -121,6 +129,9 @@ impl Label<'_> {
             Self::Terminal => "Terminal".to_owned(),
             Self::RunCommand(command) => format!("{command} ausführen"),
             Self::RanCommand(command) => format!("{command} ausgeführt"),
+            Self::InputLeftOut { bytes, uri } => {
+                format!("… {bytes} Bytes ausgelassen; resourceRead liefert alles: {uri} …")
+            }
         }
     }
 
@@ -145,6 +156,9 @@ impl Label<'_> {
             Self::Terminal => "Terminal".to_owned(),
             Self::RunCommand(command) => format!("Exécuter {command}"),
             Self::RanCommand(command) => format!("{command} exécuté"),
+            Self::InputLeftOut { bytes, uri } => {
+                format!("… {bytes} octets omis ; resourceRead donne le tout : {uri} …")
+            }
         }
     }
 
@@ -169,6 +183,9 @@ impl Label<'_> {
             Self::Terminal => "Terminal".to_owned(),
             Self::RunCommand(command) => format!("Ejecutar {command}"),
             Self::RanCommand(command) => format!("{command} ejecutado"),
+            Self::InputLeftOut { bytes, uri } => {
+                format!("… {bytes} bytes omitidos; resourceRead lo da todo: {uri} …")
+            }
         }
     }
 }

@@ -115,6 +115,7 @@ impl SessionsMut<'_> {
         let turns = &mut self.turns;
         turns.changes.forget(turns.core, turns.catalogue, uri);
         turns.core.channels.remove_session(uri);
+        turns.core.inputs.forget(uri);
         let core = self.core();
         core.deadlines.clear(&Deadline::SummaryIsHeld(uri.clone()));
         core.deadlines

@@ -14,8 +14,11 @@
 //! *Invariant*: a gate is a function of the message and the facts that travel
 //! with it. It never looks into a state, so it can run on any core.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
+use crate::record::Excerpts;
 use crate::version::Version;
 
 pub mod down;
@@ -109,6 +112,9 @@ pub struct SnapshotForGates {
     pub session: Option<Object>,
     /// The model and agent that are selected in the (default) chat.
     pub selection: Object,
+    /// What is shown of the input of tool calls that is kept elsewhere: up to
+    /// 0.6 nobody can refer to it.
+    pub inputs: Arc<Excerpts>,
     /// `IsRead` and `IsArchived` of a chat, which 0.4 to 0.9 do not have.
     pub(crate) chat_flags: u64,
     /// The version cannot be shown this state: whoever subscribes to the

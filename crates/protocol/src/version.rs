@@ -160,6 +160,12 @@ impl Version {
         self > Self::V0_4
     }
 
+    /// The input of a tool call can be a reference to where it is kept. Up to
+    /// 0.6 it is text.
+    pub fn refers_to_tool_input(self) -> bool {
+        self > Self::V0_6
+    }
+
     /// A customization is switched for a session, a directory or everywhere.
     /// Up to 0.7 a switch is on or off.
     pub fn switches_in_scopes(self) -> bool {

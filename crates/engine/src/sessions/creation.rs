@@ -143,6 +143,8 @@ impl SessionsMut<'_> {
         };
         if let Some(original) = original {
             let from = original.session.clone();
+            let inputs = self.core().inputs.of_session(&from);
+            self.core().inputs.take_in(&uri, inputs);
             self.core().store(StoreOp::ShareContent { from, with: uri });
         }
         self.add(session, chat);

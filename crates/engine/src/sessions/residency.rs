@@ -124,8 +124,13 @@ impl SessionsMut<'_> {
     }
 
     fn take_in(&mut self, loaded: LoadedSession) {
-        let LoadedSession { session, chats } = loaded;
+        let LoadedSession {
+            session,
+            chats,
+            excerpts,
+        } = loaded;
         let uri = session.uri;
+        self.core().inputs.take_in(&uri, excerpts.into());
         let session = Session {
             uri: uri.clone(),
             state: session.state,
@@ -209,6 +214,7 @@ impl SessionsMut<'_> {
         let Some(session) = self.core().channels.remove_session(uri) else {
             return;
         };
+        self.core().inputs.forget(uri);
         self.turns.changes.untrack(self.turns.core, uri);
         self.customizations().leave(uri);
         for chat in session.chat_uris() {

@@ -8,6 +8,7 @@ mod client_resources;
 mod editors;
 mod handshake;
 mod host;
+mod large_input;
 mod malformed;
 mod messages;
 mod older;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::host::{Host, ROOT, SESSION, chat};
 
 /// The version as the judges call it.
-fn number(version: Version) -> String {
+pub(crate) fn number(version: Version) -> String {
     let text = version.to_string();
     text.rsplit_once('.').unwrap().0.to_owned()
 }
