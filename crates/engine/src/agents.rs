@@ -15,7 +15,8 @@ use innkeeper_protocol::newest::actions::{
 use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::errors::ahp_error_codes;
 use innkeeper_protocol::newest::state::{
-    ConfigPropertySchema, ConfigSchema, RootConfigState, RootState, SessionState,
+    AgentInfo, ConfigPropertySchema, ConfigSchema, ModelSelection, RootConfigState, RootState,
+    SessionState,
 };
 use innkeeper_protocol::record::StoreOp;
 use innkeeper_protocol::rpc::RpcError;
@@ -222,6 +223,30 @@ fn first_that_works(agents: &[AgentProfile]) -> Option<&str> {
 }
 
 /// Whether the stored configuration says which of the agents is the default.
+/// An agent whose models are not known yet may have any.
+pub(crate) fn check_model(
+    agent: &AgentProfile,
+    model: Option<&ModelSelection>,
+) -> Result<(), String> {
+    let AgentInfo {
+        display_name,
+        models,
+        ..
+    } = &agent.info;
+    let Some(model) = model.filter(|_| !models.is_empty()) else {
+        return Ok(());
+    };
+    if models.iter().any(|known| known.id == model.id) {
+        return Ok(());
+    }
+    let known: Vec<&str> = models.iter().map(|known| known.id.as_str()).collect();
+    Err(format!(
+        "{display_name} has no model `{}`; choose one of: {}",
+        model.id,
+        known.join(", ")
+    ))
+}
+
 fn names_default_agent(stored: Option<&Value>, agents: &[AgentProfile]) -> bool {
     let named = stored.and_then(|stored| stored.get(DEFAULT_AGENT)?.as_str());
     let mut providers = agents.iter().map(|agent| &*agent.info.provider);

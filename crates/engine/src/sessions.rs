@@ -2,6 +2,7 @@
 //! is derived from them and their chats.
 
 mod creation;
+mod directories;
 mod dispatch;
 mod further_chats;
 mod input_needed;
@@ -32,6 +33,7 @@ use crate::turns::TurnsMut;
 
 pub(crate) use summary::everything;
 
+use directories::Asker;
 use residency::Loading;
 
 #[derive(Debug, Default)]
@@ -40,6 +42,9 @@ pub(crate) struct Sessions {
     loading: HashMap<ChannelUri, Loading>,
     /// Sessions that are loaded to see whether anybody wrote in them.
     looked_at: HashMap<Ticket, ChannelUri>,
+    /// Those whose directories are looked at, and who waits to hear whether
+    /// they can be.
+    unchecked: HashMap<ChannelUri, Option<Asker>>,
 }
 
 /// The sessions, with what they need of the modules below.
@@ -85,6 +90,12 @@ impl SessionsMut<'_> {
 
     /// Gets a new session going: where it works, then who works.
     pub(crate) fn begin(&mut self, uri: &ChannelUri) {
+        if !self.check_directories(uri) {
+            self.find_place(uri);
+        }
+    }
+
+    fn find_place(&mut self, uri: &ChannelUri) {
         match isolate(self.turns.core, uri) {
             Place::Here => self.open_default_backend(uri),
             Place::Awaited => {}

@@ -13,6 +13,7 @@ mod edits;
 mod imported;
 mod input_needed;
 mod messages;
+mod models;
 mod pending;
 mod questions;
 mod response_parts;
@@ -68,6 +69,8 @@ pub(crate) struct Turns {
     held: BTreeSet<ChannelUri>,
     /// Content that agents are to be given with a message.
     awaited: HashMap<Ticket, AwaitedContent>,
+    /// What is to be said in the next turn of a chat.
+    unsaid: HashMap<ChannelUri, String>,
     last_backend: u64,
 }
 
@@ -383,6 +386,7 @@ impl TurnsMut<'_> {
     pub(crate) fn forget_chat(&mut self, uri: &ChannelUri) {
         self.close_backend(uri);
         self.own.conversations.remove(uri);
+        self.own.unsaid.remove(uri);
         let deadline = Deadline::TurnIsHeld(uri.clone());
         self.core.deadlines.clear(&deadline);
         self.compat.forget_chat(uri);

@@ -7,8 +7,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use innkeeper_protocol::record::store::{Archive, DisposedRow, Journal, Notify, Store, StoreFault};
 use innkeeper_protocol::record::{
-    Boot, CatalogueRow, ChatRecord, ClientRecord, ContentRecord, Epoch, Excerpts, LoadedChat, LoadedSession,
-    LogEntry, Sequenced, SessionRecord, StoreBatch, StoreOp,
+    Boot, CatalogueRow, ChatRecord, ClientRecord, ContentRecord, Epoch, Excerpts, LoadedChat,
+    LoadedSession, LogEntry, Sequenced, SessionRecord, StoreBatch, StoreOp,
 };
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, ClientId, Seq, Timestamp};

@@ -149,7 +149,8 @@ mod tests {
 
     #[test]
     fn no_character_is_cut_in_two() {
-        for (character, shift) in [("ä", 0), ("ä", 1), ("𝄞", 0), ("𝄞", 1), ("𝄞", 2), ("𝄞", 3)] {
+        for (character, shift) in [("ä", 0), ("ä", 1), ("𝄞", 0), ("𝄞", 1), ("𝄞", 2), ("𝄞", 3)]
+        {
             let input = format!("{}{}", "x".repeat(shift), character.repeat(SHOWN / 2 + 9));
             let shown = shown(&input, note);
             assert!(shown.len() <= SHOWN);

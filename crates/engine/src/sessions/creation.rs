@@ -18,7 +18,7 @@ use super::dispatch::check_tools;
 use super::further_chats::turns_up_to;
 use super::unwritten::look_at_later;
 use super::{SessionsMut, summary};
-use crate::agents::{resolve_settings, schema_of_sessions};
+use crate::agents::{check_model, resolve_settings, schema_of_sessions};
 use crate::core::changeset_uri::percent_decoded;
 use crate::core::channels::{Chat, Session};
 use crate::core::is_of_host;
@@ -79,6 +79,7 @@ impl SessionsMut<'_> {
             &chosen.unwrap_or_default(),
         )
         .map_err(RpcError::invalid_params)?;
+        check_model(agent, model.as_ref()).map_err(RpcError::invalid_params)?;
         let provider = agent.info.provider.clone();
         let customizations = agent.info.customizations.clone();
         agents.check_authenticated(&provider)?;

@@ -156,6 +156,9 @@ impl SessionsMut<'_> {
         }
         self.customizations().update(&uri);
         self.customizations().reconcile(&uri);
+        for chat in self.core().channels.chats_of(&uri) {
+            self.turns.check_selected_model(&chat);
+        }
         if never_ready {
             // The host ended while the agent was starting: start it again.
             return self.begin(&uri);

@@ -167,6 +167,15 @@ impl Host {
                     let content = Ok(self.archive.content(&uri).unwrap());
                     self.feed(Input::ContentLoaded { ticket, content });
                 }
+                Effect::CheckDirectories {
+                    session,
+                    directories,
+                } => {
+                    let is_missing = |it: &&String| it.contains("missing");
+                    let missing = directories.iter().find(is_missing);
+                    let wrong = missing.map(|uri| format!("`{uri}` does not exist"));
+                    self.feed(Input::DirectoriesChecked { session, wrong });
+                }
                 Effect::FindFiles { ticket, .. } => {
                     let files = Vec::new();
                     self.feed(Input::FilesFound { ticket, files });

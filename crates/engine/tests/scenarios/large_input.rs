@@ -282,7 +282,11 @@ fn a_copy_of_a_session_shows_the_input_of_its_calls() {
         finish(&mut host);
         let original = Follower::enter(&mut host, version, 2).state(&mut host);
         let fork = json!({"session": SESSION, "turnId": "t"});
-        host.ok(1, "createSession", json!({"channel": "x:copy", "fork": fork}));
+        host.ok(
+            1,
+            "createSession",
+            json!({"channel": "x:copy", "fork": fork}),
+        );
         host.opened();
         for _ in 0..2 {
             let shared = match version <= Version::V0_3 {

@@ -5,6 +5,7 @@
 mod agents;
 mod changes;
 mod client_resources;
+mod creation;
 mod editors;
 mod handshake;
 mod host;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use innkeeper_engine::{Input, Ticket};
+use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError, ResourceTask, Scope};
 use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};
 use innkeeper_protocol::workspace::watch::WatchCommand;
-use innkeeper_workspace::ChangesService;
+use innkeeper_workspace::{ChangesService, why_not_directory};
 
 use super::Reports;
 use crate::delivery::OutboundQueue;
@@ -94,6 +95,13 @@ impl MachineTasks {
                 Input::ResourceDone { ticket, outcome }
             });
         }
+    }
+
+    pub(super) fn check_directories(&self, session: ChannelUri, directories: Vec<String>) {
+        self.reports.blocking(move || {
+            let wrong = directories.iter().find_map(|uri| why_not_directory(uri));
+            Input::DirectoriesChecked { session, wrong }
+        });
     }
 
     pub(super) fn list_branches(&self, ticket: Ticket, directory: String, query: String) {

@@ -9,6 +9,6 @@ mod model_host;
 mod reducer_cases;
 mod schema;
 mod square;
-mod strict;
 mod steps;
+mod strict;
 mod words;
