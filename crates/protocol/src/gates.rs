@@ -31,7 +31,9 @@ pub mod up;
 mod v0_2_to_v0_1;
 mod v0_3_to_v0_2;
 mod v0_4_to_v0_3;
-mod v0_5_to_v0_4;
+mod v0_5_0_to_v0_4;
+mod v0_5_1_to_v0_5_0;
+mod v0_5_2_to_v0_5_1;
 mod v0_6_to_v0_5;
 mod v0_7_to_v0_6;
 mod v0_8_to_v0_7;
@@ -189,13 +191,15 @@ pub(crate) trait Gate: Sync {
 }
 
 /// All gates, newest first.
-static GATES: [&dyn Gate; 9] = [
+static GATES: [&dyn Gate; 11] = [
     &v1_0_to_v0_9::Changes,
     &v0_9_to_v0_8::Changes,
     &v0_8_to_v0_7::Changes,
     &v0_7_to_v0_6::Changes,
     &v0_6_to_v0_5::Changes,
-    &v0_5_to_v0_4::Changes,
+    &v0_5_2_to_v0_5_1::Changes,
+    &v0_5_1_to_v0_5_0::Changes,
+    &v0_5_0_to_v0_4::Changes,
     &v0_4_to_v0_3::Changes,
     &v0_3_to_v0_2::Changes,
     &v0_2_to_v0_1::Changes,

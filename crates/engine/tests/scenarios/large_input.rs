@@ -59,6 +59,11 @@ impl Follower {
         let state = self.state(host);
         let mut newcomer = Self::enter(host, self.version, self.connection + 10);
         let fresh = newcomer.state(host);
+        let needed = |it: &Self| {
+            let session = it.mirror.state(SESSION).unwrap();
+            session["inputNeeded"].clone()
+        };
+        assert_eq!(needed(self), needed(&newcomer), "{}", self.version);
         host.leave(newcomer.connection);
         assert_eq!(shown(&state), shown(&fresh), "{}", self.version);
         assert_eq!(state, fresh, "{}", self.version);

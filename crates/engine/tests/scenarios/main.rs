@@ -14,6 +14,7 @@ mod malformed;
 mod messages;
 mod older;
 mod older_manners;
+mod releases;
 mod sessions;
 mod turns;
 mod views;

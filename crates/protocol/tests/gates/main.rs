@@ -7,6 +7,7 @@ mod cases_at_random;
 mod docs;
 mod model_host;
 mod reducer_cases;
+mod releases;
 mod schema;
 mod square;
 mod steps;

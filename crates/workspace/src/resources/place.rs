@@ -166,7 +166,7 @@ pub fn why_not_directory(uri: &str) -> Option<String> {
         Ok(_) => Some(format!(
             "`{uri}` is not a directory; name the directory to work in"
         )),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(format!(
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(format!(
             "the working directory `{uri}` does not exist; create it, or name another one"
         )),
         Err(error) => Some(format!(
