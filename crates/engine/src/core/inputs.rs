@@ -110,8 +110,10 @@ pub(crate) fn shown(input: &str, left_out: impl Fn(usize) -> String) -> Arc<str>
     // The longest that it can become.
     let note = left_out(input.len()).len() + 2;
     let half = SHOWN.saturating_sub(note) / 2;
-    let begins = input.floor_char_boundary(half);
-    let ends = input.ceil_char_boundary(input.len() - half);
+    let is_between = |at: &usize| input.is_char_boundary(*at);
+    let begins = (0..=half).rev().find(is_between).unwrap_or(0);
+    let mut rest = input.len() - half..input.len();
+    let ends = rest.find(is_between).unwrap_or(input.len());
     let note = left_out(ends - begins);
     format!("{}\n{note}\n{}", &input[..begins], &input[ends..]).into()
 }
