@@ -93,7 +93,7 @@ pub enum Effect {
     },
     /// Whether a session can work in the directories that it was given.
     CheckDirectories {
-        session: ChannelUri,
+        ticket: Ticket,
         directories: Vec<String>,
     },
     /// Files whose path matches what somebody typed, the best first.

@@ -53,7 +53,7 @@ pub enum Input {
     /// The answer to [`crate::Effect::CheckDirectories`]: why the session
     /// cannot work there, if it cannot.
     DirectoriesChecked {
-        session: ChannelUri,
+        ticket: Ticket,
         wrong: Option<String>,
     },
     /// The answer to [`crate::Effect::FindFiles`].

@@ -33,8 +33,8 @@ impl Engine {
                     self.postponed_ready(ticket);
                 }
             }
-            Input::DirectoriesChecked { session, wrong } => {
-                self.sessions().directories_checked(&session, wrong);
+            Input::DirectoriesChecked { ticket, wrong } => {
+                self.sessions().directories_checked(ticket, wrong);
             }
             Input::LogLoaded { ticket, entries } => self.log_loaded(ticket, entries),
             Input::ContentLoaded { ticket, content } => self.content_loaded(ticket, content),

@@ -33,7 +33,7 @@ use crate::turns::TurnsMut;
 
 pub(crate) use summary::everything;
 
-use directories::Asker;
+use directories::Unchecked;
 use residency::Loading;
 
 #[derive(Debug, Default)]
@@ -42,9 +42,8 @@ pub(crate) struct Sessions {
     loading: HashMap<ChannelUri, Loading>,
     /// Sessions that are loaded to see whether anybody wrote in them.
     looked_at: HashMap<Ticket, ChannelUri>,
-    /// Those whose directories are looked at, and who waits to hear whether
-    /// they can be.
-    unchecked: HashMap<ChannelUri, Option<Asker>>,
+    /// Those whose directories are looked at.
+    unchecked: HashMap<Ticket, Unchecked>,
 }
 
 /// The sessions, with what they need of the modules below.
@@ -127,6 +126,7 @@ impl SessionsMut<'_> {
         turns.changes.forget(turns.core, turns.catalogue, uri);
         turns.core.channels.remove_session(uri);
         turns.core.inputs.forget(uri);
+        self.checks_no_more(uri);
         let core = self.core();
         core.deadlines.clear(&Deadline::SummaryIsHeld(uri.clone()));
         core.deadlines

@@ -133,9 +133,9 @@ impl Subjects {
             } => reads.log(ticket, after, up_to),
             Effect::LoadContent { ticket, uri } => reads.content(ticket, uri),
             Effect::CheckDirectories {
-                session,
+                ticket,
                 directories,
-            } => machine.check_directories(session, directories),
+            } => machine.check_directories(ticket, directories),
             Effect::FindFiles {
                 ticket,
                 directories,

@@ -8,10 +8,15 @@ use innkeeper_protocol::rpc::{RequestId, RpcError};
 
 use super::SessionsMut;
 use crate::core::error_info;
-use crate::effect::{ConnectionId, Effect};
+use crate::effect::{ConnectionId, Effect, Ticket};
 
-/// Who waits for an answer to `createSession`.
-pub(super) type Asker = (ConnectionId, RequestId);
+/// A session whose directories are looked at.
+#[derive(Debug)]
+pub(super) struct Unchecked {
+    session: ChannelUri,
+    /// Who waits for an answer to `createSession`.
+    asker: Option<(ConnectionId, RequestId)>,
+}
 
 impl SessionsMut<'_> {
     /// Has the directories of a session looked at, if it has any on this
@@ -26,9 +31,14 @@ impl SessionsMut<'_> {
         let directories: Vec<String> = local.cloned().collect();
         let waits = !directories.is_empty();
         if waits {
-            self.own.unchecked.insert(uri.clone(), None);
-            self.core().effect(Effect::CheckDirectories {
+            let ticket = self.core().next_ticket();
+            let unchecked = Unchecked {
                 session: uri.clone(),
+                asker: None,
+            };
+            self.own.unchecked.insert(ticket, unchecked);
+            self.core().effect(Effect::CheckDirectories {
+                ticket,
                 directories,
             });
         }
@@ -43,37 +53,51 @@ impl SessionsMut<'_> {
         connection: ConnectionId,
         id: &Option<RequestId>,
     ) -> bool {
-        let Some(asker) = self.own.unchecked.get_mut(uri) else {
+        let mut all = self.own.unchecked.values_mut();
+        let Some(new) = all.find(|it| it.session == *uri) else {
             return false;
         };
-        *asker = id.clone().map(|id| (connection, id));
+        new.asker = id.clone().map(|id| (connection, id));
         true
+    }
+
+    /// A session was disposed of. It had been created: whoever waits to hear so
+    /// does, and what is found out about its directories matters no more.
+    pub(super) fn checks_no_more(&mut self, uri: &ChannelUri) {
+        let all = self.own.unchecked.iter();
+        let its = all.filter(|(_, it)| it.session == *uri);
+        let its: Vec<Ticket> = its.map(|(ticket, _)| *ticket).collect();
+        for ticket in its {
+            let unchecked = self.own.unchecked.remove(&ticket);
+            if let Some((connection, id)) = unchecked.and_then(|it| it.asker) {
+                self.core().reply(connection, id, Reply::Done);
+            }
+        }
     }
 
     /// The directories of a session have been looked at. A session that cannot
     /// work there is refused; where nobody waits for an answer any more, it
     /// fails as one that has no place to work in.
-    pub(crate) fn directories_checked(&mut self, uri: &ChannelUri, wrong: Option<String>) {
-        let Some(asker) = self.own.unchecked.remove(uri) else {
+    pub(crate) fn directories_checked(&mut self, ticket: Ticket, wrong: Option<String>) {
+        let Some(unchecked) = self.own.unchecked.remove(&ticket) else {
             return;
         };
-        let asker = asker.filter(|(connection, _)| self.turns.clients.is_connected(*connection));
+        let uri = &unchecked.session;
+        let asker = unchecked
+            .asker
+            .filter(|(connection, _)| self.turns.clients.is_connected(*connection));
         let Some(wrong) = wrong else {
             if let Some((connection, id)) = asker {
                 self.core().reply(connection, id, Reply::Done);
             }
-            // Somebody may have disposed of it meanwhile.
-            if self.core().channels.is_being_created(uri) {
-                self.find_place(uri);
-            }
-            return;
+            return self.find_place(uri);
         };
         match asker {
             Some((connection, id)) => {
-                if self.dispose(uri).is_err() {
-                    tracing::debug!(session = %uri, "was disposed of before it was refused");
-                }
-                let error = RpcError::invalid_params(wrong);
+                let error = match self.dispose(uri) {
+                    Ok(()) => RpcError::invalid_params(wrong),
+                    Err(error) => error,
+                };
                 self.core().fail(connection, Some(id), error);
             }
             None => self.failed(uri, &error_info("workingDirectory", wrong)),

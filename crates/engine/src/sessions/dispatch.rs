@@ -1,6 +1,8 @@
 //! What clients dispatch to a session: whether it is accepted, and what follows
 //! from it.
 
+use std::collections::HashSet;
+
 use innkeeper_protocol::newest::actions::{SessionCustomizationToggledAction, StateAction};
 use innkeeper_protocol::newest::state::SessionActiveClient;
 use innkeeper_protocol::version::Version;
@@ -142,13 +144,13 @@ fn judge(
 
 /// A call names its tool, so that each name stands for one of a client's tools.
 pub(super) fn check_tools(client: &SessionActiveClient) -> Result<(), String> {
-    let names = client.tools.iter().map(|tool| tool.name.as_str());
-    for (index, name) in names.clone().enumerate() {
-        if names.clone().take(index).any(|before| before == name) {
-            return Err(format!(
-                "there are two tools named `{name}`; give each tool of a client a name of its own"
-            ));
-        }
+    let mut names = HashSet::new();
+    let mut tools = client.tools.iter();
+    match tools.find(|tool| !names.insert(tool.name.as_str())) {
+        None => Ok(()),
+        Some(tool) => Err(format!(
+            "there are two tools named `{}`; give each tool of a client a name of its own",
+            tool.name
+        )),
     }
-    Ok(())
 }

@@ -58,6 +58,64 @@ fn a_session_in_a_directory_that_is_not_there_is_refused_in_every_version() {
     }
 }
 
+/// A session whose directory is still looked at; `createSession` has the id 77.
+fn unchecked() -> Host {
+    let mut host = Host::new();
+    host.held_checks = Some(Vec::new());
+    host.enter(1, "a", &[ROOT]);
+    let params = json!({"channel": SESSION, "workingDirectories": ["file:///w"]});
+    let call = json!({"jsonrpc": "2.0", "id": 77, "method": "createSession", "params": params});
+    host.say(1, &call.to_string());
+    assert_eq!(answer(&host), None, "the answer waits");
+    host
+}
+
+/// The answer to `createSession`, if there is one.
+fn answer(host: &Host) -> Option<Value> {
+    let mut heard = host.heard.get(&1).into_iter().flatten();
+    heard.find(|frame| frame["id"] == 77).cloned()
+}
+
+fn checked(host: &mut Host, wrong: Option<&str>) {
+    let ticket = host.held_checks.as_mut().unwrap().pop().unwrap();
+    let wrong = wrong.map(str::to_owned);
+    host.feed(Input::DirectoriesChecked { ticket, wrong });
+}
+
+#[test]
+fn what_is_sent_right_behind_a_creation_finds_the_session() {
+    let mut host = unchecked();
+    host.ok(1, "subscribe", json!({"channel": chat()}));
+    host.start_turn(1, "t");
+    assert_eq!(host.rejection(1), "");
+    checked(&mut host, None);
+    assert_eq!(answer(&host).unwrap()["result"], Value::Null);
+    host.opened();
+    let is_prompt = |command: &AgentCommand| matches!(command, AgentCommand::Prompt(_));
+    assert!(host.commands.iter().any(is_prompt));
+}
+
+#[test]
+fn a_session_that_is_disposed_of_while_its_directory_is_looked_at_stays_so() {
+    let mut host = unchecked();
+    host.ok(1, "disposeSession", json!({"channel": SESSION}));
+    assert_eq!(answer(&host).unwrap()["result"], Value::Null);
+    checked(&mut host, Some("it is not there"));
+    assert!(host.commands.is_empty(), "no agent was started");
+    let listed = host.ok(1, "listSessions", json!({"channel": ROOT}));
+    assert_eq!(listed["items"], json!([]));
+}
+
+#[test]
+fn a_session_whose_creator_has_left_fails_where_it_cannot_work() {
+    let mut host = unchecked();
+    host.leave(1);
+    checked(&mut host, Some("it is not there"));
+    let state = host.state(SESSION);
+    assert_eq!(state["lifecycle"], "failed");
+    assert_eq!(state["creationError"]["message"], "it is not there");
+}
+
 #[test]
 fn a_copy_of_a_session_needs_a_directory_that_is_there() {
     let mut host = Host::with_session(Limits::default());

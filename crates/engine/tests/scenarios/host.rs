@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_engine::{ConnectionId, Effect, Engine, EngineConfig, Input, Limits, Step};
+use innkeeper_engine::{ConnectionId, Effect, Engine, EngineConfig, Input, Limits, Step, Ticket};
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEnd, AgentEvent, AgentFailure, AgentProfile, AgentReport, BackendId,
     HowEnded, ProcessEnd, TurnEvent,
@@ -43,6 +43,8 @@ pub(crate) struct Host {
     pub(crate) client_versions: BTreeMap<ClientId, Version>,
     pub(crate) commands: Vec<AgentCommand>,
     pub(crate) changes: Vec<ChangesCommand>,
+    /// Questions for directories that are left open, if they are to be.
+    pub(crate) held_checks: Option<Vec<Ticket>>,
     /// Working trees that are to go because nobody works in them.
     pub(crate) removed_trees: Vec<String>,
     requests: i64,
@@ -81,6 +83,7 @@ impl Host {
             client_versions: BTreeMap::new(),
             commands: Vec::new(),
             changes: Vec::new(),
+            held_checks: None,
             removed_trees: Vec::new(),
             requests: 0,
         };
@@ -168,13 +171,17 @@ impl Host {
                     self.feed(Input::ContentLoaded { ticket, content });
                 }
                 Effect::CheckDirectories {
-                    session,
+                    ticket,
                     directories,
                 } => {
+                    if let Some(held) = &mut self.held_checks {
+                        held.push(ticket);
+                        continue;
+                    }
                     let is_missing = |it: &&String| it.contains("missing");
                     let missing = directories.iter().find(is_missing);
                     let wrong = missing.map(|uri| format!("`{uri}` does not exist"));
-                    self.feed(Input::DirectoriesChecked { session, wrong });
+                    self.feed(Input::DirectoriesChecked { ticket, wrong });
                 }
                 Effect::FindFiles { ticket, .. } => {
                     let files = Vec::new();

@@ -312,9 +312,9 @@ impl World {
                 Effect::LoadContent { ticket, uri } => {
                     self.reads.push(Read::Content { ticket, uri });
                 }
-                Effect::CheckDirectories { session, .. } => {
+                Effect::CheckDirectories { ticket, .. } => {
                     let wrong = None;
-                    let checked = Input::DirectoriesChecked { session, wrong };
+                    let checked = Input::DirectoriesChecked { ticket, wrong };
                     self.answers.push(checked);
                 }
                 Effect::FindFiles { ticket, .. } => {

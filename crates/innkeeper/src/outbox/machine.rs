@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use innkeeper_engine::{Input, Ticket};
-use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError, ResourceTask, Scope};
@@ -97,10 +96,10 @@ impl MachineTasks {
         }
     }
 
-    pub(super) fn check_directories(&self, session: ChannelUri, directories: Vec<String>) {
+    pub(super) fn check_directories(&self, ticket: Ticket, directories: Vec<String>) {
         self.reports.blocking(move || {
             let wrong = directories.iter().find_map(|uri| why_not_directory(uri));
-            Input::DirectoriesChecked { session, wrong }
+            Input::DirectoriesChecked { ticket, wrong }
         });
     }
 
