@@ -7,6 +7,6 @@ use serde_json::Value;
 /// A version, a number to choose by, and some JSON.
 pub fn said(data: &[u8]) -> Option<(Version, u8, Value)> {
     let (&[version, choice], json) = data.split_first_chunk()?;
-    let version = Version::ALL[usize::from(version) % Version::COUNT];
+    let version = Version::ALL[usize::from(version) % Version::ALL.len()];
     Some((version, choice, serde_json::from_slice(json).ok()?))
 }

@@ -15,7 +15,8 @@ use innkeeper_protocol::newest::actions::{
 use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::errors::ahp_error_codes;
 use innkeeper_protocol::newest::state::{
-    ConfigPropertySchema, ConfigSchema, RootConfigState, RootState, SessionState,
+    AgentInfo, ConfigPropertySchema, ConfigSchema, ModelSelection, RootConfigState, RootState,
+    SessionState,
 };
 use innkeeper_protocol::record::StoreOp;
 use innkeeper_protocol::rpc::RpcError;
@@ -219,6 +220,31 @@ fn first_that_works(agents: &[AgentProfile]) -> Option<&str> {
     let first = agents.iter().find(|agent| agent.works);
     let first = first.or(agents.first())?;
     Some(&first.info.provider)
+}
+
+/// Whether an agent has a model. One whose models are not known yet may have
+/// any.
+pub(crate) fn check_model(
+    agent: &AgentProfile,
+    model: Option<&ModelSelection>,
+) -> Result<(), String> {
+    let AgentInfo {
+        display_name,
+        models,
+        ..
+    } = &agent.info;
+    let Some(model) = model.filter(|_| !models.is_empty()) else {
+        return Ok(());
+    };
+    if models.iter().any(|known| known.id == model.id) {
+        return Ok(());
+    }
+    let known: Vec<&str> = models.iter().map(|known| known.id.as_str()).collect();
+    Err(format!(
+        "{display_name} has no model `{}`; choose one of: {}",
+        model.id,
+        known.join(", ")
+    ))
 }
 
 /// Whether the stored configuration says which of the agents is the default.

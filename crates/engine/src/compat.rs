@@ -470,5 +470,6 @@ pub(crate) fn read_turns(core: &Core, asked: &ReadTurns) -> Result<Reply, RpcErr
     Ok(Reply::Turns(TurnsReply {
         turns: chat.turns[start..end].to_vec(),
         has_more: start > 0,
+        inputs: core.inputs.of_session(&chat.session),
     }))
 }

@@ -8,6 +8,7 @@ pub(crate) mod content;
 mod deadlines;
 mod facts;
 pub(crate) mod history;
+pub(crate) mod inputs;
 mod names;
 mod replay;
 mod sequence;
@@ -29,6 +30,7 @@ use crate::effect::{ConnectionId, Effect, Step, Ticket};
 
 use channels::Channels;
 use deadlines::Deadlines;
+use inputs::ShownInputs;
 use sequence::Sequence;
 use subscriptions::Subscriptions;
 use telemetry::Traces;
@@ -52,6 +54,7 @@ pub(crate) struct Core {
     pub(crate) subscriptions: Subscriptions,
     pub(crate) deadlines: Deadlines,
     pub(crate) replay: ReplayWindow,
+    pub(crate) inputs: ShownInputs,
     sequence: Sequence,
     /// What is going on and will be told when it is over.
     traces: Traces,
@@ -75,6 +78,7 @@ impl Core {
             subscriptions: Subscriptions::new(config.limits.subscriptions),
             channels: Channels::new(root),
             deadlines: Deadlines::default(),
+            inputs: ShownInputs::default(),
             config,
             now,
             step: Step::default(),

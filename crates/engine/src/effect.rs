@@ -91,6 +91,11 @@ pub enum Effect {
         ticket: Ticket,
         uri: String,
     },
+    /// Whether a session can work in the directories that it was given.
+    CheckDirectories {
+        ticket: Ticket,
+        directories: Vec<String>,
+    },
     /// Files whose path matches what somebody typed, the best first.
     FindFiles {
         ticket: Ticket,

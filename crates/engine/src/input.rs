@@ -50,6 +50,12 @@ pub enum Input {
         ticket: Ticket,
         content: Result<Option<ContentRecord>, String>,
     },
+    /// The answer to [`crate::Effect::CheckDirectories`]: why the session
+    /// cannot work there, if it cannot.
+    DirectoriesChecked {
+        ticket: Ticket,
+        wrong: Option<String>,
+    },
     /// The answer to [`crate::Effect::FindFiles`].
     FilesFound {
         ticket: Ticket,

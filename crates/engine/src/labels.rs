@@ -66,6 +66,17 @@ pub(crate) enum Label<'a> {
     Terminal,
     RunCommand(&'a str),
     RanCommand(&'a str),
+    /// A selected model that the agent turned out not to have.
+    ModelReplaced {
+        agent: &'a str,
+        model: &'a str,
+        instead: &'a str,
+    },
+    /// What is missing of a tool's input that is too large to be shown.
+    InputLeftOut {
+        bytes: usize,
+        uri: &'a str,
+    },
 }
 
 impl Label<'_> {
@@ -97,6 +108,16 @@ impl Label<'_> {
             Self::Terminal => "Terminal".to_owned(),
             Self::RunCommand(command) => format!("Run {command}"),
             Self::RanCommand(command) => format!("Ran {command}"),
+            Self::ModelReplaced {
+                agent,
+                model,
+                instead,
+            } => {
+                format!("{agent} has no model {model}; {instead} is selected instead.")
+            }
+            Self::InputLeftOut { bytes, uri } => {
+                format!("… {bytes} bytes left out; resourceRead gives you all of it: {uri} …")
+            }
         }
     }
 
@@ -121,6 +142,16 @@ impl Label<'_> {
             Self::Terminal => "Terminal".to_owned(),
             Self::RunCommand(command) => format!("{command} ausführen"),
             Self::RanCommand(command) => format!("{command} ausgeführt"),
+            Self::ModelReplaced {
+                agent,
+                model,
+                instead,
+            } => {
+                format!("{agent} hat kein Modell {model}; stattdessen ist {instead} ausgewählt.")
+            }
+            Self::InputLeftOut { bytes, uri } => {
+                format!("… {bytes} Bytes ausgelassen; resourceRead liefert alles: {uri} …")
+            }
         }
     }
 
@@ -145,6 +176,16 @@ impl Label<'_> {
             Self::Terminal => "Terminal".to_owned(),
             Self::RunCommand(command) => format!("Exécuter {command}"),
             Self::RanCommand(command) => format!("{command} exécuté"),
+            Self::ModelReplaced {
+                agent,
+                model,
+                instead,
+            } => {
+                format!("{agent} n’a pas de modèle {model} ; {instead} est sélectionné à sa place.")
+            }
+            Self::InputLeftOut { bytes, uri } => {
+                format!("… {bytes} octets omis ; resourceRead donne le tout : {uri} …")
+            }
         }
     }
 
@@ -169,6 +210,18 @@ impl Label<'_> {
             Self::Terminal => "Terminal".to_owned(),
             Self::RunCommand(command) => format!("Ejecutar {command}"),
             Self::RanCommand(command) => format!("{command} ejecutado"),
+            Self::ModelReplaced {
+                agent,
+                model,
+                instead,
+            } => {
+                format!(
+                    "{agent} no tiene el modelo {model}; en su lugar está seleccionado {instead}."
+                )
+            }
+            Self::InputLeftOut { bytes, uri } => {
+                format!("… {bytes} bytes omitidos; resourceRead lo da todo: {uri} …")
+            }
         }
     }
 }

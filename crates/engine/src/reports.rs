@@ -26,11 +26,15 @@ impl Engine {
             Input::AgentsChanged(agents) => {
                 self.agents.changed(core, agents);
                 self.customizations().reconcile_all();
+                self.turns().models_changed();
             }
             Input::SessionLoaded { session, loaded } => {
                 for ticket in self.sessions().loaded(&session, loaded) {
                     self.postponed_ready(ticket);
                 }
+            }
+            Input::DirectoriesChecked { ticket, wrong } => {
+                self.sessions().directories_checked(ticket, wrong);
             }
             Input::LogLoaded { ticket, entries } => self.log_loaded(ticket, entries),
             Input::ContentLoaded { ticket, content } => self.content_loaded(ticket, content),

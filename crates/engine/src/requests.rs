@@ -182,7 +182,11 @@ impl Engine {
             Command::Authenticate(params) => self.authenticate(params),
             Command::ListSessions(params) => self.list_sessions(connection, &params),
             Command::CreateSession(params) => {
+                let uri = ChannelUri::from(params.params.channel.as_str());
                 let created = self.sessions().create(connection, *params);
+                if created.is_ok() && self.sessions().answers_later(&uri, connection, &id) {
+                    return;
+                }
                 created.map(|()| Reply::Done)
             }
             Command::DisposeSession(params) => {

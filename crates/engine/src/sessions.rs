@@ -2,6 +2,7 @@
 //! is derived from them and their chats.
 
 mod creation;
+mod directories;
 mod dispatch;
 mod further_chats;
 mod input_needed;
@@ -32,6 +33,7 @@ use crate::turns::TurnsMut;
 
 pub(crate) use summary::everything;
 
+use directories::Unchecked;
 use residency::Loading;
 
 #[derive(Debug, Default)]
@@ -40,6 +42,8 @@ pub(crate) struct Sessions {
     loading: HashMap<ChannelUri, Loading>,
     /// Sessions that are loaded to see whether anybody wrote in them.
     looked_at: HashMap<Ticket, ChannelUri>,
+    /// Those whose directories are looked at.
+    unchecked: HashMap<Ticket, Unchecked>,
 }
 
 /// The sessions, with what they need of the modules below.
@@ -85,6 +89,12 @@ impl SessionsMut<'_> {
 
     /// Gets a new session going: where it works, then who works.
     pub(crate) fn begin(&mut self, uri: &ChannelUri) {
+        if !self.check_directories(uri) {
+            self.find_place(uri);
+        }
+    }
+
+    fn find_place(&mut self, uri: &ChannelUri) {
         match isolate(self.turns.core, uri) {
             Place::Here => self.open_default_backend(uri),
             Place::Awaited => {}
@@ -115,6 +125,8 @@ impl SessionsMut<'_> {
         let turns = &mut self.turns;
         turns.changes.forget(turns.core, turns.catalogue, uri);
         turns.core.channels.remove_session(uri);
+        turns.core.inputs.forget(uri);
+        self.checks_no_more(uri);
         let core = self.core();
         core.deadlines.clear(&Deadline::SummaryIsHeld(uri.clone()));
         core.deadlines

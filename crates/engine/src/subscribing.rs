@@ -1,10 +1,12 @@
 //! Who listens to what from now on, and what they are shown.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::commands::SubscribeParams;
 use innkeeper_protocol::outgoing::{Reply, SubscribeReply};
+use innkeeper_protocol::record::Excerpts;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::snapshot::Snapshot;
 use innkeeper_protocol::telemetry::is_telemetry_channel;
@@ -115,6 +117,21 @@ impl Engine {
         }
     }
 
+    /// What a client is shown of inputs of tool calls that it cannot be given a
+    /// reference to.
+    pub(crate) fn inputs_shown(
+        &self,
+        connection: ConnectionId,
+        channel: &ChannelUri,
+    ) -> Arc<Excerpts> {
+        if self.clients.version_of(connection).refers_to_tool_input() {
+            return Arc::default();
+        }
+        let chat = self.core.channels.chat(channel);
+        let session = chat.map_or(channel, |chat| &chat.session);
+        self.core.inputs.of_session(session)
+    }
+
     /// The state of a channel now as a client is shown it, if there is such a
     /// channel in memory.
     pub(crate) fn snapshot(
@@ -129,6 +146,7 @@ impl Engine {
             state,
             from_seq: self.server_seq(),
             extra: None,
+            inputs: self.inputs_shown(connection, channel),
         };
         Some(compat::with_what_is_beside(
             &self.core,

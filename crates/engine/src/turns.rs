@@ -13,10 +13,12 @@ mod edits;
 mod imported;
 mod input_needed;
 mod messages;
+mod models;
 mod pending;
 mod questions;
 mod response_parts;
 mod running;
+mod shapes;
 mod tool_verdicts;
 mod tools;
 
@@ -69,6 +71,8 @@ pub(crate) struct Turns {
     held: BTreeSet<ChannelUri>,
     /// Content that agents are to be given with a message.
     awaited: HashMap<Ticket, AwaitedContent>,
+    /// What is to be said in the next turn of a chat.
+    unsaid: HashMap<ChannelUri, String>,
     last_backend: u64,
 }
 
@@ -394,6 +398,7 @@ impl TurnsMut<'_> {
     pub(crate) fn forget_chat(&mut self, uri: &ChannelUri) {
         self.close_backend(uri);
         self.own.conversations.remove(uri);
+        self.own.unsaid.remove(uri);
         let deadline = Deadline::TurnIsHeld(uri.clone());
         self.core.deadlines.clear(&deadline);
         self.compat.forget_chat(uri);

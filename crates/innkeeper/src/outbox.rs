@@ -132,6 +132,10 @@ impl Subjects {
                 up_to,
             } => reads.log(ticket, after, up_to),
             Effect::LoadContent { ticket, uri } => reads.content(ticket, uri),
+            Effect::CheckDirectories {
+                ticket,
+                directories,
+            } => machine.check_directories(ticket, directories),
             Effect::FindFiles {
                 ticket,
                 directories,

@@ -14,8 +14,11 @@
 //! *Invariant*: a gate is a function of the message and the facts that travel
 //! with it. It never looks into a state, so it can run on any core.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
+use crate::record::Excerpts;
 use crate::version::Version;
 
 pub mod down;
@@ -29,7 +32,9 @@ mod v0_1_to_draft_1;
 mod v0_2_to_v0_1;
 mod v0_3_to_v0_2;
 mod v0_4_to_v0_3;
-mod v0_5_to_v0_4;
+mod v0_5_0_to_v0_4;
+mod v0_5_1_to_v0_5_0;
+mod v0_5_2_to_v0_5_1;
 mod v0_6_to_v0_5;
 mod v0_7_to_v0_6;
 mod v0_8_to_v0_7;
@@ -110,6 +115,9 @@ pub struct SnapshotForGates {
     pub session: Option<Object>,
     /// The model and agent that are selected in the (default) chat.
     pub selection: Object,
+    /// What is shown of the input of tool calls that is kept elsewhere: up to
+    /// 0.6 nobody can refer to it.
+    pub inputs: Arc<Excerpts>,
     /// `IsRead` and `IsArchived` of a chat, which 0.4 to 0.9 do not have.
     pub(crate) chat_flags: u64,
     /// The version cannot be shown this state: whoever subscribes to the
@@ -184,13 +192,15 @@ pub(crate) trait Gate: Sync {
 }
 
 /// All gates, newest first.
-static GATES: [&dyn Gate; 10] = [
+static GATES: [&dyn Gate; 12] = [
     &v1_0_to_v0_9::Changes,
     &v0_9_to_v0_8::Changes,
     &v0_8_to_v0_7::Changes,
     &v0_7_to_v0_6::Changes,
     &v0_6_to_v0_5::Changes,
-    &v0_5_to_v0_4::Changes,
+    &v0_5_2_to_v0_5_1::Changes,
+    &v0_5_1_to_v0_5_0::Changes,
+    &v0_5_0_to_v0_4::Changes,
     &v0_4_to_v0_3::Changes,
     &v0_3_to_v0_2::Changes,
     &v0_2_to_v0_1::Changes,

@@ -17,7 +17,7 @@ use crate::newest::notifications::{
     SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
 use crate::newest::state::{SessionSummary, TelemetryCapabilities};
-use crate::record::Sequenced;
+use crate::record::{Excerpts, Sequenced};
 use crate::resource_call::ResourceCall;
 use crate::rpc::{RequestId, RpcError};
 use crate::snapshot::{Snapshot, StoredTurn};
@@ -91,6 +91,9 @@ pub enum Reply {
 pub struct TurnsReply {
     pub turns: Vec<StoredTurn>,
     pub has_more: bool,
+    /// See [`Snapshot::inputs`].
+    #[serde(skip)]
+    pub inputs: Arc<Excerpts>,
 }
 
 #[derive(Debug, Clone, Serialize)]

@@ -86,12 +86,36 @@ pub struct ExtraFacts {
     pub resumed: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn_before: Option<String>,
+    /// Actions with the input of a tool call that is kept elsewhere: what is
+    /// shown of it where nobody can refer to it.
+    #[serde(skip_serializing_if = "Excerpts::is_empty")]
+    pub inputs: Excerpts,
     /// `changeset/contentChanged`: the error that the changeset has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
     /// `session/ready`: what the session and its default chat do by then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u32>,
+}
+
+impl ExtraFacts {
+    /// Whether some version may tell an action in several steps because of them.
+    pub fn may_need_steps(&self) -> bool {
+        let inputs = self.inputs.clone();
+        *self
+            != Self {
+                inputs,
+                ..Self::default()
+            }
+    }
+}
+
+/// What is shown of contents where nobody can refer to them, by URI.
+pub type Excerpts = BTreeMap<String, Arc<str>>;
+
+/// About how much memory they take.
+pub fn weight_of_excerpts(excerpts: &Excerpts) -> usize {
+    excerpts.values().map(|text| text.len()).sum()
 }
 
 /// Keeps `null` apart from "left out".
@@ -284,6 +308,8 @@ pub struct ContentRecord {
     pub session: ChannelUri,
     pub content_type: String,
     pub data: Bytes,
+    /// What is shown of it where nobody can refer to it.
+    pub excerpt: Option<Arc<str>>,
 }
 
 /// A session that came back from the store.
@@ -291,6 +317,8 @@ pub struct ContentRecord {
 pub struct LoadedSession {
     pub session: SessionRecord,
     pub chats: Vec<LoadedChat>,
+    /// Those of its contents, shared ones included.
+    pub excerpts: Excerpts,
 }
 
 /// A chat that came back from the store.

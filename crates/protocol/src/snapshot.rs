@@ -13,7 +13,7 @@ use crate::newest::state::{
     ChangesetState, ChatState, ResourceWatchState, RootState, SessionState, SessionSummary,
     TerminalState, Turn,
 };
-use crate::record::Selection;
+use crate::record::{Excerpts, Selection};
 use crate::{ChannelUri, Seq, TurnId};
 
 /// A finished turn: its id, and the rest as JSON.
@@ -73,6 +73,10 @@ pub struct Snapshot {
     /// For clients of versions up to 0.4.
     #[serde(skip)]
     pub extra: Option<Box<ExtraState>>,
+    /// For clients that cannot be shown a reference in place of the input of a
+    /// tool call.
+    #[serde(skip)]
+    pub inputs: Arc<Excerpts>,
 }
 
 /// What older versions show together with a state, because one channel of

@@ -19,6 +19,10 @@ pub enum Version {
     V0_2,
     V0_3,
     V0_4,
+    /// Releases of 0.5 that lack what came with a later one, for clients that
+    /// have stayed there: see [`Self::RELEASES`].
+    V0_5_0,
+    V0_5_1,
     V0_5,
     V0_6,
     V0_7,
@@ -42,8 +46,12 @@ impl Version {
         Self::V0_9,
         Self::V1_0,
     ];
-    /// How many there are: encoders keep one slot for each.
-    pub const COUNT: usize = Self::ALL.len();
+    /// Releases that lack something of their version. To the host each is a
+    /// version of its own, with a gate; only whoever offers nothing later
+    /// speaks it.
+    pub const RELEASES: [Self; 2] = [Self::V0_5_0, Self::V0_5_1];
+    /// How many there are of both: encoders keep one slot for each.
+    pub const COUNT: usize = Self::ALL.len() + Self::RELEASES.len();
     /// The version that is spoken inside the host.
     pub const NEWEST: Self = Self::V1_0;
 
@@ -59,7 +67,9 @@ impl Version {
             Self::V0_2 => SemVer(0, 2, 0),
             Self::V0_3 => SemVer(0, 3, 0),
             Self::V0_4 => SemVer(0, 4, 0),
-            Self::V0_5 => SemVer(0, 5, 0),
+            Self::V0_5_0 => SemVer(0, 5, 0),
+            Self::V0_5_1 => SemVer(0, 5, 1),
+            Self::V0_5 => SemVer(0, 5, 2),
             Self::V0_6 => SemVer(0, 6, 0),
             Self::V0_7 => SemVer(0, 7, 0),
             Self::V0_8 => SemVer(0, 8, 0),
@@ -78,11 +88,12 @@ impl Version {
     }
 
     fn of_release(release: SemVer) -> Option<Self> {
-        let mut all = Self::ALL.into_iter().rev();
-        all.find(|version| {
+        let all = Self::ALL.into_iter().chain(Self::RELEASES);
+        let compatible = all.filter(|version| {
             let baseline = version.baseline();
             baseline.is_some_and(|baseline| release.is_compatible_with(baseline))
-        })
+        });
+        compatible.max()
     }
 
     /// The exact string that a client offered for this version: the highest,
@@ -168,15 +179,27 @@ impl Version {
         self > Self::V0_4
     }
 
-    /// Sessions are listed in pages; up to 0.4 all at once.
+    /// Sessions are listed in pages; up to 0.5.0 all at once.
     pub fn lists_in_pages(self) -> bool {
-        self > Self::V0_4
+        self > Self::V0_5_0
     }
 
-    /// Earlier turns are told by an action. Up to 0.4 they come with the answer
-    /// to `fetchTurns`.
+    /// Earlier turns are told by an action. Up to 0.5.0 they come with the
+    /// answer to `fetchTurns`.
     pub fn tells_earlier_turns(self) -> bool {
-        self > Self::V0_4
+        self > Self::V0_5_0
+    }
+
+    /// What is in a container has a switch of its own. Up to 0.5.1 it is on
+    /// whenever its container is.
+    pub fn switches_children(self) -> bool {
+        self > Self::V0_5_1
+    }
+
+    /// The input of a tool call can be a reference to where it is kept. Up to
+    /// 0.6 it is text.
+    pub fn refers_to_tool_input(self) -> bool {
+        self > Self::V0_6
     }
 
     /// A customization is switched for a session, a directory or everywhere.
@@ -280,6 +303,21 @@ mod tests {
         assert_eq!(Version::V0_9.as_offered(&offered), Some("0.9.5"));
         assert_eq!(Version::V0_2.as_offered(&offered), Some("0.2.1"));
         assert_eq!(Version::V0_3.as_offered(&offered), None);
+    }
+
+    #[test]
+    fn a_release_that_lacks_something_is_spoken_with_those_who_offer_nothing_later() {
+        for (offered, version) in [
+            ("0.5.0", Version::V0_5_0),
+            ("0.5.1", Version::V0_5_1),
+            ("0.5.2", Version::V0_5),
+            ("0.5.9", Version::V0_5),
+            ("0.4.7", Version::V0_4),
+        ] {
+            assert_eq!(Version::from_name(offered), Some(version), "{offered}");
+        }
+        check(&["0.5.0", "0.5.1"], Some("0.5.1"));
+        check(&["0.5.1", "0.5.2", "0.4.0"], Some("0.5.2"));
     }
 
     #[test]

@@ -82,7 +82,8 @@ macro_rules! store_suite {
                 a_chat_that_moves_takes_its_turns_along,
                 a_deleted_session_is_gone_for_good,
                 opening_removes_what_was_disposed_long_ago,
-                contents_that_are_shared_with_a_copy_live_as_long_as_one_of_both;
+                contents_that_are_shared_with_a_copy_live_as_long_as_one_of_both,
+                excerpts_of_contents_come_with_the_session_and_with_its_copy;
             log:
                 an_action_comes_back_as_it_went,
                 a_range_has_every_entry_that_touches_it,

@@ -87,12 +87,29 @@ pub fn turn_saying(chat: &str, index: u64, id: &str, text: &str) -> StoreOp {
 }
 
 pub fn content(uri: &str, session: &str, data: &'static str) -> StoreOp {
+    StoreOp::PutContent(content_record(uri, session, data))
+}
+
+pub fn content_with_excerpt(
+    uri: &str,
+    session: &str,
+    data: &'static str,
+    excerpt: &str,
+) -> StoreOp {
     StoreOp::PutContent(ContentRecord {
+        excerpt: Some(excerpt.into()),
+        ..content_record(uri, session, data)
+    })
+}
+
+fn content_record(uri: &str, session: &str, data: &'static str) -> ContentRecord {
+    ContentRecord {
         uri: uri.into(),
         session: session.into(),
         content_type: "text/plain".into(),
         data: data.into(),
-    })
+        excerpt: None,
+    }
 }
 
 pub fn append(seq: u64, channel: &str, action: Value, origin: Option<ActionOrigin>) -> StoreOp {

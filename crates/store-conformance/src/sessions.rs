@@ -1,5 +1,6 @@
 //! Sessions, chats, turns and contents: written, loaded, disposed, replaced.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_protocol::record::{ClientRecord, LoadedSession, StoreOp};
@@ -258,6 +259,33 @@ pub fn contents_that_are_shared_with_a_copy_live_as_long_as_one_of_both<S: Subje
     assert!(!there(&stage));
     stage.store.delete(&COPY.into()).unwrap();
     assert!(!there(&stage));
+}
+
+pub fn excerpts_of_contents_come_with_the_session_and_with_its_copy<S: Subject>(
+    subject: impl Fn() -> S,
+) {
+    const COPY: &str = "ahp-session:/2";
+    let mut stage = Stage::new(subject());
+    let (from, with) = (S.into(), COPY.into());
+    stage.apply([
+        put_session(S, "S", 1),
+        content("content:/1", S, "data"),
+        content_with_excerpt("content:/2", S, "much data", "much …"),
+        put_session(COPY, "Copy", 1),
+        StoreOp::ShareContent { from, with },
+        content_with_excerpt("content:/3", S, "more data", "more …"),
+    ]);
+    let excerpts = |stage: &Stage<S>, session: &str| {
+        let loaded = stage.load(session).unwrap().excerpts;
+        let text = |(uri, text): (String, Arc<str>)| format!("{uri} {text}");
+        loaded.into_iter().map(text).collect::<Vec<_>>()
+    };
+    let own = ["content:/2 much …", "content:/3 more …"];
+    assert_eq!(excerpts(&stage, S), own);
+    assert_eq!(excerpts(&stage, COPY), own[..1]);
+    stage.apply([dispose(S, 5)]);
+    stage.store.delete(&S.into()).unwrap();
+    assert_eq!(excerpts(&stage, COPY), own[..1], "it outlives the original");
 }
 
 /// What the host tells apart to remove it: a session that was made and never

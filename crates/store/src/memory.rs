@@ -7,8 +7,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use innkeeper_protocol::record::store::{Archive, DisposedRow, Journal, Notify, Store, StoreFault};
 use innkeeper_protocol::record::{
-    Boot, CatalogueRow, ChatRecord, ClientRecord, ContentRecord, Epoch, LoadedChat, LoadedSession,
-    LogEntry, Sequenced, SessionRecord, StoreBatch, StoreOp,
+    Boot, CatalogueRow, ChatRecord, ClientRecord, ContentRecord, Epoch, Excerpts, LoadedChat,
+    LoadedSession, LogEntry, Sequenced, SessionRecord, StoreBatch, StoreOp,
 };
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, ClientId, Seq, Timestamp};
@@ -433,7 +433,18 @@ impl Kept {
         Some(LoadedSession {
             session: kept.record.clone(),
             chats: chats.collect(),
+            excerpts: self.excerpts_of(session),
         })
+    }
+
+    fn excerpts_of(&self, session: &ChannelUri) -> Excerpts {
+        let has = |content: &ContentRecord| {
+            let share = (content.uri.clone(), session.clone());
+            content.session == *session || self.shares.contains(&share)
+        };
+        let contents = self.contents.values().filter(|content| has(content));
+        let excerpt = |it: &ContentRecord| Some((it.uri.clone(), it.excerpt.clone()?));
+        contents.filter_map(excerpt).collect()
     }
 
     fn content(&self, uri: &str) -> Option<ContentRecord> {

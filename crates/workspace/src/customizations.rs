@@ -12,6 +12,7 @@ mod front_matter;
 mod layout;
 mod plugin;
 mod servers;
+mod spans;
 #[cfg(test)]
 mod tests;
 mod tree;

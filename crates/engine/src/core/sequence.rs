@@ -149,6 +149,10 @@ impl Core {
         }
         let kept = !known.is_ephemeral();
         facts.extra = facts::extra_facts_after(known, action, before);
+        let inputs = self.inputs.of_action(known, action);
+        if !inputs.is_empty() {
+            facts.extra.get_or_insert_default().inputs = inputs;
+        }
         if sender.is_some() && kept {
             self.step.durable_first = true;
         }
@@ -220,11 +224,14 @@ impl Core {
         extra: Option<Box<ExtraFacts>>,
     ) {
         let mut action = unplaced(channel, action);
-        let known = self.channels.get(channel);
-        action.facts = GateFacts {
-            extra,
-            ..known.map(facts::facts_of).unwrap_or_default()
-        };
+        if let Some(known) = self.channels.get(channel) {
+            action.facts = facts::facts_of(known);
+            action.facts.extra = extra;
+            let inputs = self.inputs.of_action(known, &action.action);
+            if !inputs.is_empty() {
+                action.facts.extra.get_or_insert_default().inputs = inputs;
+            }
+        }
         self.send_action(to, action);
     }
 

@@ -199,19 +199,30 @@ impl CustomizationsMut<'_> {
     }
 }
 
-/// Whether a decision of a client can hold, or why not.
+/// Whether a decision of a client can hold, or why not. A client to whom
+/// children are always on with their container must not switch one: nobody of
+/// its version could see that, or switch it on again.
 pub(crate) fn judge_switch(
     session: &Session,
     toggled: &SessionCustomizationToggledAction,
+    switches_children: bool,
 ) -> Result<(), String> {
+    let id = toggled.id.as_str();
     let mut all = session.state.customizations.iter().flatten();
-    let is_it = |it: &Customization| {
+    let has_child = |it: &Customization| {
         let mut children = children_of(it).iter();
-        id_of(it) == Some(toggled.id.as_str())
-            || children.any(|child| child_id_of(child) == Some(toggled.id.as_str()))
+        children.any(|child| child_id_of(child) == Some(id))
     };
-    if !all.any(is_it) {
-        return Err(format!("the session has no customization `{}`", toggled.id));
+    if !all.clone().any(|it| id_of(it) == Some(id)) {
+        match all.find(|it| has_child(it)).and_then(id_of) {
+            Some(_) if switches_children => {}
+            Some(container) => {
+                return Err(format!(
+                    "`{id}` is on whenever its container is; switch `{container}`"
+                ));
+            }
+            None => return Err(format!("the session has no customization `{id}`")),
+        }
     }
     let mut last = 0;
     for decision in &toggled.enablement {

@@ -14,10 +14,11 @@ use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::Value;
 
+use super::dispatch::check_tools;
 use super::further_chats::turns_up_to;
 use super::unwritten::look_at_later;
 use super::{SessionsMut, summary};
-use crate::agents::{resolve_settings, schema_of_sessions};
+use crate::agents::{check_model, resolve_settings, schema_of_sessions};
 use crate::core::changeset_uri::percent_decoded;
 use crate::core::channels::{Chat, Session};
 use crate::core::is_of_host;
@@ -78,6 +79,7 @@ impl SessionsMut<'_> {
             &chosen.unwrap_or_default(),
         )
         .map_err(RpcError::invalid_params)?;
+        check_model(agent, model.as_ref()).map_err(RpcError::invalid_params)?;
         let provider = agent.info.provider.clone();
         let customizations = agent.info.customizations.clone();
         agents.check_authenticated(&provider)?;
@@ -142,6 +144,8 @@ impl SessionsMut<'_> {
         };
         if let Some(original) = original {
             let from = original.session.clone();
+            let inputs = self.core().inputs.of_session(&from);
+            self.core().inputs.take_in(&uri, inputs);
             self.core().store(StoreOp::ShareContent { from, with: uri });
         }
         self.add(session, chat);
@@ -239,6 +243,7 @@ impl SessionsMut<'_> {
                 "`activeClient.clientId` must be the client id given in `initialize`",
             ));
         }
+        check_tools(&client).map_err(RpcError::invalid_params)?;
         Ok(vec![client])
     }
 }

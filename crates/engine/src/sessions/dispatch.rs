@@ -1,7 +1,11 @@
 //! What clients dispatch to a session: whether it is accepted, and what follows
 //! from it.
 
+use std::collections::HashSet;
+
 use innkeeper_protocol::newest::actions::{SessionCustomizationToggledAction, StateAction};
+use innkeeper_protocol::newest::state::SessionActiveClient;
+use innkeeper_protocol::version::Version;
 use innkeeper_protocol::{ChannelUri, ClientId};
 
 use super::SessionsMut;
@@ -26,7 +30,12 @@ impl SessionsMut<'_> {
         let Some(session) = self.turns.core.channels.session(uri) else {
             return;
         };
-        let verdict = judge(session, self.turns.agents, &sender.origin.client_id, action);
+        let speaks = sender
+            .connection
+            .map(|it| self.turns.clients.version_of(it));
+        let switches_children = speaks.is_none_or(Version::switches_children);
+        let speaker = (sender.origin.client_id.as_str(), switches_children);
+        let verdict = judge(session, self.turns.agents, speaker, action);
         if let Some(after) = self.core().carry_out(uri, sender, verdict) {
             self.follow_up(uri, after);
         }
@@ -48,7 +57,13 @@ impl SessionsMut<'_> {
     }
 }
 
-fn judge(session: &Session, agents: &Agents, client: &str, action: StateAction) -> Verdict<After> {
+/// The second of `client` is whether it knows that children have switches.
+fn judge(
+    session: &Session,
+    agents: &Agents,
+    (client, switches_children): (&str, bool),
+    action: StateAction,
+) -> Verdict<After> {
     match action {
         StateAction::SessionTitleChanged(change) => {
             let is_empty = change.title.trim().is_empty();
@@ -73,7 +88,7 @@ fn judge(session: &Session, agents: &Agents, client: &str, action: StateAction) 
             }
         }
         StateAction::SessionCustomizationToggled(toggled) => {
-            let checked = judge_switch(session, &toggled);
+            let checked = judge_switch(session, &toggled, switches_children);
             let after = After::Switched(toggled.clone());
             let action = StateAction::SessionCustomizationToggled(toggled);
             match checked {
@@ -88,17 +103,18 @@ fn judge(session: &Session, agents: &Agents, client: &str, action: StateAction) 
              starts the next time",
         ),
         StateAction::SessionActiveClientSet(set) => {
-            let is_own = set.active_client.client_id == client;
+            let checked = match set.active_client.client_id == client {
+                true => check_tools(&set.active_client),
+                false => Err("a client can only add itself to the active clients".to_owned()),
+            };
             let is_known = session.state.active_clients.contains(&set.active_client);
             let action = StateAction::SessionActiveClientSet(set);
-            match (is_own, is_known) {
-                (true, false) => Verdict::Apply(action, After::ClientSet),
+            match (checked, is_known) {
+                (Ok(()), false) => Verdict::Apply(action, After::ClientSet),
                 // Clients that say it again whenever they hear it must not
                 // hear of each other.
-                (true, true) => Verdict::Confirm(action, After::Nothing),
-                (false, _) => {
-                    Verdict::reject(action, "a client can only add itself to the active clients")
-                }
+                (Ok(()), true) => Verdict::Confirm(action, After::Nothing),
+                (Err(reason), _) => Verdict::reject(action, reason),
             }
         }
         StateAction::SessionActiveClientRemoved(removed) => {
@@ -127,5 +143,18 @@ fn judge(session: &Session, agents: &Agents, client: &str, action: StateAction) 
             }
         }
         _ => Verdict::NotAccepted(action),
+    }
+}
+
+/// A call names its tool, so that each name stands for one of a client's tools.
+pub(super) fn check_tools(client: &SessionActiveClient) -> Result<(), String> {
+    let mut names = HashSet::new();
+    let mut tools = client.tools.iter();
+    match tools.find(|tool| !names.insert(tool.name.as_str())) {
+        None => Ok(()),
+        Some(tool) => Err(format!(
+            "there are two tools named `{}`; give each tool of a client a name of its own",
+            tool.name
+        )),
     }
 }

@@ -124,8 +124,13 @@ impl SessionsMut<'_> {
     }
 
     fn take_in(&mut self, loaded: LoadedSession) {
-        let LoadedSession { session, chats } = loaded;
+        let LoadedSession {
+            session,
+            chats,
+            excerpts,
+        } = loaded;
         let uri = session.uri;
+        self.core().inputs.take_in(&uri, excerpts.into());
         let session = Session {
             uri: uri.clone(),
             state: session.state,
@@ -151,6 +156,9 @@ impl SessionsMut<'_> {
         }
         self.customizations().update(&uri);
         self.customizations().reconcile(&uri);
+        for chat in self.core().channels.chats_of(&uri) {
+            self.turns.check_selected_model(&chat);
+        }
         if never_ready {
             // The host ended while the agent was starting: start it again.
             return self.begin(&uri);
@@ -209,6 +217,7 @@ impl SessionsMut<'_> {
         let Some(session) = self.core().channels.remove_session(uri) else {
             return;
         };
+        self.core().inputs.forget(uri);
         self.turns.changes.untrack(self.turns.core, uri);
         self.customizations().leave(uri);
         for chat in session.chat_uris() {

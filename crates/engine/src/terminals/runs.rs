@@ -161,6 +161,7 @@ impl Terminals {
                     session,
                     content_type: "application/json".to_owned(),
                     data: Bytes::from(json),
+                    excerpt: None,
                 }));
             }
             self.leave(core, uri);

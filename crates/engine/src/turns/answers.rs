@@ -244,15 +244,20 @@ fn check_choices(
     let id = &question.id;
     let own = answer.freeform_values.iter().flatten().count();
     check_own_words(id, question.allow_freeform_input, own)?;
-    for choice in &answer.value {
+    for (index, choice) in answer.value.iter().enumerate() {
         check_option(id, &question.options, choice)?;
+        if answer.value[..index].contains(choice) {
+            return Err(format!(
+                "the answer to `{id}` names the choice `{choice}` twice; name each once"
+            ));
+        }
     }
-    let count = i64::try_from(answer.value.len() + own).unwrap_or(i64::MAX);
-    let least = question
-        .min
-        .unwrap_or(0)
-        .max(i64::from(question.required == Some(true)));
-    if count < least {
+    if question.required == Some(true) && answer.value.is_empty() && own == 0 {
+        return Err(format!("`{id}` needs a choice"));
+    }
+    // Both limits are about what the question offers, not about own words.
+    let count = i64::try_from(answer.value.len()).unwrap_or(i64::MAX);
+    if let Some(least) = question.min.filter(|least| count < *least) {
         return Err(format!("`{id}` needs at least {least} choices"));
     }
     if let Some(most) = question.max.filter(|most| count > *most) {
@@ -360,8 +365,19 @@ mod tests {
             (
                 many(json!({"allowFreeformInput": true, "min": 2})),
                 own(picks_all(&["a"])),
+                false,
+            ),
+            (
+                many(json!({"allowFreeformInput": true, "min": 1, "max": 2})),
+                own(picks_all(&["a", "b"])),
                 true,
             ),
+            (
+                many(json!({"allowFreeformInput": true, "required": true})),
+                own(picks_all(&[])),
+                true,
+            ),
+            (many(none()), picks_all(&["a", "a"]), false),
         ];
         for (question, answer, fits) in cases {
             let question = with(question, json!({"id": "q", "message": "?"}));

@@ -27,6 +27,7 @@ impl TurnsMut<'_> {
         let turn = RunningTurn::new(turn_id, self.core.now, locale);
         self.own.set_turn(uri, turn);
         self.mark_unread(&session);
+        self.say_what_is_unsaid(uri);
         if is_first_of_session && let Some(title) = title_from(text) {
             self.set_title(&session, title);
         }

@@ -6,7 +6,8 @@ use innkeeper_protocol::newest::state::{
 };
 
 use super::attachments::check_references;
-use crate::agents::Agents;
+use super::shapes::check_attachments;
+use crate::agents::{Agents, check_model};
 use crate::core::Core;
 use crate::customizations::{child_is_on, children_of, is_on};
 
@@ -29,6 +30,7 @@ pub(crate) fn check_message(
     if message.origin.kind != MessageKind::User {
         return Err("a client may only send messages of the user".to_owned());
     }
+    check_attachments(message)?;
     check_references(core, message)?;
     let Some(session) = core.channels.session(session) else {
         return Ok(());
@@ -37,13 +39,7 @@ pub(crate) fn check_message(
         return Ok(());
     };
     let name = &agent.info.display_name;
-    if let Some(model) = &message.model {
-        let models = &agent.info.models;
-        let known = models.is_empty() || models.iter().any(|known| known.id == model.id);
-        if !known {
-            return Err(format!("{name} has no model `{}`", model.id));
-        }
-    }
+    check_model(agent, message.model.as_ref())?;
     if let Some(custom) = &message.agent {
         let of_session = session.state.customizations.iter().flatten();
         let mut known = of_session.flat_map(custom_agents);

@@ -16,6 +16,7 @@ use innkeeper_protocol::{CallId, ChannelUri};
 
 use super::TurnsMut;
 use super::dispatch::After;
+use super::shapes::{check_attachments, check_content};
 use super::tools::{owner_of, tool_call};
 use crate::core::channels::{Chat, plain_message};
 use crate::core::{Refusal, Verdict};
@@ -87,7 +88,9 @@ impl TurnsMut<'_> {
         (chat, client): (&ChannelUri, &str),
         mut action: ChatToolCallCompleteAction,
     ) -> Verdict<After> {
-        match self.check_run_by(chat, client, &action.turn_id, &action.tool_call_id) {
+        let run_by = self.check_run_by(chat, client, &action.turn_id, &action.tool_call_id);
+        let content = action.result.content.as_deref().unwrap_or_default();
+        match run_by.and_then(|()| Ok(check_content(content)?)) {
             Ok(()) => {
                 action.result = self.small_enough_result(chat, action.result);
                 let call = action.tool_call_id.clone();
@@ -103,7 +106,8 @@ impl TurnsMut<'_> {
         (chat, client): (&ChannelUri, &str),
         mut action: ChatToolCallContentChangedAction,
     ) -> Verdict<After> {
-        match self.check_run_by(chat, client, &action.turn_id, &action.tool_call_id) {
+        let run_by = self.check_run_by(chat, client, &action.turn_id, &action.tool_call_id);
+        match run_by.and_then(|()| Ok(check_content(&action.content)?)) {
             Ok(()) => {
                 action.content = self.small_enough_content(chat, action.content);
                 let action = StateAction::ChatToolCallContentChanged(action);
@@ -189,6 +193,9 @@ fn check_confirmed(chat: &Chat, action: &mut ChatToolCallConfirmedAction) -> Res
     };
     if contradicts {
         return Err("`approved` and the selected option contradict each other".into());
+    }
+    if let Some(suggestion) = &action.user_suggestion {
+        check_attachments(suggestion)?;
     }
     if action.approved {
         if action.edited_tool_input.is_some() && call.editable != Some(true) {

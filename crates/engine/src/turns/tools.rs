@@ -18,9 +18,9 @@ use innkeeper_protocol::newest::actions::{
 };
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
-    ChatState, ConfirmationOption, ContentRef, ResourceResponsePart, ResponsePart,
-    ToolCallConfirmationReason, ToolCallContributor, ToolCallResult, ToolCallState, ToolInput,
-    ToolResultContent, ToolResultFileEditContent, ToolResultResourceContent, ToolResultTextContent,
+    ChatState, ConfirmationOption, ResourceResponsePart, ResponsePart, ToolCallConfirmationReason,
+    ToolCallContributor, ToolCallResult, ToolCallState, ToolInput, ToolResultContent,
+    ToolResultFileEditContent, ToolResultResourceContent, ToolResultTextContent,
 };
 use innkeeper_protocol::settings::approves_all;
 use innkeeper_protocol::{CallId, ChannelUri};
@@ -370,16 +370,11 @@ impl TurnsMut<'_> {
     ) -> Option<ToolInput> {
         match input {
             Some(ToolInput::Inline(text)) if text.len() > self.core.config.limits.inline_bytes => {
-                let data = Bytes::from(text);
-                let kept = self
-                    .core
-                    .keep_content(uri, data, "application/json".to_owned())?;
-                Some(ToolInput::ContentRef(ContentRef {
-                    uri: kept.uri,
-                    size_hint: kept.size_hint,
-                    content_type: kept.content_type,
-                    nonce: None,
-                }))
+                let locale = self.own.turn(uri).map(|turn| turn.locale);
+                let locale = locale.unwrap_or_default();
+                let left_out = |bytes, uri: &str| Label::InputLeftOut { bytes, uri }.text(locale);
+                let kept = self.core.keep_input(uri, text, left_out)?;
+                Some(ToolInput::ContentRef(kept))
             }
             other => other,
         }

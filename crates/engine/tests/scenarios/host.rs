@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_engine::{
-    ConnectionId, Effect, Engine, EngineConfig, Input, Limits, QueueAfterCancel, Step,
+    ConnectionId, Effect, Engine, EngineConfig, Input, Limits, QueueAfterCancel, Step, Ticket,
 };
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEnd, AgentEvent, AgentFailure, AgentProfile, AgentReport, BackendId,
@@ -45,6 +45,8 @@ pub(crate) struct Host {
     pub(crate) client_versions: BTreeMap<ClientId, Version>,
     pub(crate) commands: Vec<AgentCommand>,
     pub(crate) changes: Vec<ChangesCommand>,
+    /// Questions for directories that are left open, if they are to be.
+    pub(crate) held_checks: Option<Vec<Ticket>>,
     /// Working trees that are to go because nobody works in them.
     pub(crate) removed_trees: Vec<String>,
     requests: i64,
@@ -90,6 +92,7 @@ impl Host {
             client_versions: BTreeMap::new(),
             commands: Vec::new(),
             changes: Vec::new(),
+            held_checks: None,
             removed_trees: Vec::new(),
             requests: 0,
         };
@@ -178,6 +181,19 @@ impl Host {
                 Effect::LoadContent { ticket, uri } => {
                     let content = Ok(self.archive.content(&uri).unwrap());
                     self.feed(Input::ContentLoaded { ticket, content });
+                }
+                Effect::CheckDirectories {
+                    ticket,
+                    directories,
+                } => {
+                    if let Some(held) = &mut self.held_checks {
+                        held.push(ticket);
+                        continue;
+                    }
+                    let is_missing = |it: &&String| it.contains("missing");
+                    let missing = directories.iter().find(is_missing);
+                    let wrong = missing.map(|uri| format!("`{uri}` does not exist"));
+                    self.feed(Input::DirectoriesChecked { ticket, wrong });
                 }
                 Effect::FindFiles { ticket, .. } => {
                     let files = Vec::new();

@@ -84,9 +84,10 @@ fn a_call_that_needs_approval_while_it_runs_says_what_for() {
             .iter()
             .find(|(_, action)| action["type"].as_str().unwrap().ends_with("toolCallReady"))
             .unwrap();
-        assert_eq!(
-            again["invocationMessage"], "Wants to reach the network",
-            "{version}"
+        let said = again["invocationMessage"].to_string();
+        assert!(
+            said.contains("Wants to reach the network"),
+            "{version}: {said}"
         );
         assert!(again.get("confirmed").is_none(), "{version}: {again}");
     }

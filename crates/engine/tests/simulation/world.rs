@@ -312,6 +312,11 @@ impl World {
                 Effect::LoadContent { ticket, uri } => {
                     self.reads.push(Read::Content { ticket, uri });
                 }
+                Effect::CheckDirectories { ticket, .. } => {
+                    let wrong = None;
+                    let checked = Input::DirectoriesChecked { ticket, wrong };
+                    self.answers.push(checked);
+                }
                 Effect::FindFiles { ticket, .. } => {
                     let files = Vec::new();
                     self.answers.push(Input::FilesFound { ticket, files });

@@ -9,7 +9,7 @@ use innkeeper_protocol::newest::state::{
     Message, MessageAttachment, TerminalContentPart, ToolInput, ToolResultContent,
 };
 use innkeeper_protocol::outgoing::{self, HostMessage, Notification, ReconnectReply, Reply};
-use innkeeper_protocol::record::{Sequenced, merge};
+use innkeeper_protocol::record::{Sequenced, merge, weight_of_excerpts};
 use innkeeper_protocol::snapshot::{Snapshot, SnapshotState};
 use innkeeper_protocol::version::Version;
 use tokio_tungstenite::tungstenite::protocol::frame::FrameHeader;
@@ -142,7 +142,9 @@ fn weight_of_action(action: &Sequenced) -> usize {
         ActionContent::Blocks(blocks) => weight_of_blocks(blocks),
         ActionContent::Files(count) => 2 * FIXED_WEIGHT * count,
     };
-    3 * FIXED_WEIGHT + more
+    let inputs = action.facts.extra.as_deref();
+    let inputs = inputs.map_or(0, |extra| weight_of_excerpts(&extra.inputs));
+    3 * FIXED_WEIGHT + more + inputs
 }
 
 fn weight_of_text(message: &Message) -> usize {
@@ -191,7 +193,8 @@ fn weight_of_reply(reply: &Reply) -> usize {
 
 fn weight_of_snapshot(snapshot: &Snapshot) -> usize {
     let extra = snapshot.extra.as_ref().and_then(|it| it.state.as_ref());
-    weight_of_state(&snapshot.state) + extra.map_or(0, weight_of_state)
+    let inputs = weight_of_excerpts(&snapshot.inputs);
+    weight_of_state(&snapshot.state) + extra.map_or(0, weight_of_state) + inputs
 }
 
 fn weight_of_state(state: &SnapshotState) -> usize {

@@ -8,7 +8,7 @@ use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError, ResourceTask, Scope};
 use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};
 use innkeeper_protocol::workspace::watch::WatchCommand;
-use innkeeper_workspace::ChangesService;
+use innkeeper_workspace::{ChangesService, why_not_directory};
 
 use super::Reports;
 use crate::delivery::OutboundQueue;
@@ -94,6 +94,13 @@ impl MachineTasks {
                 Input::ResourceDone { ticket, outcome }
             });
         }
+    }
+
+    pub(super) fn check_directories(&self, ticket: Ticket, directories: Vec<String>) {
+        self.reports.blocking(move || {
+            let wrong = directories.iter().find_map(|uri| why_not_directory(uri));
+            Input::DirectoriesChecked { ticket, wrong }
+        });
     }
 
     pub(super) fn list_branches(&self, ticket: Ticket, directory: String, query: String) {

@@ -6,6 +6,7 @@ mod auth;
 mod client_tools;
 mod completions;
 mod config;
+mod creation;
 mod forks;
 mod history;
 mod labels;

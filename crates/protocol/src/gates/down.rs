@@ -1,12 +1,14 @@
 //! From the engine to a client: the whole way through the gates.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::nodes::walk;
 use super::{Act, LoweredFacts, Node, Object, SnapshotForGates, between, object};
 use crate::ChannelUri;
 use crate::newest::actions::StateAction;
-use crate::record::GateFacts;
+use crate::record::{Excerpts, ExtraFacts, GateFacts};
 use crate::version::Version;
 
 /// The actions that an action is in an older version: none if that version
@@ -17,6 +19,13 @@ pub fn action(version: Version, channel: &str, action: Value, facts: &GateFacts)
         action: object::of(action),
     }];
     let mut known = not_yet_lowered(facts);
+    if let Some(extra) = facts.extra.as_deref() {
+        known.extra.remove("inputs");
+        for act in &mut acts {
+            tell_inputs(version, Node::Action, &mut act.action, &extra.inputs);
+        }
+        tell_inputs(version, Node::ExtraFacts, &mut known.extra, &extra.inputs);
+    }
     for gate in between(version) {
         if !known.extra.is_empty() {
             known.newer.clone_from(&known.extra);
@@ -41,8 +50,9 @@ pub fn action(version: Version, channel: &str, action: Value, facts: &GateFacts)
 pub fn most_steps(channel: &ChannelUri, newest: &StateAction, facts: &GateFacts) -> usize {
     // All that is told in steps needs to be told something more, but for the
     // content of a changeset, which was told file by file.
-    let in_steps =
-        facts.extra.is_some() || matches!(newest, StateAction::ChangesetContentChanged(_));
+    let extra = facts.extra.as_deref();
+    let in_steps = extra.is_some_and(ExtraFacts::may_need_steps)
+        || matches!(newest, StateAction::ChangesetContentChanged(_));
     let whole = in_steps
         .then(|| serde_json::to_value(newest).ok())
         .flatten();
@@ -67,12 +77,43 @@ fn not_yet_lowered(facts: &GateFacts) -> LoweredFacts {
     }
 }
 
+/// Puts the text of tool input that is kept elsewhere beside the reference to
+/// it, for versions that cannot refer to it.
+fn tell_inputs(version: Version, node: Node, it: &mut Object, inputs: &Excerpts) {
+    if inputs.is_empty() || version.refers_to_tool_input() {
+        return;
+    }
+    walk(node, it, &mut |node, it| {
+        if node == Node::ToolInput
+            && let Some(text) = object::text(it, "uri").and_then(|uri| inputs.get(uri))
+        {
+            it.insert("text".into(), text.to_string().into());
+        }
+        true
+    });
+}
+
+/// The same for the answer to a question for turns.
+pub(crate) fn tell_inputs_of_turns(version: Version, result: &mut Object, inputs: &Excerpts) {
+    tell_inputs(version, Node::Call, result, inputs);
+}
+
 /// The state of a channel as an older version has it.
 pub fn snapshot(version: Version, mut snapshot: SnapshotForGates) -> SnapshotForGates {
     snapshot.node = kind_of(&snapshot.state);
     // Some versions in between do not have them, and those below do again.
     let chat = snapshot.chat.as_ref().unwrap_or(&snapshot.state);
     snapshot.chat_flags = object::number(chat, "status") & object::FLAGS;
+    let inputs = Arc::clone(&snapshot.inputs);
+    if let Some(node) = snapshot.node {
+        tell_inputs(version, node, &mut snapshot.state, &inputs);
+    }
+    if let Some(chat) = &mut snapshot.chat {
+        tell_inputs(version, Node::ChatState, chat, &inputs);
+    }
+    if let Some(session) = &mut snapshot.session {
+        tell_inputs(version, Node::SessionState, session, &inputs);
+    }
     for gate in between(version) {
         let lower = |node, it: &mut Object| {
             walk(node, it, &mut |node, it| gate.lower(node, it));

@@ -35,6 +35,12 @@ pub(crate) enum Node {
     ToolCall,
     ToolResult,
     ToolContent,
+    /// The input of a tool call, where it is kept elsewhere.
+    ToolInput,
+    /// The edits that a call would make.
+    FileEdits,
+    FileEdit,
+    FileEditSide,
     ContentRef,
     InputRequest,
     /// An entry of the session's list of what waits for the user.
@@ -138,7 +144,11 @@ fn edge(node: Node, special: Option<Special>, key: &str) -> Option<Node> {
         (N::Turn | N::Part | N::McpState | N::Action | N::ExtraFacts, "error") => N::Error,
         (N::ChangesetState | N::ChangesetOperation, "error") => N::Error,
         (N::ToolCall | N::ToolResult | N::Action, "content") => N::ToolContent,
-        (N::ToolCall | N::Action, "toolInput") => N::ContentRef,
+        (N::ToolCall | N::Action, "toolInput") => N::ToolInput,
+        (N::ToolCall | N::Action, "edits") => N::FileEdits,
+        (N::FileEdits, "items") | (N::ChangesetFile, "edit") => N::FileEdit,
+        (N::FileEdit | N::ToolContent, "before" | "after") => N::FileEditSide,
+        (N::FileEditSide, "content") => N::ContentRef,
         (N::ToolCall | N::Action, "auth") => N::McpAuth,
         (N::Action, "result") => N::ToolResult,
 

@@ -25,8 +25,7 @@ impl Gate for Changes {
                     drop_keys(origin, &["selection"]);
                 }
             }
-            // Input that is kept elsewhere cannot be shown.
-            Node::ContentRef => return false,
+            Node::ToolCall => show_input(it),
             Node::ToolContent if has(it, "type", "terminal") => lower_terminal_content(it),
             Node::TerminalState => drop_keys(it, &["isPty"]),
             Node::Attachment if has(it, "type", "chat") => {
@@ -77,7 +76,10 @@ impl Gate for Changes {
             | "chat/workingDirectorySet"
             | "chat/workingDirectoryRemoved" => return,
             "chat/toolCallDelta" => object::default(&mut act.action, "content", ""),
-            "chat/toolCallReady" => drop_keys(&mut act.action, &["contributor", "intention"]),
+            "chat/toolCallReady" => {
+                drop_keys(&mut act.action, &["contributor", "intention"]);
+                show_input(&mut act.action);
+            }
             _ => {}
         }
         out.push(act);
@@ -93,6 +95,21 @@ impl Gate for Changes {
             }
             _ => {}
         }
+    }
+}
+
+/// Input that is kept elsewhere is shown as far as the host says, and at least
+/// where it can be read: whoever approves a call must see what it is about.
+fn show_input(it: &mut Object) {
+    if let Some(Value::Object(reference)) = it.get("toolInput") {
+        let shown = object::text(reference, "text").map(str::to_owned);
+        let shown = shown.unwrap_or_else(|| {
+            let uri = object::text(reference, "uri").unwrap_or_default();
+            let bytes = reference.get("sizeHint").and_then(Value::as_u64);
+            let bytes = bytes.map_or_else(String::new, |bytes| format!(" of {bytes} bytes"));
+            format!("… an input{bytes}; read it with resourceRead: {uri} …")
+        });
+        it.insert("toolInput".into(), shown.into());
     }
 }
 

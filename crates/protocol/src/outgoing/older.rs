@@ -1,6 +1,8 @@
 //! Messages in older versions: built from those of the newest and led through
 //! the gates.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -178,6 +180,7 @@ fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
             let all: serde_json::Result<Value> = all.into_iter().collect();
             result.insert("actions".into(), all?);
         }
+        Reply::Turns(reply) => down::tell_inputs_of_turns(version, &mut result, &reply.inputs),
         _ => {}
     }
     down::result(version, method, &mut result);
@@ -207,6 +210,7 @@ fn lowered(snapshot: &Snapshot, version: Version) -> serde_json::Result<Option<V
         }
         for_gates.selection = object::of(value(&extra.selection)?);
     }
+    for_gates.inputs = Arc::clone(&snapshot.inputs);
     let for_gates = down::snapshot(version, for_gates);
     let seen = (!for_gates.unseen).then(|| {
         json!({
@@ -220,8 +224,6 @@ fn lowered(snapshot: &Snapshot, version: Version) -> serde_json::Result<Option<V
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::newest::actions::{ChatDeltaAction, ChatReasoningAction, StateAction};
     use crate::record::GateFacts;

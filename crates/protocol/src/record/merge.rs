@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::newest::actions::{ActionOrigin, StateAction};
-use crate::record::{GateFacts, Sequenced};
+use crate::record::{GateFacts, Sequenced, weight_of_excerpts};
 use crate::{ChannelUri, Seq};
 
 /// Merged content stops growing here: a frame must stay digestible.
@@ -87,7 +87,9 @@ impl LogEntry {
     pub fn weight(&self) -> usize {
         const FIXED: usize = 256;
         let text = appended_text(&self.action).map_or(FIXED, str::len);
-        FIXED + text + self.cuts.len() * size_of::<Cut>()
+        let inputs = self.facts.extra.as_deref();
+        let inputs = inputs.map_or(0, |extra| weight_of_excerpts(&extra.inputs));
+        FIXED + text + inputs + self.cuts.len() * size_of::<Cut>()
     }
 }
 

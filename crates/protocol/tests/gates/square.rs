@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use innkeeper_judges::{Coverage, Mirror, comparable, difference, mirror, name_of};
+use innkeeper_judges::{Coverage, Mirror, comparable, difference, name_of};
 use innkeeper_protocol::gates::down;
 use innkeeper_protocol::version::Version;
 use serde_json::json;
@@ -13,6 +13,7 @@ use crate::model_host::{
     ANNOTATIONS, AUTOMATIONS, CANVAS, CHANGESET, ModelHost, ROOT, RUN, SESSION, SIDE, TERMINAL,
     WATCH, default_chat,
 };
+use crate::releases::{self, as_release, judge};
 
 /// Runs for each version; `GATES_RUNS` asks for more, `GATES_SEED` for one.
 const RUNS: u64 = 1000;
@@ -50,7 +51,7 @@ impl Follower {
     fn new(version: Version, host: &ModelHost) -> Self {
         let mut follower = Self {
             version,
-            mirror: mirror(&name_of(version)).unwrap(),
+            mirror: judge(version),
             told: host.events.len(),
         };
         follower.subscribe(host).unwrap();
@@ -74,7 +75,7 @@ impl Follower {
         host: &ModelHost,
         coverage: &mut Coverage,
     ) -> Result<(), String> {
-        if self.version < Version::V0_5 {
+        if !self.version.tells_earlier_turns() {
             return Ok(());
         }
         for (channel, chat) in &host.chats {
@@ -126,7 +127,8 @@ impl Follower {
             let state = down::snapshot(self.version, host.snapshot(&channel)).state;
             let name = name_of(self.version);
             let expected = comparable(&name, self.mirror.read(state.into())?);
-            let got = comparable(&name, self.mirror.state(&channel).unwrap_or_default());
+            let got = self.mirror.state(&channel).unwrap_or_default();
+            let got = as_release(self.version, comparable(&name, got));
             if expected != got {
                 return Err(difference(&channel, &expected, &got));
             }
@@ -140,9 +142,9 @@ fn run(seed: u64, coverage: &mut Coverage) -> BTreeMap<Version, String> {
     let mut lost = BTreeMap::new();
     let mut host = ModelHost::new(seed);
     let half = host.dice.below(STEPS);
-    let mut followers: Vec<Follower> = Version::ALL
+    let mut followers: Vec<Follower> = releases::all()
         .map(|version| Follower::new(version, &host))
-        .into();
+        .collect();
     for step in 0..STEPS {
         host.step();
         let last = step + 1 == STEPS;

@@ -195,7 +195,9 @@ impl ModelHost {
                 ready["toolInput"] = self.dice.pick(&[json!("ls"), json!({"uri": "x:input"})]);
                 ready["confirmationTitle"] = "Run?".into();
                 ready["editable"] = true.into();
-                ready["edits"] = json!({"items": []});
+                ready["edits"] = json!({"items": [{"after": {
+                    "uri": "file:///w/a", "content": {"uri": "x:after", "nonce": "6"},
+                }}]});
                 ready["options"] = json!([
                     {"id": "yes", "label": "Yes", "kind": "approve"},
                     {"id": "no", "label": "No", "kind": "deny", "group": 2},

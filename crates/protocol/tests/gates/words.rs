@@ -100,7 +100,7 @@ impl Dice {
             json!({"type": "embeddedResource", "data": "AAAA", "contentType": "image/png"}),
             json!({"type": "resource", "uri": "file:///w/b", "nonce": "3"}),
             json!({"type": "fileEdit", "after": {"uri": "file:///w/b",
-                   "content": {"uri": "x:after"}}, "diff": {"added": 1}}),
+                   "content": {"uri": "x:after", "nonce": "4"}}, "diff": {"added": 1}}),
             json!({"type": "terminal", "resource": "ahp-terminal:/1", "title": "bash"}),
             json!({"type": "terminal", "resource": "ahp-terminal:/1", "title": "bash",
                    "isPty": true, "result": {"exitCode": 0, "preview": "ok"}}),
@@ -218,8 +218,10 @@ impl Dice {
     }
 
     pub(crate) fn file(&mut self, id: &str) -> Value {
-        let file = json!({"id": id, "edit": {"diff": {"added": 1}}, "reviewed": true,
-                          "_meta": {"a": 1}});
+        let file = json!({"id": id, "reviewed": true, "_meta": {"a": 1}, "edit": {
+            "diff": {"added": 1},
+            "before": {"uri": "file:///w/a", "content": {"uri": "x:before", "nonce": "5"}},
+        }});
         self.thin(file, &["reviewed", "_meta"])
     }
 

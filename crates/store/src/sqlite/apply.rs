@@ -267,15 +267,18 @@ fn put_setting(connection: &Connection, name: &str, values: &Value) -> Result<()
 fn put_content(connection: &Connection, content: &ContentRecord) -> Result<(), StoreError> {
     connection
         .prepare_cached(
-            "INSERT INTO content (uri, session, content_type, data) VALUES (?1, ?2, ?3, ?4)
+            "INSERT INTO content (uri, session, content_type, data, excerpt)
+             VALUES (?1, ?2, ?3, ?4, ?5)
              ON CONFLICT (uri) DO UPDATE SET session = excluded.session,
-                 content_type = excluded.content_type, data = excluded.data",
+                 content_type = excluded.content_type, data = excluded.data,
+                 excerpt = excluded.excerpt",
         )?
         .execute(params![
             content.uri,
             content.session.as_str(),
             content.content_type,
             &*content.data,
+            content.excerpt.as_deref(),
         ])?;
     Ok(())
 }

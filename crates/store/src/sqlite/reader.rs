@@ -8,7 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use innkeeper_protocol::record::store::{Archive, DisposedRow, StoreFault};
 use innkeeper_protocol::record::{
-    CatalogueRow, ChatRecord, ContentRecord, LoadedChat, LoadedSession, LogEntry, SessionRecord,
+    CatalogueRow, ChatRecord, ContentRecord, Excerpts, LoadedChat, LoadedSession, LogEntry,
+    SessionRecord,
 };
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, Seq, Timestamp, TurnId};
@@ -90,12 +91,34 @@ fn load_session(
             record,
         });
     }
-    Ok(Some(LoadedSession { session, chats }))
+    let excerpts = load_excerpts(&tx, &session.uri)?;
+    Ok(Some(LoadedSession {
+        session,
+        chats,
+        excerpts,
+    }))
+}
+
+/// Of its own contents, and of those that it has from the one it copied.
+fn load_excerpts(connection: &Connection, session: &ChannelUri) -> Result<Excerpts, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT uri, excerpt FROM content
+         WHERE session = ?1 AND excerpt IS NOT NULL
+         UNION
+         SELECT uri, excerpt FROM content_share JOIN content ON uri = content_share.content
+         WHERE content_share.session = ?1 AND excerpt IS NOT NULL",
+    )?;
+    let mut rows = statement.query([session.as_str()])?;
+    let mut excerpts = Excerpts::new();
+    while let Some(row) = rows.next()? {
+        excerpts.insert(row.get(0)?, Arc::from(text(row, 1)?));
+    }
+    Ok(excerpts)
 }
 
 fn content(connection: &Connection, uri: &str) -> Result<Option<ContentRecord>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT uri, session, content_type, data FROM content
+        "SELECT uri, session, content_type, data, excerpt FROM content
          WHERE uri = ?1 AND (
              NOT EXISTS (SELECT 1 FROM session
                  WHERE session.uri = content.session AND disposed_at IS NOT NULL)
@@ -109,6 +132,7 @@ fn content(connection: &Connection, uri: &str) -> Result<Option<ContentRecord>, 
             session: self::uri(row, 1)?,
             content_type: row.get(2)?,
             data: Bytes::from(row.get::<_, Vec<u8>>(3)?),
+            excerpt: row.get::<_, Option<String>>(4)?.map(Arc::from),
         })
     });
     Ok(content.optional()?)

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::contents::{Contents, Kind};
 use super::servers::Variables;
+use super::spans;
 use super::tree::{Tree, join};
 
 /// Where a manifest may be, the standard's own place first.
@@ -200,7 +201,9 @@ fn add_servers(
     }
     match (manifest.get("mcpServers"), place) {
         (Some(inline @ Value::Object(_)), Some(place)) => {
-            contents.add_servers(&tree.uri(place), place, inline, variables);
+            let text = tree.read(place).unwrap_or_default();
+            let spans = spans::of_inline_servers(&text);
+            contents.add_servers((&tree.uri(place), place), inline, &spans, variables);
         }
         (Some(Value::String(path)), _) => match relative(path) {
             Some(path) if path != default => contents.add_servers_of(tree, &path, variables),

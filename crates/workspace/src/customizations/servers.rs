@@ -15,6 +15,7 @@ use innkeeper_protocol::workspace::customization::McpServerSpec;
 use serde_json::{Map, Value};
 
 use super::contents::Contents;
+use super::spans::{self, Spans};
 use super::tree::Tree;
 
 /// What `${NAME}` stands for.
@@ -27,19 +28,23 @@ impl Contents {
             Ok(text) => text,
             Err(error) => return self.warn(path, error),
         };
-        match serde_json::from_str::<Value>(&without_comments(&text)) {
-            Ok(value) => self.add_servers(&tree.uri(path), path, &value, variables),
+        let text = without_comments(&text);
+        match serde_json::from_str::<Value>(&text) {
+            Ok(value) => {
+                let spans = spans::of_servers(&text);
+                self.add_servers((&tree.uri(path), path), &value, &spans, variables);
+            }
             Err(error) => self.warn(path, format!("it is not JSON: {error}")),
         }
     }
 
     /// Adds servers by name: `{"mcpServers": {…}}`, `{"servers": {…}}`, or
-    /// just the inner object.
+    /// just the inner object. `spans` says where in the file they are.
     pub(super) fn add_servers(
         &mut self,
-        uri: &str,
-        path: &str,
+        (uri, path): (&str, &str),
         declared: &Value,
+        spans: &Spans,
         variables: &Variables,
     ) {
         let wrapped = ["mcpServers", "servers"]
@@ -66,7 +71,7 @@ impl Contents {
                     uri: uri.to_owned(),
                     name: name.clone(),
                     icons: None,
-                    range: None,
+                    range: spans.get(name).cloned(),
                     meta: None,
                     enablement: None,
                     // It is the agent that starts it, if anybody does.
@@ -160,10 +165,13 @@ fn fill_in(text: &str, variables: &Variables) -> Result<String, String> {
     Ok(filled)
 }
 
-/// Some of these files may hold lines of comments, as editors allow.
+/// Some of these files may hold lines of comments, as editors allow. All other
+/// lines stay where they are.
 fn without_comments(text: &str) -> String {
-    let is_comment = |line: &&str| line.trim_start().starts_with("//");
-    let lines = text.lines().filter(|line| !is_comment(line));
+    let lines = text.lines().map(|line| {
+        let is_comment = line.trim_start().starts_with("//");
+        if is_comment { "" } else { line }
+    });
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -175,7 +183,12 @@ mod tests {
     fn read(declared: Value) -> Contents {
         let mut contents = Contents::default();
         let variables = [("ROOT".to_owned(), "/p".to_owned())].into();
-        contents.add_servers("x:file", ".mcp.json", &declared, &variables);
+        contents.add_servers(
+            ("x:file", ".mcp.json"),
+            &declared,
+            &Spans::new(),
+            &variables,
+        );
         contents
     }
 

@@ -136,7 +136,8 @@ fn mcp_servers_are_children_of_the_file_that_declares_them() {
     assert_eq!(
         server,
         &json!({"type": "mcpServer", "id": "~/.mcp.json#db", "uri": "~/.mcp.json",
-            "name": "db", "state": {"kind": "stopped"}})
+            "name": "db", "state": {"kind": "stopped"},
+            "range": {"start": {"line": 0, "character": 16}, "end": {"line": 0, "character": 82}}})
     );
     assert_eq!(
         container(&all, "~/.vscode/mcp.json")["children"][0]["name"],
@@ -261,6 +262,35 @@ fn a_plugin_is_a_container_of_everything_in_it() {
     assert_eq!(
         (&broken["name"], &broken["children"][0]["name"]),
         (&json!("broken"), &json!("still"))
+    );
+}
+
+#[test]
+fn a_server_says_where_in_its_file_it_is_declared() {
+    let directory = written(&[
+        (
+            ".agents/plugins/tools/.plugin/plugin.json",
+            "{\n  \"name\": \"t\",\n  \"mcpServers\": {\n    \"inline\": {\"command\": \"c\"}\n  }\n}",
+        ),
+        (
+            ".agents/plugins/tools/.mcp.json",
+            "// ours\n{\"mcpServers\": {\"file\": {\"url\": \"https://x\"}}}",
+        ),
+    ]);
+    let all = found(directory.path());
+    let plugin = container(&all, "~/.agents/plugins/tools");
+    let servers = plugin["children"].as_array().unwrap().iter();
+    let places: Vec<Value> = servers.map(|it| json!([it["name"], it["range"]])).collect();
+    let range = |line: i64, start: i64, end: i64| {
+        json!({"start": {"line": line, "character": start},
+               "end": {"line": line, "character": end}})
+    };
+    assert_eq!(
+        places,
+        [
+            json!(["file", range(1, 16, 44)]),
+            json!(["inline", range(3, 4, 30)])
+        ]
     );
 }
 

@@ -155,6 +155,26 @@ pub(crate) fn path_of_uri(uri: &str) -> Result<PathBuf, ResourceError> {
     Ok(path.components().collect())
 }
 
+/// Why nobody can work in a directory, if nobody can.
+pub fn why_not_directory(uri: &str) -> Option<String> {
+    let path = match path_of_uri(uri) {
+        Ok(path) => path,
+        Err(error) => return Some(format!("the working directory {error}")),
+    };
+    match std::fs::metadata(&path) {
+        Ok(found) if found.is_dir() => None,
+        Ok(_) => Some(format!(
+            "`{uri}` is not a directory; name the directory to work in"
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(format!(
+            "the working directory `{uri}` does not exist; create it, or name another one"
+        )),
+        Err(error) => Some(format!(
+            "the working directory `{uri}` cannot be reached: {error}"
+        )),
+    }
+}
+
 /// An absolute path as a `file:` URI.
 pub fn uri_of_path(path: &Path) -> Option<String> {
     Url::from_file_path(path).ok().map(String::from)

@@ -156,6 +156,7 @@ async fn files_are_discarded_and_brought_back() {
     };
     let shown = until(&mut watch, "an offer", offers("discard")).await;
     assert!(shown["operations"][0]["confirmation"].is_string());
+    until(&mut watch, "the file", |it| names(it) == ["a.txt"]).await;
     let file = uri(&directory.path().join("a.txt"));
     let target = json!({"kind": "resource", "resource": file});
     let invoke = |operation: &str, target: Value| {

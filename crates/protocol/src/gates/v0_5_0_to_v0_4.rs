@@ -1,11 +1,10 @@
-//! 0.5 → 0.4: model and agent were selected for a session and not with a
+//! 0.5.0 → 0.4: model and agent were selected for a session and not with a
 //! message; a session had one active client; the catalogue's row was repeated
-//! within the session's state; dates there were numbers; nothing told what
-//! waits for the user, drafts were private, and history came with the answer.
+//! within the session's state; dates there were numbers; drafts were private.
 
 use serde_json::{Value, json};
 
-use super::object::{self, drop_keys, has};
+use super::object::{self, drop_keys};
 use super::{Act, Gate, LoweredFacts, Node, Object, PartialAction, SnapshotForGates};
 use crate::Timestamp;
 use crate::version::Version;
@@ -31,42 +30,19 @@ impl Gate for Changes {
     fn lower(&self, node: Node, it: &mut Object) -> bool {
         match node {
             Node::SessionState => {
-                drop_keys(it, &["inputNeeded"]);
                 if let Some(Value::Array(clients)) = it.remove("activeClients")
                     && let Some(first) = clients.into_iter().next()
                 {
                     it.insert("activeClient".into(), first);
                 }
-                // No action of 0.4 changes what a session's status says of
-                // its activity: that is told by its chats and the catalogue.
-                object::set_status(it, object::ACTIVITY, object::IDLE);
             }
             Node::Summary | Node::SummaryChanges => {
                 drop_keys(it, &["_meta"]);
                 lower_date(it, "createdAt");
                 lower_date(it, "modifiedAt");
             }
-            Node::ChatState => drop_keys(it, &["draft", "turnsNextCursor", "activity"]),
+            Node::ChatState => drop_keys(it, &["draft", "activity"]),
             Node::Message => drop_keys(it, &["model", "agent"]),
-            Node::Part => {
-                drop_keys(it, &["nonce"]);
-                return !has(it, "kind", "inputRequest");
-            }
-            Node::Attachment | Node::ContentRef => drop_keys(it, &["nonce"]),
-            Node::ToolCall => drop_keys(it, &["intention"]),
-            Node::ToolContent => {
-                drop_keys(it, &["nonce"]);
-                if has(it, "type", "terminalComplete") {
-                    drop_keys(it, &["exitCode", "cwd", "preview", "truncated"]);
-                    it.insert("type".into(), "terminal".into());
-                    object::default(it, "resource", "");
-                    object::default(it, "title", "Terminal");
-                }
-            }
-            Node::Customization | Node::ClientCustomization => drop_keys(it, &["_meta", "version"]),
-            Node::ChildCustomization => lower_child(it),
-            Node::ChangesetFile => drop_keys(it, &["reviewed"]),
-            Node::Agent => drop_keys(it, &["capabilities"]),
             Node::Model => drop_keys(it, &["maxOutputTokens", "maxPromptTokens"]),
             Node::Selection => {
                 for value in object::child_mut(it, "config").into_iter().flatten() {
@@ -99,34 +75,17 @@ impl Gate for Changes {
         true
     }
 
-    fn lower_action(&self, mut act: Act, known: &LoweredFacts, out: &mut Vec<Act>) {
+    fn lower_action(&self, act: Act, known: &LoweredFacts, out: &mut Vec<Act>) {
         match act.kind() {
-            "chat/activityChanged"
-            | "chat/turnsLoaded"
-            | "session/inputNeededSet"
-            | "session/inputNeededRemoved"
-            | "changeset/filesReviewedChanged" => {}
+            "chat/activityChanged" => {}
             "chat/draftChanged" => tell_selection(&act, known, out),
             "chat/turnStarted" => {
                 tell_selection(&act, known, out);
                 out.push(act);
             }
-            "chat/toolCallStart" => {
-                drop_keys(&mut act.action, &["intention"]);
-                out.push(act);
-            }
-            "chat/responsePart" => {
-                // A question that was answered before it was shown.
-                if act.action.contains_key("part") {
-                    out.push(act);
-                }
-            }
             "session/activeClientSet" | "session/activeClientRemoved" => {
                 tell_first_client(&act, known, out);
             }
-            "session/mcpServerStartRequested" => out.push(mcp_state(&act, "starting")),
-            "session/mcpServerStopRequested" => out.push(mcp_state(&act, "stopped")),
-            "session/customizationToggled" => out.push(toggle(act, known)),
             _ => out.push(act),
         }
     }
@@ -175,20 +134,6 @@ impl Gate for Changes {
         }
     }
 
-    fn raise_params(&self, method: &str, params: &mut Object) {
-        if method == "listSessions" {
-            drop_keys(params, &["filter"]);
-        }
-    }
-
-    fn lower_result(&self, method: &str, result: &mut Object) {
-        match method {
-            "initialize" => drop_keys(result, &["serverInfo", "terminalCommandPrefix"]),
-            "listSessions" => drop_keys(result, &["nextCursor"]),
-            _ => {}
-        }
-    }
-
     fn lower_notification(&self, method: &mut String, _params: &mut Object) -> bool {
         method != "root/progress"
     }
@@ -211,20 +156,6 @@ fn written(value: &Value) -> Value {
     match value {
         Value::String(text) => text.clone().into(),
         other => other.to_string().into(),
-    }
-}
-
-fn lower_child(it: &mut Object) {
-    let is_server = has(it, "type", "mcpServer");
-    if !is_server {
-        drop_keys(it, &["enabled"]);
-    }
-    if !has(it, "type", "agent") {
-        drop_keys(it, &["_meta"]);
-    }
-    drop_keys(it, &["model", "tools", "disableUserInvocation"]);
-    if has(it, "type", "agent") {
-        drop_keys(it, &["disableModelInvocation"]);
     }
 }
 
@@ -281,34 +212,4 @@ fn tell_first_client(act: &Act, known: &LoweredFacts, out: &mut Vec<Act>) {
         }
         _ => json!({"type": CHANGED, "activeClient": after}),
     }));
-}
-
-fn mcp_state(act: &Act, kind: &str) -> Act {
-    let id = act.action.get("id");
-    act.sibling(json!({
-        "type": "session/mcpServerStateChanged",
-        "id": id,
-        "state": {"kind": kind},
-    }))
-}
-
-/// Only what stands at the top could be switched: a child's switch is told by
-/// sending its parent again.
-fn toggle(act: Act, known: &LoweredFacts) -> Act {
-    let id = act.action.get("id");
-    let all = known.extra.get("customizations").and_then(Value::as_array);
-    let parent = all.into_iter().flatten().find(|parent| {
-        let children = parent["children"].as_array();
-        children
-            .into_iter()
-            .flatten()
-            .any(|child| child.get("id") == id)
-    });
-    match parent {
-        Some(parent) => act.sibling(json!({
-            "type": "session/customizationUpdated",
-            "customization": parent,
-        })),
-        None => act,
-    }
 }
