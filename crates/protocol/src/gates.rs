@@ -109,6 +109,8 @@ pub struct SnapshotForGates {
     pub session: Option<Object>,
     /// The model and agent that are selected in the (default) chat.
     pub selection: Object,
+    /// How much has changed in the session.
+    pub changes: Object,
     /// `IsRead` and `IsArchived` of a chat, which 0.4 to 0.9 do not have.
     pub(crate) chat_flags: u64,
     /// The version cannot be shown this state: whoever subscribes to the

@@ -12,6 +12,7 @@ mod host;
 mod messages;
 mod older;
 mod older_manners;
+mod older_rows;
 mod selections;
 mod sessions;
 mod turns;

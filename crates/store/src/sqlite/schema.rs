@@ -10,6 +10,7 @@ use crate::StoreError;
 const STEPS: &[&str] = &[
     include_str!("../../migrations/001.sql"),
     include_str!("../../migrations/002.sql"),
+    include_str!("../../migrations/003.sql"),
 ];
 
 /// The version of a database that this release writes.
