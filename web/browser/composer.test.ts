@@ -146,6 +146,24 @@ describe("while a turn runs", () => {
     expect((await page.locator(".user-bubble").allInnerTexts()).slice(1)).toEqual(["three", "two"]);
   });
 
+  test("after a stop the queue waits until somebody runs it", async () => {
+    const page = await open();
+    await newSession(page);
+    await send(page, waiting);
+    await said(page, "started").waitFor();
+    for (const text of ["one", "two"]) {
+      await editor(page).fill(text);
+      await editor(page).press("Alt+Enter");
+    }
+    await page.locator(".scheduled li").nth(1).waitFor();
+    expect(await page.getByRole("button", { name: "Run the queue" }).count()).toBe(0);
+    await editor(page).press("Escape");
+    await page.getByRole("button", { name: "Run the queue" }).click();
+    await page.locator(".turn-footer").nth(2).waitFor();
+    expect((await page.locator(".user-bubble").allInnerTexts()).slice(1)).toEqual(["one", "two"]);
+    expect(await page.locator(".scheduled").count()).toBe(0);
+  });
+
   test("what waits can be restored to the editor", async () => {
     const page = await open();
     await newSession(page);

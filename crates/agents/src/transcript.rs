@@ -130,6 +130,17 @@ pub(crate) fn with_chats(mut message: Message, chats: &[ReferredChat]) -> Messag
     message
 }
 
+/// What the model is shown of an attachment that is described in words. One
+/// that came with a completion, a command for instance, need not be: it stands
+/// in the message already.
+pub(crate) fn shown_of<'a>(attached: &'a SimpleMessageAttachment, text: &str) -> Option<&'a str> {
+    let label = attached.label.as_str();
+    match &attached.model_representation {
+        Some(shown) => Some(shown),
+        None => (!text.contains(label)).then_some(label),
+    }
+}
+
 impl Told {
     fn of(turn: &Turn) -> Self {
         Self {
@@ -239,6 +250,24 @@ mod tests {
         transcript.remove("turn-4");
         let context = transcript.as_context().unwrap();
         assert!(context.contains("question 3") && !context.contains("question 4"));
+    }
+
+    #[test]
+    fn a_command_that_stands_in_the_message_is_not_said_again() {
+        let simple = |representation: Option<&str>| SimpleMessageAttachment {
+            label: "/review".to_owned(),
+            range: None,
+            display_kind: None,
+            meta: None,
+            model_representation: representation.map(str::to_owned),
+        };
+        for (representation, text, shown) in [
+            (None, "/review this", None),
+            (None, "look", Some("/review")),
+            (Some("Review it."), "/review this", Some("Review it.")),
+        ] {
+            assert_eq!(shown_of(&simple(representation), text), shown, "{text}");
+        }
     }
 
     #[test]

@@ -26,6 +26,7 @@ const NEWEST: Versions = &["1.0.0"];
 const OLD: Versions = &["0.2.0"];
 const MIXED: Versions = &[
     "1.0.0", "0.9.0", "0.8.0", "0.7.0", "0.6.0", "0.5.0", "0.4.0", "0.3.0", "0.2.0", "0.1.0",
+    "draft 1",
 ];
 
 const SESSION: &str = "ahp-session:/bench";

@@ -40,7 +40,7 @@ pub(crate) fn run() -> Result<()> {
 
 /// The part that is counted.
 pub(crate) fn encode(version: &str, kind: &str, times: u64) -> Result<()> {
-    let version = Version::from_wire(version).context("a version")?;
+    let version = Version::from_name(version).context("a version")?;
     let action: StateAction = serde_json::from_value(action(kind))?;
     let message = HostMessage::Action(Arc::new(Sequenced {
         seq: 123_456.into(),

@@ -87,6 +87,7 @@ impl Driver {
             nonce: "bench".to_owned(),
             limits: Limits::default(),
             number_block: EngineConfig::NUMBER_BLOCK,
+            queue_after_cancel: Default::default(),
             workspace: Default::default(),
         };
         let boot = Boot {

@@ -48,7 +48,7 @@ impl WireClient {
         self.initialize_as("1.0.0", name, channels).await
     }
 
-    /// The same in an older version; draft 1 is `0.1.0`.
+    /// The same in an older version.
     pub(crate) async fn initialize_as(
         &mut self,
         version: &str,
@@ -59,7 +59,7 @@ impl WireClient {
             "channel": "ahp-root://", "clientId": name, "initialSubscriptions": channels,
         });
         match version {
-            "0.1.0" => params["protocolVersion"] = 1.into(),
+            "draft 1" => params["protocolVersion"] = 1.into(),
             version => params["protocolVersions"] = json!([version]),
         }
         self.request("initialize", params).await

@@ -56,7 +56,7 @@ const KNOWN_CLIENTS: usize = 10_000;
 
 impl KnownClient {
     fn speaks(&self) -> Version {
-        Version::from_wire(&self.version).unwrap_or(Version::NEWEST)
+        Version::from_name(&self.version).unwrap_or(Version::NEWEST)
     }
 }
 
@@ -198,6 +198,9 @@ impl Clients {
             entry.client = Some(client_id.clone());
             entry.wanted = wanted;
             entry.version = version;
+        }
+        if !version.subscribes_to_news() {
+            core.subscriptions.tell_anyway(connection);
         }
         core.effect(Effect::Speak {
             to: connection,

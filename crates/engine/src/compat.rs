@@ -246,7 +246,7 @@ pub(crate) fn joined_to(
     (joins && is_session()).then(|| ChannelUri::default_chat_of(channel.as_str()))
 }
 
-/// Draft 1 has no watches, changesets and telemetry, and no way to be
+/// The drafts have no watches, changesets and telemetry, and no way to be
 /// subscribed to something that it is given no snapshot of.
 pub(crate) fn has_no_word_for(
     core: &Core,
@@ -470,7 +470,7 @@ fn why_not_active(
 }
 
 /// Up to 0.7 a switch was on or off: what was decided for more than the session
-/// stays. In draft 1 it was named by URI.
+/// stays. In the drafts it was named by URI.
 fn whole_switch(
     core: &Core,
     customizations: &Customizations,

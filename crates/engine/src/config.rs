@@ -15,7 +15,19 @@ pub struct EngineConfig {
     pub limits: Limits,
     /// How many sequence numbers are reserved at a time: at least 8.
     pub number_block: u64,
+    pub queue_after_cancel: QueueAfterCancel,
     pub workspace: WorkspaceConfig,
+}
+
+/// What becomes of the queued messages of a chat when somebody cancels its
+/// turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum QueueAfterCancel {
+    /// They wait until somebody goes on: as after a turn that failed.
+    #[default]
+    Wait,
+    /// The next one follows, as after a turn that completed.
+    Continue,
 }
 
 /// What clients may reach of the machine besides the directories of sessions.

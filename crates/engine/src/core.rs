@@ -159,13 +159,17 @@ impl Core {
         self.effect(Effect::Send { to, message });
     }
 
+    /// Tells everybody who follows the catalogue.
     pub(crate) fn notify_root(&mut self, notification: Notification) {
-        if let Some(to) = self.subscriptions.of_channel(&ChannelUri::root()) {
+        if let Some(to) = self.subscriptions.of_catalogue() {
             let message = HostMessage::Notification(Box::new(notification));
             self.effect(Effect::Publish { to, message });
         }
     }
 }
+
+/// The bits of a status that say what goes on; the others are flags.
+pub(crate) const ACTIVITY_BITS: u32 = (1 << 5) - 1;
 
 pub(crate) fn error_info(error_type: &str, message: impl Into<String>) -> ErrorInfo {
     ErrorInfo {

@@ -105,7 +105,9 @@ use turns::{Turns, TurnsMut};
 use watches::Watches;
 
 pub use crate::core::history::fold_log;
-pub use config::{CustomizationPolicy, EngineConfig, GrantPolicy, Limits, WorkspaceConfig};
+pub use config::{
+    CustomizationPolicy, EngineConfig, GrantPolicy, Limits, QueueAfterCancel, WorkspaceConfig,
+};
 pub use effect::{CloseReason, ConnectionId, Effect, Step, Subscriber, Ticket};
 pub use input::Input;
 pub use turns::COMMAND_PREFIX;

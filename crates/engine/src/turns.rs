@@ -40,6 +40,7 @@ use crate::catalogue::Catalogue;
 use crate::changes::Changes;
 use crate::clients::Clients;
 use crate::compat::Compat;
+use crate::config::QueueAfterCancel;
 use crate::core::{Core, Deadline, error_info};
 use crate::customizations::Customizations;
 use crate::effect::Ticket;
@@ -53,6 +54,7 @@ pub(crate) use messages::check_message;
 
 use attachments::AwaitedContent;
 use input_needed::waits_for_a_person;
+use pending::Next;
 use running::{Backend, BackendPhase, Conversation, PartKind, RunningTurn};
 
 /// The conversations with agents, and the turns that run in them.
@@ -176,8 +178,17 @@ impl TurnsMut<'_> {
                 return;
             }
         };
-        // What was queued was meant to follow on something that worked.
-        let goes_on = !matches!(ending, Ending::Error { .. });
+        // A turn that a client ended has been followed already, if by anything.
+        let is_over = !is_running(self.own);
+        let next = match (&ending, self.core.config.queue_after_cancel) {
+            (Ending::Complete, _) | (Ending::Cancelled, QueueAfterCancel::Continue) => {
+                Some(Next::AfterTurn)
+            }
+            // The agent gave up by itself: it has yet to hear what was added.
+            (Ending::Cancelled, QueueAfterCancel::Wait) => Some(Next::LeftOver),
+            // What was queued was meant to follow on something that worked.
+            (Ending::Error { .. }, _) => None,
+        };
         let now = self.core.now;
         if let Some(backend) = self.own.backend_mut(uri)
             && backend.phase == BackendPhase::Busy(turn.clone())
@@ -185,12 +196,12 @@ impl TurnsMut<'_> {
             backend.phase = BackendPhase::Idle;
             backend.used = now;
         }
-        if is_running(self.own) {
+        if !is_over {
             self.end_turn(uri, ending);
         }
         self.prompt(uri);
-        if goes_on {
-            self.next_pending_turn(uri, true);
+        if let Some(next) = next.filter(|_| !is_over) {
+            self.next_pending_turn(uri, next);
         }
     }
 

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use innkeeper_engine::{GrantPolicy, Limits};
+use innkeeper_engine::{GrantPolicy, Limits, QueueAfterCancel};
 use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::mcp::{McpServer, McpTransport};
 use innkeeper_store::StoreOptions;
@@ -36,6 +36,7 @@ const DAY: u64 = 24 * 60 * 60;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Config {
+    pub(crate) queue_after_cancel: QueueSetting,
     pub(crate) server: ServerTable,
     pub(crate) limits: LimitsTable,
     pub(crate) delivery: DeliveryTable,
@@ -46,6 +47,24 @@ pub(crate) struct Config {
     pub(crate) script: ScriptTable,
     pub(crate) agents: BTreeMap<String, AgentTable>,
     pub(crate) mcp: BTreeMap<String, McpTable>,
+}
+
+/// What becomes of queued messages when a turn is cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum QueueSetting {
+    #[default]
+    Wait,
+    Continue,
+}
+
+impl From<QueueSetting> for QueueAfterCancel {
+    fn from(setting: QueueSetting) -> Self {
+        match setting {
+            QueueSetting::Wait => Self::Wait,
+            QueueSetting::Continue => Self::Continue,
+        }
+    }
 }
 
 /// `[mcp.NAME]`: an MCP server that agents get.
@@ -652,6 +671,13 @@ mod tests {
         let tables = tables.into_iter();
         let tables = tables.filter(|(table, _)| table != "agents" && table != "mcp");
         for (table, keys) in tables.chain([agent, server]) {
+            if keys.as_table().is_none() {
+                let (_, section) = docs.split_once("## Before the tables").unwrap();
+                let section = section.split("\n## ").next().unwrap();
+                let row = format!("| `{table}` | `{keys}` |");
+                assert!(section.contains(&row), "no row `{row}` before the tables");
+                continue;
+            }
             let (_, section) = docs.split_once(&format!("## `[{table}]`")).unwrap();
             let section = section.split("\n## ").next().unwrap();
             for (key, default) in keys.as_table().unwrap() {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use innkeeper_agents::{Agent, ProfileChanges, Supervisor};
-use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits, Step};
+use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits, QueueAfterCancel, Step};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::record::store::{
@@ -46,6 +46,8 @@ pub struct HostOptions {
     pub delivery: DeliveryOptions,
     /// Where a remote file picker begins.
     pub default_directory: Option<String>,
+    /// What becomes of queued messages when a turn is cancelled.
+    pub queue_after_cancel: QueueAfterCancel,
     pub workspace: WorkspaceOptions,
     pub telemetry: TelemetryOptions,
 }
@@ -138,6 +140,7 @@ impl Host {
             nonce,
             limits: options.limits,
             number_block: EngineConfig::NUMBER_BLOCK,
+            queue_after_cancel: options.queue_after_cancel,
             workspace,
         };
         let (engine, first) = Engine::new(now(), config, agents.profiles(), boot);

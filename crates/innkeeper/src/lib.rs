@@ -65,7 +65,7 @@ pub use telemetry::{EndpointError, ExportOptions, LogFeed, TelemetryOptions};
 // What the options above need, so that an embedder names one crate.
 pub use ahp;
 pub use innkeeper_agents::{self as agents, Agent, ScriptAgent};
-pub use innkeeper_engine::{GrantPolicy, Limits};
+pub use innkeeper_engine::{GrantPolicy, Limits, QueueAfterCancel};
 pub use innkeeper_protocol as protocol;
 pub use innkeeper_store::{
     MemoryDisk, MemoryStore, SqliteStore, StoreError, StoreOptions, SyncMode,

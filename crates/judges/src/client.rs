@@ -217,10 +217,12 @@ modern!(v0_8, ahp_0_8, ahp_types_0_8, "0.8.0");
 modern!(v0_9, ahp_0_9, ahp_types_0_9, "0.9.0");
 modern!(v1_0, ahp, ahp_types, "1.0.0");
 
-/// The published client of a version, by its number.
+/// The published client of a version, by its name; for 0.1, where nobody
+/// published one, our own.
 pub async fn connect(version: &str, frames: Frames) -> Result<Box<dyn OfficialClient>, String> {
     match version {
-        "0.1" => draft_1::connect(frames).await,
+        "draft 1" => draft_1::connect(frames).await,
+        "0.1" => Ok(crate::draft::client::connect(frames)),
         "0.2" => v0_2::connect(frames).await,
         "0.3" => v0_3::connect(frames).await,
         "0.4" => v0_4::connect(frames).await,

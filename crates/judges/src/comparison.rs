@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 
+use crate::age;
+
 /// A state without what a version's reducers do not take from the actions:
 /// those up to 0.8 take `modifiedAt` from their own clock, and those of 0.5
 /// put an answered question where it was answered.
 pub fn comparable(version: &str, mut state: Value) -> Value {
-    if version <= "0.8" {
+    if age(version) <= age("0.8") {
         if let Some(object) = state.as_object_mut() {
             object.remove("modifiedAt");
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::{ACTION_TYPES, VERSIONS};
+use crate::{ACTION_TYPES, VERSIONS, age};
 
 #[derive(Debug, Default, Clone)]
 pub struct Coverage(BTreeMap<(String, String), u64>);
@@ -35,9 +35,9 @@ impl Coverage {
         for (kind, since, until) in ACTION_TYPES {
             let _ = write!(table, "\n{kind:44}");
             for version in VERSIONS {
-                let _ = match version < *since || version > *until {
-                    true => write!(table, "{:>8}", "-"),
-                    false => write!(table, "{:>8}", self.count(version, kind)),
+                let _ = match has(version, since, until) {
+                    true => write!(table, "{:>8}", self.count(version, kind)),
+                    false => write!(table, "{:>8}", "-"),
                 };
             }
         }
@@ -48,11 +48,15 @@ impl Coverage {
     pub fn empty_cells(&self) -> Vec<(&'static str, &'static str)> {
         let cells = ACTION_TYPES.iter().flat_map(|&(kind, since, until)| {
             let having = VERSIONS.into_iter();
-            let having = having.filter(move |version| since <= *version && *version <= until);
+            let having = having.filter(move |version| has(version, since, until));
             having.map(move |version| (version, kind))
         });
         cells
             .filter(|(version, kind)| self.count(version, kind) == 0)
             .collect()
     }
+}
+
+fn has(version: &str, since: &str, until: &str) -> bool {
+    (age(since)..=age(until)).contains(&age(version))
 }

@@ -13,6 +13,7 @@ mod changesets;
 pub mod client;
 mod comparison;
 mod coverage;
+mod draft;
 mod schemas;
 
 pub use action_types::{ACTION_TYPES, CLIENTS_SAY};
@@ -20,9 +21,9 @@ pub use comparison::{comparable, difference};
 pub use coverage::Coverage;
 pub use schemas::{Conformity, Schemas};
 
-/// The numbers of all versions, oldest first. Draft 1 is `"0.1"`.
-pub const VERSIONS: [&str; 10] = [
-    "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1.0",
+/// The names of all versions, oldest first.
+pub const VERSIONS: [&str; 11] = [
+    "draft 1", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "1.0",
 ];
 
 /// What a client of one version holds.
@@ -110,7 +111,7 @@ macro_rules! mirror {
     };
 }
 
-mirror!(v0_1, ahp_0_1, ahp_types_0_1, [
+mirror!(draft_1, ahp_0_1, ahp_types_0_1, [
     Root => apply_action_to_root, Session => apply_action_to_session,
     Terminal => apply_action_to_terminal
 ]);
@@ -167,10 +168,23 @@ mirror!(v1_0, ahp, ahp_types, [
     Automations => apply_action_to_automation, AutomationRun => apply_action_to_automation_run
 ]);
 
-/// The judge of a version, by its number: `"0.2"`. Draft 1 is `"0.1"`.
+/// What a version is called here: `"0.2"` for `"0.2.0"`.
+pub fn name_of(version: impl std::fmt::Display) -> String {
+    let full = version.to_string();
+    let short = full.rsplit_once('.').map(|(short, _)| short.to_owned());
+    short.unwrap_or(full)
+}
+
+/// How old a version is: the place of its name in [`VERSIONS`].
+pub fn age(version: &str) -> Option<usize> {
+    VERSIONS.iter().position(|name| *name == version)
+}
+
+/// The judge of a version, by its name: `"0.2"`.
 pub fn mirror(version: &str) -> Option<Box<dyn Mirror>> {
     Some(match version {
-        "0.1" => Box::new(v0_1::States::default()),
+        "draft 1" => Box::new(draft_1::States::default()),
+        "0.1" => Box::new(draft::States::default()),
         "0.2" => Box::new(v0_2::States::default()),
         "0.3" => Box::new(v0_3::States::default()),
         "0.4" => Box::new(v0_4::States::default()),

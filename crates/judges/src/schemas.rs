@@ -1,5 +1,5 @@
-//! The JSON schemas that were published with 0.2.0, where they are at hand,
-//! and whether what a client of 0.2.0 is sent fits them.
+//! The JSON schemas of 0.1.0 and of 0.2.0, where they are at hand, and whether
+//! what a client of those versions is sent fits them.
 //!
 //! They are read by a small reader of our own: they refer to definitions that
 //! they do not have, and list `{}` among exclusive choices, both of which a
@@ -20,7 +20,6 @@ const MISDESCRIBED: &[&str] = &["edits", "before", "after", "diff", "changes", "
 const UNDEFINED: &[&str] = &[
     "usage",
     "activity",
-    "activeClient",
     "agent",
     "changesets",
     "_meta",
@@ -29,6 +28,7 @@ const UNDEFINED: &[&str] = &[
 
 #[derive(Debug)]
 pub struct Schemas {
+    version: &'static str,
     states: Schema,
     actions: Schema,
     news: Schema,
@@ -36,18 +36,25 @@ pub struct Schemas {
 }
 
 impl Schemas {
-    /// The schemas of 0.2.0, if they are there.
-    pub fn at_hand() -> Option<&'static Self> {
-        static SCHEMAS: OnceLock<Option<Schemas>> = OnceLock::new();
+    /// The schemas of `"0.1"` or `"0.2"`, if they are there.
+    pub fn of(version: &str) -> Option<&'static Self> {
+        static SCHEMAS: [OnceLock<Option<Schemas>>; 2] = [OnceLock::new(), OnceLock::new()];
+        let (place, version) = match version {
+            "0.1" => (0, "0.1.0"),
+            "0.2" => (1, "0.2.0"),
+            _ => return None,
+        };
         let read = || {
+            let schema = |name: &str| Schema::read(version, name);
             Some(Self {
-                states: Schema::read("state.schema.json")?,
-                actions: Schema::read("actions.schema.json")?,
-                news: Schema::read("notifications.schema.json")?,
-                commands: Schema::read("commands.schema.json")?,
+                version,
+                states: schema("state")?,
+                actions: schema("actions")?,
+                news: schema("notifications")?,
+                commands: schema("commands")?,
             })
         };
-        SCHEMAS.get_or_init(read).as_ref()
+        SCHEMAS[place].get_or_init(read).as_ref()
     }
 
     pub fn check_state(&self, name: &str, state: &Value) -> Result<(), String> {
@@ -61,8 +68,17 @@ impl Schemas {
         self.actions.check(&format!("{name}Action"), action)
     }
 
-    /// `root/sessionAdded` has `SessionAddedParams`.
+    /// `root/sessionAdded` has `SessionAddedParams`. In 0.1 the method is
+    /// `notification`, and `notify/sessionAdded` a `SessionAddedNotification`.
     pub fn check_news(&self, method: &str, params: &Value) -> Result<(), String> {
+        if self.version == "0.1.0" {
+            let news = &params["notification"];
+            let kind = news["type"].as_str().unwrap_or_default();
+            let Some(name) = kind.strip_prefix("notify/").map(capitalized) else {
+                return Err(format!("0.1.0 has no news of the type `{kind}`"));
+            };
+            return self.news.check(&format!("{name}Notification"), news);
+        }
         let name = match method.split_once('/') {
             Some(("root", name)) => capitalized(name),
             _ => method.split('/').map(capitalized).collect(),
@@ -104,14 +120,23 @@ fn capitalized(word: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// Looks at all that passes between the host and one client of 0.2.0.
-#[derive(Debug, Default)]
+/// Looks at all that passes between the host and one client of a version whose
+/// schemas are at hand.
+#[derive(Debug)]
 pub struct Conformity {
+    schemas: &'static Schemas,
     /// What was asked, by id.
     asked: BTreeMap<String, String>,
 }
 
 impl Conformity {
+    pub fn of(version: &str) -> Option<Self> {
+        Some(Self {
+            schemas: Schemas::of(version)?,
+            asked: BTreeMap::new(),
+        })
+    }
+
     /// The client said this.
     pub fn said(&mut self, text: &str) {
         let frame: Value = serde_json::from_str(text).unwrap_or_default();
@@ -122,9 +147,7 @@ impl Conformity {
 
     /// The client was sent this. An error says what does not fit the schemas.
     pub fn heard(&mut self, text: &str) -> Result<(), String> {
-        let Some(schemas) = Schemas::at_hand() else {
-            return Ok(());
-        };
+        let schemas = self.schemas;
         let frame: Value = serde_json::from_str(text).map_err(|it| it.to_string())?;
         let outcome = match frame["method"].as_str() {
             Some("action") => {
@@ -157,9 +180,10 @@ impl Conformity {
 struct Schema(Value);
 
 impl Schema {
-    fn read(name: &str) -> Option<Self> {
+    fn read(version: &str, name: &str) -> Option<Self> {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let path = workspace.join("../shared/spec/0.2.0").join(name);
+        let directory = workspace.join("../shared/spec").join(version);
+        let path = directory.join(format!("{name}.schema.json"));
         let text = std::fs::read_to_string(path).ok()?;
         serde_json::from_str(&text).ok().map(Self)
     }
@@ -170,7 +194,7 @@ impl Schema {
 
     fn check(&self, name: &str, value: &Value) -> Result<(), String> {
         let definition = self.definition(name);
-        let definition = definition.ok_or_else(|| format!("0.2.0 has no {name}: {value}"))?;
+        let definition = definition.ok_or_else(|| format!("no {name} is described: {value}"))?;
         self.fits(definition, value, name)
     }
 
@@ -178,7 +202,7 @@ impl Schema {
     fn check_but(&self, name: &str, value: &Value, field: &str) -> Result<(), String> {
         let definition = self.definition(name);
         let mut definition = definition
-            .ok_or_else(|| format!("0.2.0 has no {name}"))?
+            .ok_or_else(|| format!("no {name} is described"))?
             .clone();
         definition["properties"][field] = Value::Bool(true);
         self.fits(&definition, value, name)
@@ -193,6 +217,10 @@ impl Schema {
             };
         }
         if let Some(choices) = schema["oneOf"].as_array() {
+            // What may be `null` has a choice without a description.
+            if value.is_null() && choices.contains(&Value::Object(serde_json::Map::new())) {
+                return Ok(());
+            }
             let real = choices.iter().filter(|choice| {
                 let dangling = choice["$ref"].as_str().is_some_and(|it| it.ends_with('/'));
                 !dangling && choice.as_object().is_some_and(|it| !it.is_empty())
@@ -247,7 +275,7 @@ impl Schema {
                 (Some(schema), _) => self.fits(schema, inner, &path)?,
                 (None, Value::Bool(false)) => return Err(format!("{path} is not expected")),
                 (None, additional @ Value::Object(_)) => self.fits(additional, inner, &path)?,
-                // What 0.2.0 does not know it is not sent.
+                // What a version does not know it is not sent.
                 (None, _) if schema["properties"].is_object() => {
                     return Err(format!("{path} is unknown"));
                 }

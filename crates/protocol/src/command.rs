@@ -300,7 +300,7 @@ fn introduced_in(
     }
     match (&params["protocolVersions"], &params["protocolVersion"]) {
         // Who counts drafts speaks one, even if it is none that we speak.
-        (Value::Null, Value::Number(_)) => Some(Version::V0_1),
+        (Value::Null, Value::Number(_)) => Some(Version::Draft1),
         (offered, _) => {
             let offered: Vec<String> = Deserialize::deserialize(offered).ok()?;
             version::negotiate(&offered)
@@ -428,9 +428,11 @@ mod tests {
     #[test]
     fn who_counts_drafts_speaks_a_draft() {
         let version_of = |params: &str| first("initialize", params).0;
-        let draft = Version::V0_1;
+        let draft = Version::Draft1;
         assert_eq!(version_of(r#"{"clientId":"c","protocolVersion":1}"#), draft);
         assert_eq!(version_of(r#"{"clientId":"c","protocolVersion":7}"#), draft);
+        let named = r#"{"clientId":"c","protocolVersions":["0.1.0"]}"#;
+        assert_eq!(version_of(named), Version::V0_1);
         let both = r#"{"clientId":"c","protocolVersion":1,"protocolVersions":["0.2.0"]}"#;
         assert_eq!(version_of(both), Version::V0_2);
         let unspoken = r#"{"clientId":"c","protocolVersions":["7.0.0"]}"#;

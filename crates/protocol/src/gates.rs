@@ -25,6 +25,7 @@ pub(crate) mod object;
 pub(crate) mod text;
 pub mod up;
 
+mod v0_1_to_draft_1;
 mod v0_2_to_v0_1;
 mod v0_3_to_v0_2;
 mod v0_4_to_v0_3;
@@ -185,7 +186,7 @@ pub(crate) trait Gate: Sync {
 }
 
 /// All gates, newest first.
-static GATES: [&dyn Gate; 9] = [
+static GATES: [&dyn Gate; 10] = [
     &v1_0_to_v0_9::Changes,
     &v0_9_to_v0_8::Changes,
     &v0_8_to_v0_7::Changes,
@@ -195,6 +196,7 @@ static GATES: [&dyn Gate; 9] = [
     &v0_4_to_v0_3::Changes,
     &v0_3_to_v0_2::Changes,
     &v0_2_to_v0_1::Changes,
+    &v0_1_to_draft_1::Changes,
 ];
 
 /// The gates that lie between the newest version and another, from the newest on.

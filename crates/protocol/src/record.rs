@@ -93,6 +93,9 @@ pub struct ExtraFacts {
     /// `changeset/contentChanged`: the error that the changeset has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
+    /// `session/ready`: what the session and its default chat do by then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u32>,
 }
 
 /// Keeps `null` apart from "left out".
@@ -313,7 +316,7 @@ pub struct ClientRecord {
 impl ClientRecord {
     /// Nothing if it is a version of another release of the host.
     pub fn speaks(&self) -> Option<Version> {
-        Version::from_wire(&self.version)
+        Version::from_name(&self.version)
     }
 }
 

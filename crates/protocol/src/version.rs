@@ -11,7 +11,10 @@ use std::fmt;
 /// inside, the others are reached through [`crate::gates`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
-    /// Draft 1, before versions had names: the crates call it 0.1.0.
+    /// Draft 1, from before versions had numbers: a client says
+    /// `protocolVersion: 1`. The crates 0.1.0 have its shapes.
+    Draft1,
+    /// The draft as its text stood some weeks later, when it was called 0.1.0.
     V0_1,
     V0_2,
     V0_3,
@@ -26,7 +29,8 @@ pub enum Version {
 
 impl Version {
     /// All of them, oldest first.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
+        Self::Draft1,
         Self::V0_1,
         Self::V0_2,
         Self::V0_3,
@@ -47,8 +51,10 @@ impl Version {
         self as usize
     }
 
-    const fn baseline(self) -> SemVer {
-        match self {
+    /// The first release; draft 1 was none.
+    const fn baseline(self) -> Option<SemVer> {
+        Some(match self {
+            Self::Draft1 => return None,
             Self::V0_1 => SemVer(0, 1, 0),
             Self::V0_2 => SemVer(0, 2, 0),
             Self::V0_3 => SemVer(0, 3, 0),
@@ -59,21 +65,33 @@ impl Version {
             Self::V0_8 => SemVer(0, 8, 0),
             Self::V0_9 => SemVer(0, 9, 0),
             Self::V1_0 => SemVer(1, 0, 0),
+        })
+    }
+
+    /// The version that has this name, or of which it is a caret-compatible
+    /// release.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name == DRAFT_1 {
+            true => Some(Self::Draft1),
+            false => Self::of_release(SemVer::parse(name)?),
         }
     }
 
-    /// The version of which `wire` is a caret-compatible release.
-    pub fn from_wire(wire: &str) -> Option<Self> {
-        let offered = SemVer::parse(wire)?;
-        Self::ALL
-            .into_iter()
-            .rev()
-            .find(|version| offered.is_compatible_with(version.baseline()))
+    fn of_release(release: SemVer) -> Option<Self> {
+        let mut all = Self::ALL.into_iter().rev();
+        all.find(|version| {
+            let baseline = version.baseline();
+            baseline.is_some_and(|baseline| release.is_compatible_with(baseline))
+        })
     }
 
     /// The exact string that a client offered for this version: the highest,
     /// if it offered several releases of it.
     pub fn as_offered(self, offered: &[String]) -> Option<&str> {
+        if self == Self::Draft1 {
+            let named = offered.iter().find(|name| *name == DRAFT_1);
+            return named.map(String::as_str);
+        }
         let mine = spoken(offered).filter(|(_, version, _)| *version == self);
         mine.max_by_key(|(semver, _, _)| *semver)
             .map(|(_, _, wire)| wire)
@@ -84,20 +102,21 @@ impl Version {
         Self::ALL
             .iter()
             .rev()
-            .map(|version| version.baseline().to_string())
+            .filter_map(|version| version.baseline())
+            .map(|release| release.to_string())
             .collect()
     }
 }
 
 /// What a version can do, in the words of the protocol.
 impl Version {
-    /// An envelope says which channel its action is about; in draft 1 the
+    /// An envelope says which channel its action is about; in the drafts the
     /// action itself does.
     pub fn names_channels_in_envelopes(self) -> bool {
         self > Self::V0_1
     }
 
-    /// Watches, changesets and telemetry, which draft 1 does not have.
+    /// Watches, changesets and telemetry, which the drafts do not have.
     pub fn has_watches(self) -> bool {
         self > Self::V0_1
     }
@@ -105,10 +124,16 @@ impl Version {
     /// `reconnect` is answered with what is `missing`; draft 1 has no word for
     /// that.
     pub fn says_what_is_missing(self) -> bool {
+        self > Self::Draft1
+    }
+
+    /// News of the catalogue go to those who subscribe to the root; in the
+    /// drafts to everybody who is connected.
+    pub fn subscribes_to_news(self) -> bool {
         self > Self::V0_1
     }
 
-    /// A customization is switched by its id; in draft 1 by its URI.
+    /// A customization is switched by its id; in the drafts by its URI.
     pub fn switches_by_id(self) -> bool {
         self > Self::V0_1
     }
@@ -169,17 +194,20 @@ impl Version {
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.baseline().fmt(f)
+        match self.baseline() {
+            Some(release) => release.fmt(f),
+            None => f.write_str(DRAFT_1),
+        }
     }
 }
 
-/// What a draft is called where versions have names. There was only one; the
-/// name of any other is no version.
+/// What draft 1 is called where versions have names. No client offers that.
+const DRAFT_1: &str = "draft 1";
+
+/// The name of a draft that a client counts. There was only one; the name of
+/// any other belongs to nothing.
 pub fn draft(number: i64) -> String {
-    match number {
-        1 => Version::V0_1.to_string(),
-        other => format!("draft {other}"),
-    }
+    format!("draft {number}")
 }
 
 /// The highest offered version that the host speaks. Offers that are no
@@ -193,8 +221,8 @@ pub fn negotiate(offered: &[String]) -> Option<Version> {
 /// Those offers that the host speaks, with the exact strings.
 fn spoken(offered: &[String]) -> impl Iterator<Item = (SemVer, Version, &str)> {
     offered.iter().filter_map(|wire| {
-        let version = Version::from_wire(wire)?;
-        Some((SemVer::parse(wire)?, version, wire.as_str()))
+        let release = SemVer::parse(wire)?;
+        Some((release, Version::of_release(release)?, wire.as_str()))
     })
 }
 
@@ -259,7 +287,21 @@ mod tests {
         check(&[], None);
         check(&["2.0.0", "0.0.9"], None);
         check(&["01.0.0", "1.0", "1.0.0-beta", "", "1.0.0.0"], None);
-        check(&[&draft(1)], Some("0.1.0"));
-        check(&[&draft(0), &draft(2), &draft(-1)], None);
+        check(&[&draft(0), &draft(1), &draft(2)], None);
+    }
+
+    #[test]
+    fn draft_1_and_0_1_0_are_told_apart_by_name() {
+        for version in Version::ALL {
+            assert_eq!(Version::from_name(&version.to_string()), Some(version));
+        }
+        assert_eq!(Version::Draft1.as_offered(&[draft(1)]), Some("draft 1"));
+        assert_eq!(
+            Version::Draft1.as_offered(&[draft(2), "0.1.0".into()]),
+            None
+        );
+        assert_eq!(Version::V0_1.as_offered(&[draft(1)]), None);
+        check(&["0.1.0"], Some("0.1.0"));
+        check(&["0.1.7", "0.1.0"], Some("0.1.7"));
     }
 }

@@ -52,6 +52,7 @@ fn versions_have_numbers_only_where_they_are_told_apart() {
 fn the_rule_knows_what_it_looks_for() {
     assert!(names_a_number("if version == Version::V0_4 {"));
     assert!(names_a_number("Version::V1_0 => each(encode(message)),"));
+    assert!(names_a_number("Version::Draft1 => 1,"));
     assert!(!names_a_number("Version::NEWEST => each(encode(message)),"));
     assert!(!names_a_number("ProtocolVersion::V1"));
     assert!(compares_with_a_version("if version < Version::NEWEST {"));
@@ -90,13 +91,17 @@ fn outside_of_tests(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(lines).take(count)
 }
 
-/// `Version::V` and a digit; other protocols have versions, too.
+/// `Version::V` or `Version::Draft` and a digit; other protocols have versions,
+/// too.
 fn names_a_number(line: &str) -> bool {
-    line.match_indices("Version::V").any(|(at, name)| {
-        let is_ours = !line[..at].ends_with(|before: char| before.is_alphanumeric());
-        let behind = line[at + name.len()..].chars().next();
-        is_ours && behind.is_some_and(|it| it.is_ascii_digit())
-    })
+    let names = |prefix: &str| {
+        line.match_indices(prefix).any(|(at, name)| {
+            let is_ours = !line[..at].ends_with(|before: char| before.is_alphanumeric());
+            let behind = line[at + name.len()..].chars().next();
+            is_ours && behind.is_some_and(|it| it.is_ascii_digit())
+        })
+    };
+    names("Version::V") || names("Version::Draft")
 }
 
 /// An order beside a version that has a name.

@@ -64,6 +64,12 @@ export function reorder({ store }: Host, chat: URI, order: string[]): void {
   store.dispatch(chat, { type: "chat/queuedMessagesReordered", order });
 }
 
+/** Starts what is queued after a turn that was cancelled or failed: the host goes on when somebody touches the queue. */
+export function goOn(host: Host, chat: URI): void {
+  const { queuedMessages = [] } = host.store.getState().chat ?? {};
+  if (queuedMessages.length > 0) reorder(host, chat, queuedMessages.map(({ id }) => id));
+}
+
 /** Tells the host what stands in the editor of a chat. */
 export function setDraft({ store }: Host, chat: URI, said: Said): void {
   const isEmpty = !said.text && !said.attachments?.length && !said.model && !said.agent;

@@ -1,7 +1,8 @@
 // Files and other content that lives on the host.
 
 import { ErrorCode, RpcError } from "../protocol/rpc";
-import type { MessageAttachment, URI } from "../protocol/types";
+import type { URI } from "../protocol/types";
+import type { Suggestion } from "../state/attachments";
 import type { Host } from "./host";
 
 const CHANNEL = "ahp-root://";
@@ -73,15 +74,8 @@ export async function list(host: Host, uri: URI): Promise<Entry[]> {
   return entries;
 }
 
-export interface Completion {
-  insertText: string;
-  rangeStart?: number;
-  rangeEnd?: number;
-  attachment: MessageAttachment;
-}
-
-export async function complete(host: Host, chat: URI, text: string, offset: number): Promise<Completion[]> {
+export async function complete(host: Host, chat: URI, text: string, offset: number): Promise<Suggestion[]> {
   const params = { channel: chat, kind: "userMessage", text, offset };
-  const result = await host.connection.request<{ items: Completion[] }>("completions", params).catch(() => undefined);
+  const result = await host.connection.request<{ items: Suggestion[] }>("completions", params).catch(() => undefined);
   return result?.items ?? [];
 }

@@ -14,6 +14,7 @@ use innkeeper_protocol::newest::state::{
 use serde_json::{Value, json};
 
 use crate::edits;
+use crate::transcript::shown_of;
 
 /// What a piece of the agent's message becomes: text is streamed, the rest is
 /// kept as content of its own.
@@ -86,20 +87,18 @@ pub(super) fn edit(diff: &Diff) -> FileEdit {
 pub(super) fn prompt(message: &Message, can: &PromptCapabilities) -> Vec<ContentBlock> {
     let mut blocks = vec![ContentBlock::from(message.text.clone())];
     for attachment in message.attachments.iter().flatten() {
-        blocks.extend(attached(attachment, can));
+        blocks.extend(attached(attachment, &message.text, can));
     }
     blocks
 }
 
-fn attached(attachment: &MessageAttachment, can: &PromptCapabilities) -> Option<ContentBlock> {
+fn attached(
+    attachment: &MessageAttachment,
+    text: &str,
+    can: &PromptCapabilities,
+) -> Option<ContentBlock> {
     match attachment {
-        MessageAttachment::Simple(simple) => {
-            let shown = simple
-                .model_representation
-                .as_ref()
-                .unwrap_or(&simple.label);
-            Some(ContentBlock::from(shown.clone()))
-        }
+        MessageAttachment::Simple(simple) => shown_of(simple, text).map(ContentBlock::from),
         MessageAttachment::Resource(resource) => Some(ContentBlock::ResourceLink(
             ResourceLink::new(resource.label.clone(), resource.uri.clone()),
         )),

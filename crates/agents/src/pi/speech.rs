@@ -16,6 +16,7 @@ use super::turn::Turn;
 use crate::child::{Access, Conversation, Given, Opened, Speech, Start};
 use crate::knowledge::Knowledge;
 use crate::process::{self, Line};
+use crate::transcript::shown_of;
 
 /// The key of pi's file in what is kept for resuming.
 const FILE: &str = "pi";
@@ -173,11 +174,10 @@ fn text_of(message: &Message) -> String {
     let mut text = message.text.clone();
     for attachment in message.attachments.iter().flatten() {
         let more = match attachment {
-            MessageAttachment::Simple(simple) => simple
-                .model_representation
-                .as_ref()
-                .unwrap_or(&simple.label)
-                .clone(),
+            MessageAttachment::Simple(simple) => match shown_of(simple, &message.text) {
+                Some(shown) => shown.to_owned(),
+                None => continue,
+            },
             MessageAttachment::Resource(resource) => {
                 format!("{}: {}", resource.label, resource.uri)
             }

@@ -257,7 +257,7 @@ fn notify_some(
     which: impl Fn(Version) -> bool,
     news: Notification,
 ) {
-    let Some(all) = core.subscriptions.of_channel(&ChannelUri::root()) else {
+    let Some(all) = core.subscriptions.of_catalogue() else {
         return;
     };
     let concerned = |it: &&Subscriber| which(clients.version_of(it.connection));

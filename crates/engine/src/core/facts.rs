@@ -11,8 +11,8 @@ use innkeeper_protocol::record::{ExtraFacts, GateFacts, Selection};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Sender;
 use super::channels::{Channel, Chat, Session};
+use super::{ACTIVITY_BITS, Sender};
 
 /// What has to be remembered while an action is applied.
 #[derive(Debug, Default)]
@@ -128,6 +128,17 @@ fn of_session(session: &Session, action: &StateAction, before: FactsBefore) -> O
             let all = session.customizations.iter().flatten();
             ExtraFacts {
                 customizations: Some(all.filter_map(value).collect()),
+                ..ExtraFacts::default()
+            }
+        }
+        StateAction::SessionReady(_) => {
+            let default = session.chats.iter();
+            let default =
+                default.filter(|chat| session.default_chat.as_ref() == Some(&chat.resource));
+            let activity = default.map(|chat| chat.status & ACTIVITY_BITS).next();
+            let flags = session.status & !ACTIVITY_BITS;
+            ExtraFacts {
+                status: Some(flags | activity.unwrap_or_default()),
                 ..ExtraFacts::default()
             }
         }

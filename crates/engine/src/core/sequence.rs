@@ -21,7 +21,6 @@ use innkeeper_protocol::record::{ExtraFacts, GateFacts, Sequenced, StoreOp};
 use innkeeper_protocol::{ChannelUri, Seq};
 
 use super::channels::Channel;
-use super::subscriptions::Subscriptions;
 use super::{Core, facts};
 use crate::effect::{ConnectionId, Effect, Step};
 
@@ -153,10 +152,10 @@ impl Core {
         if sender.is_some() && kept {
             self.step.durable_first = true;
         }
-        let facts = &sequenced.facts;
-        let aside = sender
-            .as_ref()
-            .and_then(|sender| only_at_session(&self.subscriptions, sender, facts));
+        // Whoever said it waits for an answer, also where they do not listen.
+        let listens = |to: &ConnectionId| self.subscriptions.contains(*to, channel);
+        let aside = sender.as_ref().and_then(|sender| sender.connection);
+        let aside = aside.filter(|to| !listens(to));
         sequenced.origin = sender.map(|sender| sender.origin);
         self.sequence.place(&mut self.step, &mut sequenced);
         let sequenced = Arc::new(sequenced);
@@ -180,8 +179,7 @@ impl Core {
     /// everybody else nothing has happened.
     fn confirm(&mut self, mut action: Sequenced, sender: Sender) {
         action.origin = Some(sender.origin);
-        let listens = |to: &ConnectionId| self.subscriptions.contains(*to, &action.channel);
-        if let Some(to) = sender.connection.filter(listens) {
+        if let Some(to) = sender.connection {
             self.send_action(to, action);
         }
     }
@@ -202,11 +200,7 @@ impl Core {
             action.facts.extra = facts::extra_facts_after(known, &action.action, before);
         }
         action.origin = Some(sender.origin);
-        // Whoever types into a terminal need not look at it.
-        let listens = |to: &ConnectionId| {
-            self.channels.terminal(channel).is_some() || self.subscriptions.contains(*to, channel)
-        };
-        if let Some(to) = sender.connection.filter(listens) {
+        if let Some(to) = sender.connection {
             self.send_action(to, action);
         }
     }
@@ -277,21 +271,6 @@ impl Core {
         self.replay.trimmed(below);
         self.store(StoreOp::TrimLog { below });
     }
-}
-
-/// Who said to a session what is done in its chat, and listens only to the
-/// session: they wait for an answer as others do.
-fn only_at_session(
-    subscriptions: &Subscriptions,
-    sender: &Sender,
-    facts: &GateFacts,
-) -> Option<ConnectionId> {
-    let to = sender.connection?;
-    let session = facts.session.as_ref().filter(|_| facts.is_default_chat)?;
-    let to_session = sender.said.as_ref()?.channel == *session;
-    let listens = |channel: &ChannelUri| subscriptions.contains(to, channel);
-    let chat = ChannelUri::default_chat_of(session.as_str());
-    (to_session && listens(session) && !listens(&chat)).then_some(to)
 }
 
 /// An action that has no place in the sequence yet.

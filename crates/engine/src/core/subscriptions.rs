@@ -16,6 +16,8 @@ pub(crate) struct Subscriptions {
     limit: usize,
     by_channel: HashMap<ChannelUri, Arc<[Subscriber]>>,
     by_connection: HashMap<ConnectionId, BTreeSet<ChannelUri>>,
+    /// Connections that are told of the catalogue without having subscribed.
+    told_anyway: BTreeSet<ConnectionId>,
     /// Channels that the last subscriber has left.
     left: Vec<ChannelUri>,
 }
@@ -29,6 +31,7 @@ impl Subscriptions {
             limit,
             by_channel: HashMap::default(),
             by_connection: HashMap::default(),
+            told_anyway: BTreeSet::new(),
             left: Vec::new(),
         }
     }
@@ -36,6 +39,31 @@ impl Subscriptions {
     /// The subscribers of a channel, if it has any.
     pub(crate) fn of_channel(&self, channel: &ChannelUri) -> Option<Arc<[Subscriber]>> {
         self.by_channel.get(channel).cloned()
+    }
+
+    /// From now on the connection is told of the catalogue.
+    pub(crate) fn tell_anyway(&mut self, connection: ConnectionId) {
+        self.told_anyway.insert(connection);
+    }
+
+    /// Everybody who is told of the catalogue: those who listen to the root,
+    /// and those who are told anyway.
+    pub(crate) fn of_catalogue(&self) -> Option<Arc<[Subscriber]>> {
+        let root = ChannelUri::root();
+        if self.told_anyway.is_empty() {
+            return self.of_channel(&root);
+        }
+        let listening = self.by_channel.get(&root);
+        let listening = listening.into_iter().flat_map(|all| all.iter().copied());
+        let others = self
+            .told_anyway
+            .iter()
+            .filter(|&&it| !self.contains(it, &root));
+        let others = others.map(|&connection| Subscriber {
+            connection,
+            max_latency: None,
+        });
+        Some(listening.chain(others).collect())
     }
 
     /// All channels that somebody listens to.
@@ -94,6 +122,7 @@ impl Subscriptions {
 
     /// Returns what the connection wanted of its subscriptions.
     pub(crate) fn remove_connection(&mut self, connection: ConnectionId) -> Latencies {
+        self.told_anyway.remove(&connection);
         let mut latencies = Latencies::default();
         for channel in self.by_connection.remove(&connection).unwrap_or_default() {
             let all = self.by_channel.get(&channel);
@@ -156,6 +185,22 @@ mod tests {
         assert!(table.remove(ConnectionId(1), &channel));
         assert!(!table.remove(ConnectionId(1), &channel));
         assert!(!table.has_channel(&channel));
+    }
+
+    #[test]
+    fn who_is_told_of_the_catalogue_anyway_is_told_once_and_until_it_goes() {
+        let mut table = Subscriptions::new(1);
+        let told = |table: &Subscriptions| table.of_catalogue().map_or(0, |all| all.len());
+        assert_eq!(told(&table), 0);
+        table.tell_anyway(ConnectionId(1));
+        table.add(&ChannelUri::root(), subscriber(2));
+        assert_eq!(told(&table), 2);
+        table.add(&ChannelUri::root(), subscriber(1));
+        assert_eq!(told(&table), 2);
+        table.remove(ConnectionId(1), &ChannelUri::root());
+        assert_eq!(told(&table), 2);
+        table.remove_connection(ConnectionId(1));
+        assert_eq!(told(&table), 1);
     }
 
     #[test]

@@ -14,10 +14,7 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use super::SessionsMut;
 use crate::compat;
 use crate::core::channels::{Session, compact};
-use crate::core::{Core, Deadline};
-
-/// The bits of a status that say what goes on; the others are flags.
-const ACTIVITY_BITS: u32 = (1 << 5) - 1;
+use crate::core::{ACTIVITY_BITS, Core, Deadline};
 
 /// The summary of a session that is just being created.
 pub(super) fn first(uri: &ChannelUri, state: &SessionState, now: Timestamp) -> SessionSummary {

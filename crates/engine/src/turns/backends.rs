@@ -266,7 +266,6 @@ impl TurnsMut<'_> {
         }
         self.session_ready(&session);
         self.prompt(uri);
-        self.next_pending_turn(uri, false);
     }
 
     /// An agent is gone, unasked. If it went before it had heard of the turn

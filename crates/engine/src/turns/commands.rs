@@ -17,6 +17,7 @@ use innkeeper_protocol::{CallId, ChannelUri};
 use serde_json::json;
 
 use super::edits::line_counts;
+use super::pending::Next;
 use super::{Ending, TurnsMut};
 use crate::labels::Label;
 use crate::terminals::{NewTerminal, Run, RunOver, end_of};
@@ -269,7 +270,7 @@ impl TurnsMut<'_> {
         self.tool_finished(&run.chat, CallId::from(&run.name), result, false);
         self.end_turn(&run.chat, Ending::Complete);
         self.prompt(&run.chat);
-        self.next_pending_turn(&run.chat, true);
+        self.next_pending_turn(&run.chat, Next::AfterTurn);
     }
 }
 

@@ -7,18 +7,19 @@ use innkeeper_protocol::newest::actions::{
     ChatTurnResumeAction, ChatTurnStartedAction, StateAction,
 };
 use innkeeper_protocol::newest::state::{
-    ChatInputResponseKind, ResponsePart, SessionLifecycle, TurnState,
+    ChatInputResponseKind, PendingMessageKind, ResponsePart, SessionLifecycle, TurnState,
 };
 use innkeeper_protocol::outgoing::RejectionCode;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use super::TurnsMut;
 use super::messages::{check_message, check_takes_messages};
-use super::pending::{judge_pending_removed, judge_reorder};
+use super::pending::{Next, judge_pending_removed, judge_reorder};
 use super::questions::{judge_answer_change, judge_input_completed};
 use super::running::RunningTurn;
 use super::tool_verdicts::{judge_tool_confirmed, judge_tool_result_confirmed};
 use crate::compat::SelectionMeant;
+use crate::config::QueueAfterCancel;
 use crate::core::channels::Chat;
 use crate::core::{Refusal, Sender, Verdict};
 use crate::labels::Locale;
@@ -49,6 +50,7 @@ pub(super) enum After {
     },
     PendingSet {
         id: String,
+        kind: PendingMessageKind,
     },
     PendingRemoved,
     QueueReordered,
@@ -76,7 +78,7 @@ impl TurnsMut<'_> {
             Verdict::Confirm(..) | Verdict::Reject(..) | Verdict::NotAccepted(_) => None,
         };
         if let Some(after) = self.core.carry_out(uri, sender, verdict) {
-            if let After::PendingSet { id } = &after {
+            if let After::PendingSet { id, .. } = &after {
                 let later = selection == SelectionMeant::WhenTurnBegins;
                 self.note_when_to_select(uri, id, later);
             }
@@ -270,18 +272,24 @@ impl TurnsMut<'_> {
             After::Nothing => {}
             After::TurnStarted { turn, text } => self.turn_started(uri, &turn, &text, locale),
             After::TurnResumed { turn } => self.turn_resumed(uri, &turn, locale),
-            After::TurnCancelled => self.next_pending_turn(uri, true),
+            After::TurnCancelled => {
+                if self.core.config.queue_after_cancel == QueueAfterCancel::Continue {
+                    self.next_pending_turn(uri, Next::AfterTurn);
+                }
+            }
             After::Truncated { .. } => self.truncate_backend(uri),
             After::ToolConfirmed(confirmed) => self.tool_confirmed(uri, *confirmed),
             After::ToolResultSettled { call } => self.tool_result_settled(uri, &call),
             After::InputCompleted { request, response } => {
                 self.input_completed(uri, request, response);
             }
-            After::PendingSet { .. } | After::PendingRemoved => {
-                self.steer(uri);
-                self.next_pending_turn(uri, false);
-            }
-            After::QueueReordered => self.next_pending_turn(uri, false),
+            After::PendingSet { kind, .. } => match kind {
+                PendingMessageKind::Steering => self.steer(uri),
+                PendingMessageKind::Queued => self.next_pending_turn(uri, Next::Queued),
+            },
+            // Nothing starts: whoever clears a queue wants none of it.
+            After::PendingRemoved => self.steer(uri),
+            After::QueueReordered => self.next_pending_turn(uri, Next::Queued),
         }
     }
 }

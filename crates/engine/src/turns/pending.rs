@@ -3,11 +3,12 @@
 //! turn that runs.
 //!
 //! When a turn ends, the message that waited longest follows: a steering
-//! message that the agent did not take up, else the first of the queue. That
-//! is so after a turn that was cancelled, too. After one that failed nothing
-//! follows by itself: what was queued was meant to build on what failed, and
-//! the failed turn may still be resumed. It goes on with the next turn, or
-//! when somebody touches the queue.
+//! message that the agent did not take up, else the first of the queue. After
+//! one that failed nothing follows by itself: what was queued was meant to
+//! build on what failed, and the failed turn may still be resumed. The same is
+//! so after one that was cancelled, unless the host is configured otherwise.
+//! It goes on after the next turn, or when somebody sets or reorders what is
+//! queued.
 
 use std::collections::VecDeque;
 
@@ -40,9 +41,9 @@ impl TurnsMut<'_> {
         match self.check_pending_set(chat, &action) {
             Ok(()) => {
                 action.message = self.as_kept(chat, action.message);
-                let id = action.id.clone();
+                let (id, kind) = (action.id.clone(), action.kind);
                 let action = StateAction::ChatPendingMessageSet(action);
-                Verdict::Apply(action, After::PendingSet { id })
+                Verdict::Apply(action, After::PendingSet { id, kind })
             }
             Err(reason) => Verdict::reject(StateAction::ChatPendingMessageSet(action), reason),
         }
@@ -204,9 +205,7 @@ impl TurnsMut<'_> {
     }
 
     /// Starts the turn of the message that waited longest, if the chat is free.
-    /// A steering message waits for a turn to steer; it becomes one itself
-    /// when it is `after_turn` that should have taken it up.
-    pub(super) fn next_pending_turn(&mut self, uri: &ChannelUri, after_turn: bool) {
+    pub(super) fn next_pending_turn(&mut self, uri: &ChannelUri, next: Next) {
         let Some(chat) = self.core.channels.chat(uri) else {
             return;
         };
@@ -215,8 +214,9 @@ impl TurnsMut<'_> {
         }
         let queue = chat.head.queued_messages.as_deref().unwrap_or_default();
         let steering = chat.head.steering_message.as_ref();
-        let left_over = steering.filter(|_| after_turn);
-        let next = left_over.or(queue.first()).cloned();
+        let left_over = steering.filter(|_| next != Next::Queued);
+        let queued = queue.first().filter(|_| next != Next::LeftOver);
+        let next = left_over.or(queued).cloned();
         let kind = match left_over {
             Some(_) => PendingMessageKind::Steering,
             None => PendingMessageKind::Queued,
@@ -236,6 +236,19 @@ impl TurnsMut<'_> {
             self.start_turn(uri, message, Some(id), locale);
         }
     }
+}
+
+/// Which of the messages that wait may become a turn. A steering message waits
+/// for a turn to steer; it becomes one itself if a turn should have taken it up
+/// and did not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// What a turn left over, else what is queued.
+    AfterTurn,
+    /// What a turn left over.
+    LeftOver,
+    /// What is queued.
+    Queued,
 }
 
 pub(super) fn judge_pending_removed(

@@ -1,15 +1,15 @@
 //! Whatever a client dispatches is answered, once, in every version: echoed or
 //! rejected, in the words in which it was said.
 
-use innkeeper_engine::Input;
-use innkeeper_judges::{ACTION_TYPES, CLIENTS_SAY};
+use innkeeper_engine::{Input, Limits};
+use innkeeper_judges::{ACTION_TYPES, CLIENTS_SAY, age, name_of};
 use innkeeper_protocol::agent::TurnEvent;
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::terminal::{TerminalEvent, TerminalId, TerminalReport};
 use serde_json::{Value, json};
 
 use crate::host::{Host, ROOT, SESSION, chat};
-use crate::words::{in_words_of, number, of_session, place, with_onlooker};
+use crate::words::{in_words_of, of_session, place, with_onlooker};
 
 const TERMINAL: &str = "ahp-terminal:/1";
 
@@ -33,10 +33,10 @@ const FURTHER: &[&str] = &[
 
 /// The types of what clients of a version may say.
 fn said_in(version: Version) -> Vec<&'static str> {
-    let number = number(version);
+    let this = age(&name_of(version));
     let of_version = ACTION_TYPES
         .iter()
-        .filter(|(_, since, until)| *since <= &*number && &*number <= *until);
+        .filter(|(_, since, until)| (age(since)..=age(until)).contains(&this));
     let by_clients = |kind: &&str| {
         let verb = kind.split_once('/').map_or("", |(_, verb)| verb);
         CLIENTS_SAY.contains(&verb) || FURTHER.contains(&verb)
@@ -172,6 +172,22 @@ fn every_sound_action_is_answered_once_also_when_it_changes_nothing() {
                 answer(&mut host, (&channel, &action), &case);
             }
         }
+    }
+}
+
+#[test]
+fn a_client_is_answered_also_where_it_has_not_subscribed() {
+    for version in Version::ALL {
+        let mut host = Host::with_session(Limits::default());
+        host.enter_as(version, 2, "old", &[]);
+        let message = json!({"text": "Hi", "origin": {"kind": "user"}});
+        let start = json!({"turnId": "t", "message": message});
+        let start = in_words_of(version, "turnStarted", start);
+        let case = format!("{version}: a turn");
+        let echo = answer(&mut host, (&place(version), &start), &case);
+        assert!(echo.get("rejectionReason").is_none(), "{case}: {echo}");
+        host.in_turn("t", TurnEvent::Text("on".to_owned()));
+        assert_eq!(answers(&host).len(), 1, "{case}");
     }
 }
 

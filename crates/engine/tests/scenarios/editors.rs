@@ -59,7 +59,7 @@ fn the_same_is_so_in_every_version() {
         let mut host = Host::new();
         host.enter_as(version, 1, "a", &[]);
         let session = match version {
-            Version::V0_1 => json!({"session": SESSION}),
+            Version::Draft1 | Version::V0_1 => json!({"session": SESSION}),
             _ => json!({"channel": SESSION}),
         };
         host.ok(1, "createSession", session);

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_engine::{ConnectionId, Effect, Engine, EngineConfig, Input, Limits, Step};
+use innkeeper_engine::{
+    ConnectionId, Effect, Engine, EngineConfig, Input, Limits, QueueAfterCancel, Step,
+};
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEnd, AgentEvent, AgentFailure, AgentProfile, AgentReport, BackendId,
     HowEnded, ProcessEnd, TurnEvent,
@@ -65,6 +67,13 @@ impl Host {
         Self::configured(config)
     }
 
+    /// A host whose queues behave like this when a turn is cancelled.
+    pub(crate) fn with_queue(after_cancel: QueueAfterCancel) -> Self {
+        let mut config = config(Limits::default());
+        config.queue_after_cancel = after_cancel;
+        Self::configured(config).opened_session()
+    }
+
     fn configured(config: EngineConfig) -> Self {
         let mut store = MemoryStore::default();
         let boot = store.begin().unwrap();
@@ -91,15 +100,18 @@ impl Host {
     /// With one session that is ready, client `a` on connection 1 watching
     /// everything of it.
     pub(crate) fn with_session(limits: Limits) -> Self {
-        let mut host = Self::with(limits);
-        host.enter(1, "a", &[ROOT]);
-        host.ok(1, "createSession", json!({"channel": SESSION}));
-        host.opened();
+        Self::with(limits).opened_session()
+    }
+
+    fn opened_session(mut self) -> Self {
+        self.enter(1, "a", &[ROOT]);
+        self.ok(1, "createSession", json!({"channel": SESSION}));
+        self.opened();
         for channel in [SESSION, &chat()] {
-            host.ok(1, "subscribe", json!({"channel": channel}));
+            self.ok(1, "subscribe", json!({"channel": channel}));
         }
-        host.heard.clear();
-        host
+        self.heard.clear();
+        self
     }
 
     /// Returns how many clients the store remembers.
@@ -247,10 +259,11 @@ impl Host {
         channels: &[&str],
     ) -> Value {
         self.connect(connection);
-        let params = json!({
-            "clientId": client, "protocolVersions": [version.to_string()],
-            "initialSubscriptions": channels,
-        });
+        let mut params = json!({"clientId": client, "initialSubscriptions": channels});
+        match version {
+            Version::Draft1 => params["protocolVersion"] = 1.into(),
+            named => params["protocolVersions"] = json!([named.to_string()]),
+        }
         self.ok(connection, "initialize", params)
     }
 
@@ -362,6 +375,7 @@ pub(crate) fn config(limits: Limits) -> EngineConfig {
         nonce: "n".to_owned(),
         limits,
         number_block: EngineConfig::NUMBER_BLOCK,
+        queue_after_cancel: QueueAfterCancel::default(),
         workspace: Default::default(),
     }
 }

@@ -6,12 +6,6 @@ use serde_json::Value;
 
 use crate::host::{Host, ROOT, SESSION, chat};
 
-/// The version as the judges call it.
-pub(crate) fn number(version: Version) -> String {
-    let text = version.to_string();
-    text.rsplit_once('.').unwrap().0.to_owned()
-}
-
 fn is_flat(version: Version) -> bool {
     version <= Version::V0_3
 }
@@ -37,7 +31,7 @@ pub(crate) fn in_words_of(version: Version, verb: &str, mut action: Value) -> Va
     action
 }
 
-/// An action of the session, which draft 1 names in the action.
+/// An action of the session, which the drafts name in the action.
 pub(crate) fn of_session(version: Version, mut action: Value) -> Value {
     if !version.names_channels_in_envelopes() {
         action["session"] = SESSION.into();

@@ -180,7 +180,11 @@ impl Client {
         }
         self.heard = seq;
         self.last_seen = self.last_seen.max(seq);
-        if !self.mirrors.contains_key(&envelope.channel) && !self.left.contains(&envelope.channel) {
+        // Whoever says something is answered, wherever it was said.
+        let origin = envelope.origin.as_ref();
+        let mine = origin.is_some_and(|origin| origin.client_id == self.id);
+        let channel = &envelope.channel;
+        if !mine && !self.mirrors.contains_key(channel) && !self.left.contains(channel) {
             return Err(format!("{} was not subscribed to", envelope.channel));
         }
         self.fold(&envelope)

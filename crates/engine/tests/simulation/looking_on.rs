@@ -140,9 +140,9 @@ fn come_in(world: &mut World, index: usize) {
     }
     let it = &world.onlookers[index];
     let mut params = json!({"clientId": it.id, "initialSubscriptions": channels});
-    match it.is_draft() {
-        true => params["protocolVersion"] = 1.into(),
-        false => params["protocolVersions"] = json!([it.version.to_string()]),
+    match it.version {
+        Version::Draft1 => params["protocolVersion"] = 1.into(),
+        named => params["protocolVersions"] = json!([named.to_string()]),
     }
     ask(world, index, "initialize", None, params, Asked::Initialize);
 }

@@ -57,7 +57,11 @@ fn clients_of_every_version_hold_what_the_engine_holds() {
     assert!(empty.is_empty(), "never told: {empty:?}");
     for (kind, _, _) in ACTION_TYPES.iter().filter(|(kind, _, _)| is_absent(kind)) {
         let times = Version::ALL.map(|version| told.count(&Onlooker::new(version).number, kind));
-        assert_eq!(times, [0; 10], "{kind} is told and listed as absent");
+        assert_eq!(
+            times,
+            [0; Version::COUNT],
+            "{kind} is told and listed as absent"
+        );
     }
 }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_engine::{
-    ConnectionId, CustomizationPolicy, Effect, Engine, EngineConfig, Input, Limits, Step, Ticket,
-    WorkspaceConfig, fold_log,
+    ConnectionId, CustomizationPolicy, Effect, Engine, EngineConfig, Input, Limits,
+    QueueAfterCancel, Step, Ticket, WorkspaceConfig, fold_log,
 };
 use innkeeper_protocol::agent::AgentReport;
 use innkeeper_protocol::newest::commands::Implementation;
@@ -663,6 +663,11 @@ fn begin(
         nonce: format!("life{life}"),
         limits,
         number_block,
+        // In some lives the queue goes on.
+        queue_after_cancel: match life.is_multiple_of(3) {
+            true => QueueAfterCancel::Continue,
+            false => QueueAfterCancel::Wait,
+        },
         workspace: WorkspaceConfig {
             customizations: CustomizationPolicy {
                 // In some lives: agents wait for it.

@@ -65,6 +65,7 @@ pub(crate) fn host_options(
         data_dir: Some(data_dir.to_owned()),
         limits: config.limits.limits(),
         delivery: config.delivery.options(),
+        queue_after_cancel: config.queue_after_cancel.into(),
         default_directory: BaseDirs::new().and_then(|dirs| uri_of_path(dirs.home_dir())),
         workspace: WorkspaceOptions {
             customizations: config.customizations.settings(

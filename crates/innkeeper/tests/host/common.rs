@@ -87,6 +87,7 @@ impl Inn {
             default_directory: Some("file:///tmp".to_owned()),
             workspace: options.workspace,
             telemetry: options.telemetry,
+            ..HostOptions::default()
         };
         let agent = match options.protected {
             None => ScriptAgent::default(),

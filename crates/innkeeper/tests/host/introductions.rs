@@ -33,7 +33,7 @@ impl Words {
     fn initialize(&self, id: i64, client: &str) -> Value {
         let mut params = json!({"clientId": client});
         match self.version {
-            Version::V0_1 => params["protocolVersion"] = 1.into(),
+            Version::Draft1 => params["protocolVersion"] = 1.into(),
             named => params["protocolVersions"] = json!([named.to_string()]),
         }
         json!({"id": id, "method": "initialize", "params": params})
@@ -41,7 +41,7 @@ impl Words {
 
     fn reconnect(&self, id: i64, client: &str) -> Value {
         let root = match self.version {
-            Version::V0_1 => "agenthost:/root",
+            Version::Draft1 | Version::V0_1 => "agenthost:/root",
             _ => "ahp-root://",
         };
         let params = json!({
@@ -54,7 +54,7 @@ impl Words {
     /// to the chat before.
     fn fetch_turns(&self, id: i64) -> Value {
         let params = match self.version {
-            Version::V0_1 => json!({"session": self.session}),
+            Version::Draft1 | Version::V0_1 => json!({"session": self.session}),
             flat if !flat.has_chats() => json!({"channel": self.session}),
             _ => json!({"channel": default_chat(&self.session)}),
         };
@@ -64,7 +64,7 @@ impl Words {
     /// Versions up to 0.4 are shown a summary within the state.
     fn subscribe(&self, id: i64) -> Value {
         let params = match self.version {
-            Version::V0_1 => json!({"resource": self.session}),
+            Version::Draft1 | Version::V0_1 => json!({"resource": self.session}),
             _ => json!({"channel": self.session}),
         };
         json!({"id": id, "method": "subscribe", "params": params})
@@ -124,7 +124,8 @@ async fn inn_with_session() -> (Inn, String) {
 }
 
 /// A version that is refused, and another that is let in after it.
-const PAIRS: [(Version, Version); 4] = [
+const PAIRS: [(Version, Version); 5] = [
+    (Version::Draft1, Version::V0_1),
     (Version::V0_2, Version::NEWEST),
     (Version::NEWEST, Version::V0_2),
     (Version::V0_1, Version::V0_9),
@@ -263,7 +264,12 @@ async fn a_second_introduction_changes_nothing() {
 #[tokio::test]
 async fn a_client_keeps_its_version_when_the_host_begins_anew() {
     let (mut inn, session) = inn_with_session().await;
-    for version in [Version::V0_1, Version::V0_4, Version::NEWEST] {
+    for version in [
+        Version::Draft1,
+        Version::V0_1,
+        Version::V0_4,
+        Version::NEWEST,
+    ] {
         let words = Words::new(version, &session);
         let mut raw = Raw::connect(&inn.url).await;
         let answer = raw.ask(words.initialize(1, "a")).await;

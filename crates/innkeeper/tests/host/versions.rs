@@ -12,7 +12,7 @@ use crate::common::{Inn, InnOptions, ROOT, in_time, script};
 use futures_util::{SinkExt as _, StreamExt as _};
 use innkeeper::WorkspaceOptions;
 use innkeeper_judges::client::{Frames, OfficialClient, connect};
-use innkeeper_judges::{Conformity, Mirror, VERSIONS, comparable, mirror};
+use innkeeper_judges::{Conformity, Mirror, VERSIONS, age, comparable, mirror, name_of};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ async fn over_a_socket(url: &str, version: &str) -> Frames {
     let (mut sink, mut stream) = socket.split();
     let (outgoing, mut to_send) = mpsc::unbounded_channel::<String>();
     let (received, incoming) = mpsc::unbounded_channel();
-    let conformity = (version == "0.2").then(|| Arc::new(Mutex::new(Conformity::default())));
+    let conformity = Conformity::of(version).map(|it| Arc::new(Mutex::new(it)));
     let said = conformity.clone();
     tokio::spawn(async move {
         while let Some(text) = to_send.recv().await {
@@ -58,8 +58,6 @@ async fn over_a_socket(url: &str, version: &str) -> Frames {
                 continue;
             };
             if let Some(conformity) = &conformity {
-                // The schemas have lost that `null` unsets the active client.
-                let text = text.replace(r#","activeClient":null"#, "");
                 conformity.lock().unwrap().heard(&text).unwrap();
             }
             if received.send(text.to_string()).is_err() {
@@ -85,12 +83,12 @@ impl Old {
     }
 
     fn is_draft(&self) -> bool {
-        self.version == "0.1"
+        age(self.version) <= age("0.1")
     }
 
     /// Whether turns live on the session's own channel.
     fn is_flat(&self) -> bool {
-        self.version < "0.4"
+        age(self.version) < age("0.4")
     }
 
     /// Where turns live, in this version.
@@ -119,7 +117,7 @@ impl Old {
             true => {
                 assert!(
                     envelope.get("channel").is_none(),
-                    "draft 1 has no channel: {envelope}"
+                    "the drafts have no channel: {envelope}"
                 );
                 let subject = action.get("session").or(action.get("terminal"));
                 subject
@@ -155,7 +153,7 @@ impl Old {
         let welcome = self.client.initialize(&self.id, vec![root.to_owned()]);
         let welcome = in_time("a welcome", welcome).await.unwrap();
         let expected = match self.version {
-            "0.1" => json!(1),
+            "draft 1" => json!(1),
             "0.5" => json!("0.5.2"),
             version => json!(format!("{version}.0")),
         };
@@ -190,7 +188,7 @@ impl Old {
         params["provider"] = "script".into();
         if let Some(directory) = directory {
             let uri = format!("file://{}", directory.display());
-            match self.version < "0.7" {
+            match age(self.version) < age("0.7") {
                 true => params["workingDirectory"] = uri.into(),
                 false => params["workingDirectories"] = json!([uri]),
             }
@@ -223,7 +221,7 @@ impl Old {
     async fn dispatch(&mut self, verb: &str, fields: Value) {
         let mut action = fields;
         action["type"] = format!("{}/{verb}", self.family()).into();
-        if self.version < "0.3"
+        if age(self.version) < age("0.3")
             && let Some(message) = action.as_object_mut().unwrap().remove("message")
         {
             action["userMessage"] = json!({"text": message["text"]});
@@ -241,7 +239,7 @@ impl Old {
         let fields = json!({"turnId": turn, "message": message,
                             "startedAt": "2026-01-01T00:00:00.000Z"});
         let mut fields = fields;
-        if self.version < "0.6" {
+        if age(self.version) < age("0.6") {
             fields.as_object_mut().unwrap().remove("startedAt");
         }
         self.dispatch("turnStarted", fields).await;
@@ -404,7 +402,7 @@ async fn story(version: &'static str) {
 async fn clients_of_different_versions_share_one_session() {
     let inn = Inn::open().await;
     let mut clients: VecDeque<Old> = VecDeque::new();
-    for version in ["0.1", "0.2", "0.5", "0.9", "1.0"] {
+    for version in ["draft 1", "0.1", "0.2", "0.5", "0.9", "1.0"] {
         let mut client = Old::arrive(&inn, version, &format!("c{version}")).await;
         client.initialize().await;
         if clients.is_empty() {
@@ -531,7 +529,7 @@ impl Old {
         let created = self.request("createResourceWatch", params).await;
         let channel = created["channel"].as_str().unwrap().to_owned();
         let snapshot = self.snapshot(&channel).await;
-        match self.version < "0.4" {
+        match age(self.version) < age("0.4") {
             true => assert_eq!(snapshot, Value::Null, "{} has none", self.version),
             false => assert_eq!(snapshot["state"]["root"], uri, "{}", self.version),
         }
@@ -570,7 +568,7 @@ impl Old {
         self.until(TERMINAL, answered).await;
         self.type_into_terminal("exit 3\n").await;
         let version = self.version;
-        let exit_code = |it: &Value| match version < "0.9" {
+        let exit_code = |it: &Value| match age(version) < age("0.9") {
             true => it["exitCode"].clone(),
             false => it["lifecycle"]["exitCode"].clone(),
         };
@@ -585,7 +583,10 @@ impl Old {
 /// taken back.
 #[tokio::test]
 async fn clients_of_every_version_see_changes_and_discard_them() {
-    for version in VERSIONS.into_iter().filter(|version| *version > "0.1") {
+    for version in VERSIONS
+        .into_iter()
+        .filter(|version| age(version) > age("0.1"))
+    {
         change(version).await;
     }
 }
@@ -659,11 +660,10 @@ async fn clients_of_every_version_are_asked_for_what_they_have() {
 /// that can be done with it.
 async fn is_asked(version: Version) {
     let inn = Inn::open().await;
-    let is_draft = version == Version::V0_1;
+    let is_draft = version <= Version::V0_1;
     let number = version.to_string();
-    let (judged_as, _) = number.rsplit_once('.').unwrap();
-    let mut owner = over_a_socket(&inn.url, judged_as).await;
-    let offer = match is_draft {
+    let mut owner = over_a_socket(&inn.url, &name_of(version)).await;
+    let offer = match version == Version::Draft1 {
         true => json!({"clientId": "owner", "protocolVersion": 1}),
         false => json!({"channel": ROOT, "clientId": "owner", "protocolVersions": [number]}),
     };
@@ -681,7 +681,7 @@ async fn is_asked(version: Version) {
     let append = json!({"uri": here, "data": "", "encoding": "utf-8", "mode": "append"});
     let guarded = json!({"uri": here, "data": "", "encoding": "utf-8", "ifMatch": "1"});
     let transfer = json!({"source": here, "destination": there, "failIfExists": true});
-    // The last says whether a client of draft 1 knows it.
+    // The last says whether the drafts know it.
     let calls = [
         ("resourceRead", json!({"uri": here}), content, true),
         ("resourceList", json!({"uri": here}), entries, true),
@@ -693,7 +693,12 @@ async fn is_asked(version: Version) {
         ("resourceCopy", transfer.clone(), json!({}), true),
         ("resourceMove", transfer, json!({}), true),
         ("resourceDelete", json!({"uri": there}), json!({}), true),
-        ("resourceRequest", json!({"uri": here}), json!({}), false),
+        (
+            "resourceRequest",
+            json!({"uri": here}),
+            json!({}),
+            version == Version::V0_1,
+        ),
     ];
     for (method, params, answer, in_draft) in calls {
         if is_draft && !in_draft {

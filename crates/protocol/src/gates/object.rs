@@ -99,8 +99,9 @@ pub(crate) fn plain(value: &Value) -> String {
 
 /// The bits of `status` that say what goes on; the others are flags.
 pub(crate) const ACTIVITY: u64 = 31;
-/// `IsRead` and `IsArchived`.
-pub(crate) const FLAGS: u64 = 32 | 64;
+pub(crate) const IS_READ: u64 = 32;
+pub(crate) const IS_ARCHIVED: u64 = 64;
+pub(crate) const FLAGS: u64 = IS_READ | IS_ARCHIVED;
 pub(crate) const IDLE: u64 = 1;
 pub(crate) const IN_PROGRESS: u64 = 8;
 pub(crate) const INPUT_NEEDED: u64 = 24;

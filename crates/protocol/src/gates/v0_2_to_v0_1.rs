@@ -1,18 +1,16 @@
-//! 0.2 → draft 1: actions said themselves what they are about, and requests
-//! had no channel; the root had another name; notifications came wrapped;
+//! 0.2 → 0.1: actions said themselves what they are about, and requests had no
+//! channel; the root had another name; notifications came wrapped;
 //! customizations were references; there were no changesets and no watches.
-
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Value, json};
 
-use super::object::{self, drop_keys, has, rename};
+use super::object::{self, drop_keys, rename};
 use super::{Act, Gate, LoweredFacts, Node, Object, SnapshotForGates, Text};
-use crate::version::{self, Version};
+use crate::version::Version;
 
 pub(super) struct Changes;
 
-/// The root channel of draft 1.
+/// The root channel of the drafts.
 const ROOT: &str = "agenthost:/root";
 
 impl Gate for Changes {
@@ -22,20 +20,7 @@ impl Gate for Changes {
 
     fn lower(&self, node: Node, it: &mut Object) -> bool {
         match node {
-            Node::Part if has(it, "kind", "systemNotification") => {
-                let content = it.get("content").map(object::plain).unwrap_or_default();
-                *it = object::of(json!({
-                    "kind": "markdown",
-                    "id": name_of_notice(&content),
-                    "content": content,
-                }));
-            }
-            Node::Message => {
-                drop_keys(it, &["_meta"]);
-                object::drop_empty(it, "attachments");
-            }
-            Node::Attachment => return lower_attachment(it),
-            Node::Usage | Node::Model => drop_keys(it, &["_meta"]),
+            Node::Message => drop_keys(it, &["_meta"]),
             Node::Summary | Node::SummaryChanges => drop_keys(it, &["agent", "changesets"]),
             Node::SessionState => {
                 if let Some(summary) = object::child_mut(it, "summary") {
@@ -57,7 +42,6 @@ impl Gate for Changes {
 
     fn raise(&self, node: Node, it: &mut Object) -> bool {
         match node {
-            Node::Attachment => raise_attachment(it),
             Node::Customization => *it = raise_customization(it),
             Node::ClientCustomization => {
                 *it = raise_customization(&object::of(json!({"customization": it.clone()})));
@@ -85,6 +69,14 @@ impl Gate for Changes {
                 let uri = uri.map_or(id, |it| it["uri"].clone());
                 act.action.insert("uri".into(), uri);
             }
+            ("session", "ready") => {
+                let status = object::number(&known.extra, "status");
+                let session = act.channel.clone();
+                name_subject(&mut act, "session");
+                out.push(act);
+                repeat_status(&session, status, out);
+                return;
+            }
             _ => {}
         }
         let subject = match act.family() {
@@ -95,8 +87,7 @@ impl Gate for Changes {
                 return;
             }
         };
-        act.action
-            .insert(subject.into(), act.channel.clone().into());
+        name_subject(&mut act, subject);
         out.push(act);
     }
 
@@ -126,12 +117,9 @@ impl Gate for Changes {
     }
 
     fn raise_params(&self, method: &str, params: &mut Object) {
-        if let Some(draft) = params.remove("protocolVersion").and_then(|it| it.as_i64()) {
-            params.insert("protocolVersions".into(), json!([version::draft(draft)]));
-        }
         let subject = match method {
             "subscribe" | "unsubscribe" => Some("resource"),
-            "createSession" | "disposeSession" | "fetchTurns" => Some("session"),
+            "createSession" | "disposeSession" | "fetchTurns" | "completions" => Some("session"),
             "createTerminal" | "disposeTerminal" => Some("terminal"),
             _ => None,
         };
@@ -152,13 +140,8 @@ impl Gate for Changes {
     }
 
     fn lower_result(&self, method: &str, result: &mut Object) {
-        match method {
-            "initialize" => {
-                drop_keys(result, &["completionTriggerCharacters", "telemetry"]);
-                result.insert("protocolVersion".into(), 1.into());
-            }
-            "reconnect" => drop_keys(result, &["missing"]),
-            _ => {}
+        if method == "initialize" {
+            drop_keys(result, &["telemetry"]);
         }
     }
 
@@ -172,10 +155,7 @@ impl Gate for Changes {
             }
             drop_keys(params, &["mode", "position"]);
         }
-        !matches!(
-            method,
-            "resourceResolve" | "resourceMkdir" | "resourceRequest"
-        )
+        !matches!(method, "resourceResolve" | "resourceMkdir")
     }
 
     fn lower_notification(&self, method: &mut String, params: &mut Object) -> bool {
@@ -209,52 +189,41 @@ fn raise_channel(channel: &str) -> String {
     }
 }
 
-/// A notice has no name of its own, and a Markdown part needs one: the same in
-/// the action and in the state.
-fn name_of_notice(content: &str) -> String {
-    let mut hasher = DefaultHasher::new();
-    content.hash(&mut hasher);
-    format!("notice-{:016x}", hasher.finish())
+/// An action says what it is about.
+fn name_subject(act: &mut Act, subject: &str) {
+    let channel = act.channel.clone();
+    act.action.insert(subject.into(), channel.into());
 }
 
-/// Attachments were files, directories or selections in files.
-fn lower_attachment(it: &mut Object) -> bool {
-    let uri = match object::text(it, "type") {
-        Some("resource") => it.remove("uri"),
-        Some("embeddedResource") => {
-            let data = object::text(it, "data").unwrap_or_default();
-            let kind = object::text(it, "contentType").unwrap_or_default();
-            Some(format!("data:{kind};base64,{data}").into())
-        }
-        _ => None,
+/// Reducers of 0.1 take a session that is ready for idle and unread. So it is
+/// told again what it is: its flags, and that somebody works, by an action that
+/// changes nothing and makes them look at what goes on.
+fn repeat_status(session: &str, status: u64, out: &mut Vec<Act>) {
+    let mut tell = |action: Value| {
+        let mut act = Act {
+            channel: session.to_owned(),
+            action: object::of(action),
+        };
+        name_subject(&mut act, "session");
+        out.push(act);
     };
-    let Some(uri) = uri else {
-        return false;
-    };
-    let kind = match object::text(it, "displayKind") {
-        Some("directory") => "directory",
-        Some("selection") => "selection",
-        _ => "file",
-    };
-    let label = it.remove("label");
-    *it = object::of(json!({"type": kind, "uri": uri, "displayName": label}));
-    true
-}
-
-fn raise_attachment(it: &mut Object) {
-    let kind = it.remove("type");
-    let uri = it.remove("uri").unwrap_or_default();
-    let label = match it.remove("displayName") {
-        Some(name) => name,
-        None => uri.clone(),
-    };
-    *it = object::of(json!({"type": "resource", "uri": uri, "label": label}));
-    if let Some(kind) = kind.filter(|kind| kind != "file") {
-        it.insert("displayKind".into(), kind);
+    if status & object::IS_READ != 0 {
+        tell(json!({"type": "session/isReadChanged", "isRead": true}));
+    }
+    if status & object::IS_ARCHIVED != 0 {
+        tell(json!({"type": "session/isArchivedChanged", "isArchived": true}));
+    }
+    if status & object::IN_PROGRESS != 0 {
+        tell(json!({
+            "type": "session/toolCallResultConfirmed",
+            "turnId": "",
+            "toolCallId": "",
+            "approved": true,
+        }));
     }
 }
 
-/// What draft 1 tells of a customization itself.
+/// What 0.1 tells of a customization itself.
 fn reference(it: &Object) -> Object {
     let mut reference = object::of(json!({"uri": it.get("uri"), "displayName": it.get("name")}));
     for key in ["icons", "nonce"] {

@@ -88,7 +88,7 @@ fn value(it: &impl Serialize) -> serde_json::Result<Value> {
 struct Lowered<'a> {
     action: Object,
     server_seq: Seq,
-    /// In draft 1 the action says itself what it is about.
+    /// In the drafts the action says itself what it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     channel: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use innkeeper_judges::name_of;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::gates::{SnapshotForGates, down};
 use innkeeper_protocol::outgoing::RejectionCode;
@@ -227,16 +228,6 @@ fn model_and_agent(version: Version) -> &'static str {
     }
 }
 
-fn name(version: Version) -> String {
-    match version {
-        Version::V0_1 => "draft 1".to_owned(),
-        other => {
-            let text = other.to_string();
-            text.rsplit_once('.').map_or(text.clone(), |it| it.0.into())
-        }
-    }
-}
-
 fn line(cells: impl IntoIterator<Item = String>) -> String {
     let cells: Vec<String> = cells.into_iter().collect();
     format!("| {} |", cells.join(" | "))
@@ -248,7 +239,7 @@ fn the_table_of_versions_says_what_the_gates_do() {
     let text = std::fs::read_to_string(path).unwrap();
     let written: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
 
-    let heading = Version::ALL.map(name);
+    let heading = Version::ALL.map(name_of);
     let mut table = vec![format!("| {}", line(heading))];
     table.push(line(vec!["---".to_owned(); Version::COUNT + 1]));
     for (about, probe) in ROWS {

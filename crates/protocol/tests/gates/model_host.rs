@@ -270,6 +270,12 @@ impl ModelHost {
         true
     }
 
+    /// What the session and its default chat do.
+    fn status(&self) -> u32 {
+        let activity = self.chats[&default_chat()].state.status & 31;
+        self.session.status & !31 | activity
+    }
+
     fn elsewhere(&mut self, channel: &str, action: &StateAction, extra: &mut ExtraFacts) -> bool {
         let first = |session: &SessionState| {
             let first = session.active_clients.first();
@@ -337,6 +343,7 @@ impl ModelHost {
                 extra.customizations =
                     Some(all.map(|it| serde_json::to_value(it).unwrap()).collect());
             }
+            StateAction::SessionReady(_) => extra.status = Some(self.status()),
             StateAction::SessionChatsReordered(_) => {
                 let all = session.chats.iter();
                 extra.chats = Some(all.map(|it| serde_json::to_value(it).unwrap()).collect());

@@ -6,6 +6,7 @@ import { say, sendNow, stop, takeBack } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
 import { isTouch } from "../../lib/device";
 import type { MessageAttachment } from "../../protocol/types";
+import { goingAlong } from "../../state/attachments";
 import { NO_DRAFT } from "../../state/drafts";
 import { isEmpty as hasNoWords } from "../../state/words";
 import { Icon } from "../ui/Icon";
@@ -60,11 +61,12 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
   useGrowing(input, text);
 
   const isShell = !!shellPrefix && text.startsWith(shellPrefix);
-  const isEmpty = hasNoWords(words);
+  const along = goingAlong(attachments, text);
+  const isEmpty = hasNoWords({ text, attachments: along });
 
   const send = (manner: "steer" | "queue") => {
     if (isEmpty) return;
-    say(host, chat, { text, attachments, model, agent }, isStreaming ? manner : "send");
+    say(host, chat, { text, attachments: along, model, agent }, isStreaming ? manner : "send");
     history.reset();
     onSent();
   };

@@ -1,5 +1,5 @@
 import { useApp, useHost } from "../../app/context";
-import { reorder } from "../../app/chat";
+import { goOn, reorder } from "../../app/chat";
 import type { UiMessage } from "../../state/appState";
 import { Icon } from "../ui/Icon";
 
@@ -8,7 +8,7 @@ interface Props {
   messages: UiMessage[];
   onRestore: () => void;
   onRemove: (message: UiMessage) => void;
-  /** While nothing runs, a steering message has nothing to steer. */
+  /** Given while nothing runs: a steering message has nothing to steer, and the queue waits for somebody to go on. */
   onSendNow?: (message: UiMessage) => void;
 }
 
@@ -27,9 +27,16 @@ export function Scheduled({ chat, messages, onRestore, onRemove, onSendNow }: Pr
     <section className="scheduled" aria-label="Scheduled messages">
       <header>
         <span>Waiting</span>
-        <button type="button" className="link-button" onClick={onRestore}>
-          Restore to editor
-        </button>
+        <span className="scheduled-actions">
+          {onSendNow && queued.length > 0 && (
+            <button type="button" className="link-button" onClick={() => goOn(host, chat)}>
+              Run the queue
+            </button>
+          )}
+          <button type="button" className="link-button" onClick={onRestore}>
+            Restore to editor
+          </button>
+        </span>
       </header>
       <ul>
         {messages.map((message) => {

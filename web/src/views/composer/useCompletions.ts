@@ -1,12 +1,17 @@
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { KeyboardEvent, RefObject } from "react";
 import { useApp, useHost } from "../../app/context";
 import { complete } from "../../app/resources";
-import type { Completion } from "../../app/resources";
+import { debounced } from "../../lib/debounce";
 import type { MessageAttachment } from "../../protocol/types";
+import { accepted } from "../../state/attachments";
+import type { Suggestion } from "../../state/attachments";
+
+/** How long somebody has to pause before the host is asked. */
+const PAUSE_MS = 80;
 
 export interface Completions {
-  items: Completion[];
+  items: Suggestion[];
   active: number;
   isOpen: boolean;
   ask: (text: string, offset: number) => void;
@@ -24,11 +29,14 @@ export function useCompletions(
 ): Completions {
   const host = useHost();
   const triggers = useApp((state) => state.connection.completionTriggers);
-  const [items, setItems] = useState<Completion[]>([]);
+  const [items, setItems] = useState<Suggestion[]>([]);
   const [active, setActive] = useState(0);
   const asked = useRef({ number: 0, start: 0, offset: 0 });
   const isOpen = items.length > 0;
+  const [pausing] = useState(() => debounced((question: () => void) => question(), PAUSE_MS));
+  useEffect(() => pausing.cancel, [pausing]);
   const close = () => {
+    pausing.cancel();
     asked.current.number++;
     setItems([]);
   };
@@ -38,21 +46,19 @@ export function useCompletions(
     if (!triggers.some((trigger) => word.startsWith(trigger))) return close();
     const number = ++asked.current.number;
     asked.current = { number, start: offset - word.length, offset };
-    void complete(host, chat, typed, offset).then((found) => {
-      if (asked.current.number !== number) return;
-      setItems(found.slice(0, 50));
-      setActive(0);
+    pausing.later(() => {
+      void complete(host, chat, typed, offset).then((found) => {
+        if (asked.current.number !== number) return;
+        setItems(found.slice(0, 50));
+        setActive(0);
+      });
     });
   };
 
   const choose = (at: number) => {
     const item = items[at];
     if (!item) return;
-    const { start, offset } = asked.current;
-    const [from, to] = [item.rangeStart ?? start, item.rangeEnd ?? offset];
-    const before = text.slice(0, from) + item.insertText;
-    const isReference = item.attachment && item.attachment.type !== "simple";
-    take(`${before}${/\s$/.test(before) ? "" : " "}${text.slice(to)}`, isReference ? item.attachment : undefined);
+    take(accepted(item, text, asked.current), item.attachment);
     close();
     input.current?.focus();
   };

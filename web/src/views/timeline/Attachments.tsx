@@ -1,8 +1,10 @@
 import type { UiMessage } from "../../state/appState";
+import { iconOf, standsIn } from "../../state/attachments";
 import { Icon } from "../ui/Icon";
 
-export function Attachments({ message: { images, attachments } }: { message: UiMessage }) {
-  if (!images && !attachments) return null;
+export function Attachments({ message: { text, images, attachments = [] } }: { message: UiMessage }) {
+  const apart = attachments.filter((attachment) => !standsIn(text, attachment));
+  if (!images && apart.length === 0) return null;
   return (
     <div className="attachments">
       {images?.map((image, index) => (
@@ -10,9 +12,9 @@ export function Attachments({ message: { images, attachments } }: { message: UiM
           <img src={image.src} alt={image.label} />
         </a>
       ))}
-      {attachments?.map((attachment, index) => (
+      {apart.map((attachment, index) => (
         <span key={index} className="chip">
-          <Icon name="file" /> {attachment.label}
+          <Icon name={iconOf(attachment)} /> {attachment.label}
         </span>
       ))}
     </div>
