@@ -118,6 +118,15 @@ describe("sessions", () => {
     expect(await entries(page, "assistant").innerText()).toContain("autoApprove\":\"autoApprove");
   });
 
+  test("a setting with too many values to list suggests those that fit what is typed", async () => {
+    const page = await open("#/new");
+    const branch = page.getByLabel("Branch");
+    await branch.fill("feat");
+    const list = await branch.getAttribute("list");
+    const suggested = () => page.locator(`[id="${list}"] option`).evaluateAll((all) => all.map((option) => (option as HTMLOptionElement).value));
+    await expect.poll(suggested).toEqual(["feature/inn", "feature/keeper"]);
+  });
+
   test("a skill of the project is found, and switched off for this session", async () => {
     const skill = join(inn.host.directory, "brewery/.agents/skills/brew");
     mkdirSync(skill, { recursive: true });

@@ -9,7 +9,7 @@ use anyhow::Result;
 use innkeeper_protocol::newest::state::{ChatState, SessionState, SessionSummary};
 use innkeeper_protocol::record::store::Store as _;
 use innkeeper_protocol::record::{
-    ChatNotes, ChatRecord, SessionNotes, SessionRecord, StoreBatch, StoreOp,
+    ChatNotes, ChatRecord, SessionNotes, SessionRecord, StoreBatch, StoreOp, SummaryFacts,
 };
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{SqliteStore, StoreOptions};
@@ -144,6 +144,7 @@ fn stored_session(index: usize) -> Result<StoreBatch> {
                 summary,
                 state,
                 notes: SessionNotes::default(),
+                facts: SummaryFacts::default(),
             })),
             StoreOp::PutChat(Box::new(ChatRecord {
                 uri: chat,

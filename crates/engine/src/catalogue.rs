@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use innkeeper_protocol::newest::state::SessionSummary;
 use innkeeper_protocol::outgoing::{ListSessionsReply, SummaryItem};
-use innkeeper_protocol::record::CatalogueRow;
+use innkeeper_protocol::record::{CatalogueRow, SummaryFacts};
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::{ChannelUri, Seq, Timestamp};
@@ -35,8 +35,8 @@ struct Row {
 
 #[derive(Debug)]
 enum Summary {
-    Stored(Arc<RawValue>),
-    Live(Box<SessionSummary>),
+    Stored(Arc<RawValue>, Option<Arc<RawValue>>),
+    Live(Box<SessionSummary>, Box<SummaryFacts>),
 }
 
 impl Catalogue {
@@ -44,7 +44,7 @@ impl Catalogue {
     /// that these belong to.
     pub(crate) fn new(rows: Vec<CatalogueRow>, chats: Vec<(ChannelUri, ChannelUri)>) -> Self {
         let rows = rows.into_iter().map(|row| {
-            let summary = Summary::Stored(row.summary);
+            let summary = Summary::Stored(row.summary, row.facts);
             let modified_at = row.modified_at;
             (
                 row.session,
@@ -117,43 +117,54 @@ impl Catalogue {
     }
 
     /// Writes the summary of a session that is in memory.
-    pub(crate) fn set_live(&mut self, session: &ChannelUri, summary: &SessionSummary, seq: Seq) {
+    pub(crate) fn set_live(
+        &mut self,
+        session: &ChannelUri,
+        (summary, facts): (&SessionSummary, &SummaryFacts),
+        seq: Seq,
+    ) {
         let row = Row {
             told_at: seq,
             modified_at: Timestamp::parse(&summary.modified_at).unwrap_or_default(),
-            summary: Summary::Live(Box::new(summary.clone())),
+            summary: Summary::Live(Box::new(summary.clone()), Box::new(facts.clone())),
         };
         self.rows.insert(session.clone(), row);
     }
 
     /// The summaries that were told after a number in this life of the host,
     /// at most so many of the latest.
-    pub(crate) fn told_after(&self, seq: Seq, most: usize) -> Vec<&SessionSummary> {
+    pub(crate) fn told_after(
+        &self,
+        seq: Seq,
+        most: usize,
+    ) -> Vec<(&SessionSummary, &SummaryFacts)> {
         let told = self.rows.values().filter(|row| row.told_at > seq);
-        let mut told: Vec<(Seq, &SessionSummary)> = told
+        let mut told: Vec<(Seq, (&SessionSummary, &SummaryFacts))> = told
             .filter_map(|row| match &row.summary {
-                Summary::Live(summary) => Some((row.told_at, &**summary)),
-                Summary::Stored(_) => None,
+                Summary::Live(summary, facts) => Some((row.told_at, (&**summary, &**facts))),
+                Summary::Stored(..) => None,
             })
             .collect();
-        told.sort_by(|(a, one), (b, other)| a.cmp(b).then(one.resource.cmp(&other.resource)));
+        told.sort_by(|(a, (one, _)), (b, (other, _))| {
+            a.cmp(b).then(one.resource.cmp(&other.resource))
+        });
         let left_out = told.len().saturating_sub(most);
         told.drain(..left_out);
-        told.into_iter().map(|(_, summary)| summary).collect()
+        told.into_iter().map(|(_, row)| row).collect()
     }
 
     /// Whether any session works in a directory or below it. What is only
     /// stored is not read for this: it is enough that it names the directory.
     pub(crate) fn works_in(&self, directory: &str) -> bool {
         self.rows.values().any(|row| match &row.summary {
-            Summary::Stored(json) => {
+            Summary::Stored(json, _) => {
                 let mut found = json.get().match_indices(directory);
                 found.any(|(at, _)| {
                     let rest = json.get().get(at + directory.len()..);
                     rest.is_some_and(|rest| rest.starts_with(['/', '"']))
                 })
             }
-            Summary::Live(summary) => {
+            Summary::Live(summary, _) => {
                 let mut all = summary.working_directories.iter().flatten();
                 all.any(|it| {
                     let rest = it.strip_prefix(directory);
@@ -203,8 +214,8 @@ impl Catalogue {
             _ => None,
         };
         let items = rows.iter().map(|(_, row)| match &row.summary {
-            Summary::Stored(json) => SummaryItem::Stored(json.clone()),
-            Summary::Live(summary) => SummaryItem::Live(summary.clone()),
+            Summary::Stored(json, facts) => SummaryItem::Stored(json.clone(), facts.clone()),
+            Summary::Live(summary, facts) => SummaryItem::Live(summary.clone(), facts.clone()),
         });
         Ok(ListSessionsReply {
             items: items.collect(),
@@ -235,6 +246,7 @@ mod tests {
                     // Two at a time were modified in the same millisecond.
                     modified_at: Timestamp::from_millis(n / 2),
                     summary: RawValue::from_string(n.to_string()).unwrap().into(),
+                    facts: None,
                 })
                 .collect(),
             Vec::new(),
@@ -272,6 +284,7 @@ mod tests {
             summary: RawValue::from_string(format!(r#"{{"workingDirectories":["{at}"]}}"#))
                 .unwrap()
                 .into(),
+            facts: None,
         };
         for (at, works_there) in [
             ("file:///t/1", true),

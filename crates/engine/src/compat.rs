@@ -14,7 +14,7 @@ use innkeeper_protocol::command::{Dispatch, ReadTurns, Said};
 use innkeeper_protocol::gates::up::PartialAction;
 use innkeeper_protocol::newest::actions::{
     ActionOrigin, ChatDraftChangedAction, SessionActiveClientRemovedAction,
-    SessionActiveClientSetAction, StateAction,
+    SessionActiveClientSetAction, SessionChangesetsChangedAction, StateAction,
 };
 use innkeeper_protocol::newest::state::{Message, SessionSummary};
 use innkeeper_protocol::outgoing::{RejectionCode, Reply, TurnsReply};
@@ -33,7 +33,8 @@ use crate::customizations::{self, Customizations};
 use crate::effect::ConnectionId;
 
 pub(crate) use chats_as_sessions::{
-    announce_end_of_chat, command_meant, emit_about_chats, with_chats_as_sessions,
+    announce_end_of_chat, command_meant, emit_about_chats, tell_summary_facts,
+    with_chats_as_sessions,
 };
 
 use chats_as_sessions::{refused_client, takes_for_session};
@@ -292,6 +293,7 @@ pub(crate) fn with_what_is_beside(
         selection: chat
             .map(|chat| chat.notes.selection.clone())
             .unwrap_or_default(),
+        changes: session.and_then(|session| session.changes.clone()),
     }));
     snapshot
 }
@@ -398,6 +400,47 @@ pub(crate) fn tell_selection(
         };
         let action = StateAction::ChatDraftChanged(ChatDraftChangedAction { draft: None });
         core.emit_to_about(connection, channel, action, Some(Box::new(extra)));
+    }
+}
+
+/// In 0.2 a session's list of changesets says how much there is in them, which
+/// changes while the list stays: it is told again to older versions alone.
+pub(crate) fn tell_counts(core: &mut Core, clients: &Clients, session: &ChannelUri) {
+    let all = core.subscriptions.of_channel(session);
+    let to: Vec<ConnectionId> = all
+        .iter()
+        .flat_map(|all| all.iter())
+        .map(|subscriber| subscriber.connection)
+        .collect();
+    for connection in to {
+        tell_counts_to(core, clients, connection, session);
+    }
+}
+
+/// Likewise, to one who may have missed it: it is in no log.
+pub(crate) fn tell_counts_to(
+    core: &mut Core,
+    clients: &Clients,
+    connection: ConnectionId,
+    session: &ChannelUri,
+) {
+    if clients.version_of(connection).shows_each_state_alone() {
+        return;
+    }
+    let Some(known) = core.channels.session(session) else {
+        return;
+    };
+    let (changesets, changes) = (known.state.changesets.clone(), known.changes.as_ref());
+    if changesets.is_some()
+        && let Some(changes) = changes.and_then(|it| serde_json::to_value(it).ok())
+    {
+        let extra = ExtraFacts {
+            changes: Some(changes),
+            ..ExtraFacts::default()
+        };
+        let action = SessionChangesetsChangedAction { changesets };
+        let action = StateAction::SessionChangesetsChanged(action);
+        core.emit_to_about(connection, session, action, Some(Box::new(extra)));
     }
 }
 

@@ -19,6 +19,7 @@ use innkeeper_protocol::version::Version;
 use innkeeper_protocol::{ChannelUri, ClientId, Seq};
 
 use crate::clients::UNKNOWN_VIEW;
+use crate::compat;
 use crate::core::channels::Channel;
 use crate::core::{CatchUp, changeset_uri, pick, telemetry_capabilities};
 use crate::labels::Locale;
@@ -297,6 +298,11 @@ impl Engine {
         };
         self.core
             .reply(connection, waiting.id, Reply::Reconnect(reply));
+        for channel in &waiting.channels {
+            if self.core.subscriptions.contains(connection, channel) {
+                compat::tell_counts_to(&mut self.core, &self.clients, connection, channel);
+            }
+        }
         self.tell_missed_summaries(connection, waiting.seen);
     }
 
@@ -307,8 +313,9 @@ impl Engine {
             return;
         }
         let most = self.core.config.limits.page_sessions;
-        for summary in self.catalogue.told_after(seen, most) {
-            let notification = Notification::SessionSummaryChanged(everything(summary));
+        for (summary, facts) in self.catalogue.told_after(seen, most) {
+            let params = everything(summary);
+            let notification = Notification::SessionSummaryChanged(params, facts.clone());
             let message = HostMessage::Notification(Box::new(notification));
             self.core.effect(Effect::Send { to, message });
         }

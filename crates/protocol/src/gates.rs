@@ -118,6 +118,8 @@ pub struct SnapshotForGates {
     /// What is shown of the input of tool calls that is kept elsewhere: up to
     /// 0.6 nobody can refer to it.
     pub inputs: Arc<Excerpts>,
+    /// How much has changed in the session.
+    pub changes: Object,
     /// `IsRead` and `IsArchived` of a chat, which 0.4 to 0.9 do not have.
     pub(crate) chat_flags: u64,
     /// The version cannot be shown this state: whoever subscribes to the

@@ -17,7 +17,7 @@ use crate::newest::notifications::{
     SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
 use crate::newest::state::{SessionSummary, TelemetryCapabilities};
-use crate::record::{Excerpts, Sequenced};
+use crate::record::{Excerpts, Sequenced, SummaryFacts};
 use crate::resource_call::ResourceCall;
 use crate::rpc::{RequestId, RpcError};
 use crate::snapshot::{Snapshot, StoredTurn};
@@ -53,9 +53,11 @@ pub enum HostMessage {
 /// Ephemeral news: not sequenced, not stored, not replayed.
 #[derive(Debug, Clone)]
 pub enum Notification {
-    SessionAdded(SessionAddedParams),
+    /// With what older versions say of the session.
+    SessionAdded(SessionAddedParams, SummaryFacts),
     SessionRemoved(SessionRemovedParams),
-    SessionSummaryChanged(SessionSummaryChangedParams),
+    /// With what has changed of what older versions say of the session.
+    SessionSummaryChanged(SessionSummaryChangedParams, SummaryFacts),
     AuthRequired(AuthRequiredParams),
     OtlpLogs(OtlpExportLogsParams),
     OtlpTraces(OtlpExportTracesParams),
@@ -174,12 +176,21 @@ pub struct ListSessionsReply {
     pub next_cursor: Option<String>,
 }
 
-/// A row of the catalogue, as JSON if nobody had to look into it.
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
+/// A row of the catalogue, as JSON if nobody had to look into it, with what
+/// older versions say in it.
+#[derive(Debug, Clone)]
 pub enum SummaryItem {
-    Stored(Arc<RawValue>),
-    Live(Box<SessionSummary>),
+    Stored(Arc<RawValue>, Option<Arc<RawValue>>),
+    Live(Box<SessionSummary>, Box<SummaryFacts>),
+}
+
+impl Serialize for SummaryItem {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Stored(row, _) => row.serialize(serializer),
+            Self::Live(row, _) => row.serialize(serializer),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -268,11 +279,13 @@ fn encode_newest(text: &mut Vec<u8>, message: &HostMessage) -> serde_json::Resul
         }
         HostMessage::Rejection(rejection) => notification(text, "action", &**rejection),
         HostMessage::Notification(news) => match &**news {
-            Notification::SessionAdded(params) => notification(text, "root/sessionAdded", params),
+            Notification::SessionAdded(params, _) => {
+                notification(text, "root/sessionAdded", params)
+            }
             Notification::SessionRemoved(params) => {
                 notification(text, "root/sessionRemoved", params)
             }
-            Notification::SessionSummaryChanged(params) => {
+            Notification::SessionSummaryChanged(params, _) => {
                 notification(text, "root/sessionSummaryChanged", params)
             }
             Notification::AuthRequired(params) => notification(text, "auth/required", params),

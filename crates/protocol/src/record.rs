@@ -12,7 +12,8 @@ use serde_json::value::RawValue;
 
 use crate::newest::actions::{ActionOrigin, StateAction};
 use crate::newest::state::{
-    AgentSelection, ChatState, ModelSelection, SessionState, SessionSummary,
+    AgentSelection, ChangesSummary, Changeset, ChatState, ModelSelection, SessionState,
+    SessionSummary,
 };
 use crate::snapshot::StoredTurn;
 use crate::version::Version;
@@ -90,6 +91,9 @@ pub struct ExtraFacts {
     /// shown of it where nobody can refer to it.
     #[serde(skip_serializing_if = "Excerpts::is_empty")]
     pub inputs: Excerpts,
+    /// `session/changesetsChanged`: how much has changed in the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Value>,
     /// `changeset/contentChanged`: the error that the changeset has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
@@ -197,6 +201,46 @@ pub struct SessionRecord {
     pub summary: SessionSummary,
     pub state: SessionState,
     pub notes: SessionNotes,
+    pub facts: SummaryFacts,
+}
+
+/// What older versions say of a session in the catalogue and the newest does
+/// not. It stands beside the summary, in memory and in the store.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SummaryFacts {
+    /// Up to 0.4: what is selected in the session's default chat.
+    #[serde(flatten)]
+    pub selection: Selection,
+    /// In 0.2: the changesets, with what the host has counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changesets: Option<Vec<CountedChangeset>>,
+    /// Up to 0.3, where every other chat is a session: what is selected there.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub chats: BTreeMap<String, Selection>,
+}
+
+impl SummaryFacts {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The facts of a chat that is shown as a session.
+    pub fn of_chat(&self, chat: &str) -> Self {
+        Self {
+            selection: self.chats.get(chat).cloned().unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+}
+
+/// A changeset, with how much there is in it where that is known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CountedChangeset {
+    #[serde(flatten)]
+    pub changeset: Changeset,
+    #[serde(flatten)]
+    pub counts: ChangesSummary,
 }
 
 /// What the host remembers about a session and no client sees.
@@ -279,7 +323,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
@@ -336,6 +380,8 @@ pub struct CatalogueRow {
     pub session: ChannelUri,
     pub modified_at: Timestamp,
     pub summary: Arc<RawValue>,
+    /// Its [`SummaryFacts`], if there are any.
+    pub facts: Option<Arc<RawValue>>,
 }
 
 /// A run of numbers that one life of the host gave out and stored. Between two

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::newest::state::{
-    ChangesetState, ChatState, ResourceWatchState, RootState, SessionState, SessionSummary,
-    TerminalState, Turn,
+    ChangesSummary, ChangesetState, ChatState, ResourceWatchState, RootState, SessionState,
+    SessionSummary, TerminalState, Turn,
 };
 use crate::record::{Excerpts, Selection};
 use crate::{ChannelUri, Seq, TurnId};
@@ -89,6 +89,8 @@ pub struct ExtraState {
     pub state: Option<SnapshotState>,
     /// What is selected in the chat, or in the session's default chat.
     pub selection: Selection,
+    /// How much has changed in the session.
+    pub changes: Option<ChangesSummary>,
 }
 
 #[derive(Debug, Clone, Serialize)]

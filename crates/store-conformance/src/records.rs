@@ -33,6 +33,7 @@ pub fn session(uri: &str, title: &str, modified_at: i64) -> SessionRecord {
         summary: of(summary),
         state: of(state),
         notes: of(json!({"titleIsOpen": true})),
+        facts: of(json!({"model": {"id": title}})),
     }
 }
 

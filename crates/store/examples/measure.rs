@@ -107,6 +107,7 @@ fn session(n: i64) -> StoreBatch {
                 summary: serde_json::from_value(summary).unwrap(),
                 state: serde_json::from_value(state).unwrap(),
                 notes: SessionNotes::default(),
+                facts: Default::default(),
             })),
             StoreOp::PutChat(Box::new(ChatRecord {
                 uri: chat,

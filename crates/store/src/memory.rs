@@ -149,8 +149,25 @@ struct Kept {
 #[derive(Debug, Clone)]
 struct KeptSession {
     record: SessionRecord,
-    summary: Arc<RawValue>,
+    summary: Stored,
     disposed_at: Option<Timestamp>,
+}
+
+/// A session's row in the catalogue, as it is stored.
+#[derive(Debug, Clone)]
+struct Stored {
+    summary: Arc<RawValue>,
+    facts: Option<Arc<RawValue>>,
+}
+
+impl Stored {
+    fn of(record: &SessionRecord) -> serde_json::Result<Self> {
+        let facts = Some(&record.facts).filter(|facts| !facts.is_empty());
+        Ok(Self {
+            summary: Arc::from(to_raw_value(&record.summary)?),
+            facts: facts.map(to_raw_value).transpose()?.map(Arc::from),
+        })
+    }
 }
 
 impl KeptSession {
@@ -162,7 +179,8 @@ impl KeptSession {
         CatalogueRow {
             session: self.record.uri.clone(),
             modified_at: self.modified_at(),
-            summary: Arc::clone(&self.summary),
+            summary: Arc::clone(&self.summary.summary),
+            facts: self.summary.facts.clone(),
         }
     }
 }
@@ -214,7 +232,7 @@ impl Kept {
 
     /// Finds what cannot be stored before anything is: from there on, nothing
     /// can fail. Returns the summaries that are put, as they are stored.
-    fn check(&self, batches: &[StoreBatch]) -> Result<Vec<Arc<RawValue>>, StoreError> {
+    fn check(&self, batches: &[StoreBatch]) -> Result<Vec<Stored>, StoreError> {
         let mut numbers = BTreeSet::new();
         let mut summaries = Vec::new();
         for op in batches.iter().flat_map(|batch| &batch.ops) {
@@ -226,9 +244,10 @@ impl Kept {
                 }
                 StoreOp::PutSession(record) => {
                     let what = "summary";
-                    let json = to_raw_value(&record.summary);
-                    let json = json.map_err(|source| StoreError::Unwritable { what, source })?;
-                    summaries.push(Arc::from(json));
+                    let stored = Stored::of(record);
+                    let stored =
+                        stored.map_err(|source| StoreError::Unwritable { what, source })?;
+                    summaries.push(stored);
                 }
                 StoreOp::DisposeSession { .. }
                 | StoreOp::PutChat(_)
@@ -248,7 +267,7 @@ impl Kept {
         Ok(summaries)
     }
 
-    fn op(&mut self, op: &StoreOp, summaries: &mut impl Iterator<Item = Arc<RawValue>>) {
+    fn op(&mut self, op: &StoreOp, summaries: &mut impl Iterator<Item = Stored>) {
         match op {
             StoreOp::Append(action) => {
                 self.sequence.last = self.sequence.last.max(action.seq);
@@ -319,7 +338,7 @@ impl Kept {
         self.log.extend(ended.map(|entry| (entry.last, entry)));
     }
 
-    fn put_session(&mut self, record: &SessionRecord, summary: Arc<RawValue>) {
+    fn put_session(&mut self, record: &SessionRecord, summary: Stored) {
         if self.is_disposed(&record.uri) {
             self.purge(&record.uri);
         }

@@ -15,6 +15,7 @@ use innkeeper_protocol::newest::notifications::{
 };
 use innkeeper_protocol::newest::state::{SessionChatSummary, SessionStatus, SessionSummary};
 use innkeeper_protocol::outgoing::{HostMessage, Notification, SummaryItem};
+use innkeeper_protocol::record::SummaryFacts;
 use innkeeper_protocol::version::Version;
 
 use crate::catalogue::Catalogue;
@@ -122,17 +123,26 @@ pub(crate) fn with_chats_as_sessions(
     }
     let mut rows = Vec::with_capacity(items.len());
     for item in items {
-        let row = match &item {
-            SummaryItem::Stored(json) => serde_json::from_str(json.get()).ok(),
-            SummaryItem::Live(row) => Some((**row).clone()),
+        let (row, facts) = match &item {
+            SummaryItem::Stored(json, facts) => (
+                serde_json::from_str(json.get()).ok(),
+                facts
+                    .as_ref()
+                    .and_then(|facts| serde_json::from_str(facts.get()).ok())
+                    .unwrap_or_default(),
+            ),
+            SummaryItem::Live(row, facts) => (Some((**row).clone()), (**facts).clone()),
         };
         rows.push(item);
-        let Some(row) = row else {
+        let Some(row): Option<SessionSummary> = row else {
             continue;
         };
         let chats = row.chats.iter().flatten();
         let further = chats.filter(|chat| catalogue.is_further_chat(&chat.resource));
-        rows.extend(further.map(|chat| SummaryItem::Live(Box::new(as_session(&row, chat)))));
+        rows.extend(further.map(|chat| {
+            let facts: SummaryFacts = facts.of_chat(&chat.resource);
+            SummaryItem::Live(Box::new(as_session(&row, chat)), Box::new(facts))
+        }));
     }
     rows
 }
@@ -152,6 +162,34 @@ pub(crate) fn emit_about_chats(
     }
 }
 
+/// Tells what has changed in a session's row in older versions alone: there it
+/// says what is selected, and in 0.2 which changesets there are.
+pub(crate) fn tell_summary_facts(
+    core: &mut Core,
+    clients: &Clients,
+    session: &ChannelUri,
+    changed: SummaryFacts,
+) {
+    let news = |session: &str, facts: SummaryFacts| {
+        let params = SessionSummaryChangedParams {
+            channel: ChannelUri::root().to_string(),
+            session: session.to_owned(),
+            changes: PartialSessionSummary::default(),
+        };
+        Notification::SessionSummaryChanged(params, facts)
+    };
+    for chat in changed.chats.keys() {
+        notify_those_without_chats(core, clients, news(chat, changed.of_chat(chat)));
+    }
+    let selects_for_session = |version: Version| !version.selects_per_message();
+    notify_some(
+        core,
+        clients,
+        selects_for_session,
+        news(session.as_str(), changed),
+    );
+}
+
 fn as_news_of_sessions(
     core: &Core,
     catalogue: &Catalogue,
@@ -162,10 +200,17 @@ fn as_news_of_sessions(
     match action {
         StateAction::SessionChatAdded(added) => {
             let session = core.channels.session(session)?;
-            Some(Notification::SessionAdded(SessionAddedParams {
+            let chat = core.channels.chat(added.summary.resource.as_str());
+            let selection = chat.map(|chat| chat.notes.selection.clone());
+            let facts = SummaryFacts {
+                selection: selection.unwrap_or_default(),
+                ..SummaryFacts::default()
+            };
+            let params = SessionAddedParams {
                 channel,
                 summary: as_session(&session.published, &compact(&added.summary)),
-            }))
+            };
+            Some(Notification::SessionAdded(params, facts))
         }
         StateAction::SessionChatRemoved(removed) => {
             Some(Notification::SessionRemoved(SessionRemovedParams {
@@ -186,7 +231,7 @@ fn as_news_of_sessions(
                     ..PartialSessionSummary::default()
                 },
             };
-            let news = Notification::SessionSummaryChanged(params);
+            let news = Notification::SessionSummaryChanged(params, SummaryFacts::default());
             Some(news).filter(|_| is_seen && catalogue.is_further_chat(&update.chat))
         }
         _ => None,
@@ -203,11 +248,20 @@ pub(crate) fn announce_end_of_chat(core: &mut Core, clients: &Clients, chat: &Ch
 }
 
 fn notify_those_without_chats(core: &mut Core, clients: &Clients, news: Notification) {
+    notify_some(core, clients, |version| !version.has_chats(), news);
+}
+
+fn notify_some(
+    core: &mut Core,
+    clients: &Clients,
+    which: impl Fn(Version) -> bool,
+    news: Notification,
+) {
     let Some(all) = core.subscriptions.of_catalogue() else {
         return;
     };
-    let knows_none = |it: &&Subscriber| !clients.version_of(it.connection).has_chats();
-    let to: Vec<Subscriber> = all.iter().filter(knows_none).copied().collect();
+    let concerned = |it: &&Subscriber| which(clients.version_of(it.connection));
+    let to: Vec<Subscriber> = all.iter().filter(concerned).copied().collect();
     if !to.is_empty() {
         let message = HostMessage::Notification(Box::new(news));
         let to = to.into();

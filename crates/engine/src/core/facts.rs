@@ -6,12 +6,12 @@ use std::sync::Arc;
 use innkeeper_protocol::command::Said;
 use innkeeper_protocol::gates::up::PartialAction;
 use innkeeper_protocol::newest::actions::StateAction;
-use innkeeper_protocol::newest::state::{ChangesetState, Message, SessionState};
+use innkeeper_protocol::newest::state::{ChangesetState, Message};
 use innkeeper_protocol::record::{ExtraFacts, GateFacts, Selection};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::channels::{Channel, Chat};
+use super::channels::{Channel, Chat, Session};
 use super::{ACTIVITY_BITS, Sender};
 
 /// What has to be remembered while an action is applied.
@@ -73,7 +73,7 @@ pub(super) fn extra_facts_after(
 ) -> Option<Box<ExtraFacts>> {
     let extra = match channel {
         Channel::Chat(chat) => of_chat(chat, action, &before)?,
-        Channel::Session(session) => of_session(&session.state, action, before)?,
+        Channel::Session(session) => of_session(session, action, before)?,
         Channel::Changeset(changeset) => of_changeset(&changeset.state, action)?,
         Channel::Root(_) | Channel::Terminal(_) | Channel::Watch(_) => return None,
     };
@@ -103,12 +103,14 @@ fn of_chat(chat: &mut Chat, action: &StateAction, before: &FactsBefore) -> Optio
     }
 }
 
-fn of_session(
-    session: &SessionState,
-    action: &StateAction,
-    before: FactsBefore,
-) -> Option<ExtraFacts> {
+fn of_session(session: &Session, action: &StateAction, before: FactsBefore) -> Option<ExtraFacts> {
+    let changes = session.changes.as_ref();
+    let session = &session.state;
     Some(match action {
+        StateAction::SessionChangesetsChanged(_) => ExtraFacts {
+            changes: changes.and_then(value),
+            ..ExtraFacts::default()
+        },
         StateAction::SessionActiveClientSet(_) | StateAction::SessionActiveClientRemoved(_) => {
             ExtraFacts {
                 client_before: before.first_client,

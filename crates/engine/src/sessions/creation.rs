@@ -8,7 +8,7 @@ use innkeeper_protocol::newest::state::{
     ChatOrigin, ProjectInfo, SessionActiveClient, SessionLifecycle, SessionState, SessionStatus,
 };
 use innkeeper_protocol::outgoing::Notification;
-use innkeeper_protocol::record::{Inheritance, SessionNotes, StoreOp};
+use innkeeper_protocol::record::{Inheritance, SessionNotes, StoreOp, SummaryFacts};
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, Timestamp};
@@ -138,6 +138,10 @@ impl SessionsMut<'_> {
                     .map(Original::inheritance),
                 ..SessionNotes::default()
             },
+            facts: SummaryFacts {
+                selection: chat.notes.selection.clone(),
+                ..SummaryFacts::default()
+            },
             changes: None,
             last_used: self.turns.core.now,
             dirty: true,
@@ -155,18 +159,20 @@ impl SessionsMut<'_> {
     /// Adds a session with its default chat, tells everybody, and gets it going.
     fn add(&mut self, session: Session, chat: Chat) {
         let (uri, summary) = (session.uri.clone(), session.published.clone());
+        let facts = session.facts.clone();
         let core = self.core();
         core.channels.insert_chat(chat);
         core.channels.insert_session(session);
         core.step.durable_first = true;
         core.touch(&uri);
         let seq = core.server_seq();
-        self.turns.catalogue.set_live(&uri, &summary, seq);
+        self.turns.catalogue.set_live(&uri, (&summary, &facts), seq);
         let added = SessionAddedParams {
             channel: ChannelUri::root().to_string(),
             summary,
         };
-        self.core().notify_root(Notification::SessionAdded(added));
+        self.core()
+            .notify_root(Notification::SessionAdded(added, facts));
         self.count(&uri);
         let core = self.core();
         look_at_later(core, uri.clone(), core.now);

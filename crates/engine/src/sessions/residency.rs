@@ -8,6 +8,7 @@ use innkeeper_protocol::record::{LoadedChat, LoadedSession};
 use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 
 use super::{SessionsMut, next_sweep};
+use crate::compat;
 use crate::core::Deadline;
 use crate::core::channels::{Chat, Session};
 use crate::core::history;
@@ -137,6 +138,7 @@ impl SessionsMut<'_> {
             notes: session.notes,
             changes: session.summary.changes.clone(),
             published: session.summary,
+            facts: session.facts,
             last_used: self.turns.core.now,
             dirty: false,
         };
@@ -149,6 +151,7 @@ impl SessionsMut<'_> {
             // A turn that never began was not interrupted.
             self.turns.take_in(&uri, !never_ready);
         }
+        compat::tell_counts(self.turns.core, self.turns.clients, &uri);
         self.core().touch(&uri);
         self.turns.changes.track(self.turns.core, &uri);
         for client_id in self.absent_active_clients(&uri) {

@@ -5,14 +5,16 @@ use innkeeper_protocol::newest::notifications::{
     PartialSessionSummary, SessionSummaryChangedParams,
 };
 use innkeeper_protocol::newest::state::{
-    ChangesSummary, ChatSummary, SessionState, SessionStatus, SessionSummary,
+    ChangesSummary, Changeset, ChatSummary, SessionState, SessionStatus, SessionSummary,
 };
 use innkeeper_protocol::outgoing::Notification;
+use innkeeper_protocol::record::{CountedChangeset, Selection, SummaryFacts};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use super::SessionsMut;
+use crate::compat;
 use crate::core::channels::{Session, compact};
-use crate::core::{ACTIVITY_BITS, Deadline};
+use crate::core::{ACTIVITY_BITS, Core, Deadline};
 
 /// The summary of a session that is just being created.
 pub(super) fn first(uri: &ChannelUri, state: &SessionState, now: Timestamp) -> SessionSummary {
@@ -29,7 +31,8 @@ impl SessionsMut<'_> {
             return;
         };
         let summary = summary_of(session);
-        if summary == session.published {
+        let same_facts = facts_of(core, session) == session.facts;
+        if summary == session.published && same_facts {
             let held = Deadline::SummaryIsHeld(uri.clone());
             self.core().deadlines.clear(&held);
             return;
@@ -39,7 +42,7 @@ impl SessionsMut<'_> {
             modified_at: summary.modified_at.clone(),
             ..session.published.clone()
         };
-        if calm == summary {
+        if calm == summary && same_facts {
             let held = Deadline::SummaryIsHeld(uri.clone());
             if !core.deadlines.is_set(&held) {
                 self.core().deadlines.set(held, due);
@@ -73,22 +76,83 @@ impl SessionsMut<'_> {
         let core = &mut *self.turns.core;
         core.deadlines.clear(&Deadline::SummaryIsHeld(uri.clone()));
         let seq = core.server_seq();
-        let Some(session) = core.channels.session_mut(uri) else {
+        let facts = core.channels.session(uri).map(|it| facts_of(core, it));
+        let known = core.channels.session_mut(uri).zip(facts);
+        let Some((session, facts)) = known else {
             return;
         };
         let summary = summary_of(session);
         let changes = difference(&session.published, &summary);
+        let changed_facts = facts_changed(&session.facts, &facts);
+        let counts_changed = changes.changes.is_some();
         session.published = summary;
+        session.facts = facts;
         session.dirty = true;
-        let summary = &session.published;
-        self.turns.catalogue.set_live(uri, summary, seq);
-        core.notify_root(Notification::SessionSummaryChanged(
-            SessionSummaryChangedParams {
+        let row = (&session.published, &session.facts);
+        self.turns.catalogue.set_live(uri, row, seq);
+        // Nobody is told of a change in which there is nothing for them.
+        if changes != PartialSessionSummary::default() {
+            let params = SessionSummaryChangedParams {
                 channel: ChannelUri::root().to_string(),
                 session: uri.to_string(),
                 changes,
-            },
-        ));
+            };
+            let news = Notification::SessionSummaryChanged(params, SummaryFacts::default());
+            core.notify_root(news);
+        }
+        if counts_changed {
+            compat::tell_counts(core, self.turns.clients, uri);
+        }
+        if !changed_facts.is_empty() {
+            compat::tell_summary_facts(core, self.turns.clients, uri, changed_facts);
+        }
+    }
+}
+
+/// What only older versions say of a session.
+fn facts_of(core: &Core, session: &Session) -> SummaryFacts {
+    let selected = |chat: &str| {
+        let chat = core.channels.chat(chat);
+        chat.map(|chat| chat.notes.selection.clone())
+            .unwrap_or_default()
+    };
+    let default = ChannelUri::default_chat_of(session.uri.as_str());
+    let chats = session.state.chats.iter().map(|chat| &chat.resource);
+    let further = chats.filter(|chat| chat.as_str() != default.as_str());
+    let counted = |changeset: &Changeset| CountedChangeset {
+        counts: session
+            .changes
+            .clone()
+            .filter(|_| changeset.change_kind == "session")
+            .unwrap_or_default(),
+        changeset: changeset.clone(),
+    };
+    let changesets = session.state.changesets.as_ref();
+    SummaryFacts {
+        selection: selected(default.as_str()),
+        changesets: changesets.map(|all| all.iter().map(counted).collect()),
+        chats: further
+            .map(|chat| (chat.clone(), selected(chat)))
+            .filter(|(_, selection)| !selection.is_empty())
+            .collect(),
+    }
+}
+
+/// The facts that changed. A selection that is gone cannot be said.
+fn facts_changed(before: &SummaryFacts, after: &SummaryFacts) -> SummaryFacts {
+    let selection = |before: &Selection, after: &Selection| Selection {
+        model: after.model.clone().filter(|_| before.model != after.model),
+        agent: after.agent.clone().filter(|_| before.agent != after.agent),
+    };
+    let chats = after.chats.iter().map(|(chat, now)| {
+        let before = before.chats.get(chat).cloned().unwrap_or_default();
+        (chat.clone(), selection(&before, now))
+    });
+    let changesets = after.changesets.clone().unwrap_or_default();
+    SummaryFacts {
+        selection: selection(&before.selection, &after.selection),
+        changesets: (before.changesets != after.changesets).then_some(changesets),
+        chats: chats.filter(|(_, changed)| !changed.is_empty()).collect(),
     }
 }
 

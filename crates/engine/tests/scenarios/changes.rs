@@ -17,7 +17,7 @@ use crate::host::{Host, SESSION, chat};
 
 impl Host {
     /// A session in a directory, client `a` watching everything of it.
-    fn in_a_directory() -> Self {
+    pub(crate) fn in_a_directory() -> Self {
         let mut host = Self::with_changes();
         host.enter(1, "a", &[]);
         let params = json!({"channel": SESSION, "workingDirectories": ["file:///w"]});
@@ -34,7 +34,7 @@ impl Host {
         host
     }
 
-    fn changes_reported(&mut self, event: ChangesEvent) {
+    pub(crate) fn changes_reported(&mut self, event: ChangesEvent) {
         let session = ChannelUri::from(SESSION);
         self.feed(Input::Changes(ChangesReport { session, event }));
     }

@@ -16,6 +16,7 @@ mod malformed;
 mod messages;
 mod older;
 mod older_manners;
+mod older_rows;
 mod queue;
 mod releases;
 mod rules;

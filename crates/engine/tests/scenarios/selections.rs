@@ -12,14 +12,14 @@ use crate::words::{in_words_of, of_session, place};
 
 /// What can be selected for a session.
 #[derive(Debug, Clone, Copy)]
-enum What {
+pub(crate) enum What {
     Model,
     Agent,
 }
 
 impl What {
     /// What each version can select.
-    fn in_versions() -> Vec<(Version, Self)> {
+    pub(crate) fn in_versions() -> Vec<(Version, Self)> {
         let all = Version::ALL.into_iter();
         let old = all.filter(|version| !version.selects_per_message());
         let both = old.flat_map(|version| [(version, Self::Model), (version, Self::Agent)]);
@@ -30,14 +30,14 @@ impl What {
         .collect()
     }
 
-    fn selection(self, name: &str) -> Value {
+    pub(crate) fn selection(self, name: &str) -> Value {
         match self {
             Self::Model => json!({"id": name}),
             Self::Agent => json!({"uri": format!("x:{name}")}),
         }
     }
 
-    fn key(self) -> &'static str {
+    pub(crate) fn key(self) -> &'static str {
         match self {
             Self::Model => "model",
             Self::Agent => "agent",
@@ -74,7 +74,7 @@ fn offer_agents(host: &mut Host) {
 }
 
 /// Connection 1 is of today, connection 2 of the version.
-fn with_agents(version: Version) -> Host {
+pub(crate) fn with_agents(version: Version) -> Host {
     let mut host = Host::new();
     offer_agents(&mut host);
     host.enter(1, "a", &[ROOT]);
@@ -110,7 +110,7 @@ fn wait(host: &mut Host, version: Version, kind: &str, id: &str) {
     say(host, version, "pendingMessageSet", set);
 }
 
-fn select(host: &mut Host, version: Version, what: What, name: &str) {
+pub(crate) fn select(host: &mut Host, version: Version, what: What, name: &str) {
     host.dispatch(2, SESSION, what.selected(version, name));
     assert_eq!(host.rejection(2), "", "{version}: {what:?}");
 }

@@ -93,9 +93,9 @@ pub(crate) fn directly(message: &HostMessage) -> Heard {
             }))
         }
         HostMessage::Notification(news) => match &**news {
-            Notification::SessionAdded(params) => Heard::Added(params.clone()),
+            Notification::SessionAdded(params, _) => Heard::Added(params.clone()),
             Notification::SessionRemoved(params) => Heard::Removed(params.clone()),
-            Notification::SessionSummaryChanged(params) => Heard::Changed(params.clone()),
+            Notification::SessionSummaryChanged(params, _) => Heard::Changed(params.clone()),
             // No agent here needs a token.
             Notification::AuthRequired(_) => Heard::Failure(None, 0),
             Notification::OtlpLogs(_)
@@ -163,8 +163,8 @@ fn envelope(action: &Sequenced) -> ActionEnvelope {
 
 fn summary(item: &SummaryItem) -> SessionSummary {
     match item {
-        SummaryItem::Stored(json) => serde_json::from_str(json.get()).unwrap(),
-        SummaryItem::Live(summary) => (**summary).clone(),
+        SummaryItem::Stored(json, _) => serde_json::from_str(json.get()).unwrap(),
+        SummaryItem::Live(summary, _) => (**summary).clone(),
     }
 }
 
@@ -270,9 +270,9 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
         HostMessage::Rejection(_) => "rejection",
         HostMessage::Question { .. } => "question",
         HostMessage::Notification(news) => match &**news {
-            Notification::SessionAdded(_) => "sessionAdded",
+            Notification::SessionAdded(..) => "sessionAdded",
             Notification::SessionRemoved(_) => "sessionRemoved",
-            Notification::SessionSummaryChanged(_) => "summaryChanged",
+            Notification::SessionSummaryChanged(..) => "summaryChanged",
             Notification::AuthRequired(_) => "authRequired",
             Notification::OtlpLogs(_) => "otlpLogs",
             Notification::OtlpTraces(_) => "otlpTraces",

@@ -125,9 +125,9 @@ fn weight_of_telemetry(news: &Notification) -> usize {
         Notification::OtlpLogs(params) => &params.payload,
         Notification::OtlpTraces(params) => &params.payload,
         Notification::OtlpMetrics(params) => &params.payload,
-        Notification::SessionAdded(_)
+        Notification::SessionAdded(..)
         | Notification::SessionRemoved(_)
-        | Notification::SessionSummaryChanged(_)
+        | Notification::SessionSummaryChanged(..)
         | Notification::AuthRequired(_) => return 0,
     };
     serde_json::to_string(payload).map_or(0, |text| text.len())

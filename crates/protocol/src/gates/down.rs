@@ -5,11 +5,15 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::nodes::walk;
-use super::{Act, LoweredFacts, Node, Object, SnapshotForGates, between, object};
+use super::{Act, Gate, LoweredFacts, Node, Object, SnapshotForGates, between, object};
 use crate::ChannelUri;
 use crate::newest::actions::StateAction;
 use crate::record::{Excerpts, ExtraFacts, GateFacts};
 use crate::version::Version;
+
+/// Where a row of the catalogue has what only older versions say of a session,
+/// until a gate takes it out: see [`crate::record::SummaryFacts`].
+pub const FACTS: &str = "olderFacts";
 
 /// The actions that an action is in an older version: none if that version
 /// cannot tell it, or several if it tells it in steps.
@@ -189,13 +193,21 @@ pub fn result(version: Version, method: &str, result: &mut Object) {
         if let Some(node) = items {
             for item in object::list_mut(result, "items").into_iter().flatten() {
                 if let Value::Object(item) = item {
-                    walk(node, item, &mut |node, it| gate.lower(node, it));
-                    gate.lower(node, item);
+                    lower_row(gate, node, item, version);
                 }
             }
         }
         walk(Node::Call, result, &mut |node, it| gate.lower(node, it));
         gate.lower_result(method, result);
+    }
+}
+
+/// What no gate has taken out on the way is nothing that the version says.
+fn lower_row(gate: &dyn Gate, node: Node, row: &mut Object, version: Version) {
+    walk(node, row, &mut |node, it| gate.lower(node, it));
+    gate.lower(node, row);
+    if gate.older() == version {
+        row.remove(FACTS);
     }
 }
 
@@ -212,8 +224,7 @@ pub fn notification(version: Version, method: &str, params: Value) -> Option<(St
         if let Some((node, key)) = node
             && let Some(row) = object::child_mut(&mut params, key)
         {
-            walk(node, row, &mut |node, it| gate.lower(node, it));
-            gate.lower(node, row);
+            lower_row(gate, node, row, version);
             // What changed is nothing that the version has.
             if row.is_empty() {
                 return None;

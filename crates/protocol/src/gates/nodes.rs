@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use super::down::FACTS;
 use super::{Object, object};
 
 /// The kinds of objects that some gate changes, or that contain such objects.
@@ -24,6 +25,8 @@ pub(crate) enum Node {
     Summary,
     /// A part of such a row: what changed.
     SummaryChanges,
+    /// What the host adds to such a row for the versions that say more in it.
+    SummaryFacts,
     ChatSummary,
     ChatChanges,
     Turn,
@@ -111,13 +114,14 @@ fn edge(node: Node, special: Option<Special>, key: &str) -> Option<Node> {
         (N::ConfigProperty, "items" | "additionalProperties") => N::ConfigProperty,
 
         (N::SessionState, "summary") => N::Summary,
+        (N::Summary | N::SummaryChanges, FACTS) => N::SummaryFacts,
         (N::SessionState, "creationError") => N::Error,
         (N::SessionState, "activeClients") => N::ActiveClient,
         (N::SessionState | N::Action | N::Call, "activeClient") => N::ActiveClient,
         (N::ExtraFacts, "clientBefore" | "clientAfter") => N::ActiveClient,
         (N::SessionState | N::ExtraFacts, "chats") => N::ChatSummary,
         (N::SessionState | N::ChatState | N::Summary | N::SummaryChanges, "changesets")
-        | (N::Action, "changesets") => N::Changeset,
+        | (N::Action | N::SummaryFacts, "changesets") => N::Changeset,
         (N::SessionState, "inputNeeded") => N::InputNeeded,
         (N::ActiveClient, "customizations") => N::ClientCustomization,
         (N::InputNeeded, "request") => N::InputRequest,
@@ -138,7 +142,8 @@ fn edge(node: Node, special: Option<Special>, key: &str) -> Option<Node> {
         (N::Turn | N::ActiveTurn | N::Action, "usage") => N::Usage,
         (N::Message, "attachments") | (N::CompletionItem, "attachment") => N::Attachment,
         (N::Message | N::Summary | N::SummaryChanges, "model") => N::Selection,
-        (N::Action | N::ExtraFacts | N::Call | N::AutomationTemplate, "model") => N::Selection,
+        (N::Action | N::ExtraFacts | N::Call | N::AutomationTemplate, "model")
+        | (N::SummaryFacts, "model") => N::Selection,
         (N::Part, "toolCall") => N::ToolCall,
         (N::Part, "request") => N::InputRequest,
         (N::Turn | N::Part | N::McpState | N::Action | N::ExtraFacts, "error") => N::Error,

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Object;
+use super::down::FACTS;
 
 /// The object of a literal.
 pub(crate) fn of(value: Value) -> Object {
@@ -54,6 +55,18 @@ pub(crate) fn replace(object: &mut Object, key: &str, from: &str, to: &str) {
 pub(crate) fn default(object: &mut Object, key: &str, value: impl Into<Value>) {
     if object.get(key).is_none_or(Value::is_null) {
         object.insert(key.to_owned(), value.into());
+    }
+}
+
+/// Gives a row of the catalogue what the host knows beside it.
+pub(crate) fn take_facts(row: &mut Object, keys: &[&str]) {
+    if let Some(Value::Object(mut facts)) = row.remove(FACTS) {
+        for key in keys {
+            hand_over(&mut facts, row, key);
+        }
+        if !facts.is_empty() {
+            row.insert(FACTS.into(), facts.into());
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use super::down::FACTS;
 use super::object::{self, drop_keys, has, rename};
 use super::{Act, Gate, LoweredFacts, Node, Object, SnapshotForGates};
 use crate::version::Version;
@@ -31,8 +32,12 @@ impl Gate for Changes {
                     drop_keys(summary, &["changes"]);
                 }
             }
-            Node::Summary | Node::SummaryChanges => drop_keys(it, &["changes"]),
-            Node::Changeset => drop_keys(it, &["changeKind"]),
+            Node::Summary | Node::SummaryChanges => {
+                drop_keys(it, &["changes"]);
+                object::take_facts(it, &["changesets"]);
+                drop_keys(it, &[FACTS]);
+                lower_changesets(it, &Object::new());
+            }
             Node::ChangesetOperation => drop_keys(it, &["status", "error"]),
             // A server could only be part of something.
             Node::Customization => return !has(it, "type", "mcpServer"),
@@ -81,6 +86,10 @@ impl Gate for Changes {
                 rename(&mut act.action, "message", "userMessage");
             }
             "session/toolCallStart" => lower_contributor(&mut act.action),
+            "session/changesetsChanged" => {
+                let counts = known.extra.get("changes").and_then(Value::as_object);
+                lower_changesets(&mut act.action, counts.unwrap_or(&Object::new()));
+            }
             _ => {}
         }
         out.push(act);
@@ -96,11 +105,31 @@ impl Gate for Changes {
         }
     }
 
+    fn lower_snapshot(&self, snapshot: &mut SnapshotForGates) {
+        if let Some(summary) = object::child_mut(&mut snapshot.state, "summary") {
+            lower_changesets(summary, &snapshot.changes);
+        }
+    }
+
     fn raise_snapshot(&self, snapshot: &mut SnapshotForGates) {
         let changesets = object::child_mut(&mut snapshot.state, "summary")
             .and_then(|summary| summary.remove("changesets"));
         if let Some(changesets) = changesets {
             snapshot.state.insert("changesets".into(), changesets);
+        }
+    }
+}
+
+/// A changeset said how much there is in it, and not of what kind it is. Only
+/// that of the whole session is counted while nobody looks at it.
+fn lower_changesets(it: &mut Object, counts: &Object) {
+    for changeset in object::list_mut(it, "changesets").into_iter().flatten() {
+        if let Some(changeset) = changeset.as_object_mut()
+            && changeset
+                .remove("changeKind")
+                .is_some_and(|it| it == "session")
+        {
+            changeset.extend(counts.clone());
         }
     }
 }

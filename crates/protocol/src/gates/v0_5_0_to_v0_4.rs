@@ -40,6 +40,7 @@ impl Gate for Changes {
                 drop_keys(it, &["_meta"]);
                 lower_date(it, "createdAt");
                 lower_date(it, "modifiedAt");
+                object::take_facts(it, &["model", "agent"]);
             }
             Node::ChatState => drop_keys(it, &["draft", "activity"]),
             Node::Message => drop_keys(it, &["model", "agent"]),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     Envelope, HostMessage, Notification, QuestionFrame, ReconnectReply, Rejection, Reply,
-    encode as encode_newest, notification,
+    SummaryItem, encode as encode_newest, notification,
 };
 use crate::Seq;
 use crate::gates::{Act, Object, SnapshotForGates, Text, down, object};
@@ -45,10 +45,16 @@ pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Res
         }
         HostMessage::Notification(news) => {
             let (method, params) = match &**news {
-                Notification::SessionAdded(params) => ("root/sessionAdded", value(params)?),
+                Notification::SessionAdded(params, facts) => {
+                    let mut params = value(params)?;
+                    add_facts(&mut params["summary"], facts)?;
+                    ("root/sessionAdded", params)
+                }
                 Notification::SessionRemoved(params) => ("root/sessionRemoved", value(params)?),
-                Notification::SessionSummaryChanged(params) => {
-                    ("root/sessionSummaryChanged", value(params)?)
+                Notification::SessionSummaryChanged(params, facts) => {
+                    let mut params = value(params)?;
+                    add_facts(&mut params["changes"], facts)?;
+                    ("root/sessionSummaryChanged", params)
                 }
                 Notification::AuthRequired(params) => ("auth/required", value(params)?),
                 Notification::OtlpLogs(params) => ("otlp/exportLogs", value(params)?),
@@ -167,6 +173,16 @@ fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
                 None => result.remove("snapshot"),
             };
         }
+        Reply::ListSessions(reply) => {
+            let rows = object::list_mut(&mut result, "items").into_iter().flatten();
+            for (row, item) in rows.zip(&reply.items) {
+                match item {
+                    SummaryItem::Stored(_, Some(facts)) => add_facts(row, facts)?,
+                    SummaryItem::Stored(_, None) => {}
+                    SummaryItem::Live(_, facts) => add_facts(row, facts)?,
+                }
+            }
+        }
         Reply::Reconnect(ReconnectReply::Snapshot { snapshots: all }) => {
             result.insert("snapshots".into(), snapshots(all, version)?);
         }
@@ -185,6 +201,15 @@ fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
     }
     down::result(version, method, &mut result);
     Ok(result.into())
+}
+
+/// Gives a row of the catalogue what some gates take out again.
+fn add_facts(row: &mut Value, facts: &impl Serialize) -> serde_json::Result<()> {
+    let facts = object::of(value(facts)?);
+    if let Some(row) = row.as_object_mut().filter(|_| !facts.is_empty()) {
+        row.insert(down::FACTS.into(), facts.into());
+    }
+    Ok(())
 }
 
 fn snapshots(all: &[Snapshot], version: Version) -> serde_json::Result<Value> {
@@ -209,6 +234,7 @@ fn lowered(snapshot: &Snapshot, version: Version) -> serde_json::Result<Option<V
             (_, None) => {}
         }
         for_gates.selection = object::of(value(&extra.selection)?);
+        for_gates.changes = object::of(value(&extra.changes)?);
     }
     for_gates.inputs = Arc::clone(&snapshot.inputs);
     let for_gates = down::snapshot(version, for_gates);

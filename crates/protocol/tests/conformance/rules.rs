@@ -78,7 +78,7 @@ pub(crate) const RULES: &[Rule] = &[
         &["labels_follow_the_locale_of_the_client"]),
     rule((Guide, 296), SHOULD, CLIENT, "Confirmation options are shown in the order in which they are defined.", ORDER),
     rule((Guide, 342), SHOULD, HOST, "Every change of a session's row is told to those who show the list.",
-        &["every_client_of_a_draft_hears_of_sessions_without_subscribing", "a_change_of_the_model_is_told_in_the_catalogue"]),
+        &["every_client_of_a_draft_hears_of_sessions_without_subscribing", "what_is_selected_stands_in_the_catalogue_also_after_a_restart"]),
     rule((Guide, 374), SHOULD, HOST, "A message that is queued while the session is idle starts at once.", QUEUED_WHILE_IDLE),
 
     rule((Types, 105), SHOULD, CLIENT, "An attachment of an unknown kind is shown in a plain way.", UNKNOWN_KIND),
@@ -89,7 +89,7 @@ pub(crate) const RULES: &[Rule] = &[
     rule((Reference, 55), SHOULD, HOST, "The active client is unset when it disconnects.",
         &["a_client_that_disconnects_is_unset_after_a_grace_period"]),
     rule((Reference, 95), SHOULD, CLIENT, "Values of a dynamic setting are asked for while somebody types.",
-        &["values_of_a_dynamic_setting_are_completed_by_the_agent", "a session begins in a working tree, on a branch that was found by typing"]),
+        &["values_of_a_dynamic_setting_are_completed_by_the_agent", "a setting with too many values to list suggests those that fit what is typed"]),
     rule((Reference, 292), SHOULD, CLIENT, "An attachment of an unknown kind is shown in a plain way.", UNKNOWN_KIND),
     rule((Reference, 293), MUST, CLIENT, "The `_meta` of an attachment that came with a completion goes along unchanged.", META),
     rule((Reference, 299), MUST, CLIENT, "A `simple` attachment that a client made says what the model is to be shown.", REPRESENTATION),

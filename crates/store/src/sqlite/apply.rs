@@ -96,6 +96,10 @@ fn put_session(connection: &Connection, record: &SessionRecord) -> Result<(), St
     let uri = record.uri.as_str();
     let created_at = Timestamp::parse(&summary.created_at).map(Timestamp::as_millis);
     let summary_json = json("summary", summary)?;
+    let facts = match record.facts.is_empty() {
+        true => None,
+        false => Some(json("summary", &record.facts)?),
+    };
     let row = params![
         uri,
         summary.provider,
@@ -104,11 +108,12 @@ fn put_session(connection: &Connection, record: &SessionRecord) -> Result<(), St
         created_at,
         millis(&summary.modified_at),
         summary_json,
+        facts,
     ];
     let known = connection
         .prepare_cached(
             "UPDATE session SET provider = ?2, title = ?3, status = ?4, created_at = ?5,
-                 modified_at = ?6, summary = ?7
+                 modified_at = ?6, summary = ?7, facts = ?8
              WHERE uri = ?1 AND disposed_at IS NULL",
         )?
         .execute(row)?;
@@ -119,8 +124,8 @@ fn put_session(connection: &Connection, record: &SessionRecord) -> Result<(), St
         connection
             .prepare_cached(
                 "INSERT INTO session
-                     (uri, provider, title, status, created_at, modified_at, summary)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                     (uri, provider, title, status, created_at, modified_at, summary, facts)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?
             .execute(row)?;
     }

@@ -32,7 +32,7 @@ pub(crate) fn boot(
 /// The sessions that are not disposed, the newest change first.
 pub(crate) fn catalogue(connection: &Connection) -> Result<Vec<CatalogueRow>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT uri, modified_at, summary FROM session WHERE disposed_at IS NULL",
+        "SELECT uri, modified_at, summary, facts FROM session WHERE disposed_at IS NULL",
     )?;
     let mut rows = statement.query([])?;
     let mut catalogue = Vec::new();
@@ -46,12 +46,16 @@ pub(crate) fn catalogue(connection: &Connection) -> Result<Vec<CatalogueRow>, St
     Ok(catalogue)
 }
 
-/// A row that begins with `uri, modified_at, summary`.
+/// A row that begins with `uri, modified_at, summary, facts`.
 pub(crate) fn catalogue_row(row: &Row<'_>) -> Result<CatalogueRow, StoreError> {
     Ok(CatalogueRow {
         session: uri(row, 0)?,
         modified_at: Timestamp::from_millis(row.get(1)?),
         summary: raw("summary", row.get(2)?)?,
+        facts: row
+            .get::<_, Option<String>>(3)?
+            .map(|facts| raw("summary", facts))
+            .transpose()?,
     })
 }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use innkeeper_protocol::record::store::{Archive, DisposedRow, StoreFault};
 use innkeeper_protocol::record::{
     CatalogueRow, ChatRecord, ContentRecord, Excerpts, LoadedChat, LoadedSession, LogEntry,
-    SessionRecord,
+    SessionRecord, SummaryFacts,
 };
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, Seq, Timestamp, TurnId};
@@ -140,7 +140,7 @@ fn content(connection: &Connection, uri: &str) -> Result<Option<ContentRecord>, 
 
 fn disposed(connection: &Connection) -> Result<Vec<DisposedRow>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT uri, modified_at, summary, disposed_at FROM session
+        "SELECT uri, modified_at, summary, facts, disposed_at FROM session
          WHERE disposed_at IS NOT NULL ORDER BY disposed_at DESC, uri",
     )?;
     let mut rows = statement.query([])?;
@@ -148,7 +148,7 @@ fn disposed(connection: &Connection) -> Result<Vec<DisposedRow>, StoreError> {
     while let Some(row) = rows.next()? {
         disposed.push(DisposedRow {
             row: catalogue_row(row)?,
-            disposed_at: Timestamp::from_millis(row.get(3)?),
+            disposed_at: Timestamp::from_millis(row.get(4)?),
         });
     }
     Ok(disposed)
@@ -159,7 +159,7 @@ fn load_record(
     session: &ChannelUri,
 ) -> Result<Option<SessionRecord>, StoreError> {
     let mut statement = connection.prepare_cached(
-        "SELECT summary, state, notes FROM session JOIN session_state USING (uri)
+        "SELECT summary, state, notes, facts FROM session JOIN session_state USING (uri)
          WHERE uri = ?1 AND disposed_at IS NULL",
     )?;
     let mut rows = statement.query([session.as_str()])?;
@@ -171,6 +171,10 @@ fn load_record(
         summary: parsed("summary", text(row, 0)?)?,
         state: parsed("session", text(row, 1)?)?,
         notes: parsed("session", text(row, 2)?)?,
+        facts: match row.get::<_, Option<String>>(3)? {
+            Some(facts) => parsed("summary", &facts)?,
+            None => SummaryFacts::default(),
+        },
     }))
 }
 

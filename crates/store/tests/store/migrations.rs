@@ -9,7 +9,10 @@ use innkeeper_store::{DATABASE_FILE, SqliteStore, StoreError, StoreOptions, open
 use innkeeper_store_conformance::records::*;
 use rusqlite::Connection;
 
-const FIXTURES: &[(i64, &str)] = &[(1, include_str!("../fixtures/v1.sql"))];
+const FIXTURES: &[(i64, &str)] = &[
+    (1, include_str!("../fixtures/v1.sql")),
+    (2, include_str!("../fixtures/v2.sql")),
+];
 
 fn fixture(sql: &str, version: i64) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -57,6 +60,8 @@ fn a_database_of_every_release_opens_with_all_that_it_had() {
             .unwrap()
             .unwrap();
         assert_eq!(loaded.session.state.title, "Inn");
+        assert!(loaded.session.facts.is_empty(), "v{version}");
+        assert!(boot.catalogue[0].facts.is_none(), "v{version}");
         assert_eq!(loaded.chats[0].turns[0].decode().unwrap().id, "t0");
         assert_eq!(told(&loaded.chats[0].log, "ahp-chat:/1", 2), ["p: lo"]);
         assert_eq!(reader.content("content:/1").unwrap().unwrap().data, "data");

@@ -3,7 +3,7 @@
 use innkeeper_protocol::newest::state::{
     ChangesSummary, ChatSummary, SessionChatSummary, SessionLifecycle, SessionState, SessionSummary,
 };
-use innkeeper_protocol::record::{SessionNotes, SessionRecord};
+use innkeeper_protocol::record::{SessionNotes, SessionRecord, SummaryFacts};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use crate::labels::Locale;
@@ -15,6 +15,8 @@ pub(crate) struct Session {
     pub(crate) notes: SessionNotes,
     /// The summary as clients of the root channel know it.
     pub(crate) published: SessionSummary,
+    /// Likewise, what only older versions say of it.
+    pub(crate) facts: SummaryFacts,
     /// How much has changed in its directory since it began.
     pub(crate) changes: Option<ChangesSummary>,
     pub(crate) last_used: Timestamp,
@@ -53,6 +55,7 @@ impl Session {
             summary: self.published.clone(),
             state: self.state.clone(),
             notes: self.notes.clone(),
+            facts: self.facts.clone(),
         }
     }
 }
