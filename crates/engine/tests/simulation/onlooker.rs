@@ -299,10 +299,8 @@ impl Onlooker {
                 Asked::Initialize | Asked::Reconnect if code != -32603 => {
                     Err(format!("the handshake failed: {frame}"))
                 }
-                Asked::Check(channel) if code == -32603 => {
-                    self.leave(&channel);
-                    Ok(())
-                }
+                // The host cannot look now; what is followed goes on.
+                Asked::Check(_) if code == -32603 => Ok(()),
                 // It may have gone while the question was under way.
                 Asked::Check(channel) if !self.followed.contains_key(&channel) => Ok(()),
                 // It may have been gone since the client came back.

@@ -103,7 +103,7 @@ async fn a_queued_message_can_be_changed_and_removed() {
         ids(chat) == ["one"] && chat["queuedMessages"][0]["message"]["text"] == "changed"
     };
     stage.until("one left, and changed", changed).await;
-    stage.guest.cancel(&stage.chat, "busy").await;
+    stage.act(pending("steering", "s", "go on")).await;
     stage
         .until("both turns", |chat| {
             chat["turns"].as_array().unwrap().len() == 2
@@ -125,7 +125,7 @@ async fn reordering_ignores_unknown_ids_and_keeps_unmentioned_ones_at_the_end() 
     stage
         .until("the new order", |chat| ids(chat) == ["b", "d", "c", "a"])
         .await;
-    stage.guest.cancel(&stage.chat, "busy").await;
+    stage.act(pending("steering", "s", "go on")).await;
     stage
         .until("all of them", |chat| {
             chat["turns"].as_array().unwrap().len() == 5

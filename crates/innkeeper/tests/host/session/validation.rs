@@ -139,7 +139,9 @@ async fn pending_message_removed_is_rejected_for_an_unknown_id_or_the_wrong_kind
         let reason = stage.refused(action).await;
         assert!(reason.contains("no pending message"), "{reason}");
     }
-    stage.guest.cancel(&stage.chat, "t").await;
+    stage
+        .act(crate::stage::pending("steering", "s", "go on"))
+        .await;
     stage
         .until("both turns", |chat| {
             chat["turns"].as_array().unwrap().len() == 2
