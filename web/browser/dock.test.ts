@@ -136,7 +136,7 @@ describe("an approval", () => {
     await offline(page);
     await tell(page, call({ options }));
     const labels = await dock(page).locator(".button-row .button").allTextContents();
-    expect(labels).toEqual(["Allow onceAlt Y", "Allow always", "Reject onceAlt N", "Deny with a reason…"]);
+    expect(labels).toEqual(["Allow always", "Allow onceAlt Y", "Reject onceAlt N", "Deny with a reason…"]);
     expect(await dock(page).locator(".primary").innerText()).toContain("Allow once");
     await page.keyboard.press("Alt+KeyY");
     expect(await decisions(page)).toMatchObject([{ approved: true, selectedOptionId: "allow_once" }]);

@@ -1,8 +1,9 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { axeFindings, entries, hostAndBrowser, newSession, play, said, scenario, send } from "./harness";
+import { axeFindings, entries, hostAndBrowser, newSession, play, repositoryIn, said, scenario, send } from "./harness";
 
 const inn = hostAndBrowser();
 const { open } = inn;
@@ -119,7 +120,10 @@ describe("sessions", () => {
   });
 
   test("a setting with too many values to list suggests those that fit what is typed", async () => {
+    const directory = repositoryIn(join(inn.host.directory, "branches"));
+    for (const name of ["feature/inn", "feature/keeper", "other"]) execFileSync("git", ["-C", directory, "branch", name]);
     const page = await open("#/new");
+    await page.getByLabel("Directory", { exact: true }).fill(directory);
     const branch = page.getByLabel("Branch");
     await branch.fill("feat");
     const list = await branch.getAttribute("list");
