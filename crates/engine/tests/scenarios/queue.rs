@@ -150,10 +150,10 @@ fn a_queue_waits_over_a_restart() {
     assert_eq!((running(&mut host), queued(&mut host).len()), (None, 2));
     host.start_turn(1, "u");
     host.opened();
-    let prompts = host.commands.iter().filter_map(|command| match command {
+    let mut prompts = host.commands.iter().filter_map(|command| match command {
         AgentCommand::Prompt(prompt) => Some(prompt.message.text.as_str()),
         _ => None,
     });
-    assert_eq!(prompts.last(), Some("Do u"));
+    assert_eq!(prompts.next_back(), Some("Do u"));
     assert_eq!(queued(&mut host), ["a", "b"]);
 }

@@ -130,7 +130,7 @@ fn tool_call(state: &mut SessionState, action: Action) {
             });
             if let Some(turn) = running(state, &it.turn_id) {
                 let part = ToolCallPart { tool_call: call };
-                turn.response_parts.push(Part::ToolCall(part));
+                turn.response_parts.push(Part::ToolCall(Box::new(part)));
             }
         }
         Action::ToolCallDelta(it) => {

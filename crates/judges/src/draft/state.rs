@@ -112,7 +112,7 @@ unions! {
         "markdown" => Markdown(TextPart),
         "reasoning" => Reasoning(TextPart),
         "contentRef" => Content(ContentRef),
-        "toolCall" => ToolCall(ToolCallPart),
+        "toolCall" => ToolCall(Box<ToolCallPart>),
         "systemNotification" => Notification(NotificationPart),
     }
     ToolCall by "status" {
