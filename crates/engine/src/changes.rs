@@ -169,6 +169,7 @@ impl Changes {
             ChangesEvent::Found { git, undo } => {
                 let kind = if git { Kind::Git } else { Kind::Plain };
                 self.found(core, &session, kind, undo);
+                self.follow_for_rows(core, clients, &session);
             }
             ChangesEvent::Unavailable { reason } => {
                 tracing::debug!(%session, reason, "no changes can be told");
@@ -198,7 +199,7 @@ impl Changes {
                     core.touch(&session);
                 }
             }
-            ChangesEvent::View { view, news } => self.view_changed(core, view, news),
+            ChangesEvent::View { view, news } => self.view_changed(core, clients, view, news),
             ChangesEvent::Operated {
                 operation,
                 outcome,

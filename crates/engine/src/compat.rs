@@ -271,6 +271,8 @@ pub(crate) fn with_what_is_beside(
         return snapshot;
     }
     let channel = &snapshot.resource;
+    let is_session = matches!(snapshot.state, SnapshotState::Session(_))
+        && !clients.version_of(connection).has_changesets();
     let (session, chat, state) = if let Some(chat) = core.channels.chat(channel) {
         let session = core.channels.session(&chat.session);
         let state = session.map(|it| SnapshotState::Session(Box::new(it.state.clone())));
@@ -294,6 +296,9 @@ pub(crate) fn with_what_is_beside(
             .map(|chat| chat.notes.selection.clone())
             .unwrap_or_default(),
         changes: session.and_then(|session| session.changes.clone()),
+        diffs: is_session
+            .then(|| session.map(|session| session.diffs.clone()))
+            .flatten(),
     }));
     snapshot
 }
@@ -442,6 +447,40 @@ pub(crate) fn tell_counts_to(
         let action = StateAction::SessionChangesetsChanged(action);
         core.emit_to_about(connection, session, action, Some(Box::new(extra)));
     }
+}
+
+/// In the drafts a session's row says which files have changed.
+pub(crate) fn tell_diffs(core: &mut Core, clients: &Clients, session: &ChannelUri) {
+    let all = core.subscriptions.of_channel(session);
+    let all = all.iter().flat_map(|all| all.iter());
+    let to: Vec<ConnectionId> = all.map(|subscriber| subscriber.connection).collect();
+    for connection in to {
+        tell_diffs_to(core, clients, connection, session);
+    }
+}
+
+/// Likewise, to one who may have missed it: it is in no log.
+pub(crate) fn tell_diffs_to(
+    core: &mut Core,
+    clients: &Clients,
+    connection: ConnectionId,
+    session: &ChannelUri,
+) {
+    if clients.version_of(connection).has_changesets() {
+        return;
+    }
+    let Some(known) = core.channels.session(session) else {
+        return;
+    };
+    let diffs = known.diffs.iter().map(serde_json::to_value);
+    let extra = ExtraFacts {
+        diffs: diffs.collect::<Result<_, _>>().ok(),
+        ..ExtraFacts::default()
+    };
+    let changesets = known.state.changesets.clone();
+    let action = SessionChangesetsChangedAction { changesets };
+    let action = StateAction::SessionChangesetsChanged(action);
+    core.emit_to_about(connection, session, action, Some(Box::new(extra)));
 }
 
 /// Up to 0.4 one client at a time is active in a session.

@@ -301,6 +301,7 @@ impl Engine {
         for channel in &waiting.channels {
             if self.core.subscriptions.contains(connection, channel) {
                 compat::tell_counts_to(&mut self.core, &self.clients, connection, channel);
+                compat::tell_diffs_to(&mut self.core, &self.clients, connection, channel);
             }
         }
         self.tell_missed_summaries(connection, waiting.seen);

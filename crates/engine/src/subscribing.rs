@@ -11,6 +11,7 @@ use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::snapshot::Snapshot;
 use innkeeper_protocol::telemetry::is_telemetry_channel;
 
+use crate::core::changeset_uri;
 use crate::{ConnectionId, Engine, Subscriber, compat};
 
 impl Engine {
@@ -90,6 +91,8 @@ impl Engine {
         self.sessions().is_used(channel);
         self.watches.heard(&mut self.core, channel);
         self.changes.observe(&mut self.core, channel, true);
+        self.changes
+            .follow_for_rows(&mut self.core, &self.clients, channel);
         true
     }
 
@@ -108,6 +111,9 @@ impl Engine {
         subscriptions.remove(connection, channel);
         if let Some(joined) = joined {
             subscriptions.remove(connection, &joined);
+        }
+        if !self.clients.version_of(connection).has_changesets() {
+            subscriptions.remove(connection, &changeset_uri::of_whole_session(channel));
         }
         self.clients.set_hidden_turns(connection, channel, 0);
         self.sessions().is_used(channel);

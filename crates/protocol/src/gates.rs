@@ -113,7 +113,8 @@ pub struct SnapshotForGates {
     /// The session of a chat: up to 0.3 a chat that is not the default one is
     /// shown as a session, with the session's circumstances.
     pub session: Option<Object>,
-    /// The model and agent that are selected in the (default) chat.
+    /// The model and agent that are selected in the (default) chat, and in
+    /// versions without changesets the files that have changed.
     pub selection: Object,
     /// What is shown of the input of tool calls that is kept elsewhere: up to
     /// 0.6 nobody can refer to it.

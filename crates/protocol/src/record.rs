@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::newest::actions::{ActionOrigin, StateAction};
 use crate::newest::state::{
-    AgentSelection, ChangesSummary, Changeset, ChatState, ModelSelection, SessionState,
+    AgentSelection, ChangesSummary, Changeset, ChatState, FileEdit, ModelSelection, SessionState,
     SessionSummary,
 };
 use crate::snapshot::StoredTurn;
@@ -94,6 +94,9 @@ pub struct ExtraFacts {
     /// `session/changesetsChanged`: how much has changed in the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<Value>,
+    /// Likewise, for versions without changesets: the files that have changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diffs: Option<Vec<Value>>,
     /// `changeset/contentChanged`: the error that the changeset has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
@@ -215,6 +218,10 @@ pub struct SummaryFacts {
     /// In 0.2: the changesets, with what the host has counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changesets: Option<Vec<CountedChangeset>>,
+    /// In the drafts: the files that have changed, as far as that is known. Not
+    /// stored: it is found out anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diffs: Option<Vec<FileEdit>>,
     /// Up to 0.3, where every other chat is a session: what is selected there.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub chats: BTreeMap<String, Selection>,

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::newest::state::{
-    ChangesSummary, ChangesetState, ChatState, ResourceWatchState, RootState, SessionState,
-    SessionSummary, TerminalState, Turn,
+    ChangesSummary, ChangesetState, ChatState, FileEdit, ResourceWatchState, RootState,
+    SessionState, SessionSummary, TerminalState, Turn,
 };
 use crate::record::{Excerpts, Selection};
 use crate::{ChannelUri, Seq, TurnId};
@@ -91,6 +91,8 @@ pub struct ExtraState {
     pub selection: Selection,
     /// How much has changed in the session.
     pub changes: Option<ChangesSummary>,
+    /// For versions without changesets: the files that have changed in it.
+    pub diffs: Option<Vec<FileEdit>>,
 }
 
 #[derive(Debug, Clone, Serialize)]

@@ -144,6 +144,12 @@ impl Version {
         self > Self::V0_1
     }
 
+    /// What has changed in a session is told in changesets. In the drafts it
+    /// is a list of diffs in the session's row.
+    pub fn has_changesets(self) -> bool {
+        self > Self::V0_1
+    }
+
     /// A customization is switched by its id; in the drafts by its URI.
     pub fn switches_by_id(self) -> bool {
         self > Self::V0_1

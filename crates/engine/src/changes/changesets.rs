@@ -8,14 +8,17 @@ use innkeeper_protocol::newest::actions::{
     StateAction,
 };
 use innkeeper_protocol::newest::state::{
-    ChangesetFile, ChangesetOperation, ChangesetState, ChangesetStatus,
+    ChangesetFile, ChangesetOperation, ChangesetState, ChangesetStatus, FileEdit,
 };
 use innkeeper_protocol::workspace::changes::{ChangesTask, Compared, ViewId, ViewNews};
 
 use super::operations::offered;
 use super::{Changes, Kind, tell};
+use crate::clients::Clients;
+use crate::compat;
 use crate::core::channels::{Channel, Ephemeral};
 use crate::core::{Core, changeset_uri, error_info};
+use crate::effect::Subscriber;
 use crate::labels::operations;
 
 /// What the host knows of a changeset beside its state.
@@ -104,37 +107,75 @@ impl Changes {
         }
     }
 
-    pub(super) fn view_changed(&mut self, core: &mut Core, view: ViewId, news: ViewNews) {
+    /// In versions without changesets a session says itself which files have
+    /// changed: whoever follows it there listens to its changeset.
+    pub(crate) fn follow_for_rows(
+        &mut self,
+        core: &mut Core,
+        clients: &Clients,
+        session: &ChannelUri,
+    ) {
+        let all = core.subscriptions.of_channel(session);
+        let all = all.iter().flat_map(|all| all.iter().copied());
+        let shown = |it: &Subscriber| !clients.version_of(it.connection).has_changesets();
+        let shown: Vec<Subscriber> = all.filter(shown).collect();
+        if shown.is_empty() || !self.tracked.contains_key(session) {
+            return;
+        }
+        let channel = changeset_uri::of_whole_session(session);
+        self.open(core, &channel);
+        if core.channels.contains(&channel) {
+            for subscriber in shown {
+                core.subscriptions.add(&channel, subscriber);
+            }
+        }
+    }
+
+    pub(super) fn view_changed(
+        &mut self,
+        core: &mut Core,
+        clients: &Clients,
+        view: ViewId,
+        news: ViewNews,
+    ) {
         let Some(channel) = self.by_view.get(&view).cloned() else {
             return;
         };
+        self.show(core, &channel, news);
+        let view = self.views.get(&channel);
+        if let Some(view) = view.filter(|view| view.compared == Compared::Session) {
+            note_diffs(core, clients, &view.session, &channel);
+        }
+    }
+
+    fn show(&mut self, core: &mut Core, channel: &ChannelUri, news: ViewNews) {
         match news {
             ViewNews::Files(files) => {
-                let files = self.with_marks(core, &channel, files, None);
-                replace_files(core, &channel, files);
-                status_changed(core, &channel, ChangesetStatus::Ready);
+                let files = self.with_marks(core, channel, files, None);
+                replace_files(core, channel, files);
+                status_changed(core, channel, ChangesetStatus::Ready);
             }
             ViewNews::Changed { set, removed } => {
-                let set = self.with_marks(core, &channel, set, Some(&removed));
+                let set = self.with_marks(core, channel, set, Some(&removed));
                 for file_id in removed {
                     let action = ChangesetFileRemovedAction { file_id };
-                    core.emit(&channel, StateAction::ChangesetFileRemoved(action), None);
+                    core.emit(channel, StateAction::ChangesetFileRemoved(action), None);
                 }
                 for file in set {
                     let action = ChangesetFileSetAction { file };
-                    core.emit(&channel, StateAction::ChangesetFileSet(action), None);
+                    core.emit(channel, StateAction::ChangesetFileSet(action), None);
                 }
-                status_changed(core, &channel, ChangesetStatus::Ready);
+                status_changed(core, channel, ChangesetStatus::Ready);
             }
             ViewNews::Failed(trouble) => {
-                let view = self.views.get(&channel);
+                let view = self.views.get(channel);
                 let locale = view.map(|it| core.channels.locale_of(&it.session));
                 let reason = operations::trouble(&trouble, locale.unwrap_or_default());
                 let action = ChangesetStatusChangedAction {
                     status: ChangesetStatus::Error,
                     error: Some(error_info("changesetFailed", reason)),
                 };
-                core.emit(&channel, StateAction::ChangesetStatusChanged(action), None);
+                core.emit(channel, StateAction::ChangesetStatusChanged(action), None);
             }
         }
     }
@@ -160,6 +201,27 @@ impl Changes {
             let action = ChangesetOperationsChangedAction { operations };
             core.emit(&uri, StateAction::ChangesetOperationsChanged(action), None);
         }
+    }
+}
+
+/// How many files a session's row names at most.
+const MOST_DIFFS: usize = 500;
+
+/// The session's row says what its changeset says, where a version has no
+/// changesets.
+fn note_diffs(core: &mut Core, clients: &Clients, session: &ChannelUri, channel: &ChannelUri) {
+    let Some(changeset) = core.channels.changeset(channel) else {
+        return;
+    };
+    let files = changeset.state.files.iter().take(MOST_DIFFS);
+    let diffs: Vec<FileEdit> = files.map(|file| file.edit.clone()).collect();
+    let Some(known) = core.channels.session_mut(session) else {
+        return;
+    };
+    if known.diffs != diffs {
+        known.diffs = diffs;
+        core.touch(session);
+        compat::tell_diffs(core, clients, session);
     }
 }
 

@@ -20,6 +20,11 @@ pub(crate) fn channel_prefix(session: &ChannelUri) -> String {
     )
 }
 
+/// The channel of what has changed since the session began.
+pub(crate) fn of_whole_session(session: &ChannelUri) -> ChannelUri {
+    format!("{}/session", channel_prefix(session)).into()
+}
+
 /// The session and the view that a channel names, if it names any.
 pub(crate) fn parse(channel: &ChannelUri) -> Option<(ChannelUri, Compared)> {
     let (session, view) = match channel.as_str().strip_prefix(CHANGESET_SCHEME) {

@@ -143,6 +143,7 @@ impl SessionsMut<'_> {
                 ..SummaryFacts::default()
             },
             changes: None,
+            diffs: Vec::new(),
             last_used: self.turns.core.now,
             dirty: true,
         };

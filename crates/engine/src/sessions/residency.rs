@@ -137,6 +137,7 @@ impl SessionsMut<'_> {
             state: session.state,
             notes: session.notes,
             changes: session.summary.changes.clone(),
+            diffs: Vec::new(),
             published: session.summary,
             facts: session.facts,
             last_used: self.turns.core.now,
@@ -152,6 +153,7 @@ impl SessionsMut<'_> {
             self.turns.take_in(&uri, !never_ready);
         }
         compat::tell_counts(self.turns.core, self.turns.clients, &uri);
+        compat::tell_diffs(self.turns.core, self.turns.clients, &uri);
         self.core().touch(&uri);
         self.turns.changes.track(self.turns.core, &uri);
         for client_id in self.absent_active_clients(&uri) {

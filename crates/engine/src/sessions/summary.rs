@@ -131,6 +131,9 @@ fn facts_of(core: &Core, session: &Session) -> SummaryFacts {
     SummaryFacts {
         selection: selected(default.as_str()),
         changesets: changesets.map(|all| all.iter().map(counted).collect()),
+        // Once any have been seen, also that there are none any more.
+        diffs: (!session.diffs.is_empty() || session.facts.diffs.is_some())
+            .then(|| session.diffs.clone()),
         chats: further
             .map(|chat| (chat.clone(), selected(chat)))
             .filter(|(_, selection)| !selection.is_empty())
@@ -152,6 +155,7 @@ fn facts_changed(before: &SummaryFacts, after: &SummaryFacts) -> SummaryFacts {
     SummaryFacts {
         selection: selection(&before.selection, &after.selection),
         changesets: (before.changesets != after.changesets).then_some(changesets),
+        diffs: after.diffs.clone().filter(|_| before.diffs != after.diffs),
         chats: chats.filter(|(_, changed)| !changed.is_empty()).collect(),
     }
 }

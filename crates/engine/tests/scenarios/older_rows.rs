@@ -2,9 +2,10 @@
 //! up to 0.4 the model and the agent, in 0.2 the changesets.
 
 use innkeeper_engine::{Input, Limits};
+use innkeeper_judges::{mirror, name_of};
 use innkeeper_protocol::newest::state::ChangesSummary;
 use innkeeper_protocol::version::Version;
-use innkeeper_protocol::workspace::changes::ChangesEvent;
+use innkeeper_protocol::workspace::changes::{ChangesEvent, ChangesTask, ViewId, ViewNews};
 use serde_json::{Value, json};
 
 use crate::host::{Host, ROOT, SESSION, agents, chat};
@@ -219,4 +220,65 @@ fn who_comes_back_in_0_2_is_told_what_was_counted_meanwhile() {
     let told = host.actions(2);
     let (_, last) = told.last().unwrap();
     assert_eq!(counts(&last["changesets"]), json!([9, 2, 1]));
+}
+
+fn changed_files(host: &mut Host, names: &[&str]) {
+    let file = |name: &&str| {
+        let uri = format!("file:///w/{name}");
+        let content = json!({"uri": uri, "nonce": "n"});
+        let edit = json!({
+            "after": {"uri": uri, "content": content}, "diff": {"added": 1, "removed": 0},
+        });
+        serde_json::from_value(json!({"id": uri, "edit": edit})).unwrap()
+    };
+    let news = ViewNews::Files(names.iter().map(file).collect());
+    let view = ViewId(1);
+    host.changes_reported(ChangesEvent::View { view, news });
+}
+
+/// The drafts have no changesets: who follows a session is told in its row
+/// which files have changed, and the host looks for them as long as somebody
+/// does.
+#[test]
+fn the_drafts_are_told_which_files_have_changed() {
+    for version in [Version::Draft1, Version::V0_1] {
+        let mut host = Host::in_a_directory();
+        host.enter_as(version, 2, "old", &[]);
+        let mut mirror = mirror(&name_of(version)).unwrap();
+        let snapshot = |host: &mut Host| {
+            let mut reply = host.ok(2, "subscribe", json!({"resource": SESSION}));
+            reply["snapshot"]["state"].take()
+        };
+        let opened = |host: &Host| {
+            let tasks = host.changes.iter().map(|command| &command.task);
+            tasks
+                .filter(|task| matches!(task, ChangesTask::OpenView { .. }))
+                .count()
+        };
+        mirror.load(SESSION, snapshot(&mut host)).unwrap();
+        assert_eq!(opened(&host), 1, "{version}");
+        for names in [&["a", "b"][..], &["b"], &[]] {
+            host.heard.clear();
+            changed_files(&mut host, names);
+            for (_, action) in host.actions(2) {
+                mirror.apply(SESSION, action).unwrap();
+            }
+            let told = told(&host, 2, "SummaryChanged");
+            let now = mirror.read(snapshot(&mut host)).unwrap();
+            let diffs = now["summary"]["diffs"].clone();
+            assert_eq!(diffs.as_array().unwrap().len(), names.len(), "{version}");
+            assert_eq!(mirror.state(SESSION).unwrap()["summary"]["diffs"], diffs);
+            assert_eq!(told[0]["changes"]["diffs"], diffs, "{version}");
+            assert_eq!(row(&mut host, SESSION)["diffs"], diffs, "{version}");
+        }
+        // Whoever leaves needs nothing to be looked for.
+        let left = json!({"jsonrpc": "2.0", "method": "unsubscribe",
+                          "params": {"resource": SESSION}});
+        host.say(2, &left.to_string());
+        let last = host.changes.last().map(|command| &command.task);
+        assert!(
+            matches!(last, Some(ChangesTask::CloseView { .. })),
+            "{last:?}"
+        );
+    }
 }

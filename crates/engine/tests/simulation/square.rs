@@ -29,7 +29,6 @@ const ABSENT: &[&str] = &[
     "chat/toolCallAuth",
     "chat/workingDirectory",
     "session/chatsReordered",
-    "session/diffsChanged",
     "session/mcpServer",
     "session/serverToolsChanged",
     // See `acts::choose_directory`.

@@ -152,6 +152,7 @@ fn edge(node: Node, special: Option<Special>, key: &str) -> Option<Node> {
         (N::ToolCall | N::Action, "toolInput") => N::ToolInput,
         (N::ToolCall | N::Action, "edits") => N::FileEdits,
         (N::FileEdits, "items") | (N::ChangesetFile, "edit") => N::FileEdit,
+        (N::SummaryFacts | N::ExtraFacts, "diffs") => N::FileEdit,
         (N::FileEdit | N::ToolContent, "before" | "after") => N::FileEditSide,
         (N::FileEditSide, "content") => N::ContentRef,
         (N::ToolCall | N::Action, "auth") => N::McpAuth,

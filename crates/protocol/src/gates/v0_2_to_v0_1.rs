@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use super::down::FACTS;
 use super::object::{self, drop_keys, rename};
 use super::{Act, Gate, LoweredFacts, Node, Object, SnapshotForGates, Text};
 use crate::version::Version;
@@ -21,7 +22,11 @@ impl Gate for Changes {
     fn lower(&self, node: Node, it: &mut Object) -> bool {
         match node {
             Node::Message => drop_keys(it, &["_meta"]),
-            Node::Summary | Node::SummaryChanges => drop_keys(it, &["agent", "changesets"]),
+            Node::Summary | Node::SummaryChanges => {
+                drop_keys(it, &["agent", "changesets"]);
+                object::take_facts(it, &["diffs"]);
+                drop_keys(it, &[FACTS]);
+            }
             Node::SessionState => {
                 if let Some(summary) = object::child_mut(it, "summary") {
                     drop_keys(summary, &["agent", "changesets"]);
@@ -53,8 +58,14 @@ impl Gate for Changes {
 
     fn lower_action(&self, mut act: Act, known: &LoweredFacts, out: &mut Vec<Act>) {
         match (act.family(), act.verb()) {
-            ("changeset" | "resourceWatch", _)
-            | ("session", "agentChanged" | "changesetsChanged") => return,
+            ("changeset" | "resourceWatch", _) | ("session", "agentChanged") => return,
+            // The list of changesets is nothing to 0.1; what is in them is.
+            ("session", "changesetsChanged") => {
+                let Some(diffs) = known.extra.get("diffs") else {
+                    return;
+                };
+                act = act.sibling(json!({"type": "session/diffsChanged", "diffs": diffs}));
+            }
             ("session", "customizationUpdated" | "customizationRemoved") => {
                 let all = known.extra.get("customizations");
                 act = act.sibling(json!({
@@ -114,6 +125,11 @@ impl Gate for Changes {
 
     fn lower_snapshot(&self, snapshot: &mut SnapshotForGates) {
         snapshot.resource = lower_channel(&snapshot.resource);
+        if let Some(summary) = object::child_mut(&mut snapshot.state, "summary")
+            && let Some(diffs) = snapshot.selection.remove("diffs")
+        {
+            summary.insert("diffs".into(), diffs);
+        }
     }
 
     fn raise_params(&self, method: &str, params: &mut Object) {

@@ -4,7 +4,6 @@
 
 use serde_json::{Value, json};
 
-use super::down::FACTS;
 use super::object::{self, drop_keys, has, rename};
 use super::{Act, Gate, LoweredFacts, Node, Object, SnapshotForGates};
 use crate::version::Version;
@@ -35,7 +34,6 @@ impl Gate for Changes {
             Node::Summary | Node::SummaryChanges => {
                 drop_keys(it, &["changes"]);
                 object::take_facts(it, &["changesets"]);
-                drop_keys(it, &[FACTS]);
                 lower_changesets(it, &Object::new());
             }
             Node::ChangesetOperation => drop_keys(it, &["status", "error"]),

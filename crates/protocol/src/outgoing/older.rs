@@ -235,6 +235,9 @@ fn lowered(snapshot: &Snapshot, version: Version) -> serde_json::Result<Option<V
         }
         for_gates.selection = object::of(value(&extra.selection)?);
         for_gates.changes = object::of(value(&extra.changes)?);
+        if let Some(diffs) = &extra.diffs {
+            for_gates.selection.insert("diffs".into(), value(diffs)?);
+        }
     }
     for_gates.inputs = Arc::clone(&snapshot.inputs);
     let for_gates = down::snapshot(version, for_gates);

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use ahp::reducers;
 use ahp_types::actions::StateAction;
 use ahp_types::state::{
-    AnnotationsState, AutomationRunState, AutomationState, CanvasState, ChangesetState, ChatState,
-    ResourceWatchState, RootState, SessionState, TerminalState,
+    AnnotationsState, AutomationRunState, AutomationState, CanvasState, Changeset, ChangesetState,
+    ChatState, ResourceWatchState, RootState, SessionState, TerminalState,
 };
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::gates::SnapshotForGates;
@@ -162,6 +162,9 @@ impl ModelHost {
             let chat = &self.chats[&default_chat()];
             snapshot.chat = object(value(serde_json::to_value(&chat.state)));
             snapshot.selection = chat.selection.clone();
+            snapshot
+                .selection
+                .insert("diffs".into(), self.diffs().into());
         } else if let Some(chat) = self.chats.get(channel) {
             snapshot.session = object(value(serde_json::to_value(&self.session)));
             snapshot.selection = chat.selection.clone();
@@ -270,6 +273,18 @@ impl ModelHost {
         true
     }
 
+    /// What has changed in the session, where there are no changesets: a file
+    /// for each.
+    fn diffs(&self) -> Vec<Value> {
+        let changesets = self.session.changesets.iter().flatten();
+        let edit = |(index, changeset): (usize, &Changeset)| {
+            let content = json!({"uri": "x:content", "contentType": "text/plain", "nonce": "n"});
+            let after = json!({"uri": format!("file:///{}", changeset.label), "content": content});
+            json!({"after": after, "diff": {"added": index, "removed": 0}})
+        };
+        changesets.enumerate().map(edit).collect()
+    }
+
     /// What the session and its default chat do.
     fn status(&self) -> u32 {
         let activity = self.chats[&default_chat()].state.status & 31;
@@ -343,6 +358,7 @@ impl ModelHost {
                 extra.customizations =
                     Some(all.map(|it| serde_json::to_value(it).unwrap()).collect());
             }
+            StateAction::SessionChangesetsChanged(_) => extra.diffs = Some(self.diffs()),
             StateAction::SessionReady(_) => extra.status = Some(self.status()),
             StateAction::SessionChatsReordered(_) => {
                 let all = session.chats.iter();

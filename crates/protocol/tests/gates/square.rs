@@ -221,42 +221,7 @@ fn the_square_commutes_in_every_version() {
     );
     if one.is_none() && runs.is_none_or(|runs: u64| runs >= RUNS) {
         println!("{}", coverage.table());
-        let mut empty = coverage.empty_cells();
-        // See `draft_1_is_told_of_no_diffs`.
-        empty.retain(|(_, kind)| *kind != "session/diffsChanged");
+        let empty = coverage.empty_cells();
         assert!(empty.is_empty(), "never exercised: {empty:?}");
-    }
-}
-
-/// The one type of action that no version is ever told: draft 1 had a list of
-/// diffs in the session's row. The newest keeps changes in changesets, which
-/// have channels of their own that draft 1 does not have. No action is lowered
-/// to it, and no state has the list.
-#[test]
-fn draft_1_is_told_of_no_diffs() {
-    for seed in 0..100 {
-        let mut host = ModelHost::new(seed);
-        for _ in 0..2 * STEPS {
-            host.step();
-        }
-        for event in &host.events {
-            let acts = down::action(
-                Version::V0_1,
-                &event.channel,
-                event.action.clone(),
-                &event.facts,
-            );
-            assert!(
-                acts.iter()
-                    .all(|act| act.action["type"] != "session/diffsChanged"),
-                "{}",
-                event.action
-            );
-        }
-        for channel in channels(Version::V0_1) {
-            let state = down::snapshot(Version::V0_1, host.snapshot(&channel)).state;
-            let summary = state.get("summary");
-            assert!(summary.is_none_or(|it| it.get("diffs").is_none()));
-        }
     }
 }

@@ -1,7 +1,8 @@
 //! A session in memory.
 
 use innkeeper_protocol::newest::state::{
-    ChangesSummary, ChatSummary, SessionChatSummary, SessionLifecycle, SessionState, SessionSummary,
+    ChangesSummary, ChatSummary, FileEdit, SessionChatSummary, SessionLifecycle, SessionState,
+    SessionSummary,
 };
 use innkeeper_protocol::record::{SessionNotes, SessionRecord, SummaryFacts};
 use innkeeper_protocol::{ChannelUri, Timestamp};
@@ -19,6 +20,8 @@ pub(crate) struct Session {
     pub(crate) facts: SummaryFacts,
     /// How much has changed in its directory since it began.
     pub(crate) changes: Option<ChangesSummary>,
+    /// Which files those are, as far as anybody has looked: the first of them.
+    pub(crate) diffs: Vec<FileEdit>,
     pub(crate) last_used: Timestamp,
     /// The row in the store is older than the state.
     pub(crate) dirty: bool,
@@ -55,7 +58,10 @@ impl Session {
             summary: self.published.clone(),
             state: self.state.clone(),
             notes: self.notes.clone(),
-            facts: self.facts.clone(),
+            facts: SummaryFacts {
+                diffs: None,
+                ..self.facts.clone()
+            },
         }
     }
 }
