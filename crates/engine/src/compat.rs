@@ -411,15 +411,15 @@ pub(crate) fn tell_selection(
 /// In 0.2 a session's list of changesets says how much there is in them, which
 /// changes while the list stays: it is told again to older versions alone.
 pub(crate) fn tell_counts(core: &mut Core, clients: &Clients, session: &ChannelUri) {
-    let all = core.subscriptions.of_channel(session);
-    let to: Vec<ConnectionId> = all
-        .iter()
-        .flat_map(|all| all.iter())
-        .map(|subscriber| subscriber.connection)
-        .collect();
-    for connection in to {
+    for connection in followers_of(core, session) {
         tell_counts_to(core, clients, connection, session);
     }
+}
+
+fn followers_of(core: &Core, session: &ChannelUri) -> Vec<ConnectionId> {
+    let all = core.subscriptions.of_channel(session);
+    let all = all.iter().flat_map(|all| all.iter());
+    all.map(|subscriber| subscriber.connection).collect()
 }
 
 /// Likewise, to one who may have missed it: it is in no log.
@@ -451,10 +451,7 @@ pub(crate) fn tell_counts_to(
 
 /// In the drafts a session's row says which files have changed.
 pub(crate) fn tell_diffs(core: &mut Core, clients: &Clients, session: &ChannelUri) {
-    let all = core.subscriptions.of_channel(session);
-    let all = all.iter().flat_map(|all| all.iter());
-    let to: Vec<ConnectionId> = all.map(|subscriber| subscriber.connection).collect();
-    for connection in to {
+    for connection in followers_of(core, session) {
         tell_diffs_to(core, clients, connection, session);
     }
 }

@@ -158,7 +158,8 @@ impl Core {
         self.effect(Effect::Send { to, message });
     }
 
-    pub(crate) fn fail(&mut self, to: ConnectionId, id: Option<RequestId>, error: RpcError) {
+    pub(crate) fn fail(&mut self, to: ConnectionId, id: Option<RequestId>, mut error: RpcError) {
+        error.message = verdict::readable(error.message);
         let message = HostMessage::Failure { id, error };
         self.effect(Effect::Send { to, message });
     }

@@ -48,6 +48,17 @@ impl ShownInputs {
 
     /// What is shown of the inputs that an action refers to.
     pub(super) fn of_action(&self, channel: &Channel, action: &StateAction) -> Excerpts {
+        // Most of what is said is streamed text: it refers to nothing.
+        let refers = matches!(
+            action,
+            StateAction::ChatToolCallReady(_)
+                | StateAction::ChatTurnsLoaded(_)
+                | StateAction::ChatTurnResume(_)
+                | StateAction::SessionInputNeededSet(_)
+        );
+        if !refers || self.of_sessions.is_empty() {
+            return Excerpts::new();
+        }
         let session = match channel {
             Channel::Chat(chat) => &chat.session,
             Channel::Session(session) => &session.uri,

@@ -85,6 +85,17 @@ fn why_not_accepted(channel: Option<&Channel>, action: &StateAction, sender: &Se
     Refusal::new(RejectionCode::NotAccepted, reason)
 }
 
+/// A sentence that somebody can read: what it repeats may be of any size.
+pub(super) fn readable(mut sentence: String) -> String {
+    const MOST: usize = 4096;
+    if sentence.len() > MOST {
+        let end = (0..=MOST).rev().find(|at| sentence.is_char_boundary(*at));
+        sentence.truncate(end.unwrap_or(0));
+        sentence.push('…');
+    }
+    sentence
+}
+
 /// How much of a name is repeated to who said it.
 const LONGEST_NAME: usize = 200;
 
@@ -126,6 +137,7 @@ impl Core {
         refusal: impl Into<Refusal>,
     ) {
         let Refusal { code, reason } = refusal.into();
+        let reason = readable(reason);
         let Some(to) = sender.connection else {
             return;
         };

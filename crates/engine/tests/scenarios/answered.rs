@@ -376,3 +376,24 @@ fn the_active_client_may_change_its_tools_while_another_is_active_too() {
         assert_eq!(answer["action"]["tools"][0]["name"], "t", "{version}");
     }
 }
+
+/// What a sentence repeats may be of any size.
+#[test]
+fn a_reason_can_be_read_whatever_it_is_about() {
+    let mut host = with_onlooker(Version::NEWEST);
+    let huge = "ä".repeat(1 << 20);
+    let toggled = json!({
+        "type": "session/customizationToggled", "id": huge, "enablement": [],
+    });
+    host.dispatch(2, SESSION, toggled);
+    let reason = host.rejection(2);
+    assert!(
+        reason.len() < 5000 && reason.ends_with('…'),
+        "{}",
+        reason.len()
+    );
+    let asked = json!({"channel": format!("x:{huge}")});
+    let answer = host.ask(2, "subscribe", asked);
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.len() < 5000, "{}", message.len());
+}
