@@ -158,9 +158,12 @@ describe("while a turn runs", () => {
     await page.locator(".scheduled li").nth(1).waitFor();
     expect(await page.getByRole("button", { name: "Run the queue" }).count()).toBe(0);
     await editor(page).press("Escape");
+    await page.getByRole("button", { name: "Run the queue" }).waitFor();
+    await page.locator(".scheduled li", { hasText: "two" }).getByRole("button", { name: "Earlier" }).click();
+    await expect.poll(() => page.locator(".scheduled-text").allInnerTexts()).toEqual(["two", "one"]);
     await page.getByRole("button", { name: "Run the queue" }).click();
     await page.locator(".turn-footer").nth(2).waitFor();
-    expect((await page.locator(".user-bubble").allInnerTexts()).slice(1)).toEqual(["one", "two"]);
+    expect((await page.locator(".user-bubble").allInnerTexts()).slice(1)).toEqual(["two", "one"]);
     expect(await page.locator(".scheduled").count()).toBe(0);
   });
 

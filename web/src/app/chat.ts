@@ -64,7 +64,7 @@ export function reorder({ store }: Host, chat: URI, order: string[]): void {
   store.dispatch(chat, { type: "chat/queuedMessagesReordered", order });
 }
 
-/** Starts what is queued after a turn that was cancelled or failed: the host goes on when somebody touches the queue. */
+/** Starts what is queued after a turn that was cancelled or failed: the host goes on when somebody confirms the order of the queue. */
 export function goOn(host: Host, chat: URI): void {
   const { queuedMessages = [] } = host.store.getState().chat ?? {};
   if (queuedMessages.length > 0) reorder(host, chat, queuedMessages.map(({ id }) => id));

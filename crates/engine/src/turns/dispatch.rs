@@ -53,7 +53,8 @@ pub(super) enum After {
         kind: PendingMessageKind,
     },
     PendingRemoved,
-    QueueReordered,
+    /// Somebody wants the queue as it is: they say "go on".
+    QueueConfirmed,
 }
 
 impl TurnsMut<'_> {
@@ -254,7 +255,7 @@ impl TurnsMut<'_> {
             | After::InputCompleted { .. }
             | After::PendingSet { .. }
             | After::PendingRemoved
-            | After::QueueReordered => None,
+            | After::QueueConfirmed => None,
         }
     }
 
@@ -289,7 +290,7 @@ impl TurnsMut<'_> {
             },
             // Nothing starts: whoever clears a queue wants none of it.
             After::PendingRemoved => self.steer(uri),
-            After::QueueReordered => self.next_pending_turn(uri, Next::Queued),
+            After::QueueConfirmed => self.next_pending_turn(uri, Next::Queued),
         }
     }
 }

@@ -7,8 +7,9 @@
 //! one that failed nothing follows by itself: what was queued was meant to
 //! build on what failed, and the failed turn may still be resumed. The same is
 //! so after one that was cancelled, unless the host is configured otherwise.
-//! It goes on after the next turn, or when somebody sets or reorders what is
-//! queued.
+//! It goes on after the next turn that completes, when somebody queues or edits
+//! a message, or when somebody confirms the order of the queue as it is. A
+//! change of that order starts nothing: it may be one of several.
 
 use std::collections::VecDeque;
 
@@ -288,9 +289,13 @@ pub(super) fn judge_reorder(
             order.push(id.clone());
         }
     }
+    let after = match before.iter().copied().eq(&order) {
+        true => After::QueueConfirmed,
+        false => After::Nothing,
+    };
     let action = ChatQueuedMessagesReorderedAction { order };
     let action = StateAction::ChatQueuedMessagesReordered(action);
-    Verdict::Apply(action, After::QueueReordered)
+    Verdict::Apply(action, after)
 }
 
 /// The versions of the steering message that the agent of a turn was given and

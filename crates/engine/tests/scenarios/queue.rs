@@ -100,10 +100,18 @@ fn after_a_failed_turn_the_queue_waits_however_the_host_is_configured() {
     }
 }
 
+fn reorder(order: &[&str]) -> Value {
+    json!({"type": "chat/queuedMessagesReordered", "order": order})
+}
+
 #[test]
-fn a_queue_that_waits_goes_on_when_somebody_sets_or_reorders_what_is_queued() {
-    let same = json!({"type": "chat/queuedMessagesReordered", "order": ["a", "b"]});
-    for (touch, left) in [(same, vec!["b"]), (queue("c"), vec!["b", "c"])] {
+fn a_queue_that_waits_goes_on_when_somebody_sets_a_message_or_confirms_the_order() {
+    for (touch, left) in [
+        (reorder(&["a", "b"]), vec!["b"]),
+        (reorder(&["a"]), vec!["b"]),
+        (queue("b"), vec!["b"]),
+        (queue("c"), vec!["b", "c"]),
+    ] {
         let mut host = waiting();
         host.dispatch(1, &chat(), touch.clone());
         assert_eq!(running(&mut host).as_deref(), Some("Say a"), "{touch}");
@@ -118,6 +126,19 @@ fn a_queue_that_waits_goes_on_after_the_next_turn_that_completes() {
     assert_eq!(queued(&mut host), ["a", "b"]);
     host.in_turn("u", TurnEvent::Completed);
     assert_eq!(running(&mut host).as_deref(), Some("Say a"));
+}
+
+#[test]
+fn changing_the_order_of_a_queue_that_waits_starts_nothing() {
+    let mut host = waiting();
+    host.dispatch(1, &chat(), reorder(&["b", "a"]));
+    assert_eq!(running(&mut host), None);
+    assert_eq!(queued(&mut host), ["b", "a"]);
+    // Confirmed, it goes on in its new order; said twice, it starts one turn.
+    host.dispatch(1, &chat(), reorder(&["b", "a"]));
+    host.dispatch(1, &chat(), reorder(&["b", "a"]));
+    assert_eq!(running(&mut host).as_deref(), Some("Say b"));
+    assert_eq!(queued(&mut host), ["a"]);
 }
 
 /// Whoever cancels may want to clear the queue, one message after the other.
