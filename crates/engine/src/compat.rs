@@ -45,6 +45,9 @@ pub(crate) struct Compat {
     deferred: HashMap<ChannelUri, Vec<DeferredSelection>>,
 }
 
+/// How many selections can wait for the end of one turn.
+const MAX_DEFERRED: usize = 100;
+
 /// A model or an agent that was selected while a turn ran: up to 0.4 that is
 /// a change of the session, and waits for the end of the turn.
 #[derive(Debug)]
@@ -144,22 +147,30 @@ impl Compat {
         }
     }
 
-    /// Keeps a selection for after the turn, if one is running.
+    /// Keeps a selection for after the turn, if one is running. Returns whether
+    /// it did; fails if too many wait already.
     pub(crate) fn defer_selection(
         &mut self,
         core: &Core,
         chat: &ChannelUri,
         sender: &Sender,
-    ) -> bool {
+    ) -> Result<bool, Refusal> {
         let known = core.channels.chat(chat);
         let runs = known.is_some_and(|chat| chat.head.active_turn.is_some());
         let Some(said) = sender.said.as_ref().filter(|_| runs) else {
-            return false;
+            return Ok(false);
         };
         let (origin, said) = (sender.origin.clone(), said.clone());
         let deferred = self.deferred.entry(chat.clone()).or_default();
+        if deferred.len() >= MAX_DEFERRED {
+            let reason = format!(
+                "{MAX_DEFERRED} selections already wait for the end of this turn; select \
+                 again when it has ended"
+            );
+            return Err(Refusal::new(RejectionCode::LimitReached, reason));
+        }
         deferred.push(DeferredSelection { origin, said });
-        true
+        Ok(true)
     }
 
     /// The turn has ended: what was selected meanwhile counts from now on.

@@ -26,6 +26,14 @@ impl<A> Verdict<A> {
     pub(crate) fn reject(action: StateAction, reason: impl Into<Refusal>) -> Self {
         Self::Reject(action, reason.into())
     }
+
+    /// The same action, refused.
+    pub(crate) fn refused(self, refusal: Refusal) -> Self {
+        match self {
+            Self::Apply(action, _) | Self::Confirm(action, _) => Self::Reject(action, refusal),
+            Self::Reject(..) | Self::NotAccepted(_) => self,
+        }
+    }
 }
 
 /// Why an action is refused.

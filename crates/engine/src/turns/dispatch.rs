@@ -67,12 +67,15 @@ impl TurnsMut<'_> {
         selection: SelectionMeant,
         locale: Locale,
     ) {
-        let verdict = self.judge(uri, &sender.origin.client_id, action);
+        let mut verdict = self.judge(uri, &sender.origin.client_id, action);
         if let Verdict::Apply(..) = &verdict
             && selection == SelectionMeant::Changed
-            && self.compat.defer_selection(self.core, uri, &sender)
         {
-            return;
+            match self.compat.defer_selection(self.core, uri, &sender) {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(refusal) => verdict = verdict.refused(refusal),
+            }
         }
         let was_running = match &verdict {
             Verdict::Apply(_, after) => self.prepare(uri, after),

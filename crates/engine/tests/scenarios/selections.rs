@@ -269,3 +269,18 @@ fn a_selection_is_confirmed_to_who_follows_only_the_session() {
     select(&mut host, Version::V0_4, What::Model, "large");
     assert_eq!(told(&host, What::Model), [json!({"id": "large"})]);
 }
+
+#[test]
+fn selections_that_wait_for_the_end_of_a_turn_are_limited() {
+    let mut host = with_agents(Version::V0_4);
+    start(&mut host, Version::V0_4, "t1");
+    host.heard.clear();
+    for _ in 0..100 {
+        select(&mut host, Version::V0_4, What::Model, "small");
+    }
+    host.dispatch(2, SESSION, What::Model.selected(Version::V0_4, "large"));
+    assert!(host.rejection(2).contains("when it has ended"));
+    host.heard.clear();
+    host.in_turn("t1", TurnEvent::Completed);
+    assert_eq!(told(&host, What::Model).len(), 100);
+}
