@@ -40,6 +40,10 @@ pub(crate) struct Agent {
 const PI_LIMITS: &[(Trial, &str)] = &[
     (Trial::Approval, "pi runs its tools without asking anybody"),
     (Trial::Denial, "pi runs its tools without asking anybody"),
+    (
+        Trial::OlderClient,
+        "pi runs its tools without asking anybody",
+    ),
     (Trial::ClientTool, "pi knows no MCP servers"),
 ];
 

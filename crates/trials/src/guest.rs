@@ -34,15 +34,20 @@ pub(crate) struct Chat {
 
 impl Guest {
     pub(crate) async fn arrive(url: &str) -> Result<Self> {
+        Self::arrive_as(url, NAME, "1.0.0").await
+    }
+
+    /// Arrives as a client of this version: what it is answered is in it.
+    pub(crate) async fn arrive_as(url: &str, name: &str, version: &str) -> Result<Self> {
         let transport = WebSocketTransport::connect(url).await?;
         let config = ClientConfig {
             subscription_buffer: 1 << 16,
             default_request_timeout: Some(PATIENCE),
         };
         let client = Client::connect(transport, config).await?;
-        let versions = vec!["1.0.0".to_owned()];
+        let versions = vec![version.to_owned()];
         client
-            .initialize(NAME.to_owned(), versions, Vec::new())
+            .initialize(name.to_owned(), versions, Vec::new())
             .await?;
         Ok(Self { client })
     }

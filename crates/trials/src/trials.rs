@@ -17,6 +17,7 @@ pub(crate) enum Trial {
     Text,
     Approval,
     Denial,
+    OlderClient,
     Edit,
     Cancel,
     TwoChats,
@@ -26,10 +27,11 @@ pub(crate) enum Trial {
 }
 
 impl Trial {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Text,
         Self::Approval,
         Self::Denial,
+        Self::OlderClient,
         Self::Edit,
         Self::Cancel,
         Self::TwoChats,
@@ -43,6 +45,7 @@ impl Trial {
             Self::Text => "text",
             Self::Approval => "approval",
             Self::Denial => "denial",
+            Self::OlderClient => "older-client",
             Self::Edit => "edit",
             Self::Cancel => "cancel",
             Self::TwoChats => "two-chats",
@@ -116,6 +119,7 @@ impl<'a> Stage<'a> {
             Trial::Text => stage.text().await,
             Trial::Approval => stage.approval().await,
             Trial::Denial => stage.denial().await,
+            Trial::OlderClient => stage.older_client().await,
             Trial::Edit => stage.edit().await,
             Trial::Cancel => stage.cancel().await,
             Trial::TwoChats => stage.two_chats().await,
@@ -220,6 +224,41 @@ impl<'a> Stage<'a> {
         let steps = json!([{"say": "still here"}]);
         self.play(&mut chat, steps, true).await?.complete()?;
         Ok(format!("the turn then is {}", played.state()))
+    }
+
+    /// A client of an older version, which cannot refer to large input, sees
+    /// what it is asked to approve.
+    async fn older_client(&mut self) -> Result<String> {
+        let mut chat = self.session("older").await?;
+        let file = self.file("older");
+        let end = format!("echo yes > '{}'", file.display());
+        let command = format!(": {}; {end}", "a".repeat(100_000));
+        let turn = "large";
+        let steps = json!([{"run": command}, {"say": "ok"}]);
+        self.guest.play(&chat.uri, turn, steps).await?;
+        let call = loop {
+            ensure!(chat.ended(turn).is_none(), "nobody was asked");
+            let calls = chat.calls();
+            let asks = |call: &&Value| call["status"] == "pending-confirmation";
+            if let Some(call) = calls.iter().find(asks) {
+                break call.clone();
+            }
+            chat.next().await?;
+        };
+        let older = Guest::arrive_as(&self.host.url, "trials-older", "0.2.0").await?;
+        let params = json!({"channel": session_uri("older")});
+        let mut answer = older.request("subscribe", params).await?;
+        let shown = calls_of(&answer["snapshot"]["state"]["activeTurn"].take());
+        let input = shown.first().and_then(|call| call["toolInput"].as_str());
+        let input = input.unwrap_or_default();
+        ensure!(
+            input.len() > 100_000 && input.contains(&end),
+            "{} bytes of input are shown for {call}",
+            input.len()
+        );
+        self.follow(&mut chat, turn, true).await?.complete()?;
+        ensure!(file.exists(), "the command did not run");
+        Ok(format!("sees all {} KB of the input", input.len() / 1000))
     }
 
     /// The file on disk, and what the tool call and the turn show of the change.
