@@ -230,6 +230,7 @@ pub(crate) fn line(event: &AgentEvent) -> String {
         TurnEvent::Steered { message } => format!("steered: {message}"),
         TurnEvent::Delegated(delegation) => format!("delegated: {}", delegation.title),
         TurnEvent::RunCommand(run) => format!("run: {} as {}", run.program.line(), run.run),
+        TurnEvent::WriteFile { write } => format!("write: {write}"),
         TurnEvent::ReadCommand { run } => format!("read: {run}"),
         TurnEvent::StopCommand { run } => format!("stop: {run}"),
         TurnEvent::FileEdited(edited) => format!("edited: {}", edited.uri),

@@ -77,7 +77,7 @@ fn make_repository(at: &Path) -> Result<()> {
     Ok(())
 }
 
-fn git(at: &Path) -> Command {
+pub(crate) fn git(at: &Path) -> Command {
     let mut git = Command::new("git");
     git.arg("-C").arg(at);
     git.args(["-c", "user.name=Bench", "-c", "user.email=bench@localhost"]);
@@ -191,7 +191,7 @@ impl Drop for TrackedSession {
     }
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
+pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]
 }

@@ -3,7 +3,7 @@
 //! is what counts.
 //!
 //! `cargo xtask bench` runs all of them; a name (`fanout`, `slow`, `latency`, `agents`,
-//! `start`, `history`, `gates`, `files`, `changes`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
+//! `start`, `history`, `gates`, `files`, `changes`, `prompts`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
 //! host that runs already under load, for a profiler. The other subcommands are
 //! parts that run as processes of their own.
 
@@ -17,6 +17,7 @@ mod gates;
 mod history;
 mod latency;
 mod process;
+mod prompts;
 mod raw;
 mod slow;
 mod start;
@@ -43,7 +44,8 @@ fn main() -> Result<()> {
             history::run()?;
             gates::run()?;
             files::run()?;
-            changes::run()
+            changes::run()?;
+            runtime()?.block_on(prompts::run())
         }
         ["fanout"] => {
             runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;
@@ -68,9 +70,10 @@ fn main() -> Result<()> {
         ["gates"] => gates::run(),
         ["files"] => files::run(),
         ["changes"] => changes::run(),
+        ["prompts"] => runtime()?.block_on(prompts::run()),
         _ => bail!(
             "usage: innkeeper-bench [fanout [N] | versions N | slow | latency | agents | start | \
-             history | gates | files | changes]"
+             history | gates | files | changes | prompts]"
         ),
     }
 }

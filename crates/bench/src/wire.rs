@@ -1,6 +1,8 @@
 //! A client that costs next to nothing: it counts frames and looks into them
 //! only where it must, so that the server under test is what is measured.
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -92,6 +94,19 @@ impl WireClient {
 
     pub(crate) async fn new_session_with(&mut self, session: &str, agent: &str) -> Result<String> {
         let params = json!({"channel": session, "provider": agent});
+        self.created(session, params).await
+    }
+
+    /// The same in a directory.
+    pub(crate) async fn new_session_in(&mut self, session: &str, at: &Path) -> Result<String> {
+        let directory = format!("file://{}", at.canonicalize()?.display());
+        let params = json!({
+            "channel": session, "provider": "script", "workingDirectories": [directory],
+        });
+        self.created(session, params).await
+    }
+
+    async fn created(&mut self, session: &str, params: Value) -> Result<String> {
         self.request("createSession", params).await?;
         loop {
             let subscribed = self

@@ -2,8 +2,9 @@
 //! offers, what git says about its directories, and which states of them are
 //! kept.
 //!
-//! A turn begins when the state before it is kept, or a moment later if that
-//! takes long: nobody should have to wait for a checkpoint of a huge tree.
+//! The state before a turn is kept while the turn begins. What the turn has the
+//! host do to files waits for that, at most a moment: nobody should have to
+//! wait for a checkpoint of a huge tree.
 
 mod changesets;
 mod operations;
@@ -37,7 +38,7 @@ pub(crate) use worktrees::{Place, awaits_worktree, isolate, trees_found};
 use changesets::View;
 use operations::RunningOperation;
 
-/// How long a turn waits for the state before it to be kept.
+/// How long what a turn does waits for the state before it to be kept.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default)]
@@ -258,8 +259,8 @@ impl Changes {
 
     // Checkpoints
 
-    /// Has the state before a turn kept. Returns until when the turn waits for
-    /// that, if it does.
+    /// Has the state before a turn kept. Returns until when what it does waits
+    /// for that, if it has to.
     pub(crate) fn keep_state_before(
         &self,
         core: &mut Core,
@@ -270,6 +271,14 @@ impl Changes {
         let moment = Moment::BeforeTurn(turn.to_owned());
         tell(core, &session, ChangesTask::Checkpoint(moment));
         Some(core.now.after(PATIENCE))
+    }
+
+    /// Something that belongs to the turn may be in the state before it.
+    pub(crate) fn state_before_is_late(&self, core: &mut Core, chat: &ChannelUri, turn: &str) {
+        if let Some(session) = self.session_with_states(core, chat) {
+            let turn = turn.to_owned();
+            tell(core, &session, ChangesTask::MarkLate { turn });
+        }
     }
 
     pub(crate) fn keep_state_after(&self, core: &mut Core, chat: &ChannelUri, turn: &str) {

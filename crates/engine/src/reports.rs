@@ -147,7 +147,7 @@ impl Engine {
             }
             Deadline::TokenExpires(resource) => self.agents.token_expired(core, &resource),
             Deadline::WatchIsUnheard(watch) => self.watches.release(core, &watch),
-            Deadline::TurnIsHeld(chat) => self.turns().let_go_on(&chat),
+            Deadline::StateBeforeTurn(chat) => self.turns().state_is_late(&chat),
             Deadline::ClientIsSilent(call) => {
                 if let Some(answer) = self.client_calls.give_up(core, call) {
                     self.customizations().call_answered(answer);

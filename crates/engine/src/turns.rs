@@ -19,13 +19,14 @@ mod questions;
 mod response_parts;
 mod running;
 mod shapes;
+mod state_before;
 mod tool_verdicts;
 mod tools;
 
 use std::collections::BTreeSet;
 
 use foldhash::HashMap;
-use innkeeper_protocol::agent::{AgentCommand, AgentCommandInfo, BackendId, TurnEvent};
+use innkeeper_protocol::agent::{AgentCommand, AgentCommandInfo, BackendId, Decision, TurnEvent};
 use innkeeper_protocol::newest::actions::{
     ChatActivityChangedAction, ChatErrorAction, ChatTurnCancelledAction, ChatTurnCompleteAction,
     ChatUsageAction, SessionCreationFailedAction, SessionIsReadChangedAction, SessionReadyAction,
@@ -176,7 +177,9 @@ impl TurnsMut<'_> {
                 resumable,
             },
             ongoing => {
-                if is_running(self.own) {
+                if is_running(self.own)
+                    && let Some(ongoing) = self.unless_awaited(uri, ongoing)
+                {
                     self.turn_goes_on(uri, ongoing);
                 }
                 return;
@@ -254,6 +257,7 @@ impl TurnsMut<'_> {
             TurnEvent::ToolReady(ready) => self.tool_ready(uri, *ready),
             TurnEvent::ToolContent { call, content } => self.tool_content(uri, call, content),
             TurnEvent::RunCommand(run) => self.run_command(uri, *run),
+            TurnEvent::WriteFile { write } => self.decided(uri, Decision::MayWrite { write }),
             TurnEvent::ReadCommand { run } => self.read_command(uri, run),
             TurnEvent::StopCommand { run } => self.stop_command(uri, &run),
             TurnEvent::FileEdited(edited) => self.file_edited(uri, *edited),
@@ -399,7 +403,7 @@ impl TurnsMut<'_> {
         self.close_backend(uri);
         self.own.conversations.remove(uri);
         self.own.unsaid.remove(uri);
-        let deadline = Deadline::TurnIsHeld(uri.clone());
+        let deadline = Deadline::StateBeforeTurn(uri.clone());
         self.core.deadlines.clear(&deadline);
         self.compat.forget_chat(uri);
     }

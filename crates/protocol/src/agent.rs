@@ -257,6 +257,9 @@ pub enum Decision {
         call: CallId,
         result: ToolCallResult,
     },
+    /// A file may be written: the state before the turn is kept, or nobody
+    /// waits for that any longer.
+    MayWrite { write: String },
     /// A command has a terminal now, which clients can subscribe to.
     CommandStarted { run: String, terminal: String },
     /// What a command has said so far, for whoever asked.

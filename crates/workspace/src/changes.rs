@@ -53,6 +53,9 @@ use worker::{Job, Neighbours, Paths, Worker};
 /// How many branches are proposed at once.
 const MOST_BRANCHES: usize = 100;
 
+/// Where files are written to hear of them. Likewise not the name of a session.
+const HEARD: &str = "heard";
+
 /// Where reports go. Returns whether anybody is still there to hear.
 pub type ChangesSink = Arc<dyn Fn(ChangesReport) -> bool + Send + Sync>;
 
@@ -86,6 +89,8 @@ impl ChangesService {
         // No session is called like that: their names have a colon in them.
         let stand_ins = StandIns::new(root.join("repositories"));
         stand_ins.remove_earlier();
+        // What a host that was killed has left there.
+        let _ = std::fs::remove_dir_all(root.join(HEARD));
         Self {
             sink,
             root,
@@ -291,6 +296,7 @@ impl ChangesService {
                 own: home_of(&self.root, session),
                 worktree: home_of(&self.worktrees, session),
                 stand_ins: Arc::clone(&self.stand_ins),
+                heard: self.root.join(HEARD),
             },
             self.hub.clone(),
             (sender.clone(), jobs),
@@ -365,6 +371,7 @@ fn directories_of(task: &ChangesTask) -> Option<&[String]> {
         | ChangesTask::Inherit { .. }
         | ChangesTask::Observe(_)
         | ChangesTask::Checkpoint(_)
+        | ChangesTask::MarkLate { .. }
         | ChangesTask::OpenView { .. }
         | ChangesTask::CloseView { .. }
         | ChangesTask::Operate { .. } => None,

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use notify::event::{EventAttributes, EventKind, Flag};
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -27,6 +29,9 @@ impl Root {
     }
 }
 
+/// How long it may take until everything that has happened was passed on.
+const CATCHING_UP: Duration = Duration::from_millis(500);
+
 type Hear = Box<dyn Fn(notify::Result<Event>) + Send>;
 
 struct Listener {
@@ -40,6 +45,8 @@ pub struct Hub {
     /// Locked by the watcher's thread too, so never while that is waited for.
     listeners: Arc<Mutex<BTreeMap<u64, Listener>>>,
     watching: Arc<Mutex<Watching>>,
+    /// How many files were written to hear of them.
+    files_heard_of: Arc<AtomicU64>,
 }
 
 impl std::fmt::Debug for Hub {
@@ -117,6 +124,38 @@ impl Hub {
             Some(error) => Err(error),
             None => Ok(listening),
         }
+    }
+
+    /// Waits until everything that has happened so far has been passed on.
+    /// `own` is a directory of ours, made if need be: a file that is written
+    /// there now is told of last. Returns whether that is certain.
+    pub(crate) fn catch_up(&self, own: &Path) -> bool {
+        // Elsewhere, systems do not tell in the order in which it happened.
+        cfg!(target_os = "linux") && self.hears_of_last(own).unwrap_or(false)
+    }
+
+    fn hears_of_last(&self, own: &Path) -> notify::Result<bool> {
+        std::fs::create_dir_all(own)?;
+        let own = own.canonicalize()?;
+        let number = self.files_heard_of.fetch_add(1, Ordering::Relaxed);
+        let last = own.join(number.to_string());
+        let (sender, heard) = std::sync::mpsc::channel();
+        let path = last.clone();
+        let hear = move |event: notify::Result<Event>| {
+            if event.is_ok_and(|event| event.paths.contains(&path)) {
+                let _ = sender.send(());
+            }
+        };
+        let root = Root {
+            path: own,
+            recursive: false,
+        };
+        let listening = self.listen(vec![root], hear)?;
+        std::fs::write(&last, "")?;
+        let caught_up = heard.recv_timeout(CATCHING_UP).is_ok();
+        drop(listening);
+        std::fs::remove_file(&last)?;
+        Ok(caught_up)
     }
 
     fn add_root(&self, id: u64, root: &Root) {

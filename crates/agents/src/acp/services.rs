@@ -2,6 +2,7 @@
 //! Some agents ask for them without looking at what was announced; they are
 //! served all the same.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1::{CLIENT_METHOD_NAMES, CreateTerminalResponse, Error};
@@ -15,6 +16,9 @@ use super::files::Files;
 use super::rpc::Answers;
 use super::terminals::Terminals;
 
+/// How many files may wait to be written.
+const MOST_WRITES: usize = 64;
+
 #[derive(Debug)]
 pub(super) struct Services {
     files: Files,
@@ -23,6 +27,9 @@ pub(super) struct Services {
     /// A turn runs that was not cancelled. (What an agent still wants to begin
     /// after that, it wants because it has not heard of it yet.)
     in_turn: bool,
+    /// Files that the agent wants to write: which request wants it, and what.
+    writes: HashMap<String, (Value, Value)>,
+    last_write: u64,
     /// What is on its way to an answer, and ends with the backend.
     at_work: JoinSet<()>,
 }
@@ -34,6 +41,8 @@ impl Services {
             terminals: Terminals::default(),
             directory: directories.first().cloned(),
             in_turn: false,
+            writes: HashMap::new(),
+            last_write: 0,
             at_work: JoinSet::new(),
         }
     }
@@ -55,10 +64,20 @@ impl Services {
             _ if method == names.fs_read_text_file => {
                 self.with_files(answers, id, params, |files, request| files.read(&request));
             }
+            _ if method == names.fs_write_text_file && !self.in_turn => {
+                self.write(answers, id, params);
+            }
             _ if method == names.fs_write_text_file => {
-                self.with_files(answers, id, params, |files, request| {
-                    files.write(&request).map(|()| json!({}))
-                });
+                if self.writes.len() >= MOST_WRITES {
+                    let error = "too many files are waiting to be written; write them later";
+                    answers.give(id, Err::<Value, _>(Error::new(-32603, error)));
+                } else {
+                    self.last_write += 1;
+                    let write = self.last_write.to_string();
+                    self.writes
+                        .insert(write.clone(), (id.clone(), params.clone()));
+                    events.push(TurnEvent::WriteFile { write });
+                }
             }
             _ if method == names.terminal_create && !self.in_turn => {
                 answers.give(id, Err::<Value, _>(Error::request_cancelled()));
@@ -98,7 +117,23 @@ impl Services {
     /// The turn is over or was cancelled: the engine ends what runs in it.
     pub(super) fn turn_ends(&mut self, answers: &Answers) {
         self.in_turn = false;
+        for (id, _) in std::mem::take(&mut self.writes).into_values() {
+            answers.give(&id, Err::<Value, _>(Error::request_cancelled()));
+        }
         self.terminals.all_ended(answers);
+    }
+
+    /// A file may be written.
+    pub(super) fn may_write(&mut self, answers: &Answers, write: &str) {
+        if let Some((id, params)) = self.writes.remove(write) {
+            self.write(answers, &id, &params);
+        }
+    }
+
+    fn write(&mut self, answers: &Answers, id: &Value, params: &Value) {
+        self.with_files(answers, id, params, |files, request| {
+            files.write(&request).map(|()| json!({}))
+        });
     }
 
     pub(super) fn command_started(&mut self, run: &str, terminal: String) {

@@ -296,6 +296,7 @@ impl Speech for AcpSpeech {
                     answers.give(&id, Ok(answer));
                 }
             }
+            Decision::MayWrite { write } => services.may_write(answers, &write),
             Decision::CommandStarted { run, terminal } => {
                 services.command_started(&run, terminal);
                 talk.show_terminal(&run).await;

@@ -68,6 +68,15 @@ impl Player<'_> {
     }
 
     pub(super) async fn make_edit(&mut self, edit: &Edit, call: &CallId) {
+        let wanted = TurnEvent::WriteFile {
+            write: call.to_string(),
+        };
+        self.emit(wanted).await;
+        let may_write = |decision: &Decision| match decision {
+            Decision::MayWrite { write } if write == call => Some(()),
+            _ => None,
+        };
+        self.inbox.decision(&self.turn, may_write).await;
         let done = match self.target(edit).await {
             Ok(target) => write(&target.path, edit).await.map(|()| target),
             Err(problem) => Err(problem),

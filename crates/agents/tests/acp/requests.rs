@@ -1,6 +1,7 @@
 //! What an agent asks for: permission, answers, files, commands.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use innkeeper_protocol::agent::{Approval, ApprovalOption, ToolReady};
 use innkeeper_protocol::mcp::{McpServer, McpTransport};
@@ -286,32 +287,36 @@ async fn what_happens_at_a_url_ends_when_the_agent_says_so() {
     );
 }
 
-async fn in_directory(steps: impl Fn(&str) -> Value) -> (tempfile::TempDir, Vec<String>) {
+async fn in_directory() -> (tempfile::TempDir, Conversation) {
     let directory = tempfile::tempdir().unwrap();
     let mut open = asked_to_open();
     open.directories = vec![format!("file://{}", directory.path().display())];
     let agent = AcpAgent::new(options(&json!({})));
-    let mut conversation = opened(agent, open).await;
-    let path = directory.path().to_str().unwrap().to_owned();
-    let heard = conversation.play(steps(&path)).await;
-    (directory, heard)
+    let conversation = opened(agent, open).await;
+    (directory, conversation)
+}
+
+fn about_file(method: &str, path: &Path, content: &str) -> Value {
+    json!({"request": {"method": method, "say": true,
+                       "params": {"path": path, "content": content}}})
 }
 
 #[tokio::test]
 async fn files_are_read_and_written_in_the_sessions_directories_only() {
-    let file = |method: &str, path: String, content: &str| {
-        json!({"request": {"method": method, "say": true,
-                           "params": {"path": path, "content": content}}})
-    };
-    let (directory, heard) = in_directory(|dir| {
-        json!([
-            file("fs/write_text_file", format!("{dir}/sub/a"), "hello"),
-            file("fs/read_text_file", format!("{dir}/sub/a"), ""),
-            file("fs/read_text_file", "/etc/passwd".to_owned(), ""),
-            file("fs/read_text_file", format!("{dir}/none"), ""),
-        ])
-    })
-    .await;
+    let (directory, mut conversation) = in_directory().await;
+    let path = directory.path().join("sub/a");
+    let turn = conversation.prompt(&scenario(json!([
+        about_file("fs/write_text_file", &path, "hello"),
+        about_file("fs/read_text_file", &path, ""),
+        about_file("fs/read_text_file", Path::new("/etc/passwd"), ""),
+        about_file("fs/read_text_file", &directory.path().join("none"), ""),
+    ])));
+    // The host says when: it may still be keeping what is there now.
+    let wanted = until_line(&mut conversation, "write: ").await;
+    assert!(!path.exists());
+    let write = wanted.trim_start_matches("write: ").to_owned();
+    conversation.decide(&turn, Decision::MayWrite { write });
+    let heard = conversation.rest().await;
     assert_eq!(
         heard[..4],
         [
@@ -321,8 +326,25 @@ async fn files_are_read_and_written_in_the_sessions_directories_only() {
             r#"text: {"error":-32002}"#,
         ]
     );
-    let written = std::fs::read_to_string(directory.path().join("sub/a")).unwrap();
-    assert_eq!(written, "hello");
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "hello");
+}
+
+#[tokio::test]
+async fn a_file_that_waits_to_be_written_is_not_written_in_a_turn_that_was_cancelled() {
+    let (directory, mut conversation) = in_directory().await;
+    let path = directory.path().join("a");
+    let turn = conversation.prompt(&scenario(json!([about_file(
+        "fs/write_text_file",
+        &path,
+        "hello"
+    ),])));
+    let wanted = until_line(&mut conversation, "write: ").await;
+    conversation.cancel(&turn);
+    conversation.rest().await;
+    let write = wanted.trim_start_matches("write: ").to_owned();
+    conversation.decide(&turn, Decision::MayWrite { write });
+    conversation.play(json!([{"say": "next"}])).await;
+    assert!(!path.exists());
 }
 
 fn about_terminal(method: &str) -> Value {

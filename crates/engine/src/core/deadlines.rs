@@ -19,7 +19,7 @@ pub(crate) enum Deadline {
     /// A watch that nobody listens to goes.
     WatchIsUnheard(ChannelUri),
     /// A chat's turn waits no longer for the state before it to be kept.
-    TurnIsHeld(ChannelUri),
+    StateBeforeTurn(ChannelUri),
     /// A client has not answered a call of this number.
     ClientIsSilent(i64),
     /// Agents wait no longer for what a place of customizations has.

@@ -351,9 +351,6 @@ impl TurnsMut<'_> {
         let Some((turn, backend)) = known else {
             return;
         };
-        if turn.held {
-            return;
-        }
         backend.phase = BackendPhase::Busy(turn.id.clone());
         backend.used = self.core.now;
         turn.prompted = true;
@@ -373,6 +370,9 @@ impl TurnsMut<'_> {
     /// for. An agent that has not been given the turn yet (because the host
     /// began anew meanwhile) is given it now, with the decision in it.
     pub(super) fn decided(&mut self, uri: &ChannelUri, decision: Decision) {
+        let Some(decision) = self.decision_unless_awaited(uri, decision) else {
+            return;
+        };
         let Some(turn) = self.own.turn(uri) else {
             return;
         };

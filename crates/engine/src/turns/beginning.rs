@@ -1,5 +1,5 @@
-//! How a turn begins: it waits until its session is there, and until the state
-//! before it is kept; then it is given to whoever does it.
+//! How a turn begins: it waits until its session is there; then it is given to
+//! whoever does it, while the state before it is kept.
 
 use innkeeper_protocol::newest::actions::{ChatTurnStartedAction, StateAction};
 use innkeeper_protocol::newest::state::Message;
@@ -7,7 +7,6 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use super::TurnsMut;
 use super::running::RunningTurn;
-use crate::core::Deadline;
 use crate::labels::Locale;
 
 impl TurnsMut<'_> {
@@ -56,64 +55,28 @@ impl TurnsMut<'_> {
         self.turn_started(uri, &turn_id, &text, locale);
     }
 
-    /// A turn waits until its session is there, and then until the state
-    /// before it is kept, where one is.
+    /// A turn waits until its session is there.
     pub(super) fn begin_work(&mut self, uri: &ChannelUri) {
         let Some(chat) = self.core.channels.chat(uri) else {
             return;
         };
-        let waiting = self.own.turn(uri).filter(|turn| !turn.prompted);
-        let is_there = !self.core.channels.is_being_created(&chat.session);
-        let Some(turn) = waiting.filter(|_| is_there) else {
+        let waits = self.own.turn(uri).is_some_and(|turn| !turn.prompted);
+        if waits && !self.core.channels.is_being_created(&chat.session) {
+            self.keep_state_before(uri);
+            self.set_going(uri);
+        }
+    }
+
+    /// Has the running turn done by whoever does it. A command of the user's
+    /// waits until the state before it is kept.
+    pub(super) fn set_going(&mut self, uri: &ChannelUri) {
+        let Some(turn) = self.own.turn(uri).filter(|turn| !turn.prompted) else {
             return;
         };
-        let turn = turn.id.clone();
-        let until = self.changes.keep_state_before(self.core, uri, &turn);
-        if let Some(turn) = self.own.turn_mut(uri) {
-            turn.held = until.is_some();
-        }
-        if let Some(until) = until {
-            let deadline = Deadline::TurnIsHeld(uri.clone());
-            self.core.deadlines.set(deadline, until);
-        }
-        self.set_going(uri);
-    }
-
-    /// Has the running turn done by whoever does it, when its time has come.
-    fn set_going(&mut self, uri: &ChannelUri) {
-        let turn = self.own.turn(uri);
-        let held = turn.is_some_and(|turn| turn.held);
-        if held || !self.run_own_command(uri) {
-            self.prompt(uri);
-        }
-    }
-
-    /// The state before a turn is kept.
-    pub(crate) fn state_kept(&mut self, session: &ChannelUri, turn: &str) {
-        self.release(session, |running| *running.id == *turn);
-    }
-
-    /// There is no state to wait for in a session.
-    pub(crate) fn nothing_kept(&mut self, session: &ChannelUri) {
-        self.release(session, |_| true);
-    }
-
-    fn release(&mut self, session: &ChannelUri, which: impl Fn(&RunningTurn) -> bool) {
-        for chat in self.core.channels.chats_of(session) {
-            if self.own.turn(&chat).is_some_and(&which) {
-                self.let_go_on(&chat);
-            }
-        }
-    }
-
-    /// A chat's turn waits no longer for the state before it to be kept.
-    pub(crate) fn let_go_on(&mut self, chat: &ChannelUri) {
-        let turn = self.own.turn_mut(chat);
-        if let Some(turn) = turn.filter(|turn| turn.held) {
-            turn.held = false;
-            let deadline = Deadline::TurnIsHeld(chat.clone());
-            self.core.deadlines.clear(&deadline);
-            self.set_going(chat);
+        match (self.is_own_command(uri), turn.awaited.is_some()) {
+            (true, true) => {}
+            (true, false) => self.run_own_command(uri),
+            (false, _) => self.prompt(uri),
         }
     }
 

@@ -29,15 +29,22 @@ pub const COMMAND_PREFIX: &str = "!";
 const PREVIEW_BYTES: usize = 16 * 1024;
 
 impl TurnsMut<'_> {
-    /// Runs the message of a turn as a command, if it is one.
-    pub(super) fn run_own_command(&mut self, uri: &ChannelUri) -> bool {
+    /// Whether the message of a turn is a command that the host runs itself.
+    pub(super) fn is_own_command(&self, uri: &ChannelUri) -> bool {
+        let chat = self.core.channels.chat(uri);
+        let active = chat.and_then(|chat| chat.head.active_turn.as_ref());
+        active.is_some_and(|active| own_command(&active.message).is_some())
+    }
+
+    /// Runs the message of a turn as a command.
+    pub(super) fn run_own_command(&mut self, uri: &ChannelUri) {
         let chat = self.core.channels.chat(uri);
         let active = chat.and_then(|chat| chat.head.active_turn.as_ref());
         let Some((turn, active)) = self.own.turn_mut(uri).zip(active) else {
-            return false;
+            return;
         };
         let Some(command) = own_command(&active.message) else {
-            return false;
+            return;
         };
         turn.prompted = true;
         turn.by_host = true;
@@ -70,7 +77,6 @@ impl TurnsMut<'_> {
         self.tool_started(uri, start);
         self.tool_ready(uri, ready);
         self.start_run(uri, run, true);
-        true
     }
 
     /// An agent needs a command to be run.

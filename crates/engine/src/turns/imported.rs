@@ -77,6 +77,7 @@ fn is_record(event: &TurnEvent) -> bool {
         | TurnEvent::ToolInterrupted { .. } => true,
         TurnEvent::Activity(_)
         | TurnEvent::RunCommand(_)
+        | TurnEvent::WriteFile { .. }
         | TurnEvent::ReadCommand { .. }
         | TurnEvent::StopCommand { .. }
         | TurnEvent::Ask(_)

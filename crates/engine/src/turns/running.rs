@@ -6,6 +6,7 @@ use innkeeper_protocol::{Timestamp, TurnId};
 
 use super::attachments::AttachedContent;
 use super::pending::Steering;
+use super::state_before::Awaited;
 use crate::labels::Locale;
 
 /// The conversation behind a chat.
@@ -57,8 +58,8 @@ pub(super) struct RunningTurn {
     pub(super) by_host: bool,
     /// It was over before the host had the conversation.
     pub(super) recounted: bool,
-    /// It waits for the state before it to be kept.
-    pub(super) held: bool,
+    /// What waits until the state before it is kept, while that goes on.
+    pub(super) awaited: Option<Awaited>,
     /// Why the agent will end it, in its own word.
     pub(super) stop_reason: Option<String>,
     /// What its message refers to and the agent must be given.
@@ -81,7 +82,7 @@ impl RunningTurn {
             steering: Steering::default(),
             by_host: false,
             recounted: false,
-            held: false,
+            awaited: None,
             stop_reason: None,
             attached: AttachedContent::new(),
             locale,

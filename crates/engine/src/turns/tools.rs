@@ -173,8 +173,10 @@ impl TurnsMut<'_> {
             let call = ready.call.clone();
             self.decided(uri, Decision::Tool { call, verdict });
         }
-        if let Some(owner) = owner.filter(|_| runs) {
-            self.expect_client_to_run(uri, &ready.call, &owner);
+        match owner.filter(|_| runs) {
+            Some(owner) => self.expect_client_to_run(uri, &ready.call, &owner),
+            None if runs && !approved_by_setting => self.agent_runs_tool(uri),
+            None => {}
         }
     }
 

@@ -1,7 +1,5 @@
-//! Changes in a session's directory: what is offered, what turns wait for, and
-//! what becomes of changesets.
-
-use std::time::Duration;
+//! Changes in a session's directory: what is offered, and what becomes of
+//! changesets.
 
 use innkeeper_engine::Input;
 use innkeeper_protocol::ChannelUri;
@@ -39,12 +37,12 @@ impl Host {
         self.feed(Input::Changes(ChangesReport { session, event }));
     }
 
-    fn tasks(&mut self) -> Vec<ChangesTask> {
+    pub(crate) fn tasks(&mut self) -> Vec<ChangesTask> {
         let commands = self.changes.drain(..);
         commands.map(|command| command.task).collect()
     }
 
-    fn prompts(&self) -> usize {
+    pub(crate) fn prompts(&self) -> usize {
         let commands = self.commands.iter();
         let prompts = commands.filter(|command| matches!(command, AgentCommand::Prompt(_)));
         prompts.count()
@@ -67,49 +65,6 @@ fn file(name: &str) -> Value {
 fn told(host: &mut Host, news: ViewNews) {
     let view = ViewId(1);
     host.changes_reported(ChangesEvent::View { view, news });
-}
-
-#[test]
-fn a_turn_begins_when_the_state_before_it_is_kept() {
-    let mut host = Host::in_a_directory();
-    host.tasks();
-    host.start_turn(1, "t1");
-    let before = Moment::BeforeTurn("t1".to_owned());
-    assert_eq!(host.tasks(), [ChangesTask::Checkpoint(before.clone())]);
-    assert_eq!(host.prompts(), 0);
-    host.changes_reported(ChangesEvent::Checkpointed {
-        at: before,
-        failure: None,
-    });
-    assert_eq!(host.prompts(), 1);
-    host.in_turn("t1", innkeeper_protocol::agent::TurnEvent::Completed);
-    let after = Moment::AfterTurn("t1".to_owned());
-    assert_eq!(host.tasks(), [ChangesTask::Checkpoint(after)]);
-}
-
-#[test]
-fn a_turn_waits_for_a_slow_checkpoint_only_so_long() {
-    let mut host = Host::in_a_directory();
-    host.start_turn(1, "t1");
-    host.wait(Duration::from_secs(4));
-    assert_eq!(host.prompts(), 0);
-    host.wait(Duration::from_secs(2));
-    assert_eq!(host.prompts(), 1);
-    host.changes_reported(ChangesEvent::Checkpointed {
-        at: Moment::BeforeTurn("t1".to_owned()),
-        failure: None,
-    });
-    assert_eq!(host.prompts(), 1, "it is given to the agent once");
-}
-
-#[test]
-fn a_turn_does_not_wait_where_no_changes_can_be_told() {
-    let mut host = Host::in_a_directory();
-    host.start_turn(1, "t1");
-    let reason = "too large".to_owned();
-    host.changes_reported(ChangesEvent::Unavailable { reason });
-    assert_eq!(host.prompts(), 1);
-    assert_eq!(host.state(SESSION)["changesets"], Value::Null);
 }
 
 #[test]

@@ -315,7 +315,7 @@ fn a_text_that_follows_a_text_begins_with_a_blank_line() {
 
 // Approvals
 
-fn started(call: &str) -> TurnEvent {
+pub(crate) fn started(call: &str) -> TurnEvent {
     TurnEvent::ToolStarted(Box::new(ToolStart {
         call: call.into(),
         name: "bash".to_owned(),
@@ -326,7 +326,7 @@ fn started(call: &str) -> TurnEvent {
     }))
 }
 
-fn not_asked(call: &str) -> TurnEvent {
+pub(crate) fn not_asked(call: &str) -> TurnEvent {
     TurnEvent::ToolReady(Box::new(ToolReady {
         call: call.into(),
         input: None,
@@ -336,7 +336,7 @@ fn not_asked(call: &str) -> TurnEvent {
     }))
 }
 
-fn asks(call: &str, meta: Value, options: Value) -> TurnEvent {
+pub(crate) fn asks(call: &str, meta: Value, options: Value) -> TurnEvent {
     let options: Vec<ConfirmationOption> = serde_json::from_value(options).unwrap();
     TurnEvent::ToolReady(Box::new(ToolReady {
         call: call.into(),

@@ -22,6 +22,7 @@ mod releases;
 mod rules;
 mod selections;
 mod sessions;
+mod state_before;
 mod turns;
 mod views;
 mod words;

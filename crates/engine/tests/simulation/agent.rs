@@ -185,6 +185,7 @@ fn within_turn(
         (3, "delegated"),
         (5, "runCommand"),
         (1, "readCommand"),
+        (1, "writeFile"),
         (2, "stopCommand"),
         (9, "completed"),
         (2, "cancelled"),
@@ -257,6 +258,9 @@ fn within_turn(
         }
         "readCommand" => TurnEvent::ReadCommand {
             run: backend.run.clone().unwrap_or_default(),
+        },
+        "writeFile" => TurnEvent::WriteFile {
+            write: said.to_string(),
         },
         "stopCommand" => TurnEvent::StopCommand {
             run: backend.run.clone().unwrap_or_default(),
@@ -449,6 +453,7 @@ pub(crate) fn kind_of(command: &AgentCommand) -> &'static str {
             Decision::Tool { .. } => "told about a call",
             Decision::ToolResult { .. } => "told about a result",
             Decision::ClientTool { .. } => "told what a client did",
+            Decision::MayWrite { .. } => "told to write",
             Decision::CommandStarted { .. } => "told where a command runs",
             Decision::CommandOutput { .. } => "told what a command said",
             Decision::Command { .. } => "told what a command did",

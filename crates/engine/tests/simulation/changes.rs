@@ -72,6 +72,7 @@ pub(crate) fn reports(rng: &mut Rng, command: ChangesCommand) -> Vec<Input> {
         }
         ChangesTask::Observe(false)
         | ChangesTask::Close
+        | ChangesTask::MarkLate { .. }
         | ChangesTask::Inherit { .. }
         | ChangesTask::Forget { .. }
         | ChangesTask::CloseView { .. } => Vec::new(),

@@ -138,6 +138,8 @@ const EXPECTED: &[&str] = &[
     "delegated",
     "runCommand",
     "readCommand",
+    "writeFile",
+    "told to write",
     "stopCommand",
     "terminal opened",
     "terminal not opened",

@@ -53,6 +53,11 @@ pub enum TurnEvent {
     /// [`Decision::Command`](super::Decision::Command). It ends with the turn at the latest, unless
     /// somebody takes its terminal over.
     RunCommand(Box<CommandRun>),
+    /// A file is to be written. The backend does so when it is told
+    /// [`Decision::MayWrite`](super::Decision::MayWrite), under the same name.
+    WriteFile {
+        write: String,
+    },
     /// The agent wants to know what a command has said so far. If it has ended
     /// meanwhile, its end is the answer.
     ReadCommand {

@@ -60,6 +60,10 @@ pub enum ChangesTask {
     Observe(bool),
     /// Keep the present state. Answered with [`ChangesEvent::Checkpointed`].
     Checkpoint(Moment),
+    /// The state before this turn may hold some of what the turn itself did.
+    MarkLate {
+        turn: String,
+    },
     OpenView {
         view: ViewId,
         compared: Compared,

@@ -15,6 +15,7 @@ use innkeeper_protocol::workspace::changes::{Moment, component};
 use super::git::{
     Git, GitError, GitResult, LIMIT, Repository, check_ignore_files, create_private, run, text,
 };
+use super::watcher::Dirt;
 
 /// A directory outside of git that has more than this is not kept.
 const MOST_FILES: usize = 20_000;
@@ -44,6 +45,11 @@ pub(super) struct Checkpoints {
 
 /// What tells one state of a file from another.
 type Stamp = (u64, SystemTime);
+
+/// The name that says of the state before a turn that it was kept late.
+pub(super) fn late(turn: &str) -> String {
+    format!("turns/{}/late", component(turn))
+}
 
 pub(super) fn name_of(moment: &Moment) -> String {
     match moment {
@@ -95,6 +101,17 @@ impl Checkpoints {
         let commit = commit_tree(repository, &tree, None)?;
         self.last = Some((tree, commit.clone()));
         Ok(commit)
+    }
+
+    /// The last state that was kept, if it is certain that nothing has changed
+    /// since then.
+    pub(super) fn last_if_unchanged(&self, since: Option<&Dirt>) -> Option<String> {
+        let unchanged = since.is_some_and(Dirt::is_empty);
+        self.last().filter(|_| unchanged).map(str::to_owned)
+    }
+
+    pub(super) fn last(&self) -> Option<&str> {
+        self.last.as_ref().map(|(_, commit)| commit.as_str())
     }
 
     /// A commit of our own of what is staged in the index of our own. From

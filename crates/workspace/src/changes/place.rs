@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
@@ -13,7 +14,7 @@ use innkeeper_protocol::workspace::changes::{Compared, GitState, Moment, compone
 use super::blobs::Blobs;
 use super::branch::beginning;
 use super::checkpoint::{
-    Checkpoints, check_size, home_of, name_of, own_index, replace_earlier_indices,
+    BASE, Checkpoints, check_size, home_of, late, name_of, own_index, replace_earlier_indices,
 };
 use super::entries::{Names, between};
 use super::git::{
@@ -34,6 +35,9 @@ pub(super) struct Place {
     pub(super) watch: Watch,
     /// What has changed since the last look.
     pub(super) dirt: Dirt,
+    /// What has changed since the last state was kept, if every change since
+    /// then would have been heard of.
+    since_kept: Option<Dirt>,
     tree: Dir,
     names: Names,
     checkpoints: Checkpoints,
@@ -117,6 +121,7 @@ impl Place {
             checkpoints: Checkpoints::new(session, directory),
             watch: Watch::Off,
             dirt: Dirt::default(),
+            since_kept: None,
             repository,
             blobs: None,
             status: None,
@@ -130,25 +135,78 @@ impl Place {
     // Checkpoints
 
     pub(super) fn keep(&mut self, at: &Moment) -> GitResult<()> {
-        let Self {
-            repository,
-            checkpoints,
-            ..
-        } = self;
-        checkpoints.base(repository)?;
+        self.base()?;
         let name = name_of(at);
-        match at {
+        let commit = match at {
             // A turn that goes on began when it began.
-            Moment::BeforeTurn(_) if checkpoints.find(repository, &name)?.is_some() => Ok(()),
+            Moment::BeforeTurn(_) if self.kept(at)?.is_some() => return Ok(()),
             Moment::BeforeTurn(_) => {
-                let commit = checkpoints.take_within(repository, LIMIT_BEFORE_TURN)?;
-                checkpoints.name(repository, &name, &commit)
+                let since = self.since_kept.as_ref();
+                match self.checkpoints.last_if_unchanged(since) {
+                    Some(last) => last,
+                    None => self.take(LIMIT_BEFORE_TURN)?,
+                }
             }
-            Moment::AfterTurn(_) => {
-                let commit = checkpoints.take_within(repository, LIMIT)?;
-                checkpoints.name(repository, &name, &commit)
-            }
+            Moment::AfterTurn(_) => self.take(LIMIT)?,
+        };
+        self.checkpoints.name(&self.repository, &name, &commit)
+    }
+
+    /// Whether every change is heard of, though some may be on their way.
+    pub(super) fn hears_of_changes(&self) -> bool {
+        self.since_kept.is_some()
+    }
+
+    /// Nobody would have told.
+    pub(super) fn may_have_changed(&mut self) {
+        self.since_kept = None;
+    }
+
+    pub(super) fn hear(&mut self, event: notify::Result<notify::Event>) {
+        if let Some(since) = &mut self.since_kept {
+            since.add(&self.repository, &event);
         }
+        self.dirt.add(&self.repository, &event);
+    }
+
+    fn base(&mut self) -> GitResult<String> {
+        if let Some(base) = self.checkpoints.find(&self.repository, BASE)? {
+            return Ok(base);
+        }
+        // It is kept now, and is the last one from now on.
+        self.noting_changes(|checkpoints, repository| checkpoints.base(repository))
+    }
+
+    fn take(&mut self, limit: Duration) -> GitResult<String> {
+        self.noting_changes(|checkpoints, repository| checkpoints.take_within(repository, limit))
+    }
+
+    /// Keeps the present state. Whatever is heard of from now on may have
+    /// happened after it.
+    fn noting_changes(
+        &mut self,
+        keep: impl FnOnce(&mut Checkpoints, &Repository) -> GitResult<String>,
+    ) -> GitResult<String> {
+        self.since_kept = None;
+        let hears = matches!(self.watch, Watch::On(_));
+        let kept = keep(&mut self.checkpoints, &self.repository)?;
+        self.since_kept = hears.then(Dirt::default);
+        Ok(kept)
+    }
+
+    /// Something that belongs to a turn may be in the state before it.
+    pub(super) fn mark_late(&self, turn: &str) -> GitResult<()> {
+        match self.kept(&Moment::BeforeTurn(turn.to_owned()))? {
+            Some(commit) => self
+                .checkpoints
+                .name(&self.repository, &late(turn), &commit),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn is_late(&self, turn: &str) -> GitResult<bool> {
+        let found = self.checkpoints.find(&self.repository, &late(turn))?;
+        Ok(found.is_some())
     }
 
     pub(super) fn forget(&self) -> GitResult<()> {
@@ -170,9 +228,12 @@ impl Place {
     }
 
     /// How much differs from what the session found here.
-    pub(super) fn counts(&mut self) -> GitResult<Counts> {
-        let base = self.checkpoints.base(&self.repository)?;
-        let now = self.checkpoints.take(&self.repository)?;
+    pub(super) fn counts(&mut self, kept: bool) -> GitResult<Counts> {
+        let base = self.base()?;
+        let now = match self.checkpoints.last().filter(|_| kept) {
+            Some(last) => last.to_owned(),
+            None => self.take(LIMIT)?,
+        };
         match base == now {
             true => Ok(Counts::default()),
             false => count(&self.repository, &base, &now),
@@ -205,7 +266,7 @@ impl Place {
                 None => Base::LastCommit,
             })),
             Compared::Session => {
-                let base = self.checkpoints.base(&self.repository)?;
+                let base = self.base()?;
                 Some(Sides::Live(Base::Kept(base)))
             }
             Compared::Turn(turn) => {
@@ -297,7 +358,7 @@ impl Place {
     pub(super) fn read_status(&mut self, once: bool) -> GitResult<()> {
         if self.status.is_none() || !once {
             if self.repository.is_shadow {
-                self.checkpoints.base(&self.repository)?;
+                self.base()?;
             }
             self.status = Some(Status::read(&self.repository)?);
         }
@@ -308,6 +369,7 @@ impl Place {
     pub(super) fn stop_watching(&mut self) {
         self.watch = Watch::Off;
         self.dirt = Dirt::default();
+        self.since_kept = None;
         self.status = None;
         self.blobs = None;
     }
@@ -346,6 +408,8 @@ impl Place {
     }
 
     pub(super) fn bench(&mut self) -> Bench<'_> {
+        // It may keep states of its own.
+        self.since_kept = None;
         Bench {
             repository: &self.repository,
             tree: &self.tree,

@@ -1,5 +1,6 @@
 //! Changes, with a real git in directories of their own.
 
+mod before_turns;
 mod checkpoints;
 mod directories;
 mod hostile;

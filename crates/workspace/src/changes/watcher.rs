@@ -23,7 +23,7 @@ impl Dirt {
         self.paths.is_empty() && !self.everything
     }
 
-    pub(super) fn add(&mut self, repository: &Repository, event: notify::Result<Event>) {
+    pub(super) fn add(&mut self, repository: &Repository, event: &notify::Result<Event>) {
         let event = match event {
             Ok(event) if event.need_rescan() => return self.everything = true,
             Ok(event) => event,

@@ -86,6 +86,8 @@ pub(super) struct Paths {
     /// goes as a whole.
     pub(super) worktree: PathBuf,
     pub(super) stand_ins: Arc<StandIns>,
+    /// Where files are written to hear of them.
+    pub(super) heard: PathBuf,
 }
 
 /// What a worker does next.
@@ -225,15 +227,17 @@ impl Worker {
                 }
                 self.watch_if_needed();
             }
+            ChangesTask::MarkLate { turn } => self.mark_late(&turn),
             ChangesTask::Checkpoint(at) => {
                 let failure = self.checkpoint(&at).err().map(|error| error.to_string());
                 if let Some(reason) = &failure {
                     tracing::debug!(session = %self.session, reason, "no checkpoint");
                 }
                 let is_end = matches!(at, Moment::AfterTurn(_));
+                let kept = failure.is_none();
                 (self.tell)(ChangesEvent::Checkpointed { at, failure });
                 if is_end {
-                    self.count();
+                    self.count(kept);
                 }
             }
             ChangesTask::OpenView { view, compared } => {

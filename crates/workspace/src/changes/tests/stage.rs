@@ -14,6 +14,7 @@ use innkeeper_protocol::workspace::changes::{
     Moment, Operation, OperationDone, OperationId, ViewId, ViewNews, parse_blob_uri,
 };
 use innkeeper_protocol::workspace::resource::ResourceDone;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::changes::ChangesSink;
@@ -94,6 +95,11 @@ impl Stage {
             counts: None,
             last: 0,
         }
+    }
+
+    /// Waits until everything is done that was asked for.
+    pub(super) fn finish(&self) {
+        self.changes.finish(PATIENCE);
     }
 
     /// A new life of the host, with the same data.
@@ -231,6 +237,21 @@ impl Stage {
 
     pub(super) fn failure(&self, view: ViewId) -> String {
         self.views[&view].clone().expect_err("the view failed")
+    }
+
+    /// What the host itself says about the files of a view.
+    pub(super) fn metas(&self, view: ViewId) -> Vec<Value> {
+        let files = self.views[&view].as_ref().expect("the view is there");
+        let metas = files.values().map(|file| json!(file.meta));
+        metas.map(|mut meta| meta["innkeeper"].take()).collect()
+    }
+
+    /// Waits until this is so.
+    pub(super) fn until(&mut self, so: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !so(self) {
+            self.hear(deadline);
+        }
     }
 
     /// Waits until a view shows this.

@@ -10,9 +10,9 @@ use innkeeper_protocol::newest::state::ChangesSummary;
 use innkeeper_protocol::workspace::changes::{ChangesEvent, Compared, Moment, component};
 
 use super::views::View;
-use super::{Worker, outermost};
+use super::{Job, Worker, outermost};
 use crate::changes::git::GitResult;
-use crate::changes::place::nowhere;
+use crate::changes::place::{Place, nowhere};
 use crate::changes::trees::Counts;
 use crate::changes::worktree;
 use crate::resources::place::{path_of_uri, uri_of_path};
@@ -87,6 +87,9 @@ impl Worker {
     }
 
     pub(super) fn checkpoint(&mut self, at: &Moment) -> GitResult<()> {
+        if matches!(at, Moment::BeforeTurn(_)) {
+            self.catch_up();
+        }
         let mut failure = self.places.is_empty().then(nowhere);
         for place in &mut self.places {
             if let Err(error) = place.keep(at) {
@@ -94,6 +97,37 @@ impl Worker {
             }
         }
         let (Moment::BeforeTurn(turn) | Moment::AfterTurn(turn)) = at;
+        self.open_views_of(turn);
+        self.watch_if_needed();
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Hears of everything that has happened so far.
+    fn catch_up(&mut self) {
+        let listens = self.places.iter().any(Place::hears_of_changes);
+        if listens && self.hub.catch_up(&self.paths.heard) {
+            while let Ok(job) = self.jobs.try_recv() {
+                match job {
+                    Job::Heard(place, event) => self.hear(place, event),
+                    other => self.waiting.push_back(other),
+                }
+            }
+        } else {
+            self.places.iter_mut().for_each(Place::may_have_changed);
+        }
+    }
+
+    pub(super) fn mark_late(&mut self, turn: &str) {
+        for place in &self.places {
+            if let Err(error) = place.mark_late(turn) {
+                tracing::warn!(session = %self.session, %error, "a state is not marked as late");
+            }
+        }
+        self.open_views_of(turn);
+    }
+
+    /// Opens the views that show a turn, once more.
+    fn open_views_of(&mut self, turn: &str) {
         let concerned = |view: &View| match &view.compared {
             Compared::Turn(of) => of == turn,
             Compared::Turns { original, modified } => original == turn || modified == turn,
@@ -103,15 +137,14 @@ impl Worker {
         for view in views.map(|(id, _)| *id).collect::<Vec<_>>() {
             self.open_view(view);
         }
-        self.watch_if_needed();
-        failure.map_or(Ok(()), Err)
     }
 
-    /// Tells how much has changed since the session began, if that is new.
-    pub(super) fn count(&mut self) {
+    /// Tells how much has changed since the session began, if that is new. The
+    /// present state may have been `kept` a moment ago.
+    pub(super) fn count(&mut self, kept: bool) {
         let mut sum = Counts::default();
         for place in &mut self.places {
-            match place.counts() {
+            match place.counts(kept) {
                 Ok(counts) => sum += counts,
                 Err(error) => {
                     tracing::debug!(session = %self.session, %error, "changes are not counted");

@@ -20,7 +20,7 @@ impl Worker {
         });
         self.look_at_everything();
         self.watch_if_needed();
-        self.count();
+        self.count(false);
     }
 
     pub(super) fn can_undo(&mut self) -> bool {

@@ -7,6 +7,7 @@ use innkeeper_protocol::newest::state::ChangesetFile;
 use innkeeper_protocol::workspace::changes::{
     ChangesError, ChangesEvent, Compared, ViewId, ViewNews,
 };
+use serde_json::json;
 
 use super::{Job, Worker, nothing_kept};
 use crate::changes::git::{GitError, GitResult};
@@ -20,6 +21,8 @@ pub(super) struct View {
     parts: Vec<Part>,
     /// The last that was told is that it cannot be.
     failed: bool,
+    /// It shows a turn, and the state before that was kept late.
+    late: bool,
 }
 
 impl View {
@@ -28,11 +31,21 @@ impl View {
             compared,
             parts: Vec::new(),
             failed: false,
+            late: false,
         }
     }
 
     fn files(&self) -> Vec<ChangesetFile> {
-        self.parts.iter().flat_map(Part::files).collect()
+        self.told(self.parts.iter().flat_map(Part::files).collect())
+    }
+
+    /// Files, as the view tells of them.
+    fn told(&self, mut files: Vec<ChangesetFile>) -> Vec<ChangesetFile> {
+        for file in files.iter_mut().filter(|_| self.late) {
+            let meta = file.meta.get_or_insert_default();
+            meta.insert("innkeeper".to_owned(), json!({"stateBefore": "late"}));
+        }
+        files
     }
 
     fn is_live_in(&self, place: usize) -> bool {
@@ -72,6 +85,13 @@ impl Worker {
             return Err(nothing_kept(&view.compared));
         }
         view.parts = parts;
+        view.late = match &view.compared {
+            Compared::Turn(turn) => {
+                let late = self.places.iter().map(|place| place.is_late(turn));
+                late.collect::<GitResult<Vec<_>>>()?.contains(&true)
+            }
+            _ => false,
+        };
         Ok(view.files())
     }
 
@@ -84,7 +104,7 @@ impl Worker {
 
     pub(super) fn hear(&mut self, place: usize, event: notify::Result<notify::Event>) {
         if let Some(place) = self.places.get_mut(place) {
-            place.dirt.add(&place.repository, event);
+            place.hear(event);
             if !place.dirt.is_empty() {
                 self.dirty_since.get_or_insert_with(Instant::now);
             }
@@ -139,7 +159,7 @@ impl Worker {
                 None if had_failed => ViewNews::Files(view.files()),
                 None if change == Difference::default() => continue,
                 None => ViewNews::Changed {
-                    set: change.set,
+                    set: view.told(change.set),
                     removed: change.removed,
                 },
             };
