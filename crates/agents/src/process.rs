@@ -23,6 +23,7 @@ use tokio::task::JoinHandle;
 
 pub(crate) use environment::inherited;
 pub(crate) use lines::{JsonLines, Line, LineWriter};
+use stderr::LastWords;
 pub(crate) use stderr::StderrLog;
 
 /// How long the host waits for an agent.
@@ -100,7 +101,7 @@ pub(crate) fn paths(directories: &[String]) -> Vec<PathBuf> {
 pub(crate) struct ChildProcess {
     child: Child,
     group: Group,
-    stderr: Arc<StderrLog>,
+    last_words: Arc<LastWords>,
     collecting: Option<JoinHandle<()>>,
 }
 
@@ -136,11 +137,15 @@ impl ChildProcess {
             return Err(failed(std::io::ErrorKind::BrokenPipe.into()));
         };
         let pipe = child.stderr.take();
+        let last_words = Arc::new(LastWords::default());
+        let collect =
+            |pipe| tokio::spawn(Arc::clone(stderr).collect(pipe, Arc::clone(&last_words)));
+        let collecting = pipe.map(collect);
         let process = Self {
             child,
             group,
-            stderr: Arc::clone(stderr),
-            collecting: pipe.map(|pipe| tokio::spawn(Arc::clone(stderr).collect(pipe))),
+            last_words,
+            collecting,
         };
         Ok((process, JsonLines::new(stdin, stdout)))
     }
@@ -182,7 +187,7 @@ impl ChildProcess {
         let how = waited.ok().and_then(Result::ok).and_then(ended);
         ProcessEnd {
             how: how.unwrap_or(HowEnded::OutputClosed),
-            last_words: Some(self.stderr.last_lines()).filter(|lines| !lines.is_empty()),
+            last_words: self.last_words.quoted(),
         }
     }
 }

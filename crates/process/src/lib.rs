@@ -1,15 +1,17 @@
 //! Groups of processes: what the host starts is the leader of a group of its
-//! own, so that it is ended together with everything that it started.
+//! own, so that it is ended together with everything that it started; what it
+//! starts in a terminal leads a session of its own.
 //!
 //! *Invariant*: when a [`Group`] is gone, by whatever way, its processes have
 //! been told to go; and if the host itself is killed, the [`warden`] ends them
-//! in its place.
+//! in its place, and the processes of each [`WatchedSession`].
 
 mod warden;
 
-use rustix::process::{Pid, kill_process_group};
+use rustix::process::kill_process_group;
+use warden::Watched;
 
-pub use rustix::process::Signal;
+pub use rustix::process::{Pid, Signal};
 
 /// The process group of a child, which the host ends together.
 #[derive(Debug)]
@@ -21,7 +23,7 @@ impl Group {
         let id = leader.and_then(|id| i32::try_from(id).ok());
         let group = id.and_then(Pid::from_raw);
         if let Some(group) = group {
-            warden::watch(group);
+            warden::watch(Watched::Group(group));
         }
         Self(group)
     }
@@ -38,7 +40,24 @@ impl Drop for Group {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
         if let Some(group) = self.0 {
-            warden::forget(group);
+            warden::forget(Watched::Group(group));
         }
+    }
+}
+
+/// A session of processes that ends with the host, for as long as this lives.
+#[derive(Debug)]
+pub struct WatchedSession(Pid);
+
+impl WatchedSession {
+    pub fn led_by(leader: Pid) -> Self {
+        warden::watch(Watched::Session(leader));
+        Self(leader)
+    }
+}
+
+impl Drop for WatchedSession {
+    fn drop(&mut self) {
+        warden::forget(Watched::Session(self.0));
     }
 }

@@ -1,6 +1,6 @@
-//! What agents say on standard error: the last of it in memory, for messages,
-//! and a file that does not grow beyond a limit, for whoever looks for the
-//! cause of something.
+//! What agents say on standard error: the last words of each process, for
+//! messages about that process and no other, and a file of each agent that does
+//! not grow beyond a limit, for whoever looks for the cause of something.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,8 +13,9 @@ use tokio::process::ChildStderr;
 
 use crate::private;
 
-/// Lines that are remembered.
-const REMEMBERED: usize = 40;
+/// How many lines of a process are quoted, and how much of each.
+const QUOTED_LINES: usize = 3;
+const QUOTED_CHARS: usize = 300;
 
 /// The longest part of a line that is kept.
 const LINE_BYTES: u64 = 4 * 1024;
@@ -25,21 +26,44 @@ const FILE_BYTES: u64 = 256 * 1024;
 /// The log of one agent. Several processes of it may write to the same.
 #[derive(Debug)]
 pub(crate) struct StderrLog {
-    file: Option<PathBuf>,
-    kept: Mutex<Kept>,
+    path: Option<PathBuf>,
+    open: Mutex<Option<(File, u64)>>,
 }
 
+/// The last lines of one process.
 #[derive(Debug, Default)]
-struct Kept {
-    lines: VecDeque<String>,
-    open: Option<(File, u64)>,
+pub(super) struct LastWords(Mutex<VecDeque<String>>);
+
+impl LastWords {
+    fn add(&self, line: &str) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == QUOTED_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(quoted(line.trim()));
+    }
+
+    /// All of them as one line, for a message to people; nothing if the process
+    /// said nothing.
+    pub(super) fn quoted(&self) -> Option<String> {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = lines.make_contiguous();
+        (!lines.is_empty()).then(|| lines.join(" / "))
+    }
+}
+
+fn quoted(line: &str) -> String {
+    match line.char_indices().nth(QUOTED_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
 }
 
 impl StderrLog {
-    pub(crate) fn new(file: Option<PathBuf>) -> Self {
+    pub(crate) fn new(path: Option<PathBuf>) -> Self {
         Self {
-            file,
-            kept: Mutex::default(),
+            path,
+            open: Mutex::default(),
         }
     }
 
@@ -49,7 +73,7 @@ impl StderrLog {
     }
 
     /// Takes in all that a process says, until it says no more.
-    pub(super) async fn collect(self: Arc<Self>, pipe: ChildStderr) {
+    pub(super) async fn collect(self: Arc<Self>, pipe: ChildStderr, last: Arc<LastWords>) {
         let mut reader = BufReader::new(pipe);
         let mut line = Vec::new();
         loop {
@@ -57,58 +81,40 @@ impl StderrLog {
             let mut limited = (&mut reader).take(LINE_BYTES);
             match limited.read_until(b'\n', &mut line).await {
                 Ok(0) | Err(_) => return,
-                Ok(_) => self.add(String::from_utf8_lossy(&line).trim_end()),
+                Ok(_) => {
+                    let line = String::from_utf8_lossy(&line);
+                    let line = line.trim_end();
+                    if !line.is_empty() {
+                        last.add(line);
+                        self.append(line);
+                    }
+                }
             }
         }
     }
 
-    fn add(&self, line: &str) {
-        if line.is_empty() {
-            return;
-        }
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.lines.len() == REMEMBERED {
-            kept.lines.pop_front();
-        }
-        kept.lines.push_back(line.to_owned());
-        self.append(&mut kept, line);
-    }
-
     /// A log that cannot be written is no reason to stop anything.
-    fn append(&self, kept: &mut Kept, line: &str) {
-        let Some(path) = &self.file else {
+    fn append(&self, line: &str) {
+        let Some(path) = &self.path else {
             return;
         };
-        if kept
-            .open
-            .as_ref()
-            .is_some_and(|(_, size)| *size > FILE_BYTES)
-        {
-            kept.open = None;
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.as_ref().is_some_and(|(_, size)| *size > FILE_BYTES) {
+            *open = None;
             let _ = std::fs::rename(path, path.with_extension("log.1"));
         }
-        if kept.open.is_none() {
+        if open.is_none() {
             if let Some(directory) = path.parent() {
                 let _ = private::create_directory(directory);
             }
             let file = private::file().append(true).open(path);
             let sized = file.and_then(|file| Ok((file.metadata()?.len(), file)));
-            kept.open = sized.ok().map(|(size, file)| (file, size));
+            *open = sized.ok().map(|(size, file)| (file, size));
         }
-        if let Some((file, size)) = &mut kept.open {
+        if let Some((file, size)) = &mut *open {
             *size += line.len() as u64 + 1;
             let _ = writeln!(file, "{line}");
         }
-    }
-
-    /// The last few lines as one, for a message to people; empty if it said
-    /// nothing.
-    pub(crate) fn last_lines(&self) -> String {
-        const SHOWN: usize = 3;
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let skipped = kept.lines.len().saturating_sub(SHOWN);
-        let lines: Vec<&str> = kept.lines.iter().skip(skipped).map(|l| l.trim()).collect();
-        lines.join(" / ")
     }
 }
 
@@ -123,11 +129,21 @@ mod tests {
         let log = StderrLog::new(Some(path.clone()));
         let line = "x".repeat(1_000);
         for _ in 0..1_000 {
-            log.add(&line);
+            log.append(&line);
         }
         let size = |path: &Path| std::fs::metadata(path).unwrap().len();
         assert!(size(&path) <= FILE_BYTES + 2_000);
         assert!(size(&path.with_extension("log.1")) <= FILE_BYTES + 2_000);
-        assert_eq!(log.last_lines().len(), 3 * 1_000 + 2 * 3);
+    }
+
+    #[test]
+    fn the_last_three_lines_of_a_process_are_quoted_and_long_ones_cut() {
+        let last = LastWords::default();
+        assert_eq!(last.quoted(), None);
+        for line in ["one", " two ", &"ü".repeat(1_000), "four"] {
+            last.add(line);
+        }
+        let expected = format!("two / {}… / four", "ü".repeat(QUOTED_CHARS));
+        assert_eq!(last.quoted(), Some(expected));
     }
 }

@@ -74,3 +74,23 @@ async fn a_program_that_is_not_there_is_named() {
             .starts_with("`/nowhere/agent` cannot be started: ")
     );
 }
+
+/// They share a log, as all processes of an agent do.
+#[tokio::test]
+async fn a_process_is_quoted_with_its_own_last_words_only() {
+    let log = Arc::new(StderrLog::new(None));
+    let start = |words: &str| {
+        let script = format!("echo {words} >&2; echo 1; read wait");
+        ChildProcess::start(&shell(&script), None, &log).unwrap()
+    };
+    let (mut first, mut first_lines) = start("my secret");
+    let (mut second, mut second_lines) = start("out of coffee");
+    for lines in [&mut first_lines, &mut second_lines] {
+        number(lines).await;
+    }
+    drop((first_lines, second_lines));
+    for (process, words) in [(&mut first, "my secret"), (&mut second, "out of coffee")] {
+        let said = process.epitaph().await.last_words;
+        assert_eq!(said.as_deref(), Some(words));
+    }
+}

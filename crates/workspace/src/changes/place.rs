@@ -174,7 +174,7 @@ impl Place {
             return Ok(base);
         }
         // It is kept now, and is the last one from now on.
-        self.noting_changes(|checkpoints, repository| checkpoints.base(repository))
+        self.noting_changes(Checkpoints::base)
     }
 
     fn take(&mut self, limit: Duration) -> GitResult<String> {

@@ -1,9 +1,11 @@
 //! The processes of a terminal. Each terminal is a session of its own, and
-//! dies as one: first it is asked (SIGHUP), then it is made to (SIGKILL).
+//! dies as one: first it is asked (SIGHUP), then it is made to (SIGKILL). It
+//! does not outlive the host, however that ends.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use innkeeper_process::WatchedSession;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// How long what runs in a terminal may take to end by itself.
@@ -15,6 +17,8 @@ pub(super) struct ProcessSession {
     leader: Option<Pid>,
     leader_ended: Mutex<bool>,
     ended: Condvar,
+    /// Until nothing of it is left.
+    watched: Mutex<Option<WatchedSession>>,
 }
 
 impl ProcessSession {
@@ -24,6 +28,7 @@ impl ProcessSession {
             leader,
             leader_ended: Mutex::new(false),
             ended: Condvar::new(),
+            watched: Mutex::new(leader.map(WatchedSession::led_by)),
         }
     }
 
@@ -43,6 +48,9 @@ impl ProcessSession {
             std::thread::sleep(Duration::from_millis(50));
             self.signal_members(Signal::KILL);
         }
+        // Its number may be given to another session.
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        *watched = None;
     }
 
     /// Ends everything; returns when the leader has ended or cannot be ended.

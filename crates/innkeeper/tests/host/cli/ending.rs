@@ -61,34 +61,45 @@ fn no_git_outlives_the_host() {
         fs::set_permissions(&git, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let path = format!("PATH={}:$PATH; export PATH", inn.path("bin").display());
         let mut host = inn.serve_after(&path, &["--agents", "script"]);
-        let work = inn.path("work");
-        let data = inn.path("data");
-        let run = [
-            "run",
-            "-a",
-            "script",
-            "-C",
-            work.to_str().unwrap(),
-            "--data-dir",
-        ];
-        let mut run = inn.command(&run);
-        let client = run
-            .arg(data)
-            .arg("hello")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let _client = Running(client.spawn().unwrap());
+        let _client = says(&inn, "hello");
         let number: u32 = eventually("git runs", || {
             fs::read_to_string(&number).ok()?.trim().parse().ok()
         });
         host.running.signal(signal);
         host.running.wait();
-        eventually("git is gone", || {
-            let stat = fs::read_to_string(format!("/proc/{number}/stat"));
-            stat.is_ok_and(|stat| !stat.contains(") Z "))
-                .then_some(())
-                .is_none()
-                .then_some(())
-        });
+        eventually("git is gone", || (!lives(number)).then_some(()));
     }
+}
+
+/// Nor what was started with `nohup`, in a job of its own.
+#[test]
+fn nothing_in_a_terminal_outlives_the_host() {
+    for signal in ["TERM", "KILL"] {
+        let inn = Inn::new();
+        fs::create_dir(inn.path("work")).unwrap();
+        let mut host = inn.serve(&["--agents", "script"]);
+        let job = "sh -c 'trap \"\" HUP TERM; echo $$ > new; mv new number; exec sleep 600'";
+        let _client = says(&inn, &format!("!set -m; {job} & wait"));
+        let number: u32 = eventually("the job runs", || {
+            let number = fs::read_to_string(inn.path("work/number"));
+            number.ok()?.trim().parse().ok()
+        });
+        host.running.signal(signal);
+        host.running.wait();
+        eventually("the job is gone", || (!lives(number)).then_some(()));
+    }
+}
+
+/// A client of the host that runs, in the directory `work`.
+fn says(inn: &Inn, words: &str) -> Running {
+    let (work, data) = (inn.path("work"), inn.path("data"));
+    let mut run = inn.command(&["run", "-a", "script", words]);
+    run.arg("-C").arg(work).arg("--data-dir").arg(data);
+    run.stdout(Stdio::null()).stderr(Stdio::null());
+    Running(run.spawn().unwrap())
+}
+
+fn lives(process: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
