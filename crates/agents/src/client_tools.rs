@@ -6,12 +6,14 @@
 //!
 //! - [`mcp`]: what is said, in every revision of the protocol, without I/O;
 //! - [`content`]: tools and results in its words;
-//! - [`serving`]: one connection, with its bounds.
+//! - [`serving`]: one connection, with its bounds;
+//! - [`leftovers`]: sockets that a host which was killed has left behind.
 //!
 //! *Boundary*: what a call means is not decided here. It is handed to the
 //! backend with a place for its result.
 
 mod content;
+pub(crate) mod leftovers;
 mod mcp;
 mod serving;
 
@@ -58,7 +60,7 @@ impl ToolServer {
     pub(crate) fn start(tools: Arc<[ClientTool]>) -> io::Result<Self> {
         // Nobody else can enter it, whatever the umask.
         let directory = tempfile::Builder::new()
-            .prefix("innkeeper-")
+            .prefix(&leftovers::prefix())
             .permissions(std::fs::Permissions::from_mode(0o700))
             .tempdir()?;
         let listener = UnixListener::bind(directory.path().join(SOCKET))?;

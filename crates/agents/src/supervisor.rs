@@ -25,6 +25,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::Agent;
+use crate::client_tools::leftovers;
 use crate::link::{BackendHandle, CommandStream, EventSink, link};
 
 /// How long backends have for a clean end at shutdown.
@@ -48,10 +49,12 @@ impl Supervisor {
     /// To be called within a tokio runtime: that is where backends will run.
     pub fn new(list: Vec<Arc<dyn Agent>>, reports: mpsc::Sender<AgentReport>) -> Self {
         let named = |agent: Arc<dyn Agent>| (agent.profile().info.provider, agent);
+        let runtime = Handle::current();
+        runtime.spawn_blocking(leftovers::remove);
         Self {
             agents: list.into_iter().map(named).collect(),
             reports,
-            runtime: Handle::current(),
+            runtime,
             running: Mutex::default(),
         }
     }

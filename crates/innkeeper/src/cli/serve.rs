@@ -73,6 +73,9 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
     let data_dir = args.place.data_dir()?;
     let given_token = args.given_token()?;
     let listen = args.listen(&config)?;
+    if given_token.is_some() || args.without_connection_token {
+        check_token(given_token.as_ref(), listen)?;
+    }
     let agents = agents::chosen(&config, &data_dir, args.agents.as_deref())?;
     // From here on, being told to stop means an orderly end.
     let signals = Signals::new()?;
@@ -165,6 +168,31 @@ impl ServeArgs {
             ping_after: config.server.ping_after(),
         }
     }
+}
+
+/// Says how far a token protects; refuses one that protects too little.
+fn check_token(token: Option<&ConnectionToken>, listen: SocketAddr) -> Result<(), Failure> {
+    const SHORTEST: usize = ConnectionToken::SHORTEST;
+    match token {
+        None => tracing::warn!(
+            "--without-connection-token: every user and program of this machine can use the \
+             agents and a shell as you"
+        ),
+        Some(token) if token.is_short() && listen.ip().is_loopback() => tracing::warn!(
+            "the connection token has fewer than {SHORTEST} characters; use a longer one, or \
+             leave it out to have one generated"
+        ),
+        Some(token) if token.is_short() => {
+            return Err(Failure::Usage(format!(
+                "a connection token of fewer than {SHORTEST} characters can be guessed, and \
+                 other machines can reach {}; use a longer one, or leave it out to have one \
+                 generated",
+                listen.ip()
+            )));
+        }
+        Some(_) => {}
+    }
+    Ok(())
 }
 
 fn access(config: &Config, token: Option<ConnectionToken>) -> AccessPolicy {

@@ -16,6 +16,9 @@ use subtle::ConstantTimeEq as _;
 pub struct ConnectionToken(String);
 
 impl ConnectionToken {
+    /// A token that has fewer characters is for this machine only.
+    pub const SHORTEST: usize = 16;
+
     pub fn new(secret: impl Into<String>) -> Option<Self> {
         let secret = secret.into();
         // What stands in an address as it is, so that nobody has to escape it.
@@ -43,6 +46,11 @@ impl ConnectionToken {
         let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         write_private(path, &secret)?;
         Ok(Self(secret))
+    }
+
+    /// Whether it is so short that somebody could find it by trying.
+    pub fn is_short(&self) -> bool {
+        self.0.len() < Self::SHORTEST
     }
 
     /// The secret itself, for the addresses that are shown to the user.

@@ -92,6 +92,48 @@ fn without_a_token_a_host_that_others_reach_does_not_start() {
 }
 
 #[test]
+fn a_short_token_is_refused_where_other_machines_could_try() {
+    let inn = Inn::new();
+    let flags = [
+        "serve",
+        "--connection-token",
+        "fifteen-letters",
+        "--host",
+        "0.0.0.0",
+    ];
+    let ended = inn.call(&flags).with(2);
+    assert!(ended.err.contains("fewer than 16"), "{}", ended.err);
+    assert!(!inn.path("data").exists());
+    let host = inn.serve(&[
+        "--connection-token",
+        "sixteen-letters_",
+        "--host",
+        "0.0.0.0",
+    ]);
+    host.stop();
+}
+
+#[test]
+fn what_lets_others_in_is_warned_about_at_every_start() {
+    for (flags, warning) in [
+        (&["--without-connection-token"][..], "can use the agents"),
+        (&["--connection-token", "short"], "fewer than 16 characters"),
+        (&["--connection-token", "long-enough-it-is"], ""),
+    ] {
+        let inn = Inn::new();
+        let log = inn.path("log");
+        let to_file = format!("exec 2>{}", log.display());
+        for _ in 0..2 {
+            inn.serve_after(&to_file, flags).stop();
+            let log = fs::read_to_string(&log).unwrap();
+            let warned = log.lines().any(|line| line.contains("WARN"));
+            assert_eq!(warned, !warning.is_empty(), "{log}");
+            assert!(log.contains(warning), "{log}");
+        }
+    }
+}
+
+#[test]
 fn a_host_on_all_addresses_says_how_to_reach_it_from_here() {
     let inn = Inn::new();
     let host = inn.serve(&["--host", "0.0.0.0"]);
