@@ -153,7 +153,8 @@ impl Core {
         if !inputs.is_empty() {
             facts.extra.get_or_insert_default().inputs = inputs;
         }
-        if sender.is_some() && kept {
+        // Nobody is told what may still be lost, except text as it streams.
+        if kept && (sender.is_some() || traits_of(action).bounds_turn) {
             self.step.durable_first = true;
         }
         // Whoever said it waits for an answer, also where they do not listen.

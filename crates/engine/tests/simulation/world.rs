@@ -11,6 +11,7 @@ use innkeeper_engine::{
     ConnectionId, CustomizationPolicy, Effect, Engine, EngineConfig, Input, Limits,
     QueueAfterCancel, Step, Ticket, WorkspaceConfig, fold_log,
 };
+use innkeeper_protocol::action_traits::traits_of;
 use innkeeper_protocol::agent::AgentReport;
 use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::newest::state::{
@@ -375,8 +376,8 @@ impl World {
         }
     }
 
-    /// What a client did is durable before anybody is told. And a number stands
-    /// for one action only.
+    /// What a client did, and what begins or ends a turn, is durable before
+    /// anybody is told. And a number stands for one action only.
     fn check_durable(&mut self, message: &HostMessage) {
         let HostMessage::Action(action) = message else {
             return;
@@ -384,8 +385,9 @@ impl World {
         // What happens to terminals and changesets is of one life.
         let channel = action.channel.as_str();
         let is_kept = !channel.starts_with("ahp-terminal:") && !changes::is_changeset(channel);
+        let waits = action.origin.is_some() || traits_of(&action.action).bounds_turn;
         assert!(
-            action.origin.is_none() || !is_kept || self.ledger.numbers.contains(&action.seq),
+            !waits || !is_kept || self.ledger.numbers.contains(&action.seq),
             "{} was told before it was durable",
             action.seq
         );
