@@ -57,6 +57,10 @@ pub(crate) enum Label<'a> {
     /// Likewise where it is known that the tool runs a command.
     ApproveCommand,
     HostInterrupted,
+    /// A turn that has become larger than this many bytes.
+    TurnTooLarge {
+        most: usize,
+    },
     AgentExited(&'a str),
     /// A turn whose session did not come about.
     NotCreated(&'a str),
@@ -101,6 +105,10 @@ impl Label<'_> {
             Self::HostInterrupted => "The host ended while this turn was running. What it had \
                  said until then is here; resume the turn to go on."
                 .to_owned(),
+            Self::TurnTooLarge { most } => format!(
+                "This turn has become larger than {most} bytes, the most that one turn may hold, \
+                 and was ended. Ask for less at a time, or raise limits.turn_bytes."
+            ),
             Self::AgentExited(reason) => format!("The agent ended unexpectedly: {reason}"),
             Self::ClientGone(tool) => {
                 format!("The client that runs the tool {tool} is not connected.")
@@ -135,6 +143,11 @@ impl Label<'_> {
             Self::HostInterrupted => "Der Host wurde beendet, während diese Anfrage lief. Was \
                  bis dahin gesagt wurde, steht hier; zum Weitermachen die Anfrage fortsetzen."
                 .to_owned(),
+            Self::TurnTooLarge { most } => format!(
+                "Diese Anfrage ist größer als {most} Bytes geworden, mehr als eine Anfrage \
+                 enthalten darf, und wurde beendet. Auf einmal weniger verlangen oder \
+                 limits.turn_bytes erhöhen."
+            ),
             Self::AgentExited(reason) => format!("Der Agent hat sich unerwartet beendet: {reason}"),
             Self::ClientGone(tool) => {
                 format!("Der Client, der das Werkzeug {tool} ausführt, ist nicht verbunden.")
@@ -167,6 +180,10 @@ impl Label<'_> {
             Self::HostInterrupted => "L’hôte s’est arrêté pendant ce tour. Ce qui avait été dit \
                  jusque-là est ici ; reprenez le tour pour continuer."
                 .to_owned(),
+            Self::TurnTooLarge { most } => format!(
+                "Ce tour a dépassé {most} octets, le maximum pour un tour, et a été arrêté. \
+                 Demandez-en moins à la fois ou augmentez limits.turn_bytes."
+            ),
             Self::AgentExited(reason) => {
                 format!("L’agent s’est arrêté de façon inattendue : {reason}")
             }
@@ -201,6 +218,10 @@ impl Label<'_> {
             Self::HostInterrupted => "El host terminó mientras este turno estaba en curso. Lo \
                  dicho hasta entonces está aquí; reanude el turno para continuar."
                 .to_owned(),
+            Self::TurnTooLarge { most } => format!(
+                "Este turno ha superado {most} bytes, el máximo para un turno, y se ha detenido. \
+                 Pida menos de una vez o aumente limits.turn_bytes."
+            ),
             Self::AgentExited(reason) => {
                 format!("El agente terminó de forma inesperada: {reason}")
             }

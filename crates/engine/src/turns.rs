@@ -14,6 +14,7 @@ mod imported;
 mod input_needed;
 mod messages;
 mod models;
+mod overgrown;
 mod pending;
 mod questions;
 mod response_parts;

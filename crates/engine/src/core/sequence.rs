@@ -135,6 +135,11 @@ impl Core {
         let before = facts::before(known, action, sender.as_ref());
         let (outcome, changed) = reduce(known, action);
         self.touched.extend(changed);
+        if let Channel::Chat(chat) = known
+            && chat.turn_bytes() > self.config.limits.turn_bytes
+        {
+            self.overgrown.insert(channel.clone());
+        }
         *facts = facts::facts_of(known);
         facts.session = facts.session.take().or(session);
         if outcome != ReduceOutcome::Applied && !traits_of(action).is_news {

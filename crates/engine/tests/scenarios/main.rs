@@ -22,6 +22,7 @@ mod releases;
 mod rules;
 mod selections;
 mod sessions;
+mod turn_size;
 mod turns;
 mod views;
 mod words;

@@ -135,6 +135,8 @@ impl World {
             chats: 4,
             queued_messages: 4,
             inline_bytes: 20,
+            // Now and then less than agents say.
+            turn_bytes: [1_200, 1 << 20][rng.below(2)],
             subscriptions: 80,
             replay_actions: [30, 200, 100_000][rng.below(3)],
             replay_bytes: [1_500, 6_000, 1 << 20][rng.below(3)],
