@@ -61,6 +61,10 @@ pub(crate) enum Label<'a> {
     TurnTooLarge {
         most: usize,
     },
+    /// A turn in which the agent gave something a name of more bytes than this.
+    IdTooLong {
+        most: usize,
+    },
     AgentExited(&'a str),
     /// A turn whose session did not come about.
     NotCreated(&'a str),
@@ -105,6 +109,10 @@ impl Label<'_> {
             Self::HostInterrupted => "The host ended while this turn was running. What it had \
                  said until then is here; resume the turn to go on."
                 .to_owned(),
+            Self::IdTooLong { most } => format!(
+                "The agent gave something in this turn an id of more than {most} bytes, and the turn \
+                 was ended. Use a release of the agent that chooses shorter ids."
+            ),
             Self::TurnTooLarge { most } => format!(
                 "This turn has become larger than {most} bytes, the most that one turn may hold, \
                  and was ended. Ask for less at a time, or raise limits.turn_bytes."
@@ -143,6 +151,10 @@ impl Label<'_> {
             Self::HostInterrupted => "Der Host wurde beendet, während diese Anfrage lief. Was \
                  bis dahin gesagt wurde, steht hier; zum Weitermachen die Anfrage fortsetzen."
                 .to_owned(),
+            Self::IdTooLong { most } => format!(
+                "Der Agent hat in dieser Anfrage etwas mit mehr als {most} Bytes benannt, und die \
+                 Anfrage wurde beendet. Eine Version des Agenten verwenden, die kürzere Namen wählt."
+            ),
             Self::TurnTooLarge { most } => format!(
                 "Diese Anfrage ist größer als {most} Bytes geworden, mehr als eine Anfrage \
                  enthalten darf, und wurde beendet. Auf einmal weniger verlangen oder \
@@ -180,6 +192,10 @@ impl Label<'_> {
             Self::HostInterrupted => "L’hôte s’est arrêté pendant ce tour. Ce qui avait été dit \
                  jusque-là est ici ; reprenez le tour pour continuer."
                 .to_owned(),
+            Self::IdTooLong { most } => format!(
+                "L’agent a donné dans ce tour un identifiant de plus de {most} octets, et le tour a été \
+                 arrêté. Utilisez une version de l’agent qui choisit des identifiants plus courts."
+            ),
             Self::TurnTooLarge { most } => format!(
                 "Ce tour a dépassé {most} octets, le maximum pour un tour, et a été arrêté. \
                  Demandez-en moins à la fois ou augmentez limits.turn_bytes."
@@ -218,6 +234,10 @@ impl Label<'_> {
             Self::HostInterrupted => "El host terminó mientras este turno estaba en curso. Lo \
                  dicho hasta entonces está aquí; reanude el turno para continuar."
                 .to_owned(),
+            Self::IdTooLong { most } => format!(
+                "El agente ha dado en este turno un identificador de más de {most} bytes y el turno se ha \
+                 detenido. Use una versión del agente que elija identificadores más cortos."
+            ),
             Self::TurnTooLarge { most } => format!(
                 "Este turno ha superado {most} bytes, el máximo para un turno, y se ha detenido. \
                  Pida menos de una vez o aumente limits.turn_bytes."

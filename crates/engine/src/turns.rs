@@ -14,12 +14,12 @@ mod imported;
 mod input_needed;
 mod messages;
 mod models;
-mod overgrown;
 mod pending;
 mod questions;
 mod response_parts;
 mod running;
 mod shapes;
+mod stopping;
 mod tool_verdicts;
 mod tools;
 
@@ -59,6 +59,7 @@ use attachments::AwaitedContent;
 use input_needed::waits_for_a_person;
 use pending::Next;
 use running::{Backend, BackendPhase, Conversation, PartKind, RunningTurn};
+use stopping::has_long_name;
 
 /// The conversations with agents, and the turns that run in them.
 #[derive(Debug, Default)]
@@ -176,9 +177,11 @@ impl TurnsMut<'_> {
                 error: agent::failure(failure, self.locale_of_turn(uri)),
                 resumable,
             },
-            ongoing => {
-                if is_running(self.own) {
-                    self.turn_goes_on(uri, ongoing);
+            mut ongoing => {
+                match is_running(self.own) {
+                    true if has_long_name(&mut ongoing) => self.end_for_name(uri),
+                    true => self.turn_goes_on(uri, ongoing),
+                    false => {}
                 }
                 return;
             }

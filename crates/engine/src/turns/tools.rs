@@ -34,7 +34,9 @@ use crate::labels::{Label, Locale, agent};
 pub(super) fn tool_call<'a>(head: &'a ChatState, call: &str) -> Option<&'a ToolCallState> {
     let parts = &head.active_turn.as_ref()?.response_parts;
     parts.iter().rev().find_map(|part| match part {
-        ResponsePart::ToolCall(part) if id_of_call(&part.tool_call) == call => Some(&part.tool_call),
+        ResponsePart::ToolCall(part) if id_of_call(&part.tool_call) == call => {
+            Some(&part.tool_call)
+        }
         _ => None,
     })
 }

@@ -12,6 +12,7 @@ mod editors;
 mod handshake;
 mod host;
 mod large_input;
+mod long_names;
 mod malformed;
 mod messages;
 mod older;

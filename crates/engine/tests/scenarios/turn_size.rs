@@ -6,9 +6,7 @@ use innkeeper_protocol::agent::{
     AgentCommand, AgentNotice, Approval, Delegation, ToolReady, ToolStart, TurnEvent,
 };
 use innkeeper_protocol::newest::common::StringOrMarkdown;
-use innkeeper_protocol::newest::state::{
-    ToolCallResult, ToolResultContent, ToolResultTextContent,
-};
+use innkeeper_protocol::newest::state::{ToolCallResult, ToolResultContent, ToolResultTextContent};
 use serde_json::{Value, json};
 
 use crate::host::{Host, SESSION, chat};
@@ -24,10 +22,14 @@ fn host() -> Host {
     host.start_turn(1, "t");
     host.commands.clear();
     // Something to know the backend by.
-    host.dispatch(1, &chat(), json!({
-        "type": "chat/pendingMessageSet", "kind": "steering", "id": "s",
-        "message": {"text": "Be brief", "origin": {"kind": "user"}},
-    }));
+    host.dispatch(
+        1,
+        &chat(),
+        json!({
+            "type": "chat/pendingMessageSet", "kind": "steering", "id": "s",
+            "message": {"text": "Be brief", "origin": {"kind": "user"}},
+        }),
+    );
     host
 }
 
@@ -96,7 +98,9 @@ fn error(host: &mut Host, chat: &str) -> String {
 fn whatever_a_turn_grows_by_it_ends_when_it_is_too_large() {
     type Grow = fn(&mut Host, usize);
     let ways: [(&str, Grow); 8] = [
-        ("text", |host, _| host.in_turn("t", TurnEvent::Text("x".repeat(900)))),
+        ("text", |host, _| {
+            host.in_turn("t", TurnEvent::Text("x".repeat(900)))
+        }),
         ("reasoning", |host, _| {
             host.in_turn("t", TurnEvent::Reasoning("x".repeat(900)));
         }),
@@ -220,7 +224,11 @@ fn a_turn_that_is_resumed_goes_on_counting_where_it_was() {
     host.restart(limits);
     assert_eq!(error(&mut host, &chat()), "hostInterrupted");
     host.enter(1, "a", &[&chat()]);
-    host.dispatch(1, &chat(), json!({"type": "chat/turnResume", "turnId": "t"}));
+    host.dispatch(
+        1,
+        &chat(),
+        json!({"type": "chat/turnResume", "turnId": "t"}),
+    );
     host.opened();
     host.in_turn("t", TurnEvent::Text("x".repeat(MOST * 2 / 3)));
     assert_eq!(error(&mut host, &chat()), "turnTooLarge");

@@ -10,6 +10,7 @@ mod creation;
 mod forks;
 mod history;
 mod labels;
+mod limits;
 mod pending;
 mod questions;
 mod races;

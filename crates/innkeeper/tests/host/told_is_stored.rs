@@ -82,8 +82,18 @@ async fn a_turn_that_a_client_saw_end_has_ended_after_a_kill() {
 async fn a_queued_turn_that_a_client_saw_begin_is_there_after_a_kill() {
     let mut told = Told::open().await;
     told.play("t", json!([{"awaitSteering": true}])).await;
-    act(&told.guest, &told.chat, queued("q", "{\"steps\":[{\"sleep\":60000}]}")).await;
-    act(&told.guest, &told.chat, crate::stage::pending("steering", "s", "Go on.")).await;
+    act(
+        &told.guest,
+        &told.chat,
+        queued("q", "{\"steps\":[{\"sleep\":60000}]}"),
+    )
+    .await;
+    act(
+        &told.guest,
+        &told.chat,
+        crate::stage::pending("steering", "s", "Go on."),
+    )
+    .await;
     let begun = |chat: &ChatState| chat.turns.len() == 1 && chat.active_turn.is_some();
     told.watch.until("the queued turn", begun).await;
     let turn = told.watch.state.active_turn.clone().unwrap();

@@ -34,9 +34,7 @@ impl<'a> Growth<'a> {
         match action {
             A::ChatDelta(a) => Self::Adds(length_of_text(&a.content)),
             A::ChatReasoning(a) => Self::Adds(length_of_text(&a.content)),
-            A::ChatToolCallDelta(a) => {
-                Self::Adds(a.content.as_deref().map_or(0, length_of_text))
-            }
+            A::ChatToolCallDelta(a) => Self::Adds(a.content.as_deref().map_or(0, length_of_text)),
             A::ChatResponsePart(a) => Self::Adds(size_of_part(&a.part)),
             A::ChatToolCallStart(a) => Self::Call(&a.tool_call_id),
             A::ChatToolCallReady(a) => Self::Call(&a.tool_call_id),
@@ -154,14 +152,21 @@ fn kept_by(reference: &ContentRef) -> usize {
 
 fn kept_under(uri: &str, size: Option<i64>) -> usize {
     let size = size.filter(|_| uri.starts_with(CONTENT_SCHEME));
-    size.and_then(|size| usize::try_from(size).ok()).unwrap_or(0)
+    size.and_then(|size| usize::try_from(size).ok())
+        .unwrap_or(0)
 }
 
 /// How long a text is as JSON, without its quotes.
 fn length_of_text(text: &str) -> usize {
     let is_escaped = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
     // Most text has nothing to escape, and this loop is a fast one.
-    if text.as_bytes().iter().filter(|byte| is_escaped(byte)).count() == 0 {
+    if text
+        .as_bytes()
+        .iter()
+        .filter(|byte| is_escaped(byte))
+        .count()
+        == 0
+    {
         return text.len();
     }
     let length = |byte: &u8| match byte {
@@ -200,7 +205,12 @@ mod tests {
 
     #[test]
     fn a_text_is_as_long_as_its_json() {
-        for text in ["", "plain", "a \"quote\" \\ \n\r\t\u{8}\u{c}", "\u{0}\u{1f}\u{7f}é😀"] {
+        for text in [
+            "",
+            "plain",
+            "a \"quote\" \\ \n\r\t\u{8}\u{c}",
+            "\u{0}\u{1f}\u{7f}é😀",
+        ] {
             assert_eq!(length_of_text(text) + 2, length_of_json(&text), "{text:?}");
         }
     }
