@@ -57,6 +57,8 @@ pub(crate) enum Label<'a> {
     /// Likewise where it is known that the tool runs a command.
     ApproveCommand,
     HostInterrupted,
+    /// A turn of which a part could not be stored.
+    TurnNotStored,
     /// A turn that has become larger than this many bytes.
     TurnTooLarge {
         most: usize,
@@ -109,6 +111,11 @@ impl Label<'_> {
             Self::HostInterrupted => "The host ended while this turn was running. What it had \
                  said until then is here; resume the turn to go on."
                 .to_owned(),
+            Self::TurnNotStored => {
+                "A part of this turn could not be stored, and the turn was ended. What is \
+                 stored of it is here; the host's log says why."
+                    .to_owned()
+            }
             Self::IdTooLong { most } => format!(
                 "The agent gave something in this turn an id of more than {most} bytes, and the turn \
                  was ended. Use a release of the agent that chooses shorter ids."
@@ -151,6 +158,12 @@ impl Label<'_> {
             Self::HostInterrupted => "Der Host wurde beendet, während diese Anfrage lief. Was \
                  bis dahin gesagt wurde, steht hier; zum Weitermachen die Anfrage fortsetzen."
                 .to_owned(),
+            Self::TurnNotStored => {
+                "Ein Teil dieser Anfrage konnte nicht gespeichert werden, und sie wurde \
+                 beendet. Was davon gespeichert ist, steht hier; das Protokoll des Hosts sagt, \
+                 warum."
+                    .to_owned()
+            }
             Self::IdTooLong { most } => format!(
                 "Der Agent hat in dieser Anfrage etwas mit mehr als {most} Bytes benannt, und die \
                  Anfrage wurde beendet. Eine Version des Agenten verwenden, die kürzere Namen wählt."
@@ -192,6 +205,11 @@ impl Label<'_> {
             Self::HostInterrupted => "L’hôte s’est arrêté pendant ce tour. Ce qui avait été dit \
                  jusque-là est ici ; reprenez le tour pour continuer."
                 .to_owned(),
+            Self::TurnNotStored => {
+                "Une partie de ce tour n’a pas pu être enregistrée et le tour a été arrêté. \
+                 Ce qui en est enregistré est ici ; le journal de l’hôte dit pourquoi."
+                    .to_owned()
+            }
             Self::IdTooLong { most } => format!(
                 "L’agent a donné dans ce tour un identifiant de plus de {most} octets, et le tour a été \
                  arrêté. Utilisez une version de l’agent qui choisit des identifiants plus courts."
@@ -234,6 +252,11 @@ impl Label<'_> {
             Self::HostInterrupted => "El host terminó mientras este turno estaba en curso. Lo \
                  dicho hasta entonces está aquí; reanude el turno para continuar."
                 .to_owned(),
+            Self::TurnNotStored => {
+                "Una parte de este turno no se pudo guardar y el turno se ha detenido. Lo \
+                 guardado está aquí; el registro del host dice por qué."
+                    .to_owned()
+            }
             Self::IdTooLong { most } => format!(
                 "El agente ha dado en este turno un identificador de más de {most} bytes y el turno se ha \
                  detenido. Use una versión del agente que elija identificadores más cortos."

@@ -60,6 +60,7 @@ impl Engine {
             }
             Input::StoreFailing { reason } => core.store_failure = Some(reason),
             Input::StoreRecovered => core.store_failure = None,
+            Input::NotStored { sessions } => self.sessions().not_stored(sessions),
             Input::Tick => self.tick(),
             Input::Shutdown => self.shutdown(),
         }

@@ -325,9 +325,9 @@ impl TurnsMut<'_> {
         self.compat.turn_ended(self.core, self.clients, uri);
     }
 
-    /// The host ended while a turn was running, or is about to: the turn is
-    /// over, unless a person can still do something about it.
-    pub(crate) fn interrupt(&mut self, uri: &ChannelUri) {
+    /// The host ended while a turn was running, is about to, or has lost a part
+    /// of the turn: the turn is over, unless a person can still do something about it.
+    pub(crate) fn interrupt(&mut self, uri: &ChannelUri, why: Label<'_>) {
         let chat = self.core.channels.chat(uri);
         if chat.is_some_and(|chat| waits_for_a_person(&chat.head)) {
             return;
@@ -335,7 +335,7 @@ impl TurnsMut<'_> {
         let Some(turn) = self.own.turn(uri) else {
             return;
         };
-        let error = error_info("hostInterrupted", Label::HostInterrupted.text(turn.locale));
+        let error = error_info("hostInterrupted", why.text(turn.locale));
         let resumable = true;
         self.end_turn(uri, Ending::Error { error, resumable });
         self.clear_activity(uri);
@@ -346,7 +346,7 @@ impl TurnsMut<'_> {
         for chat in self.core.channels.chat_uris() {
             // What has not begun can begin in the next life.
             if !self.waits_for_its_session(&chat) {
-                self.interrupt(&chat);
+                self.interrupt(&chat, Label::HostInterrupted);
             }
             self.close_backend(&chat);
         }

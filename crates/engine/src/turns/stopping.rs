@@ -28,6 +28,18 @@ impl TurnsMut<'_> {
         self.stop_turn(uri, error_info("idTooLong", reason));
     }
 
+    /// Lets go of a chat's turn and of its agent, and leaves the chat as it is:
+    /// it is about to be read anew.
+    pub(crate) fn abandon_turn(&mut self, uri: &ChannelUri) {
+        if let Some(turn) = self.own.turn(uri) {
+            self.terminals.end_runs_of(self.core, uri, &turn.id);
+        }
+        if let Some(backend) = self.own.backend(uri).map(|backend| backend.id) {
+            // The turns that it delegated are in chats of the same session.
+            self.own.delegates.retain(|(by, _), _| *by != backend);
+        }
+    }
+
     /// Ends a turn, says why, and stops its agent. What the agent says until it
     /// has stopped is dropped, as after a cancel.
     fn stop_turn(&mut self, uri: &ChannelUri, error: ErrorInfo) {

@@ -15,6 +15,7 @@ mod large_input;
 mod long_names;
 mod malformed;
 mod messages;
+mod not_stored;
 mod older;
 mod older_manners;
 mod older_rows;

@@ -1,6 +1,7 @@
 //! The world around the engine: a store that commits when it likes, an outbox
 //! that waits for it, connections that deliver late or never, and restarts.
 
+mod refusals;
 mod wires;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -37,6 +38,8 @@ use crate::machine::Machine;
 use crate::onlooker::Onlooker;
 use crate::rng::Rng;
 
+use refusals::Refusals;
+
 pub(crate) use wires::{Parcel, Wire};
 
 /// How often each kind of thing happened.
@@ -60,6 +63,8 @@ pub(crate) struct World {
     submitted: u64,
     committed: u64,
     outbox: VecDeque<(u64, Vec<Effect>)>,
+    /// What the store will never take, in those schedules that have such a store.
+    pub(crate) refusals: Refusals,
     pub(crate) failing: bool,
     reads: Vec<Read>,
     answers: Vec<Input>,
@@ -171,6 +176,7 @@ impl World {
             submitted: 0,
             committed: 0,
             outbox: VecDeque::new(),
+            refusals: Refusals::default(),
             failing: false,
             reads: Vec::new(),
             answers: Vec::new(),
@@ -255,8 +261,10 @@ impl World {
             .front()
             .is_some_and(|(after, _)| *after <= self.committed)
         {
-            if let Some((_, effects)) = self.outbox.pop_front() {
-                self.carry_out(effects);
+            match self.outbox.pop_front() {
+                Some((after, effects)) if self.refusals.takes(after) => self.refuse(effects),
+                Some((_, effects)) => self.carry_out(effects),
+                None => {}
             }
         }
     }
@@ -417,8 +425,12 @@ impl World {
         }
         let batches: Vec<StoreBatch> = self.unapplied.drain(..count).collect();
         self.say(|| format!("  commit {count}"));
-        self.store.apply(&batches).unwrap();
         for batch in &batches {
+            self.committed += 1;
+            if self.is_refused(batch) {
+                continue;
+            }
+            self.store.apply(std::slice::from_ref(batch)).unwrap();
             self.ledger.commit(batch);
             if batch
                 .ops
@@ -428,8 +440,8 @@ impl World {
                 self.note("log trimmed");
             }
         }
-        self.committed += count as u64;
         self.pump();
+        self.tell_of_refusals();
         true
     }
 
@@ -552,6 +564,7 @@ impl World {
         self.failing = false;
         self.unapplied.clear();
         self.outbox.clear();
+        self.refusals.forget();
         self.committed = self.submitted;
         self.reads.clear();
         self.answers.clear();

@@ -11,6 +11,7 @@ mod forks;
 mod history;
 mod labels;
 mod limits;
+mod not_stored;
 mod pending;
 mod questions;
 mod races;

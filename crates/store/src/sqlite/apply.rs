@@ -87,6 +87,7 @@ impl Applying<'_> {
                 self.sequence.trimmed(*below);
                 Ok(())
             }
+            StoreOp::Reread { .. } => Ok(()),
         }
     }
 }

@@ -1,0 +1,133 @@
+//! Sessions of which something can never be stored. What the host holds of them
+//! is more than what is stored, and so is what their clients hold: the session
+//! leaves memory and is read anew, and whoever follows it comes back for what
+//! is there.
+
+use std::collections::BTreeSet;
+
+use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::newest::notifications::{SessionAddedParams, SessionRemovedParams};
+use innkeeper_protocol::outgoing::Notification;
+use innkeeper_protocol::record::{LoadedSession, StoreOp, SummaryFacts};
+use innkeeper_protocol::rpc::RpcError;
+
+use super::{SessionsMut, everything};
+use crate::core::Deadline;
+use crate::effect::{CloseReason, ConnectionId, Effect};
+
+impl SessionsMut<'_> {
+    /// Takes sessions back to what is stored of them.
+    pub(crate) fn not_stored(&mut self, sessions: Vec<ChannelUri>) {
+        // Of one that is on its way already, more may come in that was said before.
+        let news = sessions.into_iter();
+        let news: Vec<ChannelUri> = news
+            .filter(|uri| self.own.reread.insert(uri.clone()))
+            .collect();
+        if news.is_empty() {
+            return;
+        }
+        let mut outdated = BTreeSet::new();
+        for uri in news {
+            outdated.extend(self.followers_of(&uri));
+            self.abandon(&uri);
+            let session = uri.clone();
+            self.core().store(StoreOp::Reread { session });
+            self.start_loading(&uri);
+        }
+        self.core().forget_replay();
+        for connection in outdated {
+            let reason = CloseReason::NotStored;
+            self.core().effect(Effect::Close { connection, reason });
+        }
+    }
+
+    /// Those of which it is being found out what is stored of them.
+    pub(crate) fn reread_now(&self) -> BTreeSet<ChannelUri> {
+        self.own.reread.clone()
+    }
+
+    /// The connections that follow a session or one of its chats.
+    fn followers_of(&mut self, uri: &ChannelUri) -> BTreeSet<ConnectionId> {
+        let core = &*self.turns.core;
+        let resident = core.channels.session(uri);
+        let mut channels = resident.map_or_else(Vec::new, |session| session.chat_uris());
+        channels.extend(self.turns.catalogue.further_chats_of(uri));
+        channels.push(ChannelUri::default_chat_of(uri.as_str()));
+        channels.push(uri.clone());
+        let followers = channels
+            .iter()
+            .filter_map(|channel| core.subscriptions.of_channel(channel))
+            .flat_map(|followers| followers.to_vec());
+        followers.map(|follower| follower.connection).collect()
+    }
+
+    /// Takes a session out of memory as it is, whatever goes on in it.
+    fn abandon(&mut self, uri: &ChannelUri) {
+        let why = "the session could not be stored; see the host's log, and create it again";
+        self.check_fails(uri, &RpcError::internal(why));
+        let session = self.turns.core.channels.session(uri);
+        for chat in session.map_or_else(Vec::new, |session| session.chat_uris()) {
+            self.turns.abandon_turn(&chat);
+        }
+        let held = Deadline::SummaryIsHeld(uri.clone());
+        self.core().deadlines.clear(&held);
+        self.release(uri);
+    }
+
+    /// A session that was read anew: everybody learns what there is of it.
+    /// Returns it if there is something of it.
+    pub(super) fn reread(
+        &mut self,
+        uri: &ChannelUri,
+        loaded: Option<Box<LoadedSession>>,
+    ) -> Option<Box<LoadedSession>> {
+        let stored: BTreeSet<ChannelUri> = loaded
+            .iter()
+            .flat_map(|loaded| &loaded.chats)
+            .map(|chat| chat.record.uri.clone())
+            .collect();
+        for chat in self.turns.catalogue.further_chats_of(uri) {
+            if !stored.contains(&chat) {
+                self.forget_chat(&chat);
+            }
+        }
+        let known = self.turns.catalogue.contains(uri);
+        let seq = self.core().server_seq();
+        match &loaded {
+            Some(loaded) => {
+                let default = ChannelUri::default_chat_of(uri.as_str());
+                for chat in stored.iter().filter(|chat| **chat != default) {
+                    self.turns.catalogue.add_further_chat(chat, uri);
+                }
+                let row = (&loaded.session.summary, &loaded.session.facts);
+                self.turns.catalogue.set_live(uri, row, seq);
+                let summary = loaded.session.summary.clone();
+                let facts = SummaryFacts::default();
+                let news = match known {
+                    true => Notification::SessionSummaryChanged(everything(&summary), facts),
+                    false => {
+                        let channel = ChannelUri::root().to_string();
+                        Notification::SessionAdded(SessionAddedParams { channel, summary }, facts)
+                    }
+                };
+                self.core().notify_root(news);
+            }
+            None if known => {
+                self.turns.catalogue.remove(uri);
+                self.forget_chat(&ChannelUri::default_chat_of(uri.as_str()));
+                self.core().subscriptions.remove_channel(uri);
+                let params = SessionRemovedParams {
+                    channel: ChannelUri::root().to_string(),
+                    session: uri.to_string(),
+                };
+                self.core()
+                    .notify_root(Notification::SessionRemoved(params));
+            }
+            None => {}
+        }
+        if known != loaded.is_some() {
+            self.count(uri);
+        }
+        loaded
+    }
+}
