@@ -153,8 +153,9 @@ impl Engine {
                 let fork = new.fork.iter().map(|fork| &fork.session);
                 let channel = ChannelUri::from(new.params.channel.as_str());
                 let mut needed = self.sessions().to_load(fork);
-                // Whether there is one of that name may be just being found out.
-                needed.extend(self.sessions().on_their_way(&channel));
+                // Whether there is one of that name is perhaps being found out.
+                let reread = self.sessions().reread_now();
+                needed.extend(reread.into_iter().filter(|session| *session == channel));
                 return needed;
             }
             Command::Initialize(_)

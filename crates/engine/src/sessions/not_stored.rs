@@ -36,9 +36,14 @@ impl SessionsMut<'_> {
         }
         self.core().forget_replay();
         for connection in outdated {
-            let reason = CloseReason::NotStored;
-            self.core().effect(Effect::Close { connection, reason });
+            self.send_back(connection);
         }
+    }
+
+    /// Has a client come back, for the state as it is.
+    fn send_back(&mut self, connection: ConnectionId) {
+        let reason = CloseReason::NotStored;
+        self.core().effect(Effect::Close { connection, reason });
     }
 
     /// Those of which it is being found out what is stored of them.
@@ -46,18 +51,19 @@ impl SessionsMut<'_> {
         self.own.reread.clone()
     }
 
-    /// The connections that follow a session or one of its chats.
-    fn followers_of(&mut self, uri: &ChannelUri) -> BTreeSet<ConnectionId> {
-        let core = &*self.turns.core;
-        let resident = core.channels.session(uri);
-        let mut channels = resident.map_or_else(Vec::new, |session| session.chat_uris());
-        channels.extend(self.turns.catalogue.further_chats_of(uri));
-        channels.push(ChannelUri::default_chat_of(uri.as_str()));
-        channels.push(uri.clone());
-        let followers = channels
-            .iter()
-            .filter_map(|channel| core.subscriptions.of_channel(channel))
-            .flat_map(|followers| followers.to_vec());
+    /// The connections that follow a session, one of its chats or what has
+    /// changed in it.
+    fn followers_of(&self, uri: &ChannelUri) -> BTreeSet<ConnectionId> {
+        let (core, catalogue) = (&*self.turns.core, &*self.turns.catalogue);
+        let is_its = |channel: &&ChannelUri| {
+            *channel == uri
+                || core.channels.session_of(channel).as_ref() == Some(uri)
+                || catalogue.session_of(core, channel).as_ref() == Some(uri)
+                || channel.session_of_default_chat().as_ref() == Some(uri)
+        };
+        let channels = core.subscriptions.channels().filter(is_its);
+        let followers = channels.filter_map(|channel| core.subscriptions.of_channel(channel));
+        let followers = followers.flat_map(|followers| followers.to_vec());
         followers.map(|follower| follower.connection).collect()
     }
 
@@ -86,17 +92,25 @@ impl SessionsMut<'_> {
             .flat_map(|loaded| &loaded.chats)
             .map(|chat| chat.record.uri.clone())
             .collect();
-        for chat in self.turns.catalogue.further_chats_of(uri) {
-            if !stored.contains(&chat) {
-                self.forget_chat(&chat);
+        let known = self.turns.catalogue.contains(uri);
+        let listed = self.turns.catalogue.further_chats_of(uri);
+        for chat in listed.iter().filter(|chat| !stored.contains(*chat)) {
+            self.forget_chat(chat);
+        }
+        let default = ChannelUri::default_chat_of(uri.as_str());
+        let further: Vec<&ChannelUri> = stored.iter().filter(|it| **it != default).collect();
+        let is_back = loaded.is_some() && !known;
+        if is_back || further.iter().any(|chat| !listed.contains(chat)) {
+            // Something was disposed of and is there again. Nobody knows any
+            // more who followed it.
+            for connection in self.turns.clients.connections() {
+                self.send_back(connection);
             }
         }
-        let known = self.turns.catalogue.contains(uri);
         let seq = self.core().server_seq();
         match &loaded {
             Some(loaded) => {
-                let default = ChannelUri::default_chat_of(uri.as_str());
-                for chat in stored.iter().filter(|chat| **chat != default) {
+                for chat in further {
                     self.turns.catalogue.add_further_chat(chat, uri);
                 }
                 let row = (&loaded.session.summary, &loaded.session.facts);
@@ -114,7 +128,7 @@ impl SessionsMut<'_> {
             }
             None if known => {
                 self.turns.catalogue.remove(uri);
-                self.forget_chat(&ChannelUri::default_chat_of(uri.as_str()));
+                self.forget_chat(&default);
                 self.core().subscriptions.remove_channel(uri);
                 let params = SessionRemovedParams {
                     channel: ChannelUri::root().to_string(),

@@ -552,6 +552,12 @@ impl World {
     /// The host dies here, or ends as it should, and begins again.
     pub(crate) fn restart(&mut self, cleanly: bool) {
         if cleanly {
+            // A session that is being read anew as the host ends is left to
+            // the next life.
+            let chance = std::mem::take(&mut self.refusals.chance);
+            if chance > 0 {
+                self.drain();
+            }
             self.recover();
             self.feed(Input::Shutdown);
             self.commit(usize::MAX);
@@ -559,6 +565,7 @@ impl World {
             for wire in wires.into_iter().filter(|wire| wire % 2 == 0) {
                 while self.deliver(wire) {}
             }
+            self.refusals.chance = chance;
         }
         self.say(|| format!("--- restart, clean: {cleanly}"));
         self.failing = false;
