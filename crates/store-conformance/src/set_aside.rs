@@ -102,6 +102,7 @@ pub fn what_builds_on_something_set_aside_is_set_aside_until_its_session_is_rere
     running.journal.submit(renamed(12, "s:/b"), false);
     let reread = StoreOp::Reread {
         session: "s:/a".into(),
+        below: 12.into(),
     };
     running.journal.submit(batch([reread]), false);
     running.journal.submit(renamed(13, "s:/a"), true);
@@ -109,6 +110,10 @@ pub fn what_builds_on_something_set_aside_is_set_aside_until_its_session_is_rere
     let log = log_of(&*running.archive, TAKEN, u64::MAX);
     assert_eq!(told(&log, "s:/a", 0), ["13"]);
     assert_eq!(told(&log, "s:/b", 0), ["12"]);
+    // Who has seen what is not there is not given the rest.
+    let mut subject = running.subject;
+    subject.crash();
+    assert_eq!(Stage::new(subject).boot.log_start, 12.into());
 }
 
 pub fn numbers_stay_reserved_whatever_becomes_of_their_batch<S: Subject>(subject: impl Fn() -> S) {

@@ -317,7 +317,10 @@ impl Kept {
             }
             StoreOp::ShareContent { from, with } => self.share(from, with),
             StoreOp::ReserveSeq { until } => self.sequence.reserved = *until,
-            StoreOp::Reread { .. } => {}
+            StoreOp::Reread { below, .. } => {
+                self.sequence.last = self.sequence.last.max(below.back(1));
+                self.sequence.trimmed(*below);
+            }
             StoreOp::TrimLog { below } => {
                 self.end_entries();
                 self.log = self.log.split_off(below);

@@ -35,8 +35,6 @@ pub(crate) struct Sequence {
     unsettled: Seq,
     /// So many numbers were given out that the log should be cut.
     trim_is_due: bool,
-    /// What is below was lost in part, and the log is to be cut there.
-    lost_below: Option<Seq>,
 }
 
 impl Sequence {
@@ -51,7 +49,6 @@ impl Sequence {
             reserved: first,
             unsettled: first.next(),
             trim_is_due: false,
-            lost_below: None,
         }
     }
 
@@ -263,20 +260,15 @@ impl Core {
     }
 
     /// Something was told and is not stored: whoever was here comes back to the
-    /// state as it is. The log is cut when what is read of it has been read.
-    pub(crate) fn forget_replay(&mut self) {
+    /// state as it is. Returns the first number that nobody has seen yet.
+    pub(crate) fn forget_replay(&mut self) -> Seq {
         // Nobody has seen this number who was here before.
         let lost = self.sequence.next_number(&mut self.step);
         self.replay.forget(lost);
-        self.sequence.lost_below = Some(lost.next());
+        lost.next()
     }
 
-    pub(crate) fn trim_log_if_due(&mut self) {
-        if self.loading == 0
-            && let Some(below) = self.sequence.lost_below.take()
-        {
-            self.trim_log_below(below);
-        }
+    fn trim_log_if_due(&mut self) {
         if std::mem::take(&mut self.sequence.trim_is_due) {
             self.trim_log();
         }
@@ -289,12 +281,9 @@ impl Core {
         let below = self.sequence.next.back(replayed);
         // A session that is on its way into memory may need the log for a turn
         // that was running: the next time will do.
-        if below > self.replay.log_start() && self.loading == 0 {
-            self.trim_log_below(below);
+        if below <= self.replay.log_start() || self.loading > 0 {
+            return;
         }
-    }
-
-    fn trim_log_below(&mut self, below: Seq) {
         for chat in self.channels.chats_mut() {
             if chat.head.active_turn.is_some() && chat.stored_at < below {
                 chat.dirty = true;

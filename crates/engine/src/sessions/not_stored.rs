@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::notifications::{SessionAddedParams, SessionRemovedParams};
+use innkeeper_protocol::newest::state::SessionSummary;
 use innkeeper_protocol::outgoing::Notification;
 use innkeeper_protocol::record::{LoadedSession, StoreOp, SummaryFacts};
 use innkeeper_protocol::rpc::RpcError;
@@ -26,15 +27,15 @@ impl SessionsMut<'_> {
         if news.is_empty() {
             return;
         }
+        let below = self.core().forget_replay();
         let mut outdated = BTreeSet::new();
         for uri in news {
             outdated.extend(self.followers_of(&uri));
             self.abandon(&uri);
             let session = uri.clone();
-            self.core().store(StoreOp::Reread { session });
+            self.core().store(StoreOp::Reread { session, below });
             self.start_loading(&uri);
         }
-        self.core().forget_replay();
         for connection in outdated {
             self.send_back(connection);
         }
@@ -113,29 +114,30 @@ impl SessionsMut<'_> {
                 for chat in further {
                     self.turns.catalogue.add_further_chat(chat, uri);
                 }
-                let row = (&loaded.session.summary, &loaded.session.facts);
-                self.turns.catalogue.set_live(uri, row, seq);
                 let summary = loaded.session.summary.clone();
-                let facts = SummaryFacts::default();
-                let news = match known {
-                    true => Notification::SessionSummaryChanged(everything(&summary), facts),
-                    false => {
-                        let channel = ChannelUri::root().to_string();
-                        Notification::SessionAdded(SessionAddedParams { channel, summary }, facts)
-                    }
-                };
-                self.core().notify_root(news);
+                let before = self.turns.catalogue.live(uri);
+                let is_less = before.is_some_and(|before| says_less(before, &summary));
+                let row = (&summary, &loaded.session.facts);
+                self.turns.catalogue.set_live(uri, row, seq);
+                if known && !is_less {
+                    let news = everything(&summary);
+                    let facts = SummaryFacts::default();
+                    self.core()
+                        .notify_root(Notification::SessionSummaryChanged(news, facts));
+                } else {
+                    self.tell_of_end(uri);
+                    let channel = ChannelUri::root().to_string();
+                    let added = SessionAddedParams { channel, summary };
+                    let facts = loaded.session.facts.clone();
+                    self.core()
+                        .notify_root(Notification::SessionAdded(added, facts));
+                }
             }
             None if known => {
                 self.turns.catalogue.remove(uri);
                 self.forget_chat(&default);
                 self.core().subscriptions.remove_channel(uri);
-                let params = SessionRemovedParams {
-                    channel: ChannelUri::root().to_string(),
-                    session: uri.to_string(),
-                };
-                self.core()
-                    .notify_root(Notification::SessionRemoved(params));
+                self.tell_of_end(uri);
             }
             None => {}
         }
@@ -144,4 +146,29 @@ impl SessionsMut<'_> {
         }
         loaded
     }
+
+    fn tell_of_end(&mut self, uri: &ChannelUri) {
+        let params = SessionRemovedParams {
+            channel: ChannelUri::root().to_string(),
+            session: uri.to_string(),
+        };
+        self.core()
+            .notify_root(Notification::SessionRemoved(params));
+    }
+}
+
+/// Whether a summary lacks something that the one before had: a change of a
+/// summary cannot say that.
+fn says_less(before: &SessionSummary, after: &SessionSummary) -> bool {
+    fn gone<T>(before: &Option<T>, after: &Option<T>) -> bool {
+        before.is_some() && after.is_none()
+    }
+    gone(&before.origin, &after.origin)
+        || gone(&before.project, &after.project)
+        || gone(&before.working_directories, &after.working_directories)
+        || gone(&before.annotations, &after.annotations)
+        || gone(&before.changes, &after.changes)
+        || gone(&before.meta, &after.meta)
+        || gone(&before.chats, &after.chats)
+        || gone(&before.default_chat, &after.default_chat)
 }

@@ -103,7 +103,6 @@ impl SessionsMut<'_> {
             Ok(None) => {}
             Err(reason) => tracing::error!(session = %uri, reason, "a session cannot be loaded"),
         }
-        self.core().trim_log_if_due();
         let mut ready = Vec::new();
         for mut waiting in loading.waiting {
             waiting.sessions.remove(uri);

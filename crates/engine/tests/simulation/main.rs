@@ -184,7 +184,7 @@ const EXPECTED: &[&str] = &[
 fn a_store_that_refuses_some_of_it_breaks_no_promise() {
     let refusing = |seed, trace, step: &AtomicU64| {
         let mut world = World::new(seed, trace);
-        world.refusals.chance = 2;
+        world.refusals.chance = 4;
         play(world, step)
     };
     if let Some(seed) = number("INNKEEPER_SEED") {
@@ -196,7 +196,7 @@ fn a_store_that_refuses_some_of_it_breaks_no_promise() {
     let refused = happened
         .iter()
         .filter_map(|counts| counts.get("not stored"));
-    assert!(refused.sum::<u64>() > count, "hardly anything was refused");
+    assert!(refused.sum::<u64>() > count / 2, "hardly anything was refused");
 }
 
 #[test]

@@ -567,6 +567,11 @@ impl World {
             }
             self.refusals.chance = chance;
         }
+        if self.refusals.is_open() {
+            // Until a session that was refused is to be read anew, only this
+            // life knows which numbers stand for nothing.
+            self.drain();
+        }
         self.say(|| format!("--- restart, clean: {cleanly}"));
         self.failing = false;
         self.unapplied.clear();

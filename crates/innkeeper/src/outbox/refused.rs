@@ -1,12 +1,14 @@
 //! What becomes of a step that can never be stored. Nobody is told what it
 //! would have told; whoever waits for it is told that it was not done.
 
-use innkeeper_engine::{ConnectionId, Effect};
-use innkeeper_protocol::Seq;
+use std::sync::Arc;
+
+use innkeeper_engine::{ConnectionId, Effect, Subscriber};
 use innkeeper_protocol::agent::AgentCommand;
 use innkeeper_protocol::outgoing::{HostMessage, Rejection, RejectionCode};
 use innkeeper_protocol::record::Sequenced;
 use innkeeper_protocol::rpc::RpcError;
+use innkeeper_protocol::{ChannelUri, Seq};
 
 use super::Subjects;
 
@@ -20,22 +22,31 @@ impl Subjects {
         for effect in effects {
             match effect {
                 Effect::Send { to, message } => self.refuse_message(to, message, &why),
-                Effect::Publish { to, message } => {
-                    let HostMessage::Action(action) = message else {
-                        continue;
-                    };
-                    let origin = action.origin.as_ref();
-                    let sender = to.iter().map(|subscriber| subscriber.connection);
-                    let sender =
-                        origin.and_then(|origin| self.clients.find(sender, &origin.client_id));
-                    if let Some(sender) = sender {
-                        self.reject(sender, &action, &why);
-                    }
-                }
+                Effect::Publish { to, message } => self.refuse_news(&to, message, &why),
                 // Nothing is begun that nobody will know of; what ends, ends.
                 Effect::Agent(command) if !ends(&command) => {}
                 other => self.do_one(other),
             }
+        }
+    }
+
+    fn refuse_news(&self, to: &Arc<[Subscriber]>, message: HostMessage, why: &str) {
+        let HostMessage::Action(action) = &message else {
+            return;
+        };
+        match &action.origin {
+            Some(origin) => {
+                let connections = to.iter().map(|subscriber| subscriber.connection);
+                if let Some(sender) = self.clients.find(connections, &origin.client_id) {
+                    self.reject(sender, action, why);
+                }
+            }
+            // What is so of the host is so whatever is stored of a session.
+            None if action.channel == ChannelUri::root() => {
+                let (to, message) = (Arc::clone(to), message);
+                self.carry_out(vec![Effect::Publish { to, message }]);
+            }
+            None => {}
         }
     }
 

@@ -23,7 +23,7 @@ impl StoreBatch {
     /// The sessions that are read anew behind it.
     pub fn rereads(&self) -> impl Iterator<Item = &ChannelUri> {
         self.ops.iter().filter_map(|op| match op {
-            StoreOp::Reread { session } => Some(session),
+            StoreOp::Reread { session, .. } => Some(session),
             _ => None,
         })
     }
@@ -145,6 +145,7 @@ enum Line<'a> {
     },
     Reread {
         session: &'a ChannelUri,
+        below: Seq,
     },
 }
 
@@ -197,7 +198,10 @@ impl<'a> From<&'a StoreOp> for Line<'a> {
             StoreOp::ShareContent { from, with } => Self::ShareContent { from, with },
             StoreOp::ReserveSeq { until } => Self::ReserveSeq { until: *until },
             StoreOp::TrimLog { below } => Self::TrimLog { below: *below },
-            StoreOp::Reread { session } => Self::Reread { session },
+            StoreOp::Reread { session, below } => Self::Reread {
+                session,
+                below: *below,
+            },
         }
     }
 }

@@ -27,6 +27,11 @@ impl Refusals {
         self.numbers.remove(&number)
     }
 
+    /// Whether a session was refused and is not yet to be read anew.
+    pub(super) fn is_open(&self) -> bool {
+        !self.unsound.is_empty()
+    }
+
     /// The host has died.
     pub(super) fn forget(&mut self) {
         let chance = self.chance;
@@ -85,6 +90,11 @@ impl World {
                         continue;
                     };
                     let origin = action.origin.as_ref().map(|origin| &origin.client_id);
+                    if origin.is_none() && action.channel == ChannelUri::root() {
+                        let message = HostMessage::Action(action);
+                        self.carry_out(vec![Effect::Publish { to, message }]);
+                        continue;
+                    }
                     let sender = to
                         .iter()
                         .find(|it| origin == self.name_behind(it.connection).as_ref());
