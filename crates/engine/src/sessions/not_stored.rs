@@ -72,8 +72,7 @@ impl SessionsMut<'_> {
     fn abandon(&mut self, uri: &ChannelUri) {
         let why = "the session could not be stored; see the host's log, and create it again";
         self.check_fails(uri, &RpcError::internal(why));
-        let session = self.turns.core.channels.session(uri);
-        for chat in session.map_or_else(Vec::new, |session| session.chat_uris()) {
+        for chat in self.core().channels.chats_of(uri) {
             self.turns.abandon_turn(&chat);
         }
         let held = Deadline::SummaryIsHeld(uri.clone());

@@ -99,7 +99,7 @@ fn whatever_a_turn_grows_by_it_ends_when_it_is_too_large() {
     type Grow = fn(&mut Host, usize);
     let ways: [(&str, Grow); 8] = [
         ("text", |host, _| {
-            host.in_turn("t", TurnEvent::Text("x".repeat(900)))
+            host.in_turn("t", TurnEvent::Text("x".repeat(900)));
         }),
         ("reasoning", |host, _| {
             host.in_turn("t", TurnEvent::Reasoning("x".repeat(900)));

@@ -196,7 +196,10 @@ fn a_store_that_refuses_some_of_it_breaks_no_promise() {
     let refused = happened
         .iter()
         .filter_map(|counts| counts.get("not stored"));
-    assert!(refused.sum::<u64>() > count / 2, "hardly anything was refused");
+    assert!(
+        refused.sum::<u64>() > count / 2,
+        "hardly anything was refused"
+    );
 }
 
 #[test]
