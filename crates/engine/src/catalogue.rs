@@ -116,6 +116,14 @@ impl Catalogue {
         self.rows.contains_key(session)
     }
 
+    /// The summary of a session that was in memory in this life of the host.
+    pub(crate) fn live(&self, session: &ChannelUri) -> Option<&SessionSummary> {
+        match &self.rows.get(session)?.summary {
+            Summary::Live(summary, _) => Some(summary),
+            Summary::Stored(..) => None,
+        }
+    }
+
     /// Writes the summary of a session that is in memory.
     pub(crate) fn set_live(
         &mut self,

@@ -73,6 +73,13 @@ impl From<ClientRecord> for KnownClient {
 }
 
 impl Clients {
+    /// All connections, whoever is behind them.
+    pub(crate) fn connections(&self) -> Vec<ConnectionId> {
+        let mut all: Vec<ConnectionId> = self.connections.keys().copied().collect();
+        all.sort();
+        all
+    }
+
     pub(crate) fn new(stored: Vec<ClientRecord>) -> Self {
         let known = stored.into_iter();
         let known = known.map(|record| (record.client_id.clone(), KnownClient::from(record)));

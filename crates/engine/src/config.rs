@@ -85,6 +85,8 @@ pub struct Limits {
     pub queued_messages: usize,
     /// Tool input and results that are larger are kept beside the state.
     pub inline_bytes: usize,
+    /// How large a turn may become, with all that it says and does.
+    pub turn_bytes: usize,
     /// Channels that one connection subscribes to.
     pub subscriptions: usize,
     /// Actions that a client may have missed and still be given one by one.
@@ -128,6 +130,7 @@ impl Default for Limits {
             chats: 1_000,
             queued_messages: 1_000,
             inline_bytes: 64 * 1024,
+            turn_bytes: 256 * 1024 * 1024,
             subscriptions: 10_000,
             replay_actions: 100_000,
             replay_bytes: 512 * 1024,

@@ -60,6 +60,8 @@ pub(crate) struct Core {
     traces: Traces,
     /// Sessions that this input touched and that must be settled.
     touched: BTreeSet<ChannelUri>,
+    /// Chats whose turn has become larger than one may be.
+    overgrown: BTreeSet<ChannelUri>,
     /// How many sessions are on their way into memory.
     pub(crate) loading: usize,
     last_ticket: u64,
@@ -84,6 +86,7 @@ impl Core {
             step: Step::default(),
             traces: Traces::default(),
             touched: BTreeSet::new(),
+            overgrown: BTreeSet::new(),
             loading: 0,
             last_ticket: 0,
             last_content: 0,
@@ -118,11 +121,21 @@ impl Core {
 
     /// Whether nothing is left to be brought up to date.
     pub(crate) fn is_settled(&self) -> bool {
-        self.touched.is_empty() && !self.subscriptions.has_left()
+        self.touched.is_empty() && self.overgrown.is_empty() && !self.subscriptions.has_left()
     }
 
     pub(crate) fn next_touched(&mut self) -> Option<ChannelUri> {
         self.touched.pop_first()
+    }
+
+    /// A chat whose turn has become larger than one may be.
+    pub(crate) fn next_overgrown(&mut self) -> Option<ChannelUri> {
+        self.overgrown.pop_first()
+    }
+
+    /// Whether the turn of this chat has, for one who does something about it.
+    pub(crate) fn take_overgrown(&mut self, chat: &ChannelUri) -> bool {
+        self.overgrown.remove(chat)
     }
 
     // What goes out

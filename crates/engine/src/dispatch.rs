@@ -34,6 +34,13 @@ impl Engine {
             connection: Some(connection),
             said: dispatch.said.clone(),
         };
+        if let Some(why) = &dispatch.too_long {
+            let refusal = Refusal::new(RejectionCode::LimitReached, why.to_string());
+            let Dispatch {
+                channel, action, ..
+            } = dispatch;
+            return self.core.reject(channel, action, sender, refusal);
+        }
         let around = (&self.clients, &self.catalogue, &self.customizations);
         let meant =
             self.compat

@@ -173,4 +173,6 @@ pub enum CloseReason {
     UnsupportedVersion,
     /// The same client connected again.
     Replaced,
+    /// It may hold what could not be stored, and is to come back for what was.
+    NotStored,
 }

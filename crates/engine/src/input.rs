@@ -85,6 +85,10 @@ pub enum Input {
         reason: String,
     },
     StoreRecovered,
+    /// Something about these sessions can never be stored, and was set aside.
+    NotStored {
+        sessions: Vec<ChannelUri>,
+    },
     /// The time that [`crate::Engine::next_deadline`] named has come.
     Tick,
     /// The host is about to end: finish what runs, in a way that can be resumed.

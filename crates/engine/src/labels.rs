@@ -57,6 +57,16 @@ pub(crate) enum Label<'a> {
     /// Likewise where it is known that the tool runs a command.
     ApproveCommand,
     HostInterrupted,
+    /// A turn of which a part could not be stored.
+    TurnNotStored,
+    /// A turn that has become larger than this many bytes.
+    TurnTooLarge {
+        most: usize,
+    },
+    /// A turn in which the agent gave something a name of more bytes than this.
+    IdTooLong {
+        most: usize,
+    },
     AgentExited(&'a str),
     /// A turn whose session did not come about.
     NotCreated(&'a str),
@@ -101,6 +111,19 @@ impl Label<'_> {
             Self::HostInterrupted => "The host ended while this turn was running. What it had \
                  said until then is here; resume the turn to go on."
                 .to_owned(),
+            Self::TurnNotStored => {
+                "A part of this turn could not be stored, and the turn was ended. What is \
+                 stored of it is here; the host's log says why."
+                    .to_owned()
+            }
+            Self::IdTooLong { most } => format!(
+                "The agent gave something in this turn an id of more than {most} bytes, and the turn \
+                 was ended. Use a release of the agent that chooses shorter ids."
+            ),
+            Self::TurnTooLarge { most } => format!(
+                "This turn has become larger than {most} bytes, the most that one turn may hold, \
+                 and was ended. Ask for less at a time, or raise limits.turn_bytes."
+            ),
             Self::AgentExited(reason) => format!("The agent ended unexpectedly: {reason}"),
             Self::ClientGone(tool) => {
                 format!("The client that runs the tool {tool} is not connected.")
@@ -135,6 +158,21 @@ impl Label<'_> {
             Self::HostInterrupted => "Der Host wurde beendet, während diese Anfrage lief. Was \
                  bis dahin gesagt wurde, steht hier; zum Weitermachen die Anfrage fortsetzen."
                 .to_owned(),
+            Self::TurnNotStored => {
+                "Ein Teil dieser Anfrage konnte nicht gespeichert werden, und sie wurde \
+                 beendet. Was davon gespeichert ist, steht hier; das Protokoll des Hosts sagt, \
+                 warum."
+                    .to_owned()
+            }
+            Self::IdTooLong { most } => format!(
+                "Der Agent hat in dieser Anfrage etwas mit mehr als {most} Bytes benannt, und die \
+                 Anfrage wurde beendet. Eine Version des Agenten verwenden, die kürzere Namen wählt."
+            ),
+            Self::TurnTooLarge { most } => format!(
+                "Diese Anfrage ist größer als {most} Bytes geworden, mehr als eine Anfrage \
+                 enthalten darf, und wurde beendet. Auf einmal weniger verlangen oder \
+                 limits.turn_bytes erhöhen."
+            ),
             Self::AgentExited(reason) => format!("Der Agent hat sich unerwartet beendet: {reason}"),
             Self::ClientGone(tool) => {
                 format!("Der Client, der das Werkzeug {tool} ausführt, ist nicht verbunden.")
@@ -167,6 +205,19 @@ impl Label<'_> {
             Self::HostInterrupted => "L’hôte s’est arrêté pendant ce tour. Ce qui avait été dit \
                  jusque-là est ici ; reprenez le tour pour continuer."
                 .to_owned(),
+            Self::TurnNotStored => {
+                "Une partie de ce tour n’a pas pu être enregistrée et le tour a été arrêté. \
+                 Ce qui en est enregistré est ici ; le journal de l’hôte dit pourquoi."
+                    .to_owned()
+            }
+            Self::IdTooLong { most } => format!(
+                "L’agent a donné dans ce tour un identifiant de plus de {most} octets, et le tour a été \
+                 arrêté. Utilisez une version de l’agent qui choisit des identifiants plus courts."
+            ),
+            Self::TurnTooLarge { most } => format!(
+                "Ce tour a dépassé {most} octets, le maximum pour un tour, et a été arrêté. \
+                 Demandez-en moins à la fois ou augmentez limits.turn_bytes."
+            ),
             Self::AgentExited(reason) => {
                 format!("L’agent s’est arrêté de façon inattendue : {reason}")
             }
@@ -201,6 +252,19 @@ impl Label<'_> {
             Self::HostInterrupted => "El host terminó mientras este turno estaba en curso. Lo \
                  dicho hasta entonces está aquí; reanude el turno para continuar."
                 .to_owned(),
+            Self::TurnNotStored => {
+                "Una parte de este turno no se pudo guardar y el turno se ha detenido. Lo \
+                 guardado está aquí; el registro del host dice por qué."
+                    .to_owned()
+            }
+            Self::IdTooLong { most } => format!(
+                "El agente ha dado en este turno un identificador de más de {most} bytes y el turno se ha \
+                 detenido. Use una versión del agente que elija identificadores más cortos."
+            ),
+            Self::TurnTooLarge { most } => format!(
+                "Este turno ha superado {most} bytes, el máximo para un turno, y se ha detenido. \
+                 Pida menos de una vez o aumente limits.turn_bytes."
+            ),
             Self::AgentExited(reason) => {
                 format!("El agente terminó de forma inesperada: {reason}")
             }

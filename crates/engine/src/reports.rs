@@ -60,17 +60,21 @@ impl Engine {
             }
             Input::StoreFailing { reason } => core.store_failure = Some(reason),
             Input::StoreRecovered => core.store_failure = None,
+            Input::NotStored { sessions } => self.sessions().not_stored(sessions),
             Input::Tick => self.tick(),
             Input::Shutdown => self.shutdown(),
         }
     }
 
-    /// After every input: what nobody listens to any more is let go, and what
+    /// After every input: turns that have become too large end, what nobody listens to any more is let go, and what
     /// is derived from state is brought up to date.
     pub(crate) fn settle(&mut self) {
         // Most inputs only stream text.
         if self.core.is_settled() {
             return;
+        }
+        while let Some(chat) = self.core.next_overgrown() {
+            self.turns().end_overgrown(&chat);
         }
         for channel in self.core.subscriptions.take_left() {
             // Somebody else may have come in the same step.

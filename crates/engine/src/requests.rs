@@ -129,6 +129,7 @@ impl Engine {
             // These need no session in memory, but one that is on its way may
             // be awaited by what was asked before.
             Command::Unsubscribe { channel } => return self.sessions().on_their_way(channel),
+            Command::ListSessions(_) => return self.sessions().reread_now(),
             // What was kept for it goes too, and only its state says where.
             Command::DisposeSession(params) => &params.channel,
             Command::InvokeChangesetOperation(params) => &params.channel,
@@ -150,12 +151,16 @@ impl Engine {
             }
             Command::CreateSession(new) => {
                 let fork = new.fork.iter().map(|fork| &fork.session);
-                return self.sessions().to_load(fork);
+                let channel = ChannelUri::from(new.params.channel.as_str());
+                let mut needed = self.sessions().to_load(fork);
+                // Whether there is one of that name is perhaps being found out.
+                let reread = self.sessions().reread_now();
+                needed.extend(reread.into_iter().filter(|session| *session == channel));
+                return needed;
             }
             Command::Initialize(_)
             | Command::Reconnect(_)
             | Command::Ping
-            | Command::ListSessions(_)
             | Command::ResolveSessionConfig(_)
             | Command::CompleteSessionConfig(_)
             | Command::Authenticate(_) => return BTreeSet::new(),

@@ -6,10 +6,13 @@ mod directories;
 mod dispatch;
 mod further_chats;
 mod input_needed;
+mod not_stored;
 mod residency;
 mod settle;
 mod summary;
 mod unwritten;
+
+use std::collections::BTreeSet;
 
 use foldhash::HashMap;
 use innkeeper_protocol::newest::actions::{
@@ -44,6 +47,8 @@ pub(crate) struct Sessions {
     looked_at: HashMap<Ticket, ChannelUri>,
     /// Those whose directories are looked at.
     unchecked: HashMap<Ticket, Unchecked>,
+    /// Those on their way because something about them could not be stored.
+    reread: BTreeSet<ChannelUri>,
 }
 
 /// The sessions, with what they need of the modules below.

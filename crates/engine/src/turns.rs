@@ -20,6 +20,7 @@ mod response_parts;
 mod running;
 mod shapes;
 mod state_before;
+mod stopping;
 mod tool_verdicts;
 mod tools;
 
@@ -59,6 +60,7 @@ use attachments::AwaitedContent;
 use input_needed::waits_for_a_person;
 use pending::Next;
 use running::{Backend, BackendPhase, Conversation, PartKind, RunningTurn};
+use stopping::has_long_name;
 
 /// The conversations with agents, and the turns that run in them.
 #[derive(Debug, Default)]
@@ -176,10 +178,13 @@ impl TurnsMut<'_> {
                 error: agent::failure(failure, self.locale_of_turn(uri)),
                 resumable,
             },
-            ongoing => {
-                if is_running(self.own)
-                    && let Some(ongoing) = self.unless_awaited(uri, ongoing)
-                {
+            mut ongoing => {
+                if !is_running(self.own) {
+                    return;
+                }
+                if has_long_name(&mut ongoing) {
+                    self.end_for_name(uri);
+                } else if let Some(ongoing) = self.unless_awaited(uri, ongoing) {
                     self.turn_goes_on(uri, ongoing);
                 }
                 return;
@@ -325,9 +330,9 @@ impl TurnsMut<'_> {
         self.compat.turn_ended(self.core, self.clients, uri);
     }
 
-    /// The host ended while a turn was running, or is about to: the turn is
-    /// over, unless a person can still do something about it.
-    pub(crate) fn interrupt(&mut self, uri: &ChannelUri) {
+    /// The host ended while a turn was running, is about to, or has lost a part
+    /// of the turn: the turn is over, unless a person can still do something about it.
+    pub(crate) fn interrupt(&mut self, uri: &ChannelUri, why: Label<'_>) {
         let chat = self.core.channels.chat(uri);
         if chat.is_some_and(|chat| waits_for_a_person(&chat.head)) {
             return;
@@ -335,7 +340,7 @@ impl TurnsMut<'_> {
         let Some(turn) = self.own.turn(uri) else {
             return;
         };
-        let error = error_info("hostInterrupted", Label::HostInterrupted.text(turn.locale));
+        let error = error_info("hostInterrupted", why.text(turn.locale));
         let resumable = true;
         self.end_turn(uri, Ending::Error { error, resumable });
         self.clear_activity(uri);
@@ -346,7 +351,7 @@ impl TurnsMut<'_> {
         for chat in self.core.channels.chat_uris() {
             // What has not begun can begin in the next life.
             if !self.waits_for_its_session(&chat) {
-                self.interrupt(&chat);
+                self.interrupt(&chat, Label::HostInterrupted);
             }
             self.close_backend(&chat);
         }

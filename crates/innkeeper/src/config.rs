@@ -364,6 +364,8 @@ pub(crate) struct LimitsTable {
     pub(crate) queued_messages: u64,
     #[serde(deserialize_with = "within::<_, 1024, { 16 * MIB }>")]
     pub(crate) inline_bytes: u64,
+    #[serde(deserialize_with = "within::<_, { MIB }, { 512 * MIB }>")]
+    pub(crate) turn_bytes: u64,
     #[serde(deserialize_with = "within::<_, 1, 10_000_000>")]
     pub(crate) subscriptions: u64,
     #[serde(deserialize_with = "within::<_, 0, 1_000_000_000>")]
@@ -406,6 +408,7 @@ impl Default for LimitsTable {
             chats,
             queued_messages,
             inline_bytes,
+            turn_bytes,
             subscriptions,
             replay_actions,
             replay_bytes,
@@ -429,6 +432,7 @@ impl Default for LimitsTable {
             chats: chats as u64,
             queued_messages: queued_messages as u64,
             inline_bytes: inline_bytes as u64,
+            turn_bytes: turn_bytes as u64,
             subscriptions: subscriptions as u64,
             replay_actions,
             replay_bytes: replay_bytes as u64,
@@ -461,6 +465,7 @@ impl LimitsTable {
             chats: size(self.chats),
             queued_messages: size(self.queued_messages),
             inline_bytes: size(self.inline_bytes),
+            turn_bytes: size(self.turn_bytes),
             subscriptions: size(self.subscriptions),
             replay_actions: self.replay_actions,
             replay_bytes: size(self.replay_bytes),

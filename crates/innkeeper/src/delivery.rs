@@ -78,6 +78,10 @@ impl Ending {
                 4001,
                 "the same client id connected again; this connection was replaced",
             ),
+            Self::Engine(CloseReason::NotStored) => (
+                1013,
+                "something in an open session could not be stored; please reconnect",
+            ),
             Self::TooSlow => (1013, "too much was waiting to be read; please reconnect"),
             Self::ShuttingDown => (1001, "the host is shutting down"),
         }

@@ -65,7 +65,6 @@ struct Round {
     steps: u64,
     ops: Vec<StoreOp>,
     effects: Vec<Effect>,
-    urgent: bool,
 }
 
 impl Round {
@@ -75,7 +74,6 @@ impl Round {
             steps: 0,
             ops: Vec::with_capacity(inputs),
             effects: Vec::with_capacity(inputs),
-            urgent: false,
         }
     }
 }
@@ -184,7 +182,6 @@ impl EngineLoop {
     fn collect(&mut self, round: &mut Round) {
         let step = &mut self.step;
         round.steps += 1;
-        round.ops.append(&mut step.store.ops);
         // Before the message's permit is given back: whoever waits for that
         // reads on by these.
         let first: Vec<Effect> = step
@@ -195,38 +192,47 @@ impl EngineLoop {
             self.outbox.overtake(first);
         }
         if step.bypasses_store {
+            round.ops.append(&mut step.store.ops);
             self.outbox.overtake(std::mem::take(&mut step.effects));
             return;
         }
-        round.effects.append(&mut step.effects);
-        round.urgent |= step.durable_first;
+        if !step.durable_first {
+            round.ops.append(&mut step.store.ops);
+            round.effects.append(&mut step.effects);
+            return;
+        }
+        // It stands for itself, so that it can fail by itself.
+        let (ops, effects) = (
+            std::mem::take(&mut step.store.ops),
+            std::mem::take(&mut step.effects),
+        );
+        self.pass_on_so_far(round);
+        self.store(ops, true);
+        self.outbox.submit(self.last_commit, effects);
     }
 
-    /// Several steps become one batch of the store: either all of it is there
-    /// after a crash, or nothing.
-    fn pass_on(&mut self, round: Round) {
-        let Round {
-            steps,
-            ops,
-            effects,
-            urgent,
-            ..
-        } = round;
-        self.gauges.inputs.fetch_add(steps, Ordering::Relaxed);
-        if !ops.is_empty() || urgent {
-            let operations = ops.len();
-            let hurry = self.unwritten.operations + operations > MOST_UNWRITTEN / 2;
-            self.last_commit = self.journal.submit(StoreBatch { ops }, urgent || hurry);
-            self.unwritten.submitted(self.last_commit, operations);
+    fn pass_on(&mut self, mut round: Round) {
+        self.gauges.inputs.fetch_add(round.steps, Ordering::Relaxed);
+        self.pass_on_so_far(&mut round);
+    }
+
+    /// Steps that nobody waits for become one batch of the store: either all
+    /// of it is there after a crash, or nothing.
+    fn pass_on_so_far(&mut self, round: &mut Round) {
+        if !round.ops.is_empty() {
+            self.store(std::mem::take(&mut round.ops), false);
         }
-        if !effects.is_empty() {
-            let after = if urgent {
-                self.last_commit
-            } else {
-                CommitNo(0)
-            };
-            self.outbox.submit(after, effects);
+        if !round.effects.is_empty() {
+            let effects = std::mem::take(&mut round.effects);
+            self.outbox.submit(CommitNo(0), effects);
         }
+    }
+
+    fn store(&mut self, ops: Vec<StoreOp>, urgent: bool) {
+        let operations = ops.len();
+        let hurry = self.unwritten.operations + operations > MOST_UNWRITTEN / 2;
+        self.last_commit = self.journal.submit(StoreBatch { ops }, urgent || hurry);
+        self.unwritten.submitted(self.last_commit, operations);
     }
 
     fn until_deadline(&self) -> Duration {

@@ -13,7 +13,7 @@ use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits, QueueA
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::record::store::{
-    CommitNo, Journal, JournalEvent, Notify, Store, StoreFault,
+    CommitNo, Journal, JournalEvent, Notify, SetAside, Store, StoreFault,
 };
 use innkeeper_protocol::telemetry::{Metric, MetricKind, Teller, prometheus};
 use innkeeper_workspace::ChangesService;
@@ -402,6 +402,14 @@ fn tell_about_commits(outbox: &Arc<Outbox>, events: &mpsc::UnboundedSender<Event
         }
         JournalEvent::Recovered => {
             let _ = events.send(Event::Input(Input::StoreRecovered));
+        }
+        JournalEvent::SetAside(SetAside {
+            number,
+            sessions,
+            reason,
+        }) => {
+            outbox.refused(number, reason);
+            let _ = events.send(Event::Input(Input::NotStored { sessions }));
         }
     })
 }

@@ -1,7 +1,8 @@
 //! The outbox: steps of the engine on their way out, in order.
 //!
 //! *Invariant*: the effects of a step are carried out after those of every
-//! earlier step, and not before the store has what they must wait for. What
+//! earlier step, and not before the store has what they must wait for; where
+//! the store will never have it, they are not (`refused`). What
 //! the engine says while the store cannot write depends on nothing unwritten,
 //! and overtakes; so do the versions that connections speak from now on.
 //!
@@ -22,6 +23,7 @@ mod clients;
 mod machine;
 mod order;
 mod reads;
+mod refused;
 mod reports;
 
 pub(crate) use clients::Clients;
@@ -29,7 +31,7 @@ pub(crate) use machine::MachineTasks;
 pub(crate) use reads::Reads;
 pub(crate) use reports::Reports;
 
-use order::Order;
+use order::{Due, Order};
 
 pub(crate) struct Outbox {
     order: Order<Vec<Effect>>,
@@ -59,7 +61,7 @@ impl Outbox {
     /// Takes the effects of a step; they happen when everything before them
     /// has and the store has come as far as `after`.
     pub(crate) fn submit(&self, after: CommitNo, effects: Vec<Effect>) {
-        let carry_out = |effects| self.to.carry_out(effects);
+        let carry_out = |due| self.to.deal_with(due);
         self.order.submit(after, effects, carry_out);
     }
 
@@ -70,9 +72,15 @@ impl Outbox {
 
     /// The store has come this far.
     pub(crate) fn committed(&self, number: CommitNo) {
-        let carry_out = |effects| self.to.carry_out(effects);
+        let carry_out = |due| self.to.deal_with(due);
         self.order.committed(number, carry_out);
         self.commits.notify_one();
+    }
+
+    /// What the store will never have. It is said before the store has come so
+    /// far.
+    pub(crate) fn refused(&self, number: CommitNo, reason: String) {
+        self.order.refused(number, reason);
     }
 
     pub(crate) fn committed_so_far(&self) -> CommitNo {
@@ -86,6 +94,13 @@ impl Outbox {
 }
 
 impl Subjects {
+    fn deal_with(&self, due: Due<Vec<Effect>>) {
+        match due {
+            Due::Step(effects) => self.carry_out(effects),
+            Due::Refused(effects, reason) => self.refuse(effects, &reason),
+        }
+    }
+
     fn carry_out(&self, effects: Vec<Effect>) {
         let mut run = clients::Run::default();
         for effect in effects {

@@ -11,6 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::ChannelUri;
+use crate::bounds::{MAX_URI_BYTES, TooLong, check_action, check_params};
 use crate::gates::up::{self, PartialAction};
 use crate::newest::actions::StateAction;
 use crate::newest::commands::{
@@ -110,6 +111,8 @@ pub struct Dispatch {
     pub action: StateAction,
     /// What a client of an older version said.
     pub said: Option<Arc<Said>>,
+    /// A name in it that is longer than names may be.
+    pub too_long: Option<TooLong>,
 }
 
 /// An action in the words of the client that dispatched it: what is refused
@@ -235,12 +238,20 @@ impl Command {
         method: &str,
         params: Option<&RawValue>,
     ) -> Result<Self, RpcError> {
-        if version == Version::NEWEST {
+        let explain = |error| RpcError::invalid_params(format!("`{method}`: {error}"));
+        if version == Version::NEWEST && method == "dispatchAction" {
             return Self::decode(method, params);
         }
-        let explain = |error| RpcError::invalid_params(format!("`{method}`: {error}"));
+        let said = params;
         let mut params: Value =
             serde_json::from_str(params.map_or("{}", RawValue::get)).map_err(explain)?;
+        if method != "dispatchAction" {
+            check_params(method, &params)
+                .map_err(|why| RpcError::invalid_params(format!("`{method}`: {why}")))?;
+        }
+        if version == Version::NEWEST {
+            return Self::decode(method, said);
+        }
         if let Value::Object(params) = &mut params {
             up::params(version, method, params);
         }
@@ -264,6 +275,7 @@ fn raise_dispatch(version: Version, params: Value) -> Result<Dispatch, RpcError>
         action,
     } = serde_json::from_value(params)
         .map_err(|error| RpcError::invalid_params(format!("`dispatchAction`: {error}")))?;
+    let too_long = too_long(&channel, &action);
     let (act, partial) = up::action(version, channel.as_str(), action.clone());
     let raised = ChannelUri::from(act.channel);
     let channel = match version.names_channels_in_envelopes() {
@@ -281,6 +293,7 @@ fn raise_dispatch(version: Version, params: Value) -> Result<Dispatch, RpcError>
             action,
             partial,
         })),
+        too_long,
     })
 }
 
@@ -367,11 +380,20 @@ fn decode_dispatch(params: Option<&RawValue>) -> Result<Dispatch, RpcError> {
         action,
     } = decode("dispatchAction", params)?;
     Ok(Dispatch {
+        too_long: too_long(&channel, &action),
         channel,
         client_seq,
         action: read_action(action),
         said: None,
     })
+}
+
+fn too_long(channel: &ChannelUri, action: &Value) -> Option<TooLong> {
+    if channel.as_str().len() > MAX_URI_BYTES {
+        let (field, bytes) = ("channel".to_owned(), channel.as_str().len());
+        return Some(TooLong::Uri { field, bytes });
+    }
+    check_action(action).err()
 }
 
 fn read_action(action: Value) -> StateAction {

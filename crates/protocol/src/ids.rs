@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::bounded_id;
+
 /// A place in the one sequence of the host: `serverSeq`.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
@@ -154,4 +156,11 @@ id! {
 id! {
     /// The name of a tool call, unique in its turn.
     CallId
+}
+
+impl CallId {
+    /// The call that an agent calls so, however long its names are.
+    pub fn of_agent(id: &str) -> Self {
+        Self::from(bounded_id(id))
+    }
 }

@@ -10,6 +10,7 @@
 //! - [`outgoing`]: what the host says, encoded once for each version in use;
 //! - [`channel`]: channel URIs; [`ids`]: other names and numbers; [`time`]: points
 //!   in time; [`version`]: negotiation;
+//! - [`bounds`]: how long names may be that come from outside;
 //! - [`gates`]: the steps between neighbouring protocol versions;
 //! - [`action_traits`]: what is true of each type of action;
 //! - [`agent`], [`workspace`] and [`record`]: the vocabularies that the engine
@@ -24,6 +25,7 @@
 
 pub mod action_traits;
 pub mod agent;
+pub mod bounds;
 pub mod channel;
 pub mod command;
 pub mod gates;

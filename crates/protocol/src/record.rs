@@ -19,6 +19,7 @@ use crate::snapshot::StoredTurn;
 use crate::version::Version;
 use crate::{ChannelUri, ClientId, Seq, Timestamp};
 
+mod batch;
 pub mod merge;
 pub mod store;
 
@@ -189,6 +190,11 @@ pub enum StoreOp {
     ReserveSeq { until: Seq },
     /// Allows the store to forget log entries whose numbers are all below.
     TrimLog { below: Seq },
+    /// A session of which something could not be stored is read anew behind
+    /// this: what is said about it from here on builds on what is there, and
+    /// the journal takes it in again. Nobody can be given what happened below
+    /// this number one by one, since some of it is not there.
+    Reread { session: ChannelUri, below: Seq },
 }
 
 /// The changes of one step of the engine: all of them become durable, or none.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::bounds::{MAX_ID_BYTES, TooLong};
 use crate::newest::errors::{ahp_error_codes, json_rpc_error_codes};
 
 /// What correlates a response with its request.
@@ -155,6 +156,13 @@ impl<'a> ClientFrame<'a> {
                 return Err(bad(error));
             }
         };
+        if let Some(RequestId::Text(id)) = &id
+            && id.len() > MAX_ID_BYTES
+        {
+            let (field, bytes) = ("id".to_owned(), id.len());
+            let why = TooLong::Id { field, bytes };
+            return Err(bad(RpcError::invalid_request(why.to_string())));
+        }
         match (frame.method, id) {
             (Some(method), Some(id)) => Ok(Self::Request {
                 id,
@@ -203,6 +211,8 @@ mod tests {
         check_bad(r#"{"id":{},"method":"ping"}"#, -32600);
         check_bad(r#"{"id":1.5,"method":"ping"}"#, -32600);
         check_bad(r#"{"id":1,"method":7}"#, -32600);
+        let long = "x".repeat(MAX_ID_BYTES + 1);
+        check_bad(&format!(r#"{{"id":"{long}","method":"ping"}}"#), -32600);
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub mod model;
 pub mod records;
 pub mod sequence;
 pub mod sessions;
+pub mod set_aside;
 mod stage;
 
 pub use stage::Stage;
@@ -108,6 +109,10 @@ macro_rules! store_suite {
                 readers_see_what_was_reported_as_committed,
                 many_read_at_once_and_each_sees_a_state_between_two_commits,
                 a_store_that_was_closed_can_be_opened_again;
+            set_aside:
+                a_batch_that_can_never_be_stored_is_set_aside_and_the_others_are_stored,
+                what_builds_on_something_set_aside_is_set_aside_until_its_session_is_reread,
+                numbers_stay_reserved_whatever_becomes_of_their_batch;
             crashes:
                 what_is_left_is_a_beginning_of_what_was_submitted,
                 what_was_reported_is_there_after_a_crash,

@@ -91,9 +91,43 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
+impl StoreError {
+    /// Whether the same batches would fail again, however often they are tried.
+    /// What is not known to be so may pass.
+    fn is_lasting(&self) -> bool {
+        match self {
+            Self::Database(error) => matches!(
+                error.sqlite_error_code(),
+                Some(
+                    ErrorCode::TooBig
+                        | ErrorCode::ConstraintViolation
+                        | ErrorCode::TypeMismatch
+                        | ErrorCode::ParameterOutOfRange
+                )
+            ),
+            Self::Unwritable { .. } | Self::NumberTaken(_) => true,
+            Self::InUse { .. }
+            | Self::Directory { .. }
+            | Self::Missing { .. }
+            | Self::Newer { .. }
+            | Self::Older { .. }
+            | Self::Full(_)
+            | Self::ReadOnly(_)
+            | Self::Damaged(_)
+            | Self::Unreadable { .. }
+            | Self::NoThread(_)
+            | Self::Stopped
+            | Self::Closed => false,
+        }
+    }
+}
+
 impl From<StoreError> for StoreFault {
     fn from(error: StoreError) -> Self {
-        Self::new(error)
+        match error.is_lasting() {
+            true => Self::lasting(error),
+            false => Self::new(error),
+        }
     }
 }
 

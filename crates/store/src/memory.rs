@@ -79,6 +79,10 @@ impl Store for MemoryStore {
         Ok(self.disk.write().apply(batches)?)
     }
 
+    fn set_aside(&mut self, _: &StoreBatch, _: &str) -> Result<String, StoreFault> {
+        Ok("nowhere, as this store is in memory only".to_owned())
+    }
+
     fn restore(&mut self, session: &ChannelUri) -> Result<bool, StoreFault> {
         let mut kept = self.disk.write();
         let disposed = kept.sessions.get_mut(session);
@@ -261,7 +265,8 @@ impl Kept {
                 | StoreOp::PutContent(_)
                 | StoreOp::ShareContent { .. }
                 | StoreOp::ReserveSeq { .. }
-                | StoreOp::TrimLog { .. } => {}
+                | StoreOp::TrimLog { .. }
+                | StoreOp::Reread { .. } => {}
             }
         }
         Ok(summaries)
@@ -312,6 +317,10 @@ impl Kept {
             }
             StoreOp::ShareContent { from, with } => self.share(from, with),
             StoreOp::ReserveSeq { until } => self.sequence.reserved = *until,
+            StoreOp::Reread { below, .. } => {
+                self.sequence.last = self.sequence.last.max(below.back(1));
+                self.sequence.trimmed(*below);
+            }
             StoreOp::TrimLog { below } => {
                 self.end_entries();
                 self.log = self.log.split_off(below);

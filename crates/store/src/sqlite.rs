@@ -2,18 +2,20 @@
 //! few that read beside it.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::record::store::{Archive, Journal, Notify, Store, StoreFault};
 use innkeeper_protocol::record::{Boot, StoreBatch};
+use rusqlite::limits::Limit;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::sequence::Sequence;
 use crate::{StoreError, StoreOptions, Writer};
 
 mod apply;
+mod aside;
 mod boot;
 mod directory;
 mod json;
@@ -34,6 +36,7 @@ pub struct SqliteStore {
     sequence: Sequence,
     options: StoreOptions,
     reader: Reader,
+    dir: PathBuf,
     /// The lock lasts as long as its file is open.
     _lock: File,
 }
@@ -50,8 +53,16 @@ impl SqliteStore {
             db: Arc::new(Mutex::new(connection)),
             options,
             reader: Reader::over(dir),
+            dir: dir.to_owned(),
             _lock: lock,
         })
+    }
+
+    /// Refuses values of more bytes than this, as SQLite does with those of
+    /// more than a gigabyte: for tests, which cannot afford a gigabyte.
+    pub fn refuse_values_beyond(&self, bytes: i32) -> Result<(), StoreError> {
+        lock(&self.db).set_limit(Limit::SQLITE_LIMIT_LENGTH, bytes)?;
+        Ok(())
     }
 
     fn begin_life(&mut self) -> Result<Boot, StoreError> {
@@ -105,6 +116,15 @@ impl Store for SqliteStore {
 
     fn apply(&mut self, batches: &[StoreBatch]) -> Result<(), StoreFault> {
         Ok(self.commit(batches)?)
+    }
+
+    fn set_aside(&mut self, batch: &StoreBatch, reason: &str) -> Result<String, StoreFault> {
+        let dir = &self.dir;
+        let written = aside::write(dir, batch, reason).map_err(|source| StoreError::Directory {
+            dir: dir.join(aside::DIRECTORY),
+            source,
+        });
+        Ok(written?.display().to_string())
     }
 
     fn restore(&mut self, session: &ChannelUri) -> Result<bool, StoreFault> {

@@ -3,16 +3,18 @@
 //! What is submitted while a commit runs is committed together by the next
 //! one. *Invariant*: batches are stored in the order of submission and none is
 //! ever dropped; if the store fails (a full disk, say), all of them wait and
-//! are tried again.
+//! are tried again. One that can never be stored is found among the others and
+//! set aside, and so is what builds on it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::record::StoreBatch;
 use innkeeper_protocol::record::store::{
-    CommitNo, Journal, JournalEvent, Notify, Store, StoreFault,
+    CommitNo, Journal, JournalEvent, Notify, SetAside, Store, StoreFault,
 };
 
 use crate::StoreError;
@@ -63,6 +65,7 @@ impl Writer {
             pending: Vec::new(),
             committed: 0,
             failing: false,
+            unsound: BTreeSet::new(),
         };
         let thread = thread::Builder::new()
             .name("store-writer".into())
@@ -144,6 +147,9 @@ struct Worker {
     pending: Vec<StoreBatch>,
     committed: u64,
     failing: bool,
+    /// Sessions of which something was set aside. What is submitted about them
+    /// builds on it, until they are read anew.
+    unsound: BTreeSet<ChannelUri>,
 }
 
 impl Worker {
@@ -178,28 +184,111 @@ impl Worker {
         !queue.closing
     }
 
+    /// Stores what is pending, all at once if that can be. A batch that can
+    /// never be stored is found by halves.
     fn commit(&mut self) -> Result<(), StoreFault> {
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        if let Err(error) = self.store.apply(&self.pending) {
-            if !self.failing {
-                self.failing = true;
-                (self.notify)(JournalEvent::Failing {
-                    reason: error.to_string(),
-                });
+        let mut most = usize::MAX;
+        while let Some(first) = self.pending.first() {
+            if self.builds_on_what_is_not_there(first) {
+                let reason = "it builds on something that could not be stored".to_owned();
+                self.set_first_aside(reason)?;
+                continue;
             }
-            return Err(error);
+            let count = self.sound_ones(most);
+            match self.store.apply(&self.pending[..count]) {
+                Ok(()) => {
+                    self.pass(count);
+                    most = usize::MAX;
+                }
+                Err(fault) if fault.is_lasting() && count > 1 => most = count / 2,
+                Err(fault) if fault.is_lasting() => {
+                    self.set_first_aside(fault.to_string())?;
+                    most = usize::MAX;
+                }
+                Err(fault) => return Err(self.fails(fault)),
+            }
         }
-        self.committed += self.pending.len() as u64;
-        self.pending.clear();
+        Ok(())
+    }
+
+    fn builds_on_what_is_not_there(&self, batch: &StoreBatch) -> bool {
+        !self.unsound.is_empty() && {
+            let rereads: BTreeSet<&ChannelUri> = batch.rereads().collect();
+            let sessions = batch.sessions();
+            let mut unsound = sessions.intersection(&self.unsound);
+            unsound.any(|session| !rereads.contains(session))
+        }
+    }
+
+    /// How many of the first batches can be tried together, if the first can.
+    fn sound_ones(&self, most: usize) -> usize {
+        let most = most.min(self.pending.len());
+        if self.unsound.is_empty() {
+            return most;
+        }
+        let others = self.pending[1..most].iter();
+        let sound = others.take_while(|batch| !self.builds_on_what_is_not_there(batch));
+        1 + sound.count()
+    }
+
+    /// The first batches are dealt with.
+    fn pass(&mut self, count: usize) {
+        self.committed += count as u64;
+        for batch in self.pending.drain(..count) {
+            for session in batch.rereads() {
+                self.unsound.remove(session);
+            }
+        }
         if self.failing {
             self.failing = false;
             tracing::info!("the store works again");
             (self.notify)(JournalEvent::Recovered);
         }
         (self.notify)(JournalEvent::Committed(CommitNo(self.committed)));
+    }
+
+    /// Sets the first batch aside. Its promises about numbers hold.
+    fn set_first_aside(&mut self, reason: String) -> Result<(), StoreFault> {
+        let Some(batch) = self.pending.first() else {
+            return Ok(());
+        };
+        if let Err(fault) = self.store.apply(&[batch.reservations()]) {
+            return Err(self.fails(fault));
+        }
+        let sessions: Vec<ChannelUri> = batch.sessions().into_iter().collect();
+        match self.store.set_aside(batch, &reason) {
+            Ok(place) => tracing::error!(
+                reason,
+                ?sessions,
+                place,
+                "something can never be stored, and was set aside"
+            ),
+            Err(fault) => tracing::error!(
+                reason,
+                ?sessions,
+                %fault,
+                "something can never be stored, and is lost"
+            ),
+        }
+        (self.notify)(JournalEvent::SetAside(SetAside {
+            number: CommitNo(self.committed + 1),
+            sessions: sessions.clone(),
+            reason,
+        }));
+        self.pass(1);
+        self.unsound.extend(sessions);
         Ok(())
+    }
+
+    /// The store cannot write at present.
+    fn fails(&mut self, fault: StoreFault) -> StoreFault {
+        if !self.failing {
+            self.failing = true;
+            (self.notify)(JournalEvent::Failing {
+                reason: fault.to_string(),
+            });
+        }
+        fault
     }
 
     /// Lets some time pass, unless the writer closes.

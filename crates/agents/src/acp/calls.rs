@@ -225,8 +225,8 @@ impl Calls {
     fn upsert(&mut self, update: ToolCallUpdate) -> &mut Call {
         let key = update.tool_call_id.0.to_string();
         let id = match self.reused {
-            0 => CallId::from(&key),
-            times => CallId::from(format!("{key}~{times}")),
+            0 => CallId::of_agent(&key),
+            times => CallId::of_agent(&format!("{key}~{times}")),
         };
         if !self.known.contains_key(&key) {
             self.order.push(key.clone());

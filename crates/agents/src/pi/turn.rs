@@ -96,7 +96,7 @@ impl Turn {
             "text_delta" => vec![TurnEvent::Text(delta())],
             "thinking_delta" => vec![TurnEvent::Reasoning(delta())],
             "toolcall_start" => {
-                let Some(call) = update["id"].as_str().map(CallId::from) else {
+                let Some(call) = update["id"].as_str().map(CallId::of_agent) else {
                     return Vec::new();
                 };
                 self.blocks.insert(block, call.clone());
@@ -213,7 +213,7 @@ impl Turn {
 }
 
 fn id_of(event: &Value) -> CallId {
-    CallId::from(event["toolCallId"].as_str().unwrap_or_default())
+    CallId::of_agent(event["toolCallId"].as_str().unwrap_or_default())
 }
 
 fn content(result: &Value) -> Vec<ToolResultContent> {

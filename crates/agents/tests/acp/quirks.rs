@@ -68,6 +68,26 @@ async fn calls_that_stay_open_are_closed_at_the_end_of_the_turn() {
 }
 
 #[tokio::test]
+async fn a_call_may_have_a_name_that_is_too_long_for_anybody_else() {
+    let long = "c".repeat(300);
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!([
+        permission(json!({"toolCallId": long, "title": "Run"})),
+        call_update(json!({"toolCallId": long, "status": "completed"})),
+    ])));
+    let started = line(&conversation.next().await);
+    let short = started
+        .strip_prefix("tool ")
+        .and_then(|it| it.strip_suffix(": tool"));
+    let short = short.unwrap().to_owned();
+    assert!(short.len() <= 256, "{short}");
+    assert_eq!(line(&conversation.next().await), "asks: Run");
+    conversation.decide(&turn, approve(&short, None));
+    let finished = until_line(&mut conversation, "finished").await;
+    assert_eq!(finished, "finished: Run");
+}
+
+#[tokio::test]
 async fn a_name_that_is_used_again_is_another_call() {
     let mut conversation = with(json!({})).await;
     let turn = conversation.prompt(&scenario(json!([

@@ -5,6 +5,7 @@
 
 mod chat;
 mod session;
+mod turn_size;
 
 use std::borrow::Borrow;
 use std::collections::hash_map;
@@ -22,6 +23,7 @@ use crate::labels::Locale;
 
 pub(crate) use chat::{Chat, plain_message};
 pub(crate) use session::{Session, compact};
+pub(crate) use turn_size::{id_of_call, length_of_json};
 
 /// What a client can subscribe to and has a state.
 #[derive(Debug)]

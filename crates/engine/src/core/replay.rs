@@ -95,6 +95,16 @@ impl ReplayWindow {
         self.epochs.retain(|epoch| epoch.last >= below);
     }
 
+    /// Some of what happened up to this number is lost: nobody who saw no more
+    /// than that can be given the rest one by one.
+    pub(crate) fn forget(&mut self, up_to: Seq) {
+        while !self.entries.is_empty() {
+            self.drop_oldest();
+        }
+        self.in_memory_after = up_to;
+        self.trimmed(up_to.next());
+    }
+
     /// How somebody who has seen everything up to `seen` of `last` catches up.
     pub(crate) fn catch_up(&self, seen: Seq, last: Seq) -> CatchUp {
         if seen > last || seen + 1 < self.log_start {

@@ -135,6 +135,11 @@ impl Core {
         let before = facts::before(known, action, sender.as_ref());
         let (outcome, changed) = reduce(known, action);
         self.touched.extend(changed);
+        if let Channel::Chat(chat) = known
+            && chat.turn_bytes() > self.config.limits.turn_bytes
+        {
+            self.overgrown.insert(channel.clone());
+        }
         *facts = facts::facts_of(known);
         facts.session = facts.session.take().or(session);
         if outcome != ReduceOutcome::Applied && !traits_of(action).is_news {
@@ -153,7 +158,8 @@ impl Core {
         if !inputs.is_empty() {
             facts.extra.get_or_insert_default().inputs = inputs;
         }
-        if sender.is_some() && kept {
+        // Nobody is told what may still be lost, except text as it streams.
+        if kept && (sender.is_some() || traits_of(action).bounds_turn) {
             self.step.durable_first = true;
         }
         // Whoever said it waits for an answer, also where they do not listen.
@@ -251,6 +257,15 @@ impl Core {
     pub(crate) fn release_reserved_numbers(&mut self) {
         let until = self.sequence.last();
         self.sequence.reserve(&mut self.step, until);
+    }
+
+    /// Something was told and is not stored: whoever was here comes back to the
+    /// state as it is. Returns the first number that nobody has seen yet.
+    pub(crate) fn forget_replay(&mut self) -> Seq {
+        // Nobody has seen this number who was here before.
+        let lost = self.sequence.next_number(&mut self.step);
+        self.replay.forget(lost);
+        lost.next()
     }
 
     fn trim_log_if_due(&mut self) {

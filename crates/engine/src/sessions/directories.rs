@@ -75,6 +75,15 @@ impl SessionsMut<'_> {
         }
     }
 
+    /// A session does not come about: whoever waits for it hears why.
+    pub(super) fn check_fails(&mut self, uri: &ChannelUri, error: &RpcError) {
+        let its = self.own.unchecked.extract_if(|_, it| it.session == *uri);
+        let askers: Vec<_> = its.filter_map(|(_, it)| it.asker).collect();
+        for (connection, id) in askers {
+            self.core().fail(connection, Some(id), error.clone());
+        }
+    }
+
     /// The directories of a session have been looked at. A session that cannot
     /// work there is refused; where nobody waits for an answer any more, it
     /// fails as one that has no place to work in.

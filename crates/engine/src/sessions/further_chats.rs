@@ -46,7 +46,7 @@ impl SessionsMut<'_> {
         let uri = ChannelUri::from(params.chat);
         if let Some(message) = &params.initial_message {
             check_message(self.turns.core, self.turns.agents, &session, message)
-                .map_err(RpcError::invalid_params)?;
+                .map_err(|refusal| RpcError::invalid_params(refusal.reason))?;
         }
         let several = self.check_new_chat(&session, &uri)?;
         let beginning = match params.source {

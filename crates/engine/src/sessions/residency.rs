@@ -13,6 +13,7 @@ use crate::core::Deadline;
 use crate::core::channels::{Chat, Session};
 use crate::core::history;
 use crate::effect::{Effect, Ticket};
+use crate::labels::Label;
 
 /// What waits for a session that is on its way into memory.
 #[derive(Debug, Default)]
@@ -90,10 +91,15 @@ impl SessionsMut<'_> {
             return Vec::new();
         };
         self.core().loading -= 1;
+        let is_reread = self.own.reread.remove(uri);
+        let loaded = match is_reread {
+            true => loaded.map(|loaded| self.reread(uri, loaded)),
+            false => loaded,
+        };
         match loaded {
             // Disposed of while it was on its way.
             Ok(Some(_)) if !self.turns.catalogue.contains(uri) => {}
-            Ok(Some(loaded)) => self.take_in(*loaded),
+            Ok(Some(loaded)) => self.take_in(*loaded, is_reread),
             Ok(None) => {}
             Err(reason) => tracing::error!(session = %uri, reason, "a session cannot be loaded"),
         }
@@ -124,7 +130,7 @@ impl SessionsMut<'_> {
         true
     }
 
-    fn take_in(&mut self, loaded: LoadedSession) {
+    fn take_in(&mut self, loaded: LoadedSession, is_reread: bool) {
         let LoadedSession {
             session,
             chats,
@@ -168,8 +174,12 @@ impl SessionsMut<'_> {
             // The host ended while the agent was starting: start it again.
             return self.begin(&uri);
         }
+        let why = match is_reread {
+            true => Label::TurnNotStored,
+            false => Label::HostInterrupted,
+        };
         for chat in self.core().channels.chats_of(&uri) {
-            self.turns.interrupt(&chat);
+            self.turns.interrupt(&chat, why);
         }
     }
 
@@ -218,7 +228,7 @@ impl SessionsMut<'_> {
             && session.chat_uris().iter().all(quiet)
     }
 
-    fn release(&mut self, uri: &ChannelUri) {
+    pub(super) fn release(&mut self, uri: &ChannelUri) {
         let Some(session) = self.core().channels.remove_session(uri) else {
             return;
         };

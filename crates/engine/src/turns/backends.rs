@@ -7,6 +7,7 @@ use innkeeper_protocol::agent::{
     AgentCommand, AgentEnd, AgentEvent, AgentReport, BackendId, ClientTool, Credential, Decision,
     OpenBackend, Prompt,
 };
+use innkeeper_protocol::bounds::MAX_ID_BYTES;
 use innkeeper_protocol::newest::actions::{
     SessionConfigChangedAction, SessionServerToolsChangedAction, StateAction,
 };
@@ -48,8 +49,12 @@ impl TurnsMut<'_> {
             }
             AgentEvent::Exited { end, idle } => self.backend_exited(&uri, end, idle),
             AgentEvent::Title(title) => self.title_from_agent(&uri, title),
-            AgentEvent::Tools(tools) => self.server_tools(&uri, tools),
-            AgentEvent::Commands(commands) => {
+            AgentEvent::Tools(mut tools) => {
+                tools.retain(|tool| tool.name.len() <= MAX_ID_BYTES);
+                self.server_tools(&uri, tools);
+            }
+            AgentEvent::Commands(mut commands) => {
+                commands.retain(|command| command.name.len() <= MAX_ID_BYTES);
                 if let Some(conversation) = self.own.conversations.get_mut(&uri) {
                     conversation.commands = commands;
                 }

@@ -53,6 +53,10 @@ impl TurnsMut<'_> {
         let happened = past.events.into_iter().filter(is_record);
         for event in happened {
             self.turn_event(uri, &turn, event);
+            if self.core.take_overgrown(uri) {
+                // Of what was long ago, the beginning is better than nothing.
+                break;
+            }
         }
         self.end_turn(uri, Ending::Complete);
     }

@@ -1,14 +1,17 @@
 //! What a client may say to an agent.
 
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::bounds::MAX_MESSAGE_BYTES;
 use innkeeper_protocol::newest::state::{
     ChatInteractivity, ChatState, ChildCustomization, Customization, Message, MessageKind,
 };
+use innkeeper_protocol::outgoing::RejectionCode;
 
 use super::attachments::check_references;
 use super::shapes::check_attachments;
 use crate::agents::{Agents, check_model};
-use crate::core::Core;
+use crate::core::channels::length_of_json;
+use crate::core::{Core, Refusal};
 use crate::customizations::{child_is_on, children_of, is_on};
 
 pub(super) fn check_takes_messages(chat: &ChatState) -> Result<(), String> {
@@ -26,9 +29,18 @@ pub(crate) fn check_message(
     agents: &Agents,
     session: &ChannelUri,
     message: &Message,
-) -> Result<(), String> {
+) -> Result<(), Refusal> {
     if message.origin.kind != MessageKind::User {
-        return Err("a client may only send messages of the user".to_owned());
+        return Err("a client may only send messages of the user".into());
+    }
+    let bytes = length_of_json(message);
+    if bytes > MAX_MESSAGE_BYTES {
+        let reason = format!(
+            "the message has {bytes} bytes with what is attached to it, and a message has at \
+             most {MAX_MESSAGE_BYTES}; write large attachments with `resourceWrite` and refer \
+             to them"
+        );
+        return Err(Refusal::new(RejectionCode::LimitReached, reason));
     }
     check_attachments(message)?;
     check_references(core, message)?;
@@ -44,7 +56,7 @@ pub(crate) fn check_message(
         let of_session = session.state.customizations.iter().flatten();
         let mut known = of_session.flat_map(custom_agents);
         if !known.any(|uri| uri == custom.uri) {
-            return Err(format!("{name} has no custom agent `{}`", custom.uri));
+            return Err(format!("{name} has no custom agent `{}`", custom.uri).into());
         }
     }
     Ok(())

@@ -179,7 +179,7 @@ fn question_of<'a>(request: &'a ChatInputRequest, id: &str) -> Option<&'a ChatIn
     questions.find(|question| id_of(question) == Some(id))
 }
 
-fn id_of(question: &ChatInputQuestion) -> Option<&str> {
+pub(super) fn id_of(question: &ChatInputQuestion) -> Option<&str> {
     match question {
         ChatInputQuestion::Text(question) => Some(&question.id),
         ChatInputQuestion::Number(question) | ChatInputQuestion::Integer(question) => {

@@ -27,28 +27,18 @@ use innkeeper_protocol::{CallId, ChannelUri};
 use serde_json::json;
 
 use super::TurnsMut;
+use crate::core::channels::id_of_call;
 use crate::labels::{Label, Locale, agent};
 
 /// The state of a tool call of the active turn.
 pub(super) fn tool_call<'a>(head: &'a ChatState, call: &str) -> Option<&'a ToolCallState> {
     let parts = &head.active_turn.as_ref()?.response_parts;
     parts.iter().rev().find_map(|part| match part {
-        ResponsePart::ToolCall(part) if id_of(&part.tool_call) == call => Some(&part.tool_call),
+        ResponsePart::ToolCall(part) if id_of_call(&part.tool_call) == call => {
+            Some(&part.tool_call)
+        }
         _ => None,
     })
-}
-
-fn id_of(call: &ToolCallState) -> &str {
-    match call {
-        ToolCallState::Streaming(call) => &call.tool_call_id,
-        ToolCallState::PendingConfirmation(call) => &call.tool_call_id,
-        ToolCallState::Running(call) => &call.tool_call_id,
-        ToolCallState::AuthRequired(call) => &call.tool_call_id,
-        ToolCallState::PendingResultConfirmation(call) => &call.tool_call_id,
-        ToolCallState::Completed(call) => &call.tool_call_id,
-        ToolCallState::Cancelled(call) => &call.tool_call_id,
-        ToolCallState::Unknown(_) => "",
-    }
 }
 
 /// The client that has to run a call, if it is a client's tool.

@@ -49,6 +49,8 @@ pub(crate) struct Host {
     pub(crate) held_checks: Option<Vec<Ticket>>,
     /// Working trees that are to go because nobody works in them.
     pub(crate) removed_trees: Vec<String>,
+    /// The store takes nothing any more that is about a session.
+    pub(crate) refuses: bool,
     requests: i64,
 }
 
@@ -94,6 +96,7 @@ impl Host {
             changes: Vec::new(),
             held_checks: None,
             removed_trees: Vec::new(),
+            refuses: false,
             requests: 0,
         };
         host.carry_out(step);
@@ -142,6 +145,12 @@ impl Host {
     }
 
     fn carry_out(&mut self, step: Step) {
+        let sessions = step.store.sessions();
+        if self.refuses && !sessions.is_empty() {
+            self.refuses = false;
+            let sessions = sessions.into_iter().collect();
+            return self.feed(Input::NotStored { sessions });
+        }
         self.store.apply(&[step.store]).unwrap();
         for effect in step.effects {
             match effect {

@@ -22,6 +22,8 @@ const ACTIVITY_BITS: u32 = 31;
 pub(crate) fn quiet(world: &mut World) {
     world.say(|| "--- quiet".to_owned());
     world.note("quiet");
+    // Who looks at everything must not be sent away meanwhile.
+    let chance = std::mem::take(&mut world.refusals.chance);
     world.drain();
     world.pass_time();
     let listed = look_at_everything(world);
@@ -35,6 +37,7 @@ pub(crate) fn quiet(world: &mut World) {
     if let Some(wire) = world.clients[AUDITOR].wire {
         world.cut(wire);
     }
+    world.refusals.chance = chance;
 }
 
 /// The auditor comes, subscribes to all there is, and lists the sessions.

@@ -80,7 +80,8 @@ impl Ledger {
                 | StoreOp::PutSwitches { .. }
                 | StoreOp::ReserveSeq { .. }
                 | StoreOp::ForgetClient { .. }
-                | StoreOp::TrimLog { .. } => {}
+                | StoreOp::TrimLog { .. }
+                | StoreOp::Reread { .. } => {}
             }
         }
     }

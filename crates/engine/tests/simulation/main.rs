@@ -183,6 +183,28 @@ const EXPECTED: &[&str] = &[
 ];
 
 #[test]
+fn a_store_that_refuses_some_of_it_breaks_no_promise() {
+    let refusing = |seed, trace, step: &AtomicU64| {
+        let mut world = World::new(seed, trace);
+        world.refusals.chance = 4;
+        play(world, step)
+    };
+    if let Some(seed) = number("INNKEEPER_SEED") {
+        refusing(seed, true, &AtomicU64::new(0));
+        return;
+    }
+    let count = number("INNKEEPER_SCHEDULES").unwrap_or(SCHEDULES / 4);
+    let happened = schedules(count, |seed, step| refusing(seed, false, step));
+    let refused = happened
+        .iter()
+        .filter_map(|counts| counts.get("not stored"));
+    assert!(
+        refused.sum::<u64>() > count / 2,
+        "hardly anything was refused"
+    );
+}
+
+#[test]
 fn hostile_schedules_break_no_promise() {
     if let Some(seed) = number("INNKEEPER_SEED") {
         run(seed, true, &AtomicU64::new(0));
@@ -242,7 +264,10 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 fn run(seed: u64, trace: bool, at: &AtomicU64) -> Counts {
-    let mut world = World::new(seed, trace);
+    play(World::new(seed, trace), at)
+}
+
+fn play(mut world: World, at: &AtomicU64) -> Counts {
     if world.rng.chance(85) {
         acts::begin(&mut world);
     }

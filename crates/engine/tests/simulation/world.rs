@@ -1,6 +1,7 @@
 //! The world around the engine: a store that commits when it likes, an outbox
 //! that waits for it, connections that deliver late or never, and restarts.
 
+mod refusals;
 mod wires;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -11,6 +12,7 @@ use innkeeper_engine::{
     ConnectionId, CustomizationPolicy, Effect, Engine, EngineConfig, Input, Limits,
     QueueAfterCancel, Step, Ticket, WorkspaceConfig, fold_log,
 };
+use innkeeper_protocol::action_traits::traits_of;
 use innkeeper_protocol::agent::AgentReport;
 use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::newest::state::{
@@ -36,6 +38,8 @@ use crate::machine::Machine;
 use crate::onlooker::Onlooker;
 use crate::rng::Rng;
 
+use refusals::Refusals;
+
 pub(crate) use wires::{Parcel, Wire};
 
 /// How often each kind of thing happened.
@@ -59,6 +63,8 @@ pub(crate) struct World {
     submitted: u64,
     committed: u64,
     outbox: VecDeque<(u64, Vec<Effect>)>,
+    /// What the store will never take, in those schedules that have such a store.
+    pub(crate) refusals: Refusals,
     pub(crate) failing: bool,
     reads: Vec<Read>,
     answers: Vec<Input>,
@@ -134,6 +140,8 @@ impl World {
             chats: 4,
             queued_messages: 4,
             inline_bytes: 20,
+            // Now and then less than agents say.
+            turn_bytes: [1_200, 1 << 20][rng.below(2)],
             subscriptions: 80,
             replay_actions: [30, 200, 100_000][rng.below(3)],
             replay_bytes: [1_500, 6_000, 1 << 20][rng.below(3)],
@@ -168,6 +176,7 @@ impl World {
             submitted: 0,
             committed: 0,
             outbox: VecDeque::new(),
+            refusals: Refusals::default(),
             failing: false,
             reads: Vec::new(),
             answers: Vec::new(),
@@ -252,8 +261,10 @@ impl World {
             .front()
             .is_some_and(|(after, _)| *after <= self.committed)
         {
-            if let Some((_, effects)) = self.outbox.pop_front() {
-                self.carry_out(effects);
+            match self.outbox.pop_front() {
+                Some((after, effects)) if self.refusals.takes(after) => self.refuse(effects),
+                Some((_, effects)) => self.carry_out(effects),
+                None => {}
             }
         }
     }
@@ -375,8 +386,8 @@ impl World {
         }
     }
 
-    /// What a client did is durable before anybody is told. And a number stands
-    /// for one action only.
+    /// What a client did, and what begins or ends a turn, is durable before
+    /// anybody is told. And a number stands for one action only.
     fn check_durable(&mut self, message: &HostMessage) {
         let HostMessage::Action(action) = message else {
             return;
@@ -384,8 +395,9 @@ impl World {
         // What happens to terminals and changesets is of one life.
         let channel = action.channel.as_str();
         let is_kept = !channel.starts_with("ahp-terminal:") && !changes::is_changeset(channel);
+        let waits = action.origin.is_some() || traits_of(&action.action).bounds_turn;
         assert!(
-            action.origin.is_none() || !is_kept || self.ledger.numbers.contains(&action.seq),
+            !waits || !is_kept || self.ledger.numbers.contains(&action.seq),
             "{} was told before it was durable",
             action.seq
         );
@@ -413,8 +425,12 @@ impl World {
         }
         let batches: Vec<StoreBatch> = self.unapplied.drain(..count).collect();
         self.say(|| format!("  commit {count}"));
-        self.store.apply(&batches).unwrap();
         for batch in &batches {
+            self.committed += 1;
+            if self.is_refused(batch) {
+                continue;
+            }
+            self.store.apply(std::slice::from_ref(batch)).unwrap();
             self.ledger.commit(batch);
             if batch
                 .ops
@@ -424,8 +440,8 @@ impl World {
                 self.note("log trimmed");
             }
         }
-        self.committed += count as u64;
         self.pump();
+        self.tell_of_refusals();
         true
     }
 
@@ -536,6 +552,12 @@ impl World {
     /// The host dies here, or ends as it should, and begins again.
     pub(crate) fn restart(&mut self, cleanly: bool) {
         if cleanly {
+            // A session that is being read anew as the host ends is left to
+            // the next life.
+            let chance = std::mem::take(&mut self.refusals.chance);
+            if chance > 0 {
+                self.drain();
+            }
             self.recover();
             self.feed(Input::Shutdown);
             self.commit(usize::MAX);
@@ -543,11 +565,18 @@ impl World {
             for wire in wires.into_iter().filter(|wire| wire % 2 == 0) {
                 while self.deliver(wire) {}
             }
+            self.refusals.chance = chance;
+        }
+        if self.refusals.is_open() {
+            // Until a session that was refused is to be read anew, only this
+            // life knows which numbers stand for nothing.
+            self.drain();
         }
         self.say(|| format!("--- restart, clean: {cleanly}"));
         self.failing = false;
         self.unapplied.clear();
         self.outbox.clear();
+        self.refusals.forget();
         self.committed = self.submitted;
         self.reads.clear();
         self.answers.clear();

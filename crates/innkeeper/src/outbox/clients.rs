@@ -15,6 +15,8 @@ type Queues = HashMap<ConnectionId, Arc<OutboundQueue>>;
 
 pub(crate) struct Clients {
     queues: RwLock<Queues>,
+    /// Who is behind each connection over which somebody was let in.
+    names: RwLock<HashMap<ConnectionId, ClientId>>,
     versions: Arc<ClientVersions>,
 }
 
@@ -22,6 +24,7 @@ impl Clients {
     pub(crate) fn new(versions: Arc<ClientVersions>) -> Self {
         Self {
             queues: RwLock::default(),
+            names: RwLock::default(),
             versions,
         }
     }
@@ -32,6 +35,7 @@ impl Clients {
 
     pub(crate) fn disconnect(&self, connection: ConnectionId) {
         self.write().remove(&connection);
+        self.names_mut().remove(&connection);
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -52,6 +56,7 @@ impl Clients {
     }
 
     pub(super) fn speak(&self, to: ConnectionId, client: ClientId, version: Version) {
+        self.names_mut().insert(to, client.clone());
         self.versions.remember(client, version);
         if let Some(queue) = self.read().get(&to) {
             queue.speak(version);
@@ -66,6 +71,16 @@ impl Clients {
         if let Some(queue) = self.read().get(&connection) {
             queue.close(Ending::Engine(reason));
         }
+    }
+
+    /// The one of some connections that a client is behind.
+    pub(super) fn find(
+        &self,
+        mut among: impl Iterator<Item = ConnectionId>,
+        client: &str,
+    ) -> Option<ConnectionId> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        among.find(|connection| names.get(connection).is_some_and(|name| **name == *client))
     }
 
     /// The queues of subscribers that are still there.
@@ -96,6 +111,10 @@ impl Clients {
                 queue.publish(&parcel, subscriber.max_latency);
             }
         }
+    }
+
+    fn names_mut(&self) -> RwLockWriteGuard<'_, HashMap<ConnectionId, ClientId>> {
+        self.names.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Queues> {

@@ -1,6 +1,6 @@
 //! Steps in order, each not before what it waits for is durable.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use innkeeper_protocol::record::store::CommitNo;
@@ -22,7 +22,17 @@ pub(super) struct Order<T> {
 struct State<T> {
     steps: VecDeque<(CommitNo, T)>,
     committed: CommitNo,
+    /// What will never be durable, and why.
+    refused: BTreeMap<CommitNo, String>,
     carrying: bool,
+}
+
+/// A step whose time has come.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Due<T> {
+    Step(T),
+    /// What it waited for will never be durable.
+    Refused(T, String),
 }
 
 impl<T> Order<T> {
@@ -30,6 +40,7 @@ impl<T> Order<T> {
         let state = State {
             steps: VecDeque::new(),
             committed: CommitNo::default(),
+            refused: BTreeMap::new(),
             carrying: false,
         };
         Self {
@@ -39,7 +50,7 @@ impl<T> Order<T> {
     }
 
     /// Adds a step that may go when the store has come as far as `after`.
-    pub(super) fn submit(&self, after: CommitNo, step: T, carry_out: impl Fn(T)) {
+    pub(super) fn submit(&self, after: CommitNo, step: T, carry_out: impl Fn(Due<T>)) {
         let mut state = self.lock();
         while state.carrying && state.steps.len() >= MOST_LEFT {
             let woken = self.rest.wait(state);
@@ -50,17 +61,22 @@ impl<T> Order<T> {
     }
 
     /// The store has come this far.
-    pub(super) fn committed(&self, number: CommitNo, carry_out: impl Fn(T)) {
+    pub(super) fn committed(&self, number: CommitNo, carry_out: impl Fn(Due<T>)) {
         let mut state = self.lock();
         state.committed = state.committed.max(number);
         self.pump(state, carry_out);
+    }
+
+    /// This will never be durable. It is said before the store has come so far.
+    pub(super) fn refused(&self, number: CommitNo, reason: String) {
+        self.lock().refused.insert(number, reason);
     }
 
     pub(super) fn committed_so_far(&self) -> CommitNo {
         self.lock().committed
     }
 
-    fn pump<'a>(&'a self, mut state: MutexGuard<'a, State<T>>, carry_out: impl Fn(T)) {
+    fn pump<'a>(&'a self, mut state: MutexGuard<'a, State<T>>, carry_out: impl Fn(Due<T>)) {
         if state.carrying {
             return;
         }
@@ -95,12 +111,19 @@ impl<T> Drop for Carrier<'_, T> {
 }
 
 impl<T> State<T> {
-    fn next(&mut self) -> Option<T> {
+    fn next(&mut self) -> Option<Due<T>> {
         let (after, _) = self.steps.front()?;
         if *after > self.committed {
             return None;
         }
-        self.steps.pop_front().map(|(_, step)| step)
+        let (after, step) = self.steps.pop_front()?;
+        // Steps wait in order, so nobody waits for an earlier one any more.
+        let mut up_to = self.refused.split_off(&after);
+        std::mem::swap(&mut self.refused, &mut up_to);
+        Some(match self.refused.remove(&after) {
+            Some(reason) => Due::Refused(step, reason),
+            None => Due::Step(step),
+        })
     }
 }
 
@@ -108,10 +131,17 @@ impl<T> State<T> {
 mod tests {
     use super::*;
 
+    fn step(due: Due<u64>) -> u64 {
+        match due {
+            Due::Step(step) => step,
+            Due::Refused(step, reason) => panic!("{step} was refused: {reason}"),
+        }
+    }
+
     #[test]
     fn a_step_waits_for_its_commit_and_for_those_before_it() {
         let (order, done) = (Order::new(), Mutex::new(Vec::new()));
-        let carry_out = |step: u64| done.lock().unwrap().push(step);
+        let carry_out = |due: Due<u64>| done.lock().unwrap().push(step(due));
         order.submit(CommitNo(0), 1, carry_out);
         order.submit(CommitNo(2), 2, carry_out);
         order.submit(CommitNo(0), 3, carry_out);
@@ -123,15 +153,31 @@ mod tests {
         assert_eq!(order.committed_so_far(), CommitNo(2));
     }
 
+    #[test]
+    fn a_step_is_refused_if_what_it_waits_for_will_never_be_durable() {
+        let (order, done) = (Order::new(), Mutex::new(Vec::new()));
+        let carry_out = |due: Due<u64>| done.lock().unwrap().push(due);
+        // Before it was even submitted, and for one that nobody waits for.
+        order.refused(CommitNo(1), "too large".to_owned());
+        order.refused(CommitNo(2), "too odd".to_owned());
+        order.submit(CommitNo(1), 1, carry_out);
+        order.submit(CommitNo(0), 2, carry_out);
+        order.submit(CommitNo(3), 3, carry_out);
+        order.committed(CommitNo(3), carry_out);
+        let refused = Due::Refused(1, "too large".to_owned());
+        assert_eq!(*done.lock().unwrap(), [refused, Due::Step(2), Due::Step(3)]);
+        assert!(order.lock().refused.is_empty());
+    }
+
     /// What a step leads to may be told to the store, which may come back here.
     #[test]
     fn carrying_out_a_step_may_come_back() {
         let (order, done) = (Order::new(), Mutex::new(Vec::new()));
-        let note = |step: u64| done.lock().unwrap().push(step);
+        let note = |due: Due<u64>| done.lock().unwrap().push(step(due));
         order.submit(CommitNo(1), 2, note);
         order.submit(CommitNo(0), 3, note);
-        order.committed(CommitNo(1), |step| {
-            note(step);
+        order.committed(CommitNo(1), |due| {
+            note(due);
             order.committed(CommitNo(2), note);
         });
         assert_eq!(*done.lock().unwrap(), [2, 3]);
@@ -142,11 +188,11 @@ mod tests {
         let (order, done) = (Order::new(), Mutex::new(Vec::new()));
         let (order, done) = (&order, &done);
         let panicked = std::thread::scope(|threads| {
-            let panics = || order.submit(CommitNo(0), 1, |_: u64| panic!("meant to"));
+            let panics = || order.submit(CommitNo(0), 1, |_: Due<u64>| panic!("meant to"));
             threads.spawn(panics).join()
         });
         assert!(panicked.is_err());
-        order.submit(CommitNo(0), 2, |step| done.lock().unwrap().push(step));
+        order.submit(CommitNo(0), 2, |due| done.lock().unwrap().push(step(due)));
         assert_eq!(*done.lock().unwrap(), [2]);
     }
 
@@ -154,7 +200,8 @@ mod tests {
     fn two_threads_keep_one_order_and_nothing_is_left_behind() {
         const STEPS: u64 = 20_000;
         let (order, done) = (Order::new(), Mutex::new(Vec::new()));
-        let carry_out = |step: u64| {
+        let carry_out = |due: Due<u64>| {
+            let step = step(due);
             let waits_for = CommitNo(if step.is_multiple_of(3) { step } else { 0 });
             assert!(order.committed_so_far() >= waits_for, "step {step}");
             done.lock().unwrap().push(step);

@@ -68,6 +68,8 @@ pub struct InnOptions {
     pub telemetry: TelemetryOptions,
     pub connections: Option<usize>,
     pub tls: Option<TlsFiles>,
+    /// The store takes no values of more bytes than this.
+    pub value_bytes: Option<i32>,
 }
 
 impl Inn {
@@ -94,6 +96,9 @@ impl Inn {
             Some(resource) => ScriptAgent::that_needs_a_token_for(resource),
         };
         let store = SqliteStore::open(directory.path(), StoreOptions::default()).unwrap();
+        if let Some(bytes) = options.value_bytes {
+            store.refuse_values_beyond(bytes).unwrap();
+        }
         let host = Host::start(host_options, vec![Arc::new(agent)], store)
             .await
             .unwrap();
@@ -121,6 +126,10 @@ impl Inn {
             server: Some(server),
             directory,
         }
+    }
+
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Shuts the host down and opens it again on the same directory.

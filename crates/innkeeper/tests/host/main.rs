@@ -30,6 +30,7 @@ mod socket;
 mod stage;
 mod telemetry;
 mod tls;
+mod told_is_stored;
 mod upgrade;
 mod versions;
 mod workspace;

@@ -10,6 +10,8 @@ mod creation;
 mod forks;
 mod history;
 mod labels;
+mod limits;
+mod not_stored;
 mod pending;
 mod questions;
 mod races;

@@ -15,6 +15,11 @@ use crate::{ChannelUri, Seq};
 /// Merged content stops growing here: a frame must stay digestible.
 pub const MAX_MERGED_BYTES: usize = 64 * 1024;
 
+/// So does the number of pieces, however small they are: each is remembered,
+/// and takes more room than a letter does. With both limits, a merged entry
+/// takes less than 1 MiB in the log, whatever it says.
+pub const MAX_MERGED_PIECES: usize = 16 * 1024;
+
 /// One or more neighbouring actions, as they are kept for replay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogEntry {
@@ -38,7 +43,9 @@ pub struct Cut {
 impl LogEntry {
     /// Takes `next` into this entry if both append to the same part.
     pub fn absorb(&mut self, next: &Sequenced) -> bool {
-        let Some(known) = known_if_joined(&self.channel, &self.origin, &self.action, next) else {
+        let has_room = self.cuts.len() + 1 < MAX_MERGED_PIECES;
+        let known = known_if_joined(&self.channel, &self.origin, &self.action, next);
+        let Some(known) = known.filter(|_| has_room) else {
             return false;
         };
         self.cuts.push(Cut {
@@ -254,5 +261,19 @@ mod tests {
         let mut entry = LogEntry::from(&delta(1, "p", &"x".repeat(MAX_MERGED_BYTES - 1)));
         assert!(entry.absorb(&delta(2, "p", "y")));
         assert!(!entry.absorb(&delta(3, "p", "z")));
+    }
+    #[test]
+    fn a_merged_entry_takes_less_than_a_mebibyte_however_small_its_pieces_are() {
+        let first = 9_000_000_000_000_000;
+        let mut entry = LogEntry::from(&delta(first, "p", "\u{1}"));
+        let mut pieces = 1;
+        while entry.absorb(&delta(first + pieces, "p", "\u{1}")) {
+            pieces += 1;
+        }
+        let cuts: Vec<(Seq, u32)> = entry.cuts.iter().map(|cut| (cut.seq, cut.len)).collect();
+        let cuts = serde_json::to_string(&cuts).unwrap();
+        let action = serde_json::to_string(&entry.action).unwrap();
+        let bytes = cuts.len() + action.len();
+        assert!(bytes < 1024 * 1024, "{pieces} pieces took {bytes} bytes");
     }
 }

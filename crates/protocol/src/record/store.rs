@@ -30,6 +30,21 @@ pub enum JournalEvent {
     Failing { reason: String },
     /// Storing works again; `Committed` follows.
     Recovered,
+    /// A batch can never be stored, and was set aside. `Committed` goes on
+    /// behind it.
+    SetAside(SetAside),
+}
+
+/// A batch that the store will never take: it is too large, say. Nothing of it
+/// is stored but its promises about numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetAside {
+    pub number: CommitNo,
+    /// The sessions that it is about. What follows about them builds on it, and
+    /// is set aside as well, up to a batch that rereads them
+    /// ([`StoreOp::Reread`](crate::record::StoreOp::Reread)).
+    pub sessions: Vec<ChannelUri>,
+    pub reason: String,
 }
 
 /// Whom a journal reports to. It is called from the journal's own thread and
@@ -37,29 +52,48 @@ pub enum JournalEvent {
 pub type Notify = Box<dyn Fn(JournalEvent) + Send>;
 
 /// Why a store could not do something, in a sentence that says what to do.
-pub struct StoreFault(Box<dyn Error + Send + Sync>);
+pub struct StoreFault {
+    error: Box<dyn Error + Send + Sync>,
+    is_lasting: bool,
+}
 
 impl StoreFault {
+    /// Why it could not be done now. It may be possible later.
     pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self(error.into())
+        Self {
+            error: error.into(),
+            is_lasting: false,
+        }
+    }
+
+    /// Why it can never be done, however often it is tried.
+    pub fn lasting(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self {
+            is_lasting: true,
+            ..Self::new(error)
+        }
+    }
+
+    pub fn is_lasting(&self) -> bool {
+        self.is_lasting
     }
 }
 
 impl fmt::Debug for StoreFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.error.fmt(f)
     }
 }
 
 impl fmt::Display for StoreFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.error.fmt(f)
     }
 }
 
 impl Error for StoreFault {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0.source()
+        self.error.source()
     }
 }
 
@@ -77,13 +111,18 @@ pub trait Store: Send + 'static {
     fn archive(&self) -> Result<Arc<dyn Archive>, StoreFault>;
 
     /// Stores all batches, or none of them, before it returns. After an error
-    /// nothing has changed, and the same batches may be tried again.
+    /// nothing has changed, and the same batches may be tried again; if the
+    /// fault is lasting, only without the batch that is at fault.
     ///
     /// A new session under the URI of a disposed one replaces it together with
     /// its chats, so its `PutSession` goes before its `PutChat`s. An operation
     /// that makes no sense (a turn of a chat that is gone, say) changes nothing
     /// and is not an error, as an error would hold up all that waits behind it.
     fn apply(&mut self, batches: &[StoreBatch]) -> Result<(), StoreFault>;
+
+    /// Puts a batch that can never be stored where people find it, and says
+    /// where that is. What is kept so is bounded: old ones make room.
+    fn set_aside(&mut self, batch: &StoreBatch, reason: &str) -> Result<String, StoreFault>;
 
     /// Brings a disposed session back; `false` if there is none of that name.
     fn restore(&mut self, session: &ChannelUri) -> Result<bool, StoreFault>;
@@ -99,7 +138,8 @@ pub trait Store: Send + 'static {
 }
 
 /// Where batches become durable, in the order of submission. None is ever
-/// dropped: while the store fails, all of them wait and are tried again.
+/// dropped: while the store fails, all of them wait and are tried again. One
+/// that can never be stored is set aside, so that the others are not held up.
 ///
 /// Dropping a journal lets it finish on its own.
 pub trait Journal: Send + Sync + 'static {

@@ -112,6 +112,20 @@ fn only_what_a_watch_saw_is_news() {
 }
 
 #[test]
+fn what_begins_or_ends_a_turn_is_known_by_its_type() {
+    check(
+        |traits| traits.bounds_turn,
+        &[
+            "chat/error",
+            "chat/turnCancelled",
+            "chat/turnComplete",
+            "chat/turnResume",
+            "chat/turnStarted",
+        ],
+    );
+}
+
+#[test]
 fn what_may_be_large_is_known_by_its_type() {
     check(
         |traits| traits.content != ActionContent::Little,
@@ -170,5 +184,6 @@ fn nothing_is_true_of_what_nobody_knows() {
     let action: StateAction = serde_json::from_value(action).unwrap();
     let traits = traits_of(&action);
     assert!(!traits.is_within_turn && !traits.may_need_somebody && !traits.is_news);
+    assert!(!traits.bounds_turn);
     assert_eq!(traits.content, ActionContent::Little);
 }

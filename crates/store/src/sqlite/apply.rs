@@ -87,6 +87,11 @@ impl Applying<'_> {
                 self.sequence.trimmed(*below);
                 Ok(())
             }
+            StoreOp::Reread { below, .. } => {
+                self.sequence.last = self.sequence.last.max(below.back(1));
+                self.sequence.trimmed(*below);
+                Ok(())
+            }
         }
     }
 }

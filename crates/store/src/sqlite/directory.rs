@@ -100,7 +100,7 @@ pub(crate) fn connect_read_only(dir: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-fn create_private(dir: &Path) -> io::Result<()> {
+pub(crate) fn create_private(dir: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -135,7 +135,7 @@ fn keep_private(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn private_file() -> OpenOptions {
+pub(crate) fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]

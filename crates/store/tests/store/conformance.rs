@@ -44,7 +44,12 @@ pub(crate) fn what_a_dead_process_leaves(of: &Path, to: &Path) {
     let mut names: Vec<_> = std::fs::read_dir(of).unwrap().collect();
     names.sort_by_key(|file| file.as_ref().unwrap().file_name());
     for file in names {
-        let name = file.unwrap().file_name();
+        let file = file.unwrap();
+        // Beside the database, some keep what could not be stored.
+        if file.file_type().unwrap().is_dir() {
+            continue;
+        }
+        let name = file.file_name();
         // An index into the log, which is made anew from it.
         if !name.to_str().unwrap().ends_with("-shm") {
             std::fs::copy(of.join(&name), to.join(&name)).unwrap();

@@ -17,6 +17,7 @@ use innkeeper_protocol::snapshot::{ChatSnapshot, StoredTurn};
 use innkeeper_protocol::{ChannelUri, Seq, Timestamp};
 use serde_json::Value;
 
+use super::turn_size::{Growth, size_of_turn};
 use crate::core::history;
 
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub(crate) struct Chat {
     pub(crate) dirty: bool,
     /// The number at which the row in the store was written.
     pub(crate) stored_at: Seq,
+    /// How large the active turn is.
+    turn_bytes: usize,
     /// Changes to the stored turns that go with the row.
     turn_ops: Vec<StoreOp>,
 }
@@ -91,6 +94,7 @@ impl Chat {
             is_default: uri == ChannelUri::default_chat_of(session.as_str()),
             uri,
             session,
+            turn_bytes: size_of_turn(head.active_turn.as_ref()),
             head,
             turns,
             notes,
@@ -106,8 +110,11 @@ impl Chat {
         if let Some(turn) = lent.and_then(|index| self.turns[index].decode().ok()) {
             self.head.turns.push(turn);
         }
+        let growth = Growth::by(action);
+        let before = growth.size_in(self.head.active_turn.as_ref());
         let outcome = apply_action_to_chat(&mut self.head, action);
         if outcome == ReduceOutcome::Applied {
+            self.grow(growth, before);
             if !traits_of(action).is_within_turn {
                 self.dirty = true;
             }
@@ -118,6 +125,24 @@ impl Chat {
         }
         self.head.turns.clear();
         outcome
+    }
+
+    /// Counts what an action made of the active turn.
+    fn grow(&mut self, growth: Growth<'_>, before: usize) {
+        let turn = self.head.active_turn.as_ref();
+        self.turn_bytes = match growth {
+            Growth::Turn => size_of_turn(turn),
+            Growth::Adds(bytes) => self.turn_bytes.saturating_add(bytes),
+            changed => {
+                let others = self.turn_bytes.saturating_sub(before);
+                others.saturating_add(changed.size_in(turn))
+            }
+        };
+    }
+
+    /// How large the active turn is, with what it has in the host's own store.
+    pub(crate) fn turn_bytes(&self) -> usize {
+        self.turn_bytes
     }
 
     /// Which finished turn the reducer will look for.
