@@ -7,8 +7,10 @@
 //! not, neighbouring pieces of streamed text merge, which changes nothing about
 //! the state that they reduce to.
 //!
-//! *Invariant*: a queue holds at most its limit of published bytes. Beyond
-//! that the connection is closed in a way that lets the client come back.
+//! *Invariant*: a queue holds at most its limit of published bytes, and one
+//! parcel of any size besides: a client that keeps up is not to blame for how
+//! much is said at once. Beyond that the connection is closed in a way that
+//! lets the client come back.
 
 mod parcel;
 
@@ -44,7 +46,8 @@ pub struct DeliveryOptions {
     pub merge: bool,
     /// How many messages may wait before it does.
     pub merge_after: usize,
-    /// How many published bytes may wait before the connection is closed.
+    /// How many published bytes may wait before the connection is closed. The
+    /// largest of what waits does not count.
     pub queue_bytes: usize,
 }
 
@@ -108,6 +111,8 @@ struct Waiting {
     /// How many messages behind them may merge.
     loose: usize,
     published_bytes: usize,
+    /// The heaviest parcel since nothing waited.
+    heaviest: usize,
     reply_bytes: usize,
     /// Something here must not be held back.
     pressing: bool,
@@ -238,13 +243,15 @@ impl OutboundQueue {
         let may_merge = self.options.merge && max_latency != Some(Duration::ZERO);
         let is_behind = waiting.messages > self.options.merge_after;
         waiting.push_published(Arc::clone(parcel), may_merge && (patient || is_behind));
-        let is_full = waiting.published_bytes > self.options.queue_bytes;
+        waiting.heaviest = waiting.heaviest.max(parcel.weight());
+        let most = self.options.queue_bytes.saturating_add(waiting.heaviest);
+        let is_full = waiting.published_bytes > most;
         let spent = if is_full || waiting.loose >= OVERCROWDED {
             waiting.condense()
         } else {
             Vec::new()
         };
-        if waiting.published_bytes > self.options.queue_bytes {
+        if waiting.published_bytes > most {
             waiting.end(Ending::TooSlow);
         }
         let is_crowded = waiting.loose >= CROWDED;
@@ -387,6 +394,7 @@ impl Waiting {
             return (items, None);
         }
         self.pressing = self.ending.is_some();
+        self.heaviest = 0;
         self.due = None;
         (items, self.ending)
     }
@@ -454,6 +462,7 @@ impl Waiting {
         self.settled = 0;
         self.loose = 0;
         self.published_bytes = 0;
+        self.heaviest = 0;
         self.reply_bytes = 0;
         self.pressing = true;
         self.ending = Some(ending);

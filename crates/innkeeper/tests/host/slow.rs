@@ -2,8 +2,9 @@
 //! finds everything in order when it reads again.
 
 use crate::common::binary::Binary;
-use crate::common::{Folded as _, Guest, default_chat, in_time, script};
+use crate::common::{Folded as _, Guest, Inn, InnOptions, default_chat, in_time, script};
 use futures_util::{SinkExt as _, StreamExt as _};
+use innkeeper::DeliveryOptions;
 use innkeeper_protocol::newest::actions::ActionEnvelope;
 use innkeeper_protocol::newest::state::{ChatState, Snapshot};
 use serde_json::{Value, json};
@@ -70,6 +71,33 @@ async fn a_client_that_reads_nothing_costs_little_and_catches_up() {
     assert!(frames < DELTAS, "what waited was merged: {frames} frames");
     let fresh: ChatState = fast.snapshot(&chat).await;
     assert_eq!(state.turns, fresh.turns);
+}
+
+/// A message may be larger than all that may wait for a client.
+#[tokio::test]
+async fn a_message_larger_than_the_queue_disconnects_nobody_who_reads() {
+    let delivery = DeliveryOptions {
+        queue_bytes: 64 * 1024,
+        ..DeliveryOptions::default()
+    };
+    let inn = Inn::open_with(InnOptions {
+        delivery,
+        ..InnOptions::default()
+    })
+    .await;
+    let sender = inn.guest("sender").await;
+    let reader = inn.guest("reader").await;
+    let chat = default_chat(&sender.new_session().await);
+    let mut heard = reader.watch_chat(&chat).await;
+    let mut own = sender.watch_chat(&chat).await;
+    let large = script(json!([{"say": "heard"}])) + &" ".repeat(300_000);
+    sender.say(&chat, "large", &large).await;
+    for watch in [&mut heard, &mut own] {
+        watch.turn_end("large").await;
+        assert_eq!(watch.text_of("large"), "heard");
+        assert_eq!(watch.state.turns[0].message.text, large);
+    }
+    inn.close().await;
 }
 
 const TERMINAL: &str = "ahp-terminal:/t";
