@@ -155,6 +155,7 @@ impl Engine {
             }
             Deadline::SourceIsUnread(_) => self.turns().open_held_backends(),
             Deadline::SummaryIsHeld(session) => self.sessions().publish_held_summary(&session),
+            Deadline::TerminalsAreHeard => self.terminals.tell_heard(core),
             Deadline::SessionIsUnwritten(session) => self.sessions().review_unwritten(session),
             Deadline::Sweep => self.sessions().release_idle_sessions(),
         }

@@ -22,6 +22,7 @@ mod releases;
 mod rules;
 mod selections;
 mod sessions;
+mod terminal_titles;
 mod turns;
 mod views;
 mod words;
