@@ -107,11 +107,8 @@ impl Engine {
         }
         let core = &mut self.core;
         let found = content.as_ref().ok().and_then(Option::as_ref);
-        match self.terminals.loaded(core, ticket, found) {
-            Some(awaited) => {
-                self.subscribe(awaited.connection, Some(awaited.id), *awaited.params);
-            }
-            None => self.resources.content_loaded(core, ticket, content),
+        if let Some(awaited) = self.terminals.loaded(core, ticket, found) {
+            self.subscribe(awaited.connection, Some(awaited.id), *awaited.params);
         }
     }
 

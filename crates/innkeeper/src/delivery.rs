@@ -12,6 +12,7 @@
 //! much is said at once. Beyond that the connection is closed in a way that
 //! lets the client come back.
 
+mod answers;
 mod parcel;
 
 #[cfg(test)]
@@ -29,6 +30,7 @@ use innkeeper_protocol::outgoing::{self, HostMessage};
 use innkeeper_protocol::version::Version;
 use tokio::sync::Notify;
 
+pub(crate) use answers::{AnswerRoom, Share};
 pub(crate) use parcel::Parcel;
 use parcel::{absorb, framed, weight_of};
 
@@ -38,6 +40,9 @@ const CROWDED: usize = 1_024;
 
 /// If it does not get to that, whoever publishes more does it.
 const OVERCROWDED: usize = 4 * CROWDED;
+
+/// How much may wait to be answered before more is read from a client.
+const REPLY_BYTES: usize = 16 * 1024 * 1024;
 
 /// How queues behave. The same for all connections of a host.
 #[derive(Debug, Clone)]
@@ -95,6 +100,8 @@ pub(crate) struct OutboundQueue {
     /// that differs between versions.
     spoken: OnceLock<Version>,
     waiting: Mutex<Waiting>,
+    /// For answers about files, while they are made and while they wait here.
+    pub(crate) answers: Arc<AnswerRoom>,
     changed: Notify,
     crowded: Notify,
     drained: Notify,
@@ -191,6 +198,7 @@ impl OutboundQueue {
             options,
             spoken: OnceLock::new(),
             waiting: Mutex::default(),
+            answers: AnswerRoom::new(),
             changed: Notify::new(),
             crowded: Notify::new(),
             drained: Notify::new(),
@@ -325,12 +333,13 @@ impl OutboundQueue {
     }
 
     /// Waits until so little waits to be answered that more may be asked.
-    pub(crate) async fn ready_for_requests(&self, most: usize) {
+    pub(crate) async fn ready_for_requests(&self) {
+        self.answers.ready().await;
         loop {
             let drained = self.drained.notified();
             {
                 let waiting = self.lock();
-                if waiting.reply_bytes <= most || waiting.ending.is_some() {
+                if waiting.reply_bytes <= REPLY_BYTES || waiting.ending.is_some() {
                     return;
                 }
             }

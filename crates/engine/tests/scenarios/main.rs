@@ -20,6 +20,7 @@ mod older_rows;
 mod queue;
 mod releases;
 mod rules;
+mod scopes;
 mod selections;
 mod sessions;
 mod terminal_titles;

@@ -9,7 +9,7 @@ use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::version::Version;
 
 use crate::client_versions::ClientVersions;
-use crate::delivery::{Ending, OutboundQueue, Parcel};
+use crate::delivery::{AnswerRoom, Ending, OutboundQueue, Parcel};
 
 type Queues = HashMap<ConnectionId, Arc<OutboundQueue>>;
 
@@ -31,7 +31,9 @@ impl Clients {
     }
 
     pub(crate) fn disconnect(&self, connection: ConnectionId) {
-        self.write().remove(&connection);
+        if let Some(queue) = self.write().remove(&connection) {
+            queue.answers.close();
+        }
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -66,6 +68,12 @@ impl Clients {
         if let Some(queue) = self.read().get(&connection) {
             queue.close(Ending::Engine(reason));
         }
+    }
+
+    /// Room for answers to a client that is still there.
+    pub(super) fn room(&self, of: ConnectionId) -> Option<Arc<AnswerRoom>> {
+        let queues = self.read();
+        queues.get(&of).map(|queue| Arc::clone(&queue.answers))
     }
 
     /// The queues of subscribers that are still there.

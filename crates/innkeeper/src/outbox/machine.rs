@@ -10,7 +10,7 @@ use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};
 use innkeeper_protocol::workspace::watch::WatchCommand;
 use innkeeper_workspace::{ChangesService, why_not_directory};
 
-use super::Reports;
+use super::{Asked, Reports};
 use crate::delivery::OutboundQueue;
 use crate::machine::Machine;
 
@@ -38,11 +38,16 @@ impl MachineTasks {
         });
     }
 
-    pub(super) fn resource(&self, ticket: Ticket, scope: Scope, task: Box<ResourceTask>) {
+    pub(super) fn resource(&self, asked: Asked, scope: Scope, task: Box<ResourceTask>) {
         let resources = self.machine.resources.clone();
-        self.reports.blocking(move || {
-            let outcome = resources.perform(&scope, &task);
-            Input::ResourceDone { ticket, outcome }
+        let most_bytes = match &*task {
+            ResourceTask::Read { .. } => scope.most_bytes,
+            ResourceTask::Write(task) => task.data.len(),
+            _ => 0,
+        };
+        let matters = task.changes_something();
+        asked.answer(&self.reports, most_bytes, matters, move || {
+            resources.perform(&scope, &task)
         });
     }
 
@@ -85,14 +90,12 @@ impl MachineTasks {
 
     pub(super) fn read_kept(
         &self,
-        ticket: Ticket,
+        asked: Asked,
+        most_bytes: usize,
         read: impl FnOnce(&ChangesService) -> Result<ResourceDone, ResourceError> + Send + 'static,
     ) {
         if let Some(changes) = self.machine.changes.clone() {
-            self.reports.blocking(move || {
-                let outcome = read(&changes);
-                Input::ResourceDone { ticket, outcome }
-            });
+            asked.answer(&self.reports, most_bytes, false, move || read(&changes));
         }
     }
 

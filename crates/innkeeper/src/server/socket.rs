@@ -27,9 +27,6 @@ const WRITE_BYTES: usize = 128 * 1024;
 /// attempt to read, and every wake-up of a connection is one.
 const READ_BYTES: usize = 8 * 1024;
 
-/// How much may wait to be answered before more is read.
-const REPLY_BYTES: usize = 16 * 1024 * 1024;
-
 /// A client that says nothing and takes in nothing for this many pings is gone.
 const PINGS_UNANSWERED: u32 = 4;
 
@@ -119,7 +116,7 @@ async fn read<R: AsyncRead + Unpin>(
 ) -> Close {
     let patience = ping_after * PINGS_UNANSWERED;
     loop {
-        connection.queue.ready_for_requests(REPLY_BYTES).await;
+        connection.queue.ready_for_requests().await;
         let written = connection.queue.written();
         let Ok(next) = tokio::time::timeout(patience, stream.next()).await else {
             if connection.queue.written() == written {

@@ -2,6 +2,7 @@
 //! finds everything in order when it reads again.
 
 use crate::common::binary::Binary;
+use crate::common::raw::Raw;
 use crate::common::{Folded as _, Guest, Inn, InnOptions, default_chat, in_time, script};
 use futures_util::{SinkExt as _, StreamExt as _};
 use innkeeper::DeliveryOptions;
@@ -98,6 +99,42 @@ async fn a_message_larger_than_the_queue_disconnects_nobody_who_reads() {
         assert_eq!(watch.state.turns[0].message.text, large);
     }
     inn.close().await;
+}
+
+/// 400 times 8 MiB are asked for and not read, while somebody else reads.
+#[tokio::test]
+async fn answers_that_nobody_reads_cost_a_fixed_amount_of_memory() {
+    const FILE: usize = 8 << 20;
+    const MOST_GROWTH_KIB: u64 = 100 * 1024;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("large");
+    std::fs::write(&file, vec![0xff; FILE]).unwrap();
+    let uri = format!("file://{}", file.display());
+    let config = directory.path().join("innkeeper.toml");
+    let roots = format!("[workspace]\nroots = [{:?}]\n", directory.path());
+    std::fs::write(&config, roots).unwrap();
+    let host = Binary::start(directory.path(), &["--config", config.to_str().unwrap()]);
+    let mut reader = Raw::initialized(&host.url, "reader").await;
+    let mut deaf = Raw::initialized(&host.url, "deaf").await;
+    let read = |id: u64| json!({"id": id, "method": "resourceRead", "params": {"uri": uri}});
+    let before = host.resident_kib();
+    let asked: Vec<Value> = (1..=400).map(read).collect();
+    deaf.send_at_once(&asked).await;
+    for id in 1..=20 {
+        let answer = reader.ask(read(id)).await;
+        let data = answer["result"]["data"].as_str().unwrap();
+        assert_eq!(data.len(), FILE.div_ceil(3) * 4);
+    }
+    if let Some((before, peak)) = before.zip(host.peak_kib()) {
+        let growth = peak.saturating_sub(before);
+        println!("memory grew by {growth} KiB");
+        assert!(growth < MOST_GROWTH_KIB, "memory grew by {growth} KiB");
+    }
+    // The one that did not read finds everything when it does.
+    for _ in 0..400 {
+        let answer = deaf.next().await;
+        assert_eq!(answer["result"]["encoding"], "base64", "{}", answer["error"]);
+    }
 }
 
 const TERMINAL: &str = "ahp-terminal:/t";

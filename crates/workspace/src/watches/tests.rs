@@ -42,13 +42,13 @@ impl Watching {
             recursive,
             includes: Vec::new(),
             excludes: vec!["**/skipped".to_owned()],
-            scope: Scope {
-                roots: vec![GrantedRoot {
+            scope: Scope::new(
+                vec![GrantedRoot {
                     uri: uri(self.directory.path()),
                     writable: false,
                 }],
-                most_bytes: 0,
-            },
+                0,
+            ),
         };
         let open = Box::new(open);
         self.watches.command(WatchCommand::Open { watch, open });
