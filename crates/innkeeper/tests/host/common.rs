@@ -15,7 +15,7 @@ use ahp::reducers::{
 use ahp::{Client, ClientConfig, SubscriptionEvent};
 use ahp_ws::WebSocketTransport;
 use innkeeper::server::access::{AccessPolicy, ConnectionToken};
-use innkeeper::server::{Server, ServerOptions, TlsFiles};
+use innkeeper::server::{NewcomerLimits, Server, ServerOptions, TlsFiles};
 use innkeeper::{DeliveryOptions, Host, HostOptions, TelemetryOptions, WorkspaceOptions};
 use innkeeper_agents::ScriptAgent;
 use innkeeper_engine::Limits;
@@ -68,6 +68,7 @@ pub struct InnOptions {
     pub telemetry: TelemetryOptions,
     pub connections: Option<usize>,
     pub tls: Option<TlsFiles>,
+    pub newcomers: NewcomerLimits,
 }
 
 impl Inn {
@@ -110,6 +111,7 @@ impl Inn {
             web: true,
             message_bytes: options.message_bytes.unwrap_or(1 << 20),
             ping_after: Duration::from_secs(30),
+            newcomers: options.newcomers,
         };
         let server = Server::start(host.clone(), access, server_options)
             .await
