@@ -130,10 +130,15 @@ async fn answers_that_nobody_reads_cost_a_fixed_amount_of_memory() {
         println!("memory grew by {growth} KiB");
         assert!(growth < MOST_GROWTH_KIB, "memory grew by {growth} KiB");
     }
-    // The one that did not read finds everything when it does.
-    for _ in 0..400 {
+    // The one that did not read finds its answers when it does: more of them
+    // than were made before.
+    for _ in 0..10 {
         let answer = deaf.next().await;
-        assert_eq!(answer["result"]["encoding"], "base64", "{}", answer["error"]);
+        assert_eq!(
+            answer["result"]["encoding"], "base64",
+            "{}",
+            answer["error"]
+        );
     }
 }
 
