@@ -101,7 +101,7 @@ fn watch(tree: &Path) -> Result<(Duration, Duration)> {
     Ok((opened, told))
 }
 
-fn plant(root: &Path) -> Result<()> {
+pub(crate) fn plant(root: &Path) -> Result<()> {
     for directory in 0..DIRECTORIES {
         let directory = root.join(format!("d{directory}"));
         fs::create_dir(&directory)?;

@@ -3,7 +3,7 @@
 //! is what counts.
 //!
 //! `cargo xtask bench` runs all of them; a name (`fanout`, `slow`, `latency`, `agents`,
-//! `start`, `history`, `gates`, `files`, `changes`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
+//! `start`, `history`, `gates`, `files`, `changes`, `hostile`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
 //! host that runs already under load, for a profiler. The other subcommands are
 //! parts that run as processes of their own.
 
@@ -15,6 +15,7 @@ mod fanout;
 mod files;
 mod gates;
 mod history;
+mod hostile;
 mod latency;
 mod process;
 mod raw;
@@ -43,7 +44,8 @@ fn main() -> Result<()> {
             history::run()?;
             gates::run()?;
             files::run()?;
-            changes::run()
+            changes::run()?;
+            runtime()?.block_on(hostile::run(None))
         }
         ["fanout"] => {
             runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;
@@ -68,9 +70,11 @@ fn main() -> Result<()> {
         ["gates"] => gates::run(),
         ["files"] => files::run(),
         ["changes"] => changes::run(),
+        ["hostile"] => runtime()?.block_on(hostile::run(None)),
+        ["hostile", attack] => runtime()?.block_on(hostile::run(Some(attack))),
         _ => bail!(
             "usage: innkeeper-bench [fanout [N] | versions N | slow | latency | agents | start | \
-             history | gates | files | changes]"
+             history | gates | files | changes | hostile [ATTACK]]"
         ),
     }
 }
