@@ -101,6 +101,7 @@ pub enum Effect {
     /// Files whose path matches what somebody typed, the best first.
     FindFiles {
         ticket: Ticket,
+        by: ConnectionId,
         directories: Vec<String>,
         query: String,
         limit: usize,

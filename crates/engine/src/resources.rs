@@ -179,7 +179,11 @@ impl Resources {
             return;
         };
         let outcome = outcome.map_err(|error| rpc_error(error, &request.channel));
-        core.answer(request.connection, Some(request.id), outcome.map(Reply::Resource));
+        core.answer(
+            request.connection,
+            Some(request.id),
+            outcome.map(Reply::Resource),
+        );
     }
 
     /// Nobody waits behind a connection that has ended.

@@ -20,8 +20,8 @@ use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{
     RootTerminalsChangedAction, StateAction, TerminalCommandDetectionAvailableAction,
-    TerminalCommandExecutedAction, TerminalCommandFinishedAction,
-    TerminalDataAction, TerminalExitedAction,
+    TerminalCommandExecutedAction, TerminalCommandFinishedAction, TerminalDataAction,
+    TerminalExitedAction,
 };
 use innkeeper_protocol::newest::errors::ahp_error_codes;
 use innkeeper_protocol::newest::state::{

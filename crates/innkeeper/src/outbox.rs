@@ -140,10 +140,13 @@ impl Subjects {
             } => machine.check_directories(ticket, directories),
             Effect::FindFiles {
                 ticket,
+                by,
                 directories,
                 query,
                 limit,
-            } => machine.find_files(ticket, directories, query, limit),
+            } => machine.find_files(ticket, clients.room(by), move |finder| {
+                finder.find(&directories, &query, limit)
+            }),
             Effect::Resource {
                 ticket,
                 by,

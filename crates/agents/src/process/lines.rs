@@ -8,7 +8,9 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
+};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -172,6 +174,9 @@ mod tests {
         let (read, mut incoming) = mpsc::channel(WAITING);
         let line = format!("{:?}\n", "x".repeat(4_000));
         read_lines(line.as_bytes(), read, 1_000).await;
-        assert_eq!(incoming.recv().await.map(|(text, _)| text.len()), Some(4_003));
+        assert_eq!(
+            incoming.recv().await.map(|(text, _)| text.len()),
+            Some(4_003)
+        );
     }
 }

@@ -59,5 +59,9 @@ fn requests_share_what_they_may_reach_until_it_changes() {
         panic!("two requests");
     };
     let lists = before.lists.iter().zip(&after.lists);
-    assert!(lists.into_iter().all(|(one, other)| Arc::ptr_eq(one, other)));
+    assert!(
+        lists
+            .into_iter()
+            .all(|(one, other)| Arc::ptr_eq(one, other))
+    );
 }

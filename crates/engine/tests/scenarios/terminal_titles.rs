@@ -49,9 +49,16 @@ fn a_flood_of_titles_is_told_once_with_the_last_of_them() {
     }
     assert!(host.news(1).is_empty(), "nothing is told before its time");
     host.wait(Limits::default().summary_delay);
-    let told = ["terminal/cwdChanged", "terminal/titleChanged", "root/terminalsChanged"];
+    let told = [
+        "terminal/cwdChanged",
+        "terminal/titleChanged",
+        "root/terminalsChanged",
+    ];
     let actions = host.actions(1);
-    let types: Vec<&str> = actions.iter().filter_map(|(_, it)| it["type"].as_str()).collect();
+    let types: Vec<&str> = actions
+        .iter()
+        .filter_map(|(_, it)| it["type"].as_str())
+        .collect();
     assert_eq!(types, told);
     assert_eq!(actions[0].1["cwd"], "file:///999");
     assert_eq!(actions[1].1["title"], "t9999");
@@ -64,9 +71,16 @@ fn what_was_heard_of_a_terminal_is_told_before_its_end() {
     host.titles(&["last words".to_owned()]);
     host.terminal(TerminalEvent::Exited { exit_code: Some(0) });
     let actions = host.actions(1);
-    let types: Vec<&str> = actions.iter().filter_map(|(_, it)| it["type"].as_str()).collect();
-    let told = ["terminal/titleChanged", "root/terminalsChanged", "terminal/exited",
-                "root/terminalsChanged"];
+    let types: Vec<&str> = actions
+        .iter()
+        .filter_map(|(_, it)| it["type"].as_str())
+        .collect();
+    let told = [
+        "terminal/titleChanged",
+        "root/terminalsChanged",
+        "terminal/exited",
+        "root/terminalsChanged",
+    ];
     assert_eq!(types, told);
 }
 

@@ -62,9 +62,9 @@ fn finished(
     encoding: Option<ContentEncoding>,
     mut share: Option<Share>,
 ) -> Result<Finished, ResourceError> {
-    let json = done.into_json(encoding).map_err(|error| {
-        ResourceError::Invalid(format!("the answer has no JSON form: {error}"))
-    })?;
+    let json = done
+        .into_json(encoding)
+        .map_err(|error| ResourceError::Invalid(format!("the answer has no JSON form: {error}")))?;
     if let Some(share) = &mut share {
         share.settle(json.get().len());
     }

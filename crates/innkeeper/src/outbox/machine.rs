@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use innkeeper_engine::{Input, Ticket};
+use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError, ResourceTask, Scope};
 use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};
 use innkeeper_protocol::workspace::watch::WatchCommand;
-use innkeeper_workspace::{ChangesService, why_not_directory};
+use innkeeper_workspace::{ChangesService, FileFinder, why_not_directory};
 
 use super::{Asked, Reports};
-use crate::delivery::OutboundQueue;
+use crate::delivery::{AnswerRoom, OutboundQueue};
 use crate::machine::Machine;
 
 pub(crate) struct MachineTasks {
@@ -27,14 +28,15 @@ impl MachineTasks {
     pub(super) fn find_files(
         &self,
         ticket: Ticket,
-        directories: Vec<String>,
-        query: String,
-        limit: usize,
+        room: Option<Arc<AnswerRoom>>,
+        find: impl FnOnce(&FileFinder) -> Vec<FoundFile> + Send + 'static,
     ) {
         let finder = self.machine.finder.clone();
-        self.reports.blocking(move || {
-            let files = finder.find(&directories, &query, limit);
-            Input::FilesFound { ticket, files }
+        // Looking may take long: one client has so many threads for it and no
+        // more.
+        self.reports.answering(room, 0, move |share| {
+            let files = share.map(|_share| find(&finder))?;
+            Some(Input::FilesFound { ticket, files })
         });
     }
 

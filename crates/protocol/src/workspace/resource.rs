@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::record::ContentRecord;
 use crate::newest::commands::{DirectoryEntry, ResourceResolveResult, ResourceWriteMode};
+use crate::record::ContentRecord;
 
 /// What somebody may reach: everything below these, and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

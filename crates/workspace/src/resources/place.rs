@@ -185,12 +185,21 @@ fn find(scope: &Scope, uri: &str, path: &Path, write: bool) -> Result<Place, Res
     let open_to = scope.roots().filter(|root| root.writable || !write);
     let named = open_to.clone();
     let named = named.filter(|root| uri.starts_with(root.uri.trim_end_matches('/')));
-    let paths = || open_to.clone().filter_map(|root| path_of_uri(&root.uri).ok());
+    let paths = || {
+        open_to
+            .clone()
+            .filter_map(|root| path_of_uri(&root.uri).ok())
+    };
     // There may be thousands of roots. Most requests name theirs as it is
     // written; only for the others the system is asked about each of them.
     let found = innermost(path, named.filter_map(|root| path_of_uri(&root.uri).ok()))
         .or_else(|| innermost(path, paths()))
-        .or_else(|| innermost(path, paths().filter_map(|root| std::fs::canonicalize(root).ok())));
+        .or_else(|| {
+            innermost(
+                path,
+                paths().filter_map(|root| std::fs::canonicalize(root).ok()),
+            )
+        });
     let Some((root, relative)) = found else {
         let uri = uri.to_owned();
         return Err(ResourceError::OutOfScope { uri, write });

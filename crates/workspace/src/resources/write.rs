@@ -100,7 +100,11 @@ fn changed(
 }
 
 /// The content after the change.
-pub(super) fn placed(before: &[u8], task: &WriteTask, data: &[u8]) -> Result<Vec<u8>, ResourceError> {
+pub(super) fn placed(
+    before: &[u8],
+    task: &WriteTask,
+    data: &[u8],
+) -> Result<Vec<u8>, ResourceError> {
     let position = usize::try_from(task.position).ok();
     let position = position.filter(|position| *position <= before.len());
     let position = position.ok_or_else(|| beyond_the_end(task, before.len()))?;

@@ -62,11 +62,7 @@ struct Content<'a, T> {
     content_type: &'a str,
 }
 
-fn content<'a, T>(
-    data: &'a T,
-    encoding: ContentEncoding,
-    content_type: &'a str,
-) -> Content<'a, T> {
+fn content<'a, T>(data: &'a T, encoding: ContentEncoding, content_type: &'a str) -> Content<'a, T> {
     Content {
         data,
         encoding,
@@ -105,9 +101,10 @@ impl WriteData {
     pub fn decoded(&self) -> Result<Cow<'_, [u8]>, ResourceError> {
         match self {
             Self::Plain(data) => Ok(Cow::Borrowed(data)),
-            Self::Base64(text) => STANDARD.decode(text).map(Cow::Owned).map_err(|error| {
-                ResourceError::Invalid(format!("`data` is not base64: {error}"))
-            }),
+            Self::Base64(text) => STANDARD
+                .decode(text)
+                .map(Cow::Owned)
+                .map_err(|error| ResourceError::Invalid(format!("`data` is not base64: {error}"))),
         }
     }
 
