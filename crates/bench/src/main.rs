@@ -3,7 +3,7 @@
 //! is what counts.
 //!
 //! `cargo xtask bench` runs all of them; a name (`fanout`, `slow`, `latency`, `agents`,
-//! `start`, `history`, `gates`, `files`, `changes`, `hostile`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
+//! `start`, `history`, `gates`, `files`, `changes`, `memory`, `hostile`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
 //! host that runs already under load, for a profiler. The other subcommands are
 //! parts that run as processes of their own.
 
@@ -17,6 +17,7 @@ mod gates;
 mod history;
 mod hostile;
 mod latency;
+mod memory;
 mod process;
 mod raw;
 mod slow;
@@ -45,6 +46,7 @@ fn main() -> Result<()> {
             gates::run()?;
             files::run()?;
             changes::run()?;
+            runtime()?.block_on(memory::run())?;
             runtime()?.block_on(hostile::run(None))
         }
         ["fanout"] => {
@@ -70,11 +72,12 @@ fn main() -> Result<()> {
         ["gates"] => gates::run(),
         ["files"] => files::run(),
         ["changes"] => changes::run(),
+        ["memory"] => runtime()?.block_on(memory::run()),
         ["hostile"] => runtime()?.block_on(hostile::run(None)),
         ["hostile", attack] => runtime()?.block_on(hostile::run(Some(attack))),
         _ => bail!(
             "usage: innkeeper-bench [fanout [N] | versions N | slow | latency | agents | start | \
-             history | gates | files | changes | hostile [ATTACK]]"
+             history | gates | files | changes | memory | hostile [ATTACK]]"
         ),
     }
 }
