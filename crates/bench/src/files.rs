@@ -73,13 +73,13 @@ fn watch(tree: &Path) -> Result<(Duration, Duration)> {
         recursive: true,
         includes: Vec::new(),
         excludes: Vec::new(),
-        scope: Scope {
-            roots: vec![GrantedRoot {
+        scope: Scope::new(
+            vec![GrantedRoot {
                 uri,
                 writable: false,
             }],
-            most_bytes: 0,
-        },
+            0,
+        ),
     };
     let watch = WatchId(1);
     let opened = median(|| {
@@ -101,7 +101,7 @@ fn watch(tree: &Path) -> Result<(Duration, Duration)> {
     Ok((opened, told))
 }
 
-fn plant(root: &Path) -> Result<()> {
+pub(crate) fn plant(root: &Path) -> Result<()> {
     for directory in 0..DIRECTORIES {
         let directory = root.join(format!("d{directory}"));
         fs::create_dir(&directory)?;

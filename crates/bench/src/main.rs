@@ -3,7 +3,7 @@
 //! is what counts.
 //!
 //! `cargo xtask bench` runs all of them; a name (`fanout`, `slow`, `latency`, `agents`,
-//! `start`, `history`, `gates`, `files`, `changes`, `prompts`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
+//! `start`, `history`, `gates`, `files`, `changes`, `prompts`, `memory`, `hostile`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
 //! host that runs already under load, for a profiler. The other subcommands are
 //! parts that run as processes of their own.
 
@@ -15,7 +15,9 @@ mod fanout;
 mod files;
 mod gates;
 mod history;
+mod hostile;
 mod latency;
+mod memory;
 mod process;
 mod prompts;
 mod raw;
@@ -45,7 +47,9 @@ fn main() -> Result<()> {
             gates::run()?;
             files::run()?;
             changes::run()?;
-            runtime()?.block_on(prompts::run())
+            runtime()?.block_on(prompts::run())?;
+            runtime()?.block_on(memory::run())?;
+            runtime()?.block_on(hostile::run(None))
         }
         ["fanout"] => {
             runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;
@@ -71,9 +75,12 @@ fn main() -> Result<()> {
         ["files"] => files::run(),
         ["changes"] => changes::run(),
         ["prompts"] => runtime()?.block_on(prompts::run()),
+        ["memory"] => runtime()?.block_on(memory::run()),
+        ["hostile"] => runtime()?.block_on(hostile::run(None)),
+        ["hostile", attack] => runtime()?.block_on(hostile::run(Some(attack))),
         _ => bail!(
             "usage: innkeeper-bench [fanout [N] | versions N | slow | latency | agents | start | \
-             history | gates | files | changes | prompts]"
+             history | gates | files | changes | prompts | memory | hostile [ATTACK]]"
         ),
     }
 }

@@ -81,6 +81,12 @@ impl WireClient {
         }
     }
 
+    /// Asks, and leaves the answer to be read.
+    pub(crate) async fn ask(&mut self, id: i64, method: &str, params: &Value) -> Result<()> {
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.send(&request.to_string()).await
+    }
+
     pub(crate) async fn dispatch(&mut self, channel: &str, seq: i64, action: Value) -> Result<()> {
         let params = json!({"channel": channel, "clientSeq": seq, "action": action});
         let message = json!({"jsonrpc": "2.0", "method": "dispatchAction", "params": params});
@@ -131,8 +137,13 @@ impl WireClient {
     }
 
     pub(crate) async fn send(&mut self, text: &str) -> Result<()> {
+        self.send_part(text.as_bytes(), text.len()).await
+    }
+
+    /// Sends the beginning of a message that is said to have so many bytes.
+    pub(crate) async fn send_part(&mut self, part: &[u8], bytes: usize) -> Result<()> {
         let mut frame = vec![0x81];
-        match text.len() {
+        match bytes {
             len @ ..126 => frame.push(0x80 | len as u8),
             len @ 126..65_536 => {
                 frame.push(0x80 | 126);
@@ -145,7 +156,7 @@ impl WireClient {
         }
         // A mask of zeros is a mask.
         frame.extend([0; 4]);
-        frame.extend(text.as_bytes());
+        frame.extend(part);
         Ok(self.stream.write_all(&frame).await?)
     }
 
@@ -190,6 +201,12 @@ fn parse(bytes: &[u8]) -> Option<(u8, usize, usize)> {
     };
     let end = header + usize::try_from(len).ok()?;
     (bytes.len() >= end).then_some((first & 0x0f, header, end))
+}
+
+/// Whether a frame answers a request.
+pub(crate) fn is_answer(frame: &[u8]) -> bool {
+    let beginning = &frame[..frame.len().min(64)];
+    find(beginning, b"\"id\":").is_some()
 }
 
 pub(crate) fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {

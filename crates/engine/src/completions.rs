@@ -74,6 +74,7 @@ impl Completions {
                 self.files.insert(ticket, (connection, id, at));
                 core.effect(Effect::FindFiles {
                     ticket,
+                    by: connection,
                     directories,
                     query,
                     limit: MOST_ITEMS,

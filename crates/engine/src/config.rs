@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use innkeeper_protocol::newest::commands::Implementation;
-use innkeeper_protocol::workspace::resource::GrantedRoot;
+use innkeeper_protocol::workspace::resource::Roots;
 
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
@@ -33,7 +33,7 @@ pub enum QueueAfterCancel {
 /// What clients may reach of the machine besides the directories of sessions.
 #[derive(Debug, Clone, Default)]
 pub struct WorkspaceConfig {
-    pub roots: Vec<GrantedRoot>,
+    pub roots: Roots,
     pub grants: GrantPolicy,
     /// Whether the changes in the directories of sessions are told.
     pub changes: bool,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_protocol::agent::{AgentCommand, ConfigQuery};
+use innkeeper_protocol::newest::commands::ContentEncoding;
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::StoreBatch;
 use innkeeper_protocol::telemetry::Span;
@@ -87,6 +88,7 @@ pub enum Effect {
         after: Seq,
         up_to: Seq,
     },
+    /// Content that the engine itself needs.
     LoadContent {
         ticket: Ticket,
         uri: String,
@@ -99,15 +101,27 @@ pub enum Effect {
     /// Files whose path matches what somebody typed, the best first.
     FindFiles {
         ticket: Ticket,
+        by: ConnectionId,
         directories: Vec<String>,
         query: String,
         limit: usize,
     },
-    /// Something is to be done with files, within this scope.
+    /// Something is to be done with files, within this scope, for this
+    /// connection. Content is wanted in this encoding, if it matters.
     Resource {
         ticket: Ticket,
+        by: ConnectionId,
         scope: Scope,
         task: Box<ResourceTask>,
+        encoding: Option<ContentEncoding>,
+    },
+    /// Content that the host keeps beside the state; answered like a resource.
+    ReadContent {
+        ticket: Ticket,
+        by: ConnectionId,
+        uri: String,
+        encoding: Option<ContentEncoding>,
+        most_bytes: usize,
     },
     Terminal(TerminalCommand),
     /// This much of what a terminal has read was published to these
@@ -127,9 +141,11 @@ pub enum Effect {
     /// resource.
     ReadKept {
         ticket: Ticket,
+        by: ConnectionId,
         session: ChannelUri,
         directories: Vec<String>,
         id: String,
+        encoding: Option<ContentEncoding>,
         most_bytes: usize,
     },
     /// The branches of a repository whose names contain this, as values of a

@@ -4,13 +4,14 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{AgentProfile, AgentReport};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::newest::commands::SessionConfigValueItem;
+use innkeeper_protocol::outgoing::Finished;
 use innkeeper_protocol::record::{ContentRecord, LoadedSession, LogEntry};
 use innkeeper_protocol::telemetry::TelemetryBatch;
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::changes::ChangesReport;
 use innkeeper_protocol::workspace::customization::CustomizationReport;
-use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
+use innkeeper_protocol::workspace::resource::ResourceError;
 use innkeeper_protocol::workspace::terminal::TerminalReport;
 use innkeeper_protocol::workspace::watch::WatchReport;
 
@@ -61,10 +62,11 @@ pub enum Input {
         ticket: Ticket,
         files: Vec<FoundFile>,
     },
-    /// The answer to [`crate::Effect::Resource`].
+    /// The answer to [`crate::Effect::Resource`], [`crate::Effect::ReadContent`]
+    /// and [`crate::Effect::ReadKept`].
     ResourceDone {
         ticket: Ticket,
-        outcome: Result<ResourceDone, ResourceError>,
+        outcome: Result<Finished, ResourceError>,
     },
     Terminal(TerminalReport),
     Watch(WatchReport),

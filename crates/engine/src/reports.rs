@@ -111,11 +111,8 @@ impl Engine {
         }
         let core = &mut self.core;
         let found = content.as_ref().ok().and_then(Option::as_ref);
-        match self.terminals.loaded(core, ticket, found) {
-            Some(awaited) => {
-                self.subscribe(awaited.connection, Some(awaited.id), *awaited.params);
-            }
-            None => self.resources.content_loaded(core, ticket, content),
+        if let Some(awaited) = self.terminals.loaded(core, ticket, found) {
+            self.subscribe(awaited.connection, Some(awaited.id), *awaited.params);
         }
     }
 
@@ -159,6 +156,7 @@ impl Engine {
             }
             Deadline::SourceIsUnread(_) => self.turns().open_held_backends(),
             Deadline::SummaryIsHeld(session) => self.sessions().publish_held_summary(&session),
+            Deadline::TerminalsAreHeard => self.terminals.tell_heard(core),
             Deadline::SessionIsUnwritten(session) => self.sessions().review_unwritten(session),
             Deadline::Sweep => self.sessions().release_idle_sessions(),
         }

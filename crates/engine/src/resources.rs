@@ -4,21 +4,20 @@
 //! A client reaches the working directories of sessions, the roots of the
 //! configuration, and what it was granted when it asked.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use foldhash::HashMap;
 use innkeeper_protocol::newest::commands::{
-    ContentEncoding, ResourceListResult, ResourceReadParams, ResourceReadResult,
-    ResourceRequestParams, ResourceWriteMode, ResourceWriteParams,
+    ContentEncoding, ResourceReadParams, ResourceRequestParams, ResourceWriteMode,
+    ResourceWriteParams,
 };
 use innkeeper_protocol::newest::errors::{PermissionDeniedErrorData, ahp_error_codes};
-use innkeeper_protocol::outgoing::Reply;
-use innkeeper_protocol::record::ContentRecord;
+use innkeeper_protocol::outgoing::{Finished, Reply};
 use innkeeper_protocol::resource_call::ResourceCall;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::workspace::resource::{
-    GrantedRoot, ResourceDone, ResourceError, ResourceTask, Scope, TransferTask, WriteTask,
+    GrantedRoot, ResourceError, ResourceTask, Roots, Scope, TransferTask, WriteData, WriteTask,
 };
 use innkeeper_protocol::{ChannelUri, ClientId};
 
@@ -34,7 +33,7 @@ const MOST_GRANTS: usize = 1_000;
 #[derive(Debug, Default)]
 pub(crate) struct Resources {
     /// What clients were granted beside what is open to all of them.
-    grants: HashMap<ClientId, Vec<GrantedRoot>>,
+    grants: HashMap<ClientId, Roots>,
     waiting: HashMap<Ticket, WaitingRequest>,
 }
 
@@ -43,20 +42,8 @@ pub(crate) struct Resources {
 struct WaitingRequest {
     connection: ConnectionId,
     id: RequestId,
-    need: Need,
-}
-
-#[derive(Debug)]
-enum Need {
-    /// Content that the host keeps beside the state.
-    Content {
-        uri: String,
-        encoding: Option<ContentEncoding>,
-    },
-    Task {
-        channel: ChannelUri,
-        encoding: Option<ContentEncoding>,
-    },
+    /// What a client that may not do it would have to ask for.
+    channel: ChannelUri,
 }
 
 /// Whoever asks: a connection, the client behind it, and its request.
@@ -116,13 +103,16 @@ impl Resources {
             let task = ResourceTask::Read { uri };
             return self.perform(core, asking, channel.into(), task, encoding);
         }
-        let need = Need::Content {
-            uri: uri.clone(),
-            encoding,
-        };
-        let ticket = self.wait(core, asking, need);
+        let by = asking.connection;
+        let ticket = self.wait(core, asking, channel.into());
         core.step.durable_first = true;
-        core.effect(Effect::LoadContent { ticket, uri });
+        core.effect(Effect::ReadContent {
+            ticket,
+            by,
+            uri,
+            encoding,
+            most_bytes: core.config.limits.resource_bytes,
+        });
     }
 
     /// Reads what was in a session's directories at some time.
@@ -133,16 +123,15 @@ impl Resources {
         params: &ResourceReadParams,
         (session, directories, id): (ChannelUri, Vec<String>, String),
     ) {
-        let need = Need::Task {
-            channel: params.channel.as_str().into(),
-            encoding: params.encoding,
-        };
-        let ticket = self.wait(core, asking, need);
+        let by = asking.connection;
+        let ticket = self.wait(core, asking, params.channel.as_str().into());
         core.effect(Effect::ReadKept {
             ticket,
+            by,
             session,
             directories,
             id,
+            encoding: params.encoding,
             most_bytes: core.config.limits.resource_bytes,
         });
     }
@@ -157,77 +146,44 @@ impl Resources {
         encoding: Option<ContentEncoding>,
     ) {
         let scope = self.scope_of(core, asking.client);
-        let ticket = self.wait(core, asking, Need::Task { channel, encoding });
+        let by = asking.connection;
+        let ticket = self.wait(core, asking, channel);
         core.effect(Effect::Resource {
             ticket,
+            by,
             scope,
             task: Box::new(task),
+            encoding,
         });
     }
 
     /// Remembers a request whose answer needs something from outside.
-    fn wait(&mut self, core: &mut Core, asking: Asking<'_>, need: Need) -> Ticket {
+    fn wait(&mut self, core: &mut Core, asking: Asking<'_>, channel: ChannelUri) -> Ticket {
         let ticket = core.next_ticket();
         let request = WaitingRequest {
             connection: asking.connection,
             id: asking.id,
-            need,
+            channel,
         };
         self.waiting.insert(ticket, request);
         ticket
-    }
-
-    pub(crate) fn content_loaded(
-        &mut self,
-        core: &mut Core,
-        ticket: Ticket,
-        content: Result<Option<ContentRecord>, String>,
-    ) {
-        let Some(request) = self.waiting.remove(&ticket) else {
-            return;
-        };
-        let Need::Content { uri, encoding } = request.need else {
-            return;
-        };
-        let outcome = match content {
-            Ok(Some(content)) => {
-                let ContentRecord {
-                    data, content_type, ..
-                } = content;
-                let read = encoded(&data, content_type, encoding);
-                Ok(Reply::ResourceRead(read))
-            }
-            Ok(None) => Err(RpcError::not_found(&uri)),
-            Err(reason) => Err(RpcError::internal(format!(
-                "the content cannot be read: {reason}"
-            ))),
-        };
-        core.answer(request.connection, Some(request.id), outcome);
     }
 
     pub(crate) fn done(
         &mut self,
         core: &mut Core,
         ticket: Ticket,
-        outcome: Result<ResourceDone, ResourceError>,
+        outcome: Result<Finished, ResourceError>,
     ) {
         let Some(request) = self.waiting.remove(&ticket) else {
             return;
         };
-        let Need::Task { channel, encoding } = request.need else {
-            return;
-        };
-        let outcome = outcome.map_err(|error| rpc_error(error, &channel));
-        let reply = outcome.map(|done| match done {
-            ResourceDone::Done => Reply::Empty {},
-            ResourceDone::Content { data, content_type } => {
-                let content_type = content_type.unwrap_or_default();
-                Reply::ResourceRead(encoded(&data, content_type, encoding))
-            }
-            ResourceDone::Entries(entries) => Reply::ResourceList(ResourceListResult { entries }),
-            ResourceDone::Resolved(resolved) => Reply::ResourceResolve(Box::new(resolved)),
-        });
-        core.answer(request.connection, Some(request.id), reply);
+        let outcome = outcome.map_err(|error| rpc_error(error, &request.channel));
+        core.answer(
+            request.connection,
+            Some(request.id),
+            outcome.map(Reply::Resource),
+        );
     }
 
     /// Nobody waits behind a connection that has ended.
@@ -241,30 +197,14 @@ impl Resources {
         self.grants.remove(client);
     }
 
-    /// What a client may reach.
+    /// What a client may reach. Nothing is copied: there may be thousands of
+    /// directories, and every request has a scope.
     pub(crate) fn scope_of(&self, core: &Core, client: Option<&str>) -> Scope {
-        let mut roots = core.config.workspace.roots.clone();
-        let mut add = |uri: &String| {
-            if !roots.iter().any(|root| root.uri == *uri && root.writable) {
-                roots.push(GrantedRoot {
-                    uri: uri.clone(),
-                    writable: true,
-                });
-            }
-        };
-        for session in core.channels.sessions() {
-            let directories = session.state.working_directories.iter().flatten();
-            directories.for_each(&mut add);
-        }
-        for chat in core.channels.chats() {
-            let directories = chat.head.working_directories.iter().flatten();
-            directories.for_each(&mut add);
-        }
-        if let Some(client) = client {
-            roots.extend(self.grants.get(client).into_iter().flatten().cloned());
-        }
+        let configured = &core.config.workspace.roots;
+        let granted = client.and_then(|client| self.grants.get(client));
+        let lists = [Some(configured), Some(core.channels.directories()), granted];
         Scope {
-            roots,
+            lists: lists.into_iter().flatten().cloned().collect(),
             most_bytes: core.config.limits.resource_bytes,
         }
     }
@@ -299,7 +239,7 @@ impl Resources {
             ));
         }
         if let Some(client) = client {
-            let grants = self.grants.entry(client.into()).or_default();
+            let grants = Arc::make_mut(self.grants.entry(client.into()).or_default());
             grants.retain(|grant| grant.uri != uri || grant.writable != writable);
             if grants.len() >= MOST_GRANTS {
                 grants.remove(0);
@@ -318,8 +258,7 @@ impl Resources {
         uri: &str,
         write: bool,
     ) -> bool {
-        let roots = self.scope_of(core, client).roots;
-        roots.iter().any(|root| {
+        self.scope_of(core, client).roots().any(|root| {
             let below = uri.strip_prefix(root.uri.trim_end_matches('/'));
             let below = below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
             below && (root.writable || !write) && !uri.contains("..")
@@ -329,15 +268,8 @@ impl Resources {
 
 fn write_task(params: ResourceWriteParams) -> Result<ResourceTask, RpcError> {
     let data = match params.encoding {
-        ContentEncoding::Utf8 => Bytes::from(params.data),
-        ContentEncoding::Base64 => match STANDARD.decode(&params.data) {
-            Ok(data) => Bytes::from(data),
-            Err(error) => {
-                return Err(RpcError::invalid_params(format!(
-                    "`data` is not base64: {error}"
-                )));
-            }
-        },
+        ContentEncoding::Utf8 => WriteData::Plain(Bytes::from(params.data)),
+        ContentEncoding::Base64 => WriteData::Base64(params.data),
     };
     let position = u64::try_from(params.position.unwrap_or(0))
         .map_err(|_| RpcError::invalid_params("`position` must not be negative"))?;
@@ -349,27 +281,6 @@ fn write_task(params: ResourceWriteParams) -> Result<ResourceTask, RpcError> {
         position,
         if_match: params.if_match,
     }))
-}
-
-/// Content in the encoding that was asked for, if it has a form in it.
-fn encoded(
-    data: &[u8],
-    content_type: String,
-    wanted: Option<ContentEncoding>,
-) -> ResourceReadResult {
-    let text = match wanted {
-        Some(ContentEncoding::Base64) => None,
-        Some(ContentEncoding::Utf8) | None => std::str::from_utf8(data).ok(),
-    };
-    let (data, encoding) = match text {
-        Some(text) => (text.to_owned(), ContentEncoding::Utf8),
-        None => (STANDARD.encode(data), ContentEncoding::Base64),
-    };
-    ResourceReadResult {
-        data,
-        encoding,
-        content_type: Some(content_type),
-    }
 }
 
 /// The error that the protocol has for it.

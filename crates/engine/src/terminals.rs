@@ -11,6 +11,7 @@
 //! the reducer makes of the actions.)
 
 mod dispatch;
+mod heard;
 mod opening;
 mod runs;
 mod scrollback;
@@ -19,8 +20,8 @@ use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{
     RootTerminalsChangedAction, StateAction, TerminalCommandDetectionAvailableAction,
-    TerminalCommandExecutedAction, TerminalCommandFinishedAction, TerminalCwdChangedAction,
-    TerminalDataAction, TerminalExitedAction, TerminalTitleChangedAction,
+    TerminalCommandExecutedAction, TerminalCommandFinishedAction, TerminalDataAction,
+    TerminalExitedAction,
 };
 use innkeeper_protocol::newest::errors::ahp_error_codes;
 use innkeeper_protocol::newest::state::{
@@ -35,6 +36,7 @@ use innkeeper_protocol::workspace::terminal::{
 use crate::core::Core;
 use crate::effect::{ConnectionId, Effect, Ticket};
 
+use heard::Heard;
 pub(crate) use opening::{AwaitedTerminal, NewTerminal, has_left_memory};
 pub(crate) use runs::{Run, RunOver, end_of};
 
@@ -46,6 +48,8 @@ pub(crate) struct Terminals {
     running: HashMap<TerminalId, ChannelUri>,
     /// Who waits to be shown what a finished command showed.
     awaited: HashMap<Ticket, AwaitedTerminal>,
+    /// Titles and directories that are to be told.
+    heard: Heard,
     last: u64,
 }
 
@@ -103,8 +107,8 @@ impl Terminals {
                     terminal.unread_input = terminal.unread_input.saturating_sub(bytes);
                 }
             }
-            TerminalEvent::TitleChanged(title) => self.retitle(core, &uri, title),
-            TerminalEvent::DirectoryChanged(cwd) => directory_changed(core, &uri, cwd),
+            TerminalEvent::TitleChanged(title) => self.hear_title(core, &uri, &title),
+            TerminalEvent::DirectoryChanged(cwd) => self.hear_directory(core, &uri, cwd),
             TerminalEvent::CommandDetection => {
                 let action = TerminalCommandDetectionAvailableAction {};
                 let action = StateAction::TerminalCommandDetectionAvailable(action);
@@ -126,10 +130,11 @@ impl Terminals {
         title: String,
         directory: Option<String>,
     ) {
-        self.retitle(core, uri, title);
+        self.hear_title(core, uri, &title);
         if let Some(directory) = directory {
-            directory_changed(core, uri, directory);
+            self.hear_directory(core, uri, directory);
         }
+        self.tell_heard(core);
         let Some(terminal) = self.known.get_mut(uri) else {
             return;
         };
@@ -152,17 +157,6 @@ impl Terminals {
             core.fail(connection, Some(id), error);
         }
         over
-    }
-
-    fn retitle(&mut self, core: &mut Core, uri: &ChannelUri, title: String) {
-        let named = self.known.get(uri).is_none_or(|known| known.named);
-        let state = core.channels.terminal(uri).map(|it| &it.state);
-        let changes = state.is_some_and(|state| !named && state.title != title);
-        if changes && !title.trim().is_empty() {
-            let action = TerminalTitleChangedAction { title };
-            core.emit(uri, StateAction::TerminalTitleChanged(action), None);
-            self.list(core);
-        }
     }
 
     fn command_executed(&mut self, core: &mut Core, uri: &ChannelUri, command_line: String) {
@@ -205,6 +199,7 @@ impl Terminals {
         uri: &ChannelUri,
         exit_code: Option<i64>,
     ) -> Option<RunOver> {
+        self.tell_heard(core);
         let run = self.known.get(uri).and_then(|known| known.run.as_ref());
         let took = run.map(|run| core.now.millis_since(run.began));
         let code_of_command = exit_code.filter(|_| run.is_some());
@@ -301,6 +296,7 @@ impl Terminals {
             return;
         };
         self.running.remove(&terminal.id);
+        self.heard.forget(uri);
         if over == Some(false) {
             tell(
                 core,
@@ -337,14 +333,6 @@ impl Terminals {
 fn is_held_by(core: &Core, uri: &ChannelUri, session: &ChannelUri) -> bool {
     let claim = core.channels.terminal(uri).map(|it| &it.state.claim);
     matches!(claim, Some(TerminalClaim::Session(claim)) if claim.session == session.as_str())
-}
-
-fn directory_changed(core: &mut Core, uri: &ChannelUri, cwd: String) {
-    let state = core.channels.terminal(uri).map(|it| &it.state);
-    if state.is_some_and(|state| state.cwd.as_ref() != Some(&cwd)) {
-        let action = TerminalCwdChangedAction { cwd };
-        core.emit(uri, StateAction::TerminalCwdChanged(action), None);
-    }
 }
 
 fn tell(core: &mut Core, command: TerminalCommand) {

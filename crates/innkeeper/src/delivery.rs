@@ -7,9 +7,12 @@
 //! not, neighbouring pieces of streamed text merge, which changes nothing about
 //! the state that they reduce to.
 //!
-//! *Invariant*: a queue holds at most its limit of published bytes. Beyond
-//! that the connection is closed in a way that lets the client come back.
+//! *Invariant*: a queue holds at most its limit of published bytes, and one
+//! parcel of any size besides: a client that keeps up is not to blame for how
+//! much is said at once. Beyond that the connection is closed in a way that
+//! lets the client come back.
 
+mod answers;
 mod parcel;
 
 #[cfg(test)]
@@ -27,6 +30,7 @@ use innkeeper_protocol::outgoing::{self, HostMessage};
 use innkeeper_protocol::version::Version;
 use tokio::sync::Notify;
 
+pub(crate) use answers::{AnswerRoom, Share};
 pub(crate) use parcel::Parcel;
 use parcel::{absorb, framed, weight_of};
 
@@ -37,6 +41,9 @@ const CROWDED: usize = 1_024;
 /// If it does not get to that, whoever publishes more does it.
 const OVERCROWDED: usize = 4 * CROWDED;
 
+/// How much may wait to be answered before more is read from a client.
+const REPLY_BYTES: usize = 16 * 1024 * 1024;
+
 /// How queues behave. The same for all connections of a host.
 #[derive(Debug, Clone)]
 pub struct DeliveryOptions {
@@ -44,7 +51,8 @@ pub struct DeliveryOptions {
     pub merge: bool,
     /// How many messages may wait before it does.
     pub merge_after: usize,
-    /// How many published bytes may wait before the connection is closed.
+    /// How many published bytes may wait before the connection is closed. The
+    /// largest of what waits does not count.
     pub queue_bytes: usize,
 }
 
@@ -96,6 +104,8 @@ pub(crate) struct OutboundQueue {
     /// that differs between versions.
     spoken: OnceLock<Version>,
     waiting: Mutex<Waiting>,
+    /// For answers about files, while they are made and while they wait here.
+    pub(crate) answers: Arc<AnswerRoom>,
     changed: Notify,
     crowded: Notify,
     drained: Notify,
@@ -112,6 +122,8 @@ struct Waiting {
     /// How many messages behind them may merge.
     loose: usize,
     published_bytes: usize,
+    /// The heaviest parcel since nothing waited.
+    heaviest: usize,
     reply_bytes: usize,
     /// Something here must not be held back.
     pressing: bool,
@@ -190,6 +202,7 @@ impl OutboundQueue {
             options,
             spoken: OnceLock::new(),
             waiting: Mutex::default(),
+            answers: AnswerRoom::new(),
             changed: Notify::new(),
             crowded: Notify::new(),
             drained: Notify::new(),
@@ -242,13 +255,15 @@ impl OutboundQueue {
         let may_merge = self.options.merge && max_latency != Some(Duration::ZERO);
         let is_behind = waiting.messages > self.options.merge_after;
         waiting.push_published(Arc::clone(parcel), may_merge && (patient || is_behind));
-        let is_full = waiting.published_bytes > self.options.queue_bytes;
+        waiting.heaviest = waiting.heaviest.max(parcel.weight());
+        let most = self.options.queue_bytes.saturating_add(waiting.heaviest);
+        let is_full = waiting.published_bytes > most;
         let spent = if is_full || waiting.loose >= OVERCROWDED {
             waiting.condense()
         } else {
             Vec::new()
         };
-        if waiting.published_bytes > self.options.queue_bytes {
+        if waiting.published_bytes > most {
             waiting.end(Ending::TooSlow);
         }
         let is_crowded = waiting.loose >= CROWDED;
@@ -322,12 +337,13 @@ impl OutboundQueue {
     }
 
     /// Waits until so little waits to be answered that more may be asked.
-    pub(crate) async fn ready_for_requests(&self, most: usize) {
+    pub(crate) async fn ready_for_requests(&self) {
+        self.answers.ready().await;
         loop {
             let drained = self.drained.notified();
             {
                 let waiting = self.lock();
-                if waiting.reply_bytes <= most || waiting.ending.is_some() {
+                if waiting.reply_bytes <= REPLY_BYTES || waiting.ending.is_some() {
                     return;
                 }
             }
@@ -391,6 +407,7 @@ impl Waiting {
             return (items, None);
         }
         self.pressing = self.ending.is_some();
+        self.heaviest = 0;
         self.due = None;
         (items, self.ending)
     }
@@ -458,6 +475,7 @@ impl Waiting {
         self.settled = 0;
         self.loose = 0;
         self.published_bytes = 0;
+        self.heaviest = 0;
         self.reply_bytes = 0;
         self.pressing = true;
         self.ending = Some(ending);

@@ -18,6 +18,10 @@ use crate::outbox::Outbox;
 /// How many events are handled before what follows from them is passed on.
 const MOST_AT_ONCE: usize = 256;
 
+/// Likewise, of what terminals and watches report: each may be large, and
+/// clients wait meanwhile.
+const MOST_OF_MACHINE: usize = 16;
+
 /// How many operations the store may be behind before agents have to wait for
 /// it. Half of that, and it is told to hurry.
 const MOST_UNWRITTEN: usize = 2_048;
@@ -130,12 +134,9 @@ impl EngineLoop {
                 () = committed, if !room => {}
             }
             // Terminals have their share however much agents say.
-            while room
-                && events.len() < MOST_AT_ONCE
-                && let Ok(input) = self.machine.try_recv()
-            {
-                events.push(Event::Input(input));
-            }
+            let share = if room { MOST_OF_MACHINE } else { 0 };
+            let reported = std::iter::from_fn(|| self.machine.try_recv().ok());
+            events.extend(reported.take(share).map(Event::Input));
             let mut round = Round::new(events.len() + reports.len());
             let mut ended = None;
             for event in events.drain(..) {

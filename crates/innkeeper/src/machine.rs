@@ -101,7 +101,7 @@ impl WorkspaceOptions {
             writable: true,
         });
         WorkspaceConfig {
-            roots: roots.collect(),
+            roots: Arc::new(roots.collect()),
             grants: self.grants,
             changes: self.changes && data_dir.is_some(),
             worktrees: data_dir.and_then(|dir| uri_of_path(&worktrees_in(dir))),

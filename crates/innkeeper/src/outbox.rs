@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 
 use crate::telemetry::Telemetry;
 
+mod asked;
 mod clients;
 mod machine;
 mod order;
@@ -31,6 +32,7 @@ pub(crate) use machine::MachineTasks;
 pub(crate) use reads::Reads;
 pub(crate) use reports::Reports;
 
+use asked::Asked;
 use order::{Due, Order};
 
 pub(crate) struct Outbox {
@@ -153,15 +155,33 @@ impl Subjects {
             } => machine.check_directories(ticket, directories),
             Effect::FindFiles {
                 ticket,
+                by,
                 directories,
                 query,
                 limit,
-            } => machine.find_files(ticket, directories, query, limit),
+            } => machine.find_files(ticket, clients.room(by), move |finder| {
+                finder.find(&directories, &query, limit)
+            }),
             Effect::Resource {
                 ticket,
+                by,
                 scope,
                 task,
-            } => machine.resource(ticket, scope, task),
+                encoding,
+            } => {
+                let room = clients.room(by);
+                machine.resource(Asked::new(ticket, room, encoding), scope, task);
+            }
+            Effect::ReadContent {
+                ticket,
+                by,
+                uri,
+                encoding,
+                most_bytes,
+            } => {
+                let room = clients.room(by);
+                reads.content_for(Asked::new(ticket, room, encoding), uri, most_bytes);
+            }
             Effect::Terminal(command) => machine.terminal(command),
             Effect::TerminalTaken {
                 terminal,
@@ -173,13 +193,18 @@ impl Subjects {
             Effect::RemoveTrees { trees } => machine.remove_trees(trees),
             Effect::ReadKept {
                 ticket,
+                by,
                 session,
                 directories,
                 id,
+                encoding,
                 most_bytes,
-            } => machine.read_kept(ticket, move |changes| {
-                changes.read(&directories, &session, &id, most_bytes)
-            }),
+            } => {
+                let asked = Asked::new(ticket, clients.room(by), encoding);
+                machine.read_kept(asked, most_bytes, move |changes| {
+                    changes.read(&directories, &session, &id, most_bytes)
+                });
+            }
             Effect::ListBranches {
                 ticket,
                 directory,

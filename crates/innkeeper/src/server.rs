@@ -6,7 +6,9 @@
 //! sessions are concerned, the token.
 
 pub mod access;
+mod door;
 mod http;
+mod newcomers;
 #[cfg(not(feature = "tls"))]
 mod no_tls;
 mod page;
@@ -25,26 +27,26 @@ use std::time::Duration;
 
 use axum::serve::{Listener, ListenerExt as _};
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::Host;
 use access::AccessPolicy;
+use door::{Door, Place};
+use newcomers::Newcomers;
 
+pub use newcomers::NewcomerLimits;
 #[cfg(not(feature = "tls"))]
 use no_tls as tls;
 pub use tls::TlsFiles;
 
 /// How long a client may take to say what it wants.
 const HEADERS: Duration = Duration::from_secs(10);
-
-/// How many connections may be at that, or at plain HTTP, at once. Others wait
-/// until the system lets them in.
-const AT_THE_DOOR: usize = 256;
 
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
@@ -60,6 +62,8 @@ pub struct ServerOptions {
     pub message_bytes: usize,
     /// After this long without a word, a client is asked whether it is there.
     pub ping_after: Duration,
+    /// What somebody may take before the host knows who it is.
+    pub newcomers: NewcomerLimits,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -116,6 +120,12 @@ impl Server {
             most_connections: options.connections,
             message_bytes: options.message_bytes,
             ping_after: options.ping_after,
+            newcomers: Newcomers::new(options.newcomers.clone()),
+        };
+        let reception = |router| Reception {
+            router,
+            limits: options.newcomers.clone(),
+            stop: stop.subscribe(),
         };
         if let Some(path) = &options.socket {
             let listener = private_socket::bind(path).map_err(|source| ServerError::Socket {
@@ -123,7 +133,7 @@ impl Server {
                 source,
             })?;
             let router = http::router(state.clone(), http::Transport::UnixSocket);
-            tasks.spawn(run(listener, router, stop.subscribe()));
+            tasks.spawn(run(listener, as_it_is, reception(router)));
         }
         let router = http::router(state, http::Transport::Tcp(address));
         // Small frames must not wait for each other.
@@ -131,10 +141,11 @@ impl Server {
             let _ = stream.set_nodelay(true);
         });
         match &options.tls {
-            None => drop(tasks.spawn(run(listener, router, stop.subscribe()))),
+            None => drop(tasks.spawn(run(listener, as_it_is, reception(router)))),
             Some(files) => {
-                let listener = tls::TlsListener::new(listener, files).map_err(ServerError::Tls)?;
-                tasks.spawn(run(listener, router, stop.subscribe()));
+                let tls = tls::Tls::new(files).map_err(ServerError::Tls)?;
+                let greet = move |stream| tls.clone().greet(stream);
+                tasks.spawn(run(listener, greet, reception(router)));
             }
         }
         Ok(Self {
@@ -183,18 +194,33 @@ impl Server {
     }
 }
 
-async fn run<L>(mut listener: L, router: axum::Router, stop: watch::Receiver<bool>)
+/// What those are met with who connect to one listener.
+#[derive(Clone)]
+struct Reception {
+    router: axum::Router,
+    limits: NewcomerLimits,
+    stop: watch::Receiver<bool>,
+}
+
+/// A stream that needs no handshake.
+async fn as_it_is<S>(stream: S) -> Option<S> {
+    Some(stream)
+}
+
+async fn run<L, G, F, S>(mut listener: L, greet: G, reception: Reception)
 where
     L: Listener,
+    G: Fn(L::Io) -> F,
+    F: Future<Output = Option<S>> + Send + 'static,
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let room = Arc::new(Semaphore::new(AT_THE_DOOR));
-    let (mut visitors, mut stopped) = (JoinSet::new(), stop.clone());
+    let door = Door::new(reception.limits.places);
+    let (mut visitors, mut stopped) = (JoinSet::new(), reception.stop.clone());
     let accepting = async {
-        // A semaphore that nobody closes always has room again.
-        while let Ok(place) = Arc::clone(&room).acquire_owned().await {
+        loop {
             let (io, _) = listener.accept().await;
             while visitors.try_join_next().is_some() {}
-            visitors.spawn(visit(io, router.clone(), stop.clone(), place));
+            visitors.spawn(visit(greet(io), reception.clone(), door.enter()));
         }
     };
     tokio::select! {
@@ -204,25 +230,55 @@ where
     while visitors.join_next().await.is_some() {}
 }
 
-/// Answers the requests of one connection until it ends or is upgraded.
-async fn visit(
+/// Answers the requests of one connection until it ends or is upgraded, its
+/// time is over, or somebody else needs its place.
+async fn visit<S>(greeted: impl Future<Output = Option<S>>, reception: Reception, place: Place)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let life = reception.limits.plain;
+    let answered = async {
+        if let Some(io) = greeted.await {
+            answer(io, reception, &place).await;
+        }
+    };
+    tokio::select! {
+        () = answered => {}
+        () = place.is_needed() => tracing::debug!("a connection gave way to another"),
+        () = tokio::time::sleep(life) => tracing::debug!("a connection has had its time"),
+    }
+}
+
+async fn answer(
     io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    router: axum::Router,
-    mut stop: watch::Receiver<bool>,
-    _place: OwnedSemaphorePermit,
+    reception: Reception,
+    place: &Place,
 ) {
+    let Reception {
+        router,
+        limits,
+        mut stop,
+    } = reception;
+    let (router, visitor) = (TowerToHyperService::new(router), place.visitor());
+    let service = service_fn(move |mut request: hyper::Request<_>| {
+        request.extensions_mut().insert(visitor.clone());
+        router.call(request)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS)
-        .serve_connection(TokioIo::new(io), TowerToHyperService::new(router))
+        .serve_connection(TokioIo::new(io), service)
         .with_upgrades();
     let mut connection = pin!(connection);
-    let stopped = async {
-        let _ = stop.wait_for(|stop| *stop).await;
+    let last_answer = async {
+        tokio::select! {
+            _ = stop.wait_for(|stop| *stop) => {}
+            () = tokio::time::sleep(limits.plain / 2) => {}
+        }
     };
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = stopped => {
+        () = last_answer => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

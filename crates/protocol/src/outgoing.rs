@@ -24,9 +24,11 @@ use crate::snapshot::{Snapshot, StoredTurn};
 use crate::version::Version;
 use crate::{ChannelUri, Seq};
 
+mod finished;
 mod older;
 mod rejection;
 
+pub use finished::Finished;
 pub use rejection::{Rejection, RejectionCode};
 
 #[derive(Debug, Clone)]
@@ -79,6 +81,9 @@ pub enum Reply {
     ResolveSessionConfig(Box<ResolveSessionConfigResult>),
     CompleteSessionConfig(SessionConfigCompletionsResult),
     Completions(CompletionsResult),
+    /// About files of the host's machine. No version has another form of it.
+    Resource(Finished),
+    /// What a client said about something that it has.
     ResourceRead(ResourceReadResult),
     ResourceList(ResourceListResult),
     ResourceResolve(Box<ResourceResolveResult>),

@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use ignore::{DirEntry, WalkBuilder};
@@ -30,7 +31,14 @@ const MOST_DIRECTORIES: usize = 16;
 #[derive(Debug, Clone, Default)]
 pub struct FileFinder {
     known: Arc<Mutex<HashMap<PathBuf, Known>>>,
+    /// Directories that are being walked. Others who want to know wait for
+    /// whoever walks, and share what comes of it.
+    walks: Arc<Mutex<HashMap<PathBuf, Walk>>>,
+    /// How many directories were walked so far.
+    walked: Arc<AtomicUsize>,
 }
+
+type Walk = Arc<OnceLock<Arc<[Entry]>>>;
 
 #[derive(Debug)]
 struct Known {
@@ -83,8 +91,20 @@ impl FileFinder {
         paths
     }
 
+    /// Walks a directory, or waits for whoever does that already.
     fn walk(&self, root: &Path) -> Arc<[Entry]> {
-        // Not under the lock: others may ask for other directories meanwhile.
+        let walk = Arc::clone(lock(&self.walks).entry(root.to_owned()).or_default());
+        // Not under a lock: others may ask for other directories meanwhile.
+        let paths = walk.get_or_init(|| {
+            let paths = self.walk_alone(root);
+            lock(&self.walks).remove(root);
+            paths
+        });
+        Arc::clone(paths)
+    }
+
+    fn walk_alone(&self, root: &Path) -> Arc<[Entry]> {
+        self.walked.fetch_add(1, Ordering::Relaxed);
         let paths: Arc<[Entry]> = walk(root).into();
         let mut all = self.lock();
         let oldest = all.iter().min_by_key(|(_, known)| known.walked_at);
@@ -103,8 +123,12 @@ impl FileFinder {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn walk(root: &Path) -> Vec<Entry> {
@@ -225,6 +249,28 @@ mod tests {
         fs::write(root.path().join(".gitignore"), "target/\n").unwrap();
         let found = FileFinder::default().find(&[uri], "kept", 10);
         assert_eq!(paths(&found), ["kept.txt"]);
+    }
+
+    #[test]
+    fn many_who_ask_at_once_share_one_walk() {
+        const ASKING: usize = 40;
+        let files: Vec<String> = (0..500).map(|number| format!("{number}/needle")).collect();
+        let (_root, uri) = directory(&files.iter().map(String::as_str).collect::<Vec<_>>());
+        let finder = FileFinder::default();
+        let all_are_here = std::sync::Barrier::new(ASKING);
+        let find = || {
+            all_are_here.wait();
+            finder
+                .find(std::slice::from_ref(&uri), "needle", 1_000)
+                .len()
+        };
+        std::thread::scope(|threads| {
+            let asking: Vec<_> = (0..ASKING).map(|_| threads.spawn(find)).collect();
+            for one in asking {
+                assert_eq!(one.join().unwrap(), 500);
+            }
+        });
+        assert_eq!(finder.walked.load(Ordering::Relaxed), 1);
     }
 
     #[test]

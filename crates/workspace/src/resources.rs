@@ -55,9 +55,10 @@ impl ResourceService {
                 follow_symlinks: false,
             } => at_place(scope, uri, false, |place| resolve_link(place, uri)),
             ResourceTask::Write(task) => {
+                let data = task.data.decoded()?;
                 let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
                 at_place(scope, &task.uri, true, |place| {
-                    write::write(place, task, scope.most_bytes)
+                    write::write(place, task, &data, scope.most_bytes)
                 })
             }
             ResourceTask::Mkdir { uri } => at_place(scope, uri, true, mkdir),
@@ -102,7 +103,7 @@ fn read(place: &Place, most: usize) -> Outcome {
     let metadata = file.metadata()?;
     check_is_file(place, &metadata)?;
     check_size(place, metadata.len(), most)?;
-    let mut data = Vec::new();
+    let mut data = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
     let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
     file.by_ref().take(limit).read_to_end(&mut data)?;
     // It may have grown meanwhile.

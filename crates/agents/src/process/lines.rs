@@ -1,13 +1,18 @@
 //! Lines of JSON to and from a child process.
 //!
 //! *Invariant*: records end at a line feed and nowhere else; what is no JSON is
-//! handed on as text, and a line beyond all measure is cut off, so that no
-//! program can make the host grow.
+//! handed on as text; a line beyond all measure is cut off, and what waits to
+//! be looked at is bounded in number and in bytes, so that no program can make
+//! the host grow.
+
+use std::sync::Arc;
 
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
+};
 use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
 /// The longest line that is read as one: a large file in one message fits.
@@ -15,6 +20,10 @@ const LONGEST: u64 = 64 * 1024 * 1024;
 
 /// Lines that wait to be looked at. Beyond, the program has to wait.
 const WAITING: usize = 256;
+
+/// Likewise, their bytes, all told. They wait as text: as values, they may take
+/// ten times as much.
+const WAITING_BYTES: u32 = 64 * 1024 * 1024;
 
 /// What a program said on one line.
 #[derive(Debug)]
@@ -27,9 +36,12 @@ pub(crate) enum Line {
 #[derive(Debug)]
 pub(crate) struct JsonLines {
     outgoing: mpsc::UnboundedSender<Vec<u8>>,
-    incoming: mpsc::Receiver<Line>,
+    incoming: mpsc::Receiver<Waiting>,
     _tasks: [Aborted; 2],
 }
+
+/// A line that was read, and its share of what may wait.
+type Waiting = (Vec<u8>, OwnedSemaphorePermit);
 
 impl JsonLines {
     pub(super) fn new(stdin: ChildStdin, stdout: ChildStdout) -> Self {
@@ -40,7 +52,7 @@ impl JsonLines {
             incoming,
             _tasks: [
                 Aborted(tokio::spawn(write_lines(stdin, to_write))),
-                Aborted(tokio::spawn(read_lines(stdout, read))),
+                Aborted(tokio::spawn(read_lines(stdout, read, WAITING_BYTES))),
             ],
         }
     }
@@ -48,7 +60,8 @@ impl JsonLines {
     /// What the program says next; `None` when it has closed its output.
     /// Waiting may be given up at any time without losing a line.
     pub(crate) async fn next(&mut self) -> Option<Line> {
-        self.incoming.recv().await
+        let (line, _share) = self.incoming.recv().await?;
+        Some(understood(&line))
     }
 
     /// Where others may write lines to the program.
@@ -88,23 +101,33 @@ async fn write_lines(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<V
     }
 }
 
-async fn read_lines(stdout: ChildStdout, lines: mpsc::Sender<Line>) {
+async fn read_lines(
+    stdout: impl AsyncRead + Unpin,
+    lines: mpsc::Sender<Waiting>,
+    waiting_bytes: u32,
+) {
+    let room = Arc::new(Semaphore::new(waiting_bytes as usize));
     let mut reader = BufReader::new(stdout);
-    let mut buffer = Vec::new();
     let mut in_the_middle = false;
     loop {
-        buffer.clear();
+        let mut line = Vec::new();
         let mut limited = (&mut reader).take(LONGEST);
-        match limited.read_until(b'\n', &mut buffer).await {
+        match limited.read_until(b'\n', &mut line).await {
             Ok(0) | Err(_) => return,
             Ok(_) => {}
         }
         let rest_of_a_long_one = in_the_middle;
-        in_the_middle = buffer.last() != Some(&b'\n');
-        if rest_of_a_long_one || buffer.trim_ascii().is_empty() {
+        in_the_middle = line.last() != Some(&b'\n');
+        if rest_of_a_long_one || line.trim_ascii().is_empty() {
             continue;
         }
-        if lines.send(understood(&buffer)).await.is_err() {
+        line.shrink_to_fit();
+        let bytes = u32::try_from(line.len()).unwrap_or(u32::MAX);
+        let share = Arc::clone(&room).acquire_many_owned(bytes.min(waiting_bytes));
+        let Ok(share) = share.await else {
+            return;
+        };
+        if lines.send((line, share)).await.is_err() {
             return;
         }
     }
@@ -118,5 +141,42 @@ fn understood(line: &[u8]) -> Line {
             let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]);
             Line::Noise(text.trim().to_owned())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Time stands still here, and moves on when everybody waits.
+    #[tokio::test(start_paused = true)]
+    async fn a_program_waits_when_the_bytes_of_its_lines_are_too_many() {
+        let line = format!("{:?}\n", "x".repeat(400));
+        let (mut program, stdout) = tokio::io::duplex(16);
+        let (read, mut incoming) = mpsc::channel(WAITING);
+        tokio::spawn(read_lines(stdout, read, 1_000));
+        let all = line.repeat(10);
+        let said = tokio::spawn(async move { program.write_all(all.as_bytes()).await });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(incoming.len(), 2, "no more than fits waits");
+        let mut heard = 0;
+        while let Some((text, _share)) = incoming.recv().await {
+            assert_eq!(text, line.as_bytes());
+            heard += 1;
+        }
+        assert_eq!(heard, 10);
+        assert!(said.await.unwrap().is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_line_larger_than_all_that_may_wait_is_read_alone() {
+        let (read, mut incoming) = mpsc::channel(WAITING);
+        let line = format!("{:?}\n", "x".repeat(4_000));
+        read_lines(line.as_bytes(), read, 1_000).await;
+        assert_eq!(
+            incoming.recv().await.map(|(text, _)| text.len()),
+            Some(4_003)
+        );
     }
 }

@@ -8,14 +8,17 @@ mod session;
 mod turn_size;
 
 use std::borrow::Borrow;
+use std::cell::OnceCell;
 use std::collections::hash_map;
 use std::hash::Hash;
+use std::sync::Arc;
 
-use foldhash::{HashMap, HashMapExt as _};
+use foldhash::{HashMap, HashMapExt as _, HashSet};
 use innkeeper_protocol::newest::state::{
     ChangesetState, ResourceWatchState, RootState, TerminalState,
 };
 use innkeeper_protocol::snapshot::SnapshotState;
+use innkeeper_protocol::workspace::resource::{GrantedRoot, Roots};
 use innkeeper_protocol::{ChannelUri, Seq};
 
 use super::replay::OpenStream;
@@ -61,6 +64,20 @@ impl Channel {
         }
     }
 
+    /// Where a session or a chat works.
+    fn directories(&self) -> &[String] {
+        let directories = match self {
+            Self::Session(session) => &session.state.working_directories,
+            Self::Chat(chat) => &chat.head.working_directories,
+            Self::Root(_) | Self::Terminal(_) | Self::Changeset(_) | Self::Watch(_) => &None,
+        };
+        directories.as_deref().unwrap_or_default()
+    }
+
+    fn has_directories(&self) -> bool {
+        !self.directories().is_empty()
+    }
+
     /// Whether the channel ends with this life of the host.
     pub(crate) fn is_ephemeral(&self) -> bool {
         match self {
@@ -85,6 +102,9 @@ pub(crate) struct Channels {
     root: ChannelUri,
     /// How many of them are sessions.
     sessions: usize,
+    /// The directories of sessions and chats, once somebody has asked, until
+    /// one of them changes.
+    directories: OnceCell<Roots>,
 }
 
 /// Finds the channel of a kind under a name, or nothing if there is none or
@@ -123,6 +143,7 @@ impl Channels {
             table: HashMap::new(),
             root: uri.clone(),
             sessions: 0,
+            directories: OnceCell::new(),
         };
         channels.insert(uri, Channel::Root(Box::new(root)));
         channels
@@ -205,6 +226,24 @@ impl Channels {
         self.session(session).is_some_and(Session::is_being_created)
     }
 
+    /// The directories that sessions and chats in memory work in, each once.
+    pub(crate) fn directories(&self) -> &Roots {
+        self.directories.get_or_init(|| {
+            let all = self.all().flat_map(Channel::directories);
+            let all: HashSet<&String> = all.collect();
+            let roots = all.into_iter().map(|uri| GrantedRoot {
+                uri: uri.clone(),
+                writable: true,
+            });
+            Arc::new(roots.collect())
+        })
+    }
+
+    /// A session or a chat works elsewhere now.
+    pub(super) fn directories_changed(&mut self) {
+        self.directories.take();
+    }
+
     pub(crate) fn count_sessions(&self) -> usize {
         self.sessions
     }
@@ -226,6 +265,9 @@ impl Channels {
             }
             hash_map::Entry::Vacant(place) => {
                 self.sessions += usize::from(matches!(channel, Channel::Session(_)));
+                if channel.has_directories() {
+                    self.directories.take();
+                }
                 place.insert(Entry {
                     channel,
                     open_stream: OpenStream::default(),
@@ -248,6 +290,9 @@ impl Channels {
         }
         let removed = self.table.remove(uri)?.channel;
         self.sessions -= usize::from(matches!(removed, Channel::Session(_)));
+        if removed.has_directories() {
+            self.directories.take();
+        }
         Some(removed)
     }
 

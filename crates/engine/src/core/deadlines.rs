@@ -26,6 +26,9 @@ pub(crate) enum Deadline {
     SourceIsUnread(SourceId),
     /// A session's summary was held back for long enough.
     SummaryIsHeld(ChannelUri),
+    /// What programs in terminals say of themselves was held back for long
+    /// enough.
+    TerminalsAreHeard,
     /// Perhaps nobody wrote in a session, and nobody has it open.
     SessionIsUnwritten(ChannelUri),
     /// Sessions that nobody needs leave memory.

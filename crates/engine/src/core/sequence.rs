@@ -170,6 +170,9 @@ impl Core {
         self.sequence.place(&mut self.step, &mut sequenced);
         let sequenced = Arc::new(sequenced);
         self.replay.push(&sequenced, &mut entry.open_stream);
+        if changes_directories(&sequenced.action) {
+            self.channels.directories_changed();
+        }
         self.trace_action(channel, &sequenced.action);
         if kept {
             self.store(StoreOp::Append(sequenced.clone()));
@@ -293,6 +296,17 @@ impl Core {
         self.replay.trimmed(below);
         self.store(StoreOp::TrimLog { below });
     }
+}
+
+fn changes_directories(action: &StateAction) -> bool {
+    matches!(
+        action,
+        StateAction::SessionWorkingDirectorySet(_)
+            | StateAction::SessionWorkingDirectoryRemoved(_)
+            | StateAction::SessionWorkingDirectoryReplaced(_)
+            | StateAction::ChatWorkingDirectorySet(_)
+            | StateAction::ChatWorkingDirectoryRemoved(_)
+    )
 }
 
 /// An action that has no place in the sequence yet.

@@ -15,10 +15,11 @@ use innkeeper_protocol::agent::{
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::newest::state::{AgentInfo, ErrorInfo};
-use innkeeper_protocol::outgoing::{HostMessage, encode_each};
+use innkeeper_protocol::outgoing::{Finished, HostMessage, encode_each};
 use innkeeper_protocol::record::store::{Archive, Store as _};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
+use innkeeper_protocol::workspace::resource::{ResourceDone, Scope};
 use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 use innkeeper_store::MemoryStore;
 use serde_json::{Value, json};
@@ -45,6 +46,8 @@ pub(crate) struct Host {
     pub(crate) client_versions: BTreeMap<ClientId, Version>,
     pub(crate) commands: Vec<AgentCommand>,
     pub(crate) changes: Vec<ChangesCommand>,
+    /// What requests about files were allowed to reach.
+    pub(crate) scopes: Vec<Scope>,
     /// Questions for directories that are left open, if they are to be.
     pub(crate) held_checks: Option<Vec<Ticket>>,
     /// Working trees that are to go because nobody works in them.
@@ -94,6 +97,7 @@ impl Host {
             client_versions: BTreeMap::new(),
             commands: Vec::new(),
             changes: Vec::new(),
+            scopes: Vec::new(),
             held_checks: None,
             removed_trees: Vec::new(),
             refuses: false,
@@ -191,6 +195,17 @@ impl Host {
                     let content = Ok(self.archive.content(&uri).unwrap());
                     self.feed(Input::ContentLoaded { ticket, content });
                 }
+                Effect::ReadContent {
+                    ticket,
+                    uri,
+                    encoding,
+                    ..
+                } => {
+                    let content = self.archive.content(&uri).unwrap();
+                    let kept = ResourceDone::kept(&uri, content);
+                    let outcome = kept.map(|it| Finished::new(it.into_json(encoding).unwrap(), ()));
+                    self.feed(Input::ResourceDone { ticket, outcome });
+                }
                 Effect::CheckDirectories {
                     ticket,
                     directories,
@@ -208,8 +223,8 @@ impl Host {
                     let files = Vec::new();
                     self.feed(Input::FilesFound { ticket, files });
                 }
-                Effect::Resource { .. }
-                | Effect::Terminal(_)
+                Effect::Resource { scope, .. } => self.scopes.push(scope),
+                Effect::Terminal(_)
                 | Effect::TerminalTaken { .. }
                 | Effect::Watch(_)
                 | Effect::ListBranches { .. }

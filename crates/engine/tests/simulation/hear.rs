@@ -140,7 +140,7 @@ fn answer(reply: &Reply) -> Answer {
             items: page.items.iter().map(summary).collect(),
             next: page.next_cursor.clone(),
         },
-        Reply::ResourceRead(_) => Answer::Content,
+        Reply::Resource(_) | Reply::ResourceRead(_) => Answer::Content,
     }
 }
 
@@ -301,7 +301,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Reply::Reconnect(ReconnectReply::Snapshot { .. }) => "afresh",
             Reply::ListSessions(_) => "listed",
             Reply::ResolveSessionConfig(_) => "resolved",
-            Reply::ResourceRead(_) => "content",
+            Reply::Resource(_) | Reply::ResourceRead(_) => "content",
             Reply::CompleteSessionConfig(_) => "values",
             Reply::Completions(_) => "completed for",
             Reply::ResourceList(_) => "directory",

@@ -14,16 +14,16 @@ use innkeeper_engine::{
 };
 use innkeeper_protocol::action_traits::traits_of;
 use innkeeper_protocol::agent::AgentReport;
-use innkeeper_protocol::newest::commands::Implementation;
+use innkeeper_protocol::newest::commands::{ContentEncoding, Implementation};
 use innkeeper_protocol::newest::state::{
     ChatOrigin, ResponsePart, SessionLifecycle, ToolCallState,
 };
-use innkeeper_protocol::outgoing::HostMessage;
+use innkeeper_protocol::outgoing::{Finished, HostMessage};
 use innkeeper_protocol::record::store::{Archive, Store};
 use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
-use innkeeper_protocol::workspace::resource::ResourceError;
+use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
 use innkeeper_protocol::{ChannelUri, ClientId, Seq, Timestamp};
 use innkeeper_store::{MemoryStore, SqliteStore, StoreOptions};
 use tempfile::TempDir;
@@ -108,6 +108,11 @@ enum Read {
     Content {
         ticket: Ticket,
         uri: String,
+    },
+    ContentForClient {
+        ticket: Ticket,
+        uri: String,
+        encoding: Option<ContentEncoding>,
     },
 }
 
@@ -323,6 +328,16 @@ impl World {
                 Effect::LoadContent { ticket, uri } => {
                     self.reads.push(Read::Content { ticket, uri });
                 }
+                Effect::ReadContent {
+                    ticket,
+                    uri,
+                    encoding,
+                    ..
+                } => self.reads.push(Read::ContentForClient {
+                    ticket,
+                    uri,
+                    encoding,
+                }),
                 Effect::CheckDirectories { ticket, .. } => {
                     let wrong = None;
                     let checked = Input::DirectoriesChecked { ticket, wrong };
@@ -471,6 +486,15 @@ impl World {
                 ticket,
                 content: Ok(self.archive.content(&uri).unwrap()),
             },
+            Read::ContentForClient {
+                ticket,
+                uri,
+                encoding,
+            } => {
+                let kept = ResourceDone::kept(&uri, self.archive.content(&uri).unwrap());
+                let outcome = kept.map(|it| Finished::new(it.into_json(encoding).unwrap(), ()));
+                Input::ResourceDone { ticket, outcome }
+            }
         };
         self.answers.push(answer);
         true

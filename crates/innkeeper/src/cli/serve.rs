@@ -16,7 +16,7 @@ use super::{Failure, Outcome, agents};
 use crate::config::{Config, parse_address};
 use innkeeper::Host;
 use innkeeper::server::access::{AccessPolicy, ConnectionToken};
-use innkeeper::server::{Server, ServerOptions, TlsFiles, stdio};
+use innkeeper::server::{NewcomerLimits, Server, ServerOptions, TlsFiles, stdio};
 
 /// How long clients have to take note of the end.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -166,6 +166,7 @@ impl ServeArgs {
             connections: config.limits.connections(),
             message_bytes: config.server.message_bytes(),
             ping_after: config.server.ping_after(),
+            newcomers: NewcomerLimits::default(),
         }
     }
 }

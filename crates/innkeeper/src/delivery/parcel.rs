@@ -79,6 +79,9 @@ pub(super) fn absorb(last: &mut HostMessage, next: &HostMessage) -> bool {
     }
 }
 
+/// The header of a frame that is not masked.
+const LONGEST_HEADER: usize = 10;
+
 /// Messages as WebSocket frames, in about so many bytes. Frames to clients are
 /// not masked, so finished ones fit all of them.
 pub(super) fn framed(messages: &[HostMessage], version: Version, weight: usize) -> Bytes {
@@ -87,20 +90,22 @@ pub(super) fn framed(messages: &[HostMessage], version: Version, weight: usize) 
         ..FrameHeader::default()
     };
     let mut frames = Vec::with_capacity(weight);
-    let mut frame = |text: &[u8]| {
-        // Writing into memory does not fail.
-        let _ = header.format(text.len() as u64, &mut frames);
-        frames.extend_from_slice(text);
-    };
-    let mut text = Vec::new();
+    // Writing into memory does not fail.
     for message in messages {
         match version {
             Version::NEWEST => {
-                text.clear();
-                outgoing::encode_into(&mut text, message);
-                frame(&text);
+                // The text goes where it stays, and its header before it: an
+                // answer may be large, and is in memory once only.
+                let begins = frames.len();
+                outgoing::encode_into(&mut frames, message);
+                let mut head = Vec::with_capacity(LONGEST_HEADER);
+                let _ = header.format((frames.len() - begins) as u64, &mut head);
+                frames.splice(begins..begins, head);
             }
-            older => outgoing::encode_each(message, older, |text| frame(text.as_bytes())),
+            older => outgoing::encode_each(message, older, |text| {
+                let _ = header.format(text.len() as u64, &mut frames);
+                frames.extend_from_slice(text.as_bytes());
+            }),
         }
     }
     frames.into()
@@ -178,6 +183,7 @@ fn weight_of_reply(reply: &Reply) -> usize {
                 .sum(),
             Reply::Turns(page) => page.turns.iter().map(|it| it.json.get().len()).sum(),
             Reply::ListSessions(page) => page.items.len() * 3 * FIXED_WEIGHT,
+            Reply::Resource(finished) => finished.json().len(),
             Reply::ResourceRead(content) => content.data.len(),
             Reply::ResourceList(list) => list.entries.len() * FIXED_WEIGHT,
             Reply::Completions(found) => found.items.len() * FIXED_WEIGHT,

@@ -152,12 +152,31 @@ async fn a_client_that_can_wait_gets_what_came_meanwhile_in_one() {
 async fn a_queue_that_overflows_ends_the_connection() {
     let queue = queue(0, 1_000);
     let long = "x".repeat(merge::MAX_MERGED_BYTES);
-    queue.publish(&parcel([delta(1, "a"), delta(2, &long)]), None);
+    for seq in 1..=3 {
+        queue.publish(&parcel([delta(seq, &long)]), None);
+    }
     let outgoing = queue.take(usize::MAX).await;
     assert_eq!(outgoing.ending, Some(Ending::TooSlow));
     assert!(outgoing.into_texts().is_empty());
-    queue.publish(&parcel([delta(3, "b")]), None);
+    queue.publish(&parcel([delta(4, "b")]), None);
     assert!(queue.take(usize::MAX).await.into_texts().is_empty());
+}
+
+#[tokio::test]
+async fn one_large_parcel_ends_no_connection_whatever_waits_around_it() {
+    let queue = queue(64, 1_000);
+    let long = "x".repeat(100_000);
+    for (seq, text) in [(1, "a"), (2, long.as_str()), (3, "b")] {
+        queue.publish(&parcel([delta(seq, text)]), None);
+    }
+    let texts = [(1, "a".into()), (2, long.clone()), (3, "b".into())];
+    assert_eq!(sent(&queue).await, texts);
+    // Only what waits makes room for as much again.
+    queue.publish(&parcel([delta(4, &"x".repeat(800))]), None);
+    queue.publish(&parcel([delta(5, &"x".repeat(800))]), None);
+    queue.publish(&parcel([delta(6, &"x".repeat(800))]), None);
+    let outgoing = queue.take(usize::MAX).await;
+    assert_eq!(outgoing.ending, Some(Ending::TooSlow));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::version::Version;
 
 use crate::client_versions::ClientVersions;
-use crate::delivery::{Ending, OutboundQueue, Parcel};
+use crate::delivery::{AnswerRoom, Ending, OutboundQueue, Parcel};
 
 type Queues = HashMap<ConnectionId, Arc<OutboundQueue>>;
 
@@ -34,7 +34,9 @@ impl Clients {
     }
 
     pub(crate) fn disconnect(&self, connection: ConnectionId) {
-        self.write().remove(&connection);
+        if let Some(queue) = self.write().remove(&connection) {
+            queue.answers.close();
+        }
         self.names_mut().remove(&connection);
     }
 
@@ -81,6 +83,12 @@ impl Clients {
     ) -> Option<ConnectionId> {
         let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
         among.find(|connection| names.get(connection).is_some_and(|name| **name == *client))
+    }
+
+    /// Room for answers to a client that is still there.
+    pub(super) fn room(&self, of: ConnectionId) -> Option<Arc<AnswerRoom>> {
+        let queues = self.read();
+        queues.get(&of).map(|queue| Arc::clone(&queue.answers))
     }
 
     /// The queues of subscribers that are still there.

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use innkeeper_engine::{Input, Ticket};
+use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError, ResourceTask, Scope};
 use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};
 use innkeeper_protocol::workspace::watch::WatchCommand;
-use innkeeper_workspace::{ChangesService, why_not_directory};
+use innkeeper_workspace::{ChangesService, FileFinder, why_not_directory};
 
-use super::Reports;
-use crate::delivery::OutboundQueue;
+use super::{Asked, Reports};
+use crate::delivery::{AnswerRoom, OutboundQueue};
 use crate::machine::Machine;
 
 pub(crate) struct MachineTasks {
@@ -27,22 +28,28 @@ impl MachineTasks {
     pub(super) fn find_files(
         &self,
         ticket: Ticket,
-        directories: Vec<String>,
-        query: String,
-        limit: usize,
+        room: Option<Arc<AnswerRoom>>,
+        find: impl FnOnce(&FileFinder) -> Vec<FoundFile> + Send + 'static,
     ) {
         let finder = self.machine.finder.clone();
-        self.reports.blocking(move || {
-            let files = finder.find(&directories, &query, limit);
-            Input::FilesFound { ticket, files }
+        // Looking may take long: one client has so many threads for it and no
+        // more.
+        self.reports.answering(room, 0, move |share| {
+            let files = share.map(|_share| find(&finder))?;
+            Some(Input::FilesFound { ticket, files })
         });
     }
 
-    pub(super) fn resource(&self, ticket: Ticket, scope: Scope, task: Box<ResourceTask>) {
+    pub(super) fn resource(&self, asked: Asked, scope: Scope, task: Box<ResourceTask>) {
         let resources = self.machine.resources.clone();
-        self.reports.blocking(move || {
-            let outcome = resources.perform(&scope, &task);
-            Input::ResourceDone { ticket, outcome }
+        let most_bytes = match &*task {
+            ResourceTask::Read { .. } => scope.most_bytes,
+            ResourceTask::Write(task) => task.data.len(),
+            _ => 0,
+        };
+        let matters = task.changes_something();
+        asked.answer(&self.reports, most_bytes, matters, move || {
+            resources.perform(&scope, &task)
         });
     }
 
@@ -85,14 +92,12 @@ impl MachineTasks {
 
     pub(super) fn read_kept(
         &self,
-        ticket: Ticket,
+        asked: Asked,
+        most_bytes: usize,
         read: impl FnOnce(&ChangesService) -> Result<ResourceDone, ResourceError> + Send + 'static,
     ) {
         if let Some(changes) = self.machine.changes.clone() {
-            self.reports.blocking(move || {
-                let outcome = read(&changes);
-                Input::ResourceDone { ticket, outcome }
-            });
+            asked.answer(&self.reports, most_bytes, false, move || read(&changes));
         }
     }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use innkeeper_engine::{Input, Ticket};
 use innkeeper_protocol::record::store::{Archive, StoreFault};
+use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
 use innkeeper_protocol::{ChannelUri, Seq};
 
-use super::Reports;
+use super::{Asked, Reports};
 
 pub(crate) struct Reads {
     archive: Arc<dyn Archive>,
@@ -41,6 +42,20 @@ impl Reads {
         self.ask(move |archive| Input::ContentLoaded {
             ticket,
             content: explained(archive.content(&uri)),
+        });
+    }
+
+    /// Content for a client.
+    pub(super) fn content_for(&self, asked: Asked, uri: String, most_bytes: usize) {
+        let archive = Arc::clone(&self.archive);
+        asked.answer(&self.reports, most_bytes, false, move || {
+            match archive.content(&uri) {
+                Ok(content) => ResourceDone::kept(&uri, content),
+                Err(fault) => Err(ResourceError::Failed {
+                    uri,
+                    reason: format!("the content cannot be read: {fault}"),
+                }),
+            }
         });
     }
 

@@ -1,9 +1,12 @@
 //! The way back: what came of an effect, for the engine.
 
+use std::sync::Arc;
+
 use innkeeper_engine::Input;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
+use crate::delivery::{AnswerRoom, Share};
 use crate::engine_loop::Event;
 
 /// Runs what takes time, away from whoever asks for it, and hands the engine
@@ -30,6 +33,33 @@ impl Reports {
             // Nobody is there to hear it when the host is ending.
             let _ = events.send(Event::Input(work()));
         });
+    }
+
+    /// Runs what may block and ends in an answer, when its client has room for
+    /// up to so many bytes of it. A client that is gone gets no share.
+    pub(super) fn answering(
+        &self,
+        room: Option<Arc<AnswerRoom>>,
+        bytes: usize,
+        work: impl FnOnce(Option<Share>) -> Option<Input> + Send + 'static,
+    ) {
+        let (events, runtime) = (self.events.clone(), self.runtime.clone());
+        let run = move |share| {
+            runtime.spawn_blocking(move || {
+                if let Some(input) = work(share) {
+                    let _ = events.send(Event::Input(input));
+                }
+            });
+        };
+        let Some(room) = room else {
+            return run(None);
+        };
+        match room.try_enter(bytes) {
+            Some(share) => run(Some(share)),
+            None => drop(self.runtime.spawn(async move {
+                run(room.enter(bytes).await);
+            })),
+        }
     }
 
     pub(super) fn later(&self, work: impl Future<Output = Input> + Send + 'static) {

@@ -11,12 +11,17 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use hyper_util::rt::TokioIo;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::Host;
 use crate::server::access::{AccessPolicy, Refusal};
+use crate::server::door::Visitor;
+use crate::server::newcomers::Newcomers;
 use crate::server::{page, socket};
+
+/// How long the end of a connection that gives way may take.
+const MAKING_ROOM: Duration = Duration::from_secs(3);
 
 /// What every request may need.
 #[derive(Debug, Clone)]
@@ -29,6 +34,7 @@ pub(crate) struct Shared {
     pub(crate) most_connections: usize,
     pub(crate) message_bytes: usize,
     pub(crate) ping_after: Duration,
+    pub(crate) newcomers: Arc<Newcomers>,
 }
 
 /// How requests arrive.
@@ -65,7 +71,24 @@ async fn check_source(State(context): State<Context>, request: Request, next: Ne
             return refused(refusal);
         }
     }
+    if let Some(visitor) = request.extensions().get::<Visitor>()
+        && is_known(&context, request.uri(), request.headers())
+    {
+        visitor.is_known();
+    }
     next.run(request).await
+}
+
+/// Whether a request comes from somebody who may do more than look.
+fn is_known(context: &Context, uri: &Uri, headers: &HeaderMap) -> bool {
+    match context.transport {
+        Transport::UnixSocket => true,
+        Transport::Tcp(_) => context
+            .shared
+            .access
+            .check_token(uri.query(), headers)
+            .is_ok(),
+    }
 }
 
 /// Counts only, and no names: open to programs on this machine; from outside
@@ -95,17 +118,17 @@ async fn anything_else(State(context): State<Context>, request: Request) -> Resp
             return refused(refusal);
         }
     }
-    upgrade(shared, request)
+    upgrade(shared, request).await
 }
 
 /// The opening handshake of RFC 6455.
-fn upgrade(shared: Shared, mut request: Request) -> Response {
+async fn upgrade(shared: Shared, mut request: Request) -> Response {
     let Some(key) = websocket_key(&request) else {
         let headers = [(header::SEC_WEBSOCKET_VERSION, "13")];
         let message = "this is not a WebSocket handshake of version 13\n";
         return (StatusCode::BAD_REQUEST, headers, message).into_response();
     };
-    let Ok(place) = Arc::clone(&shared.places).try_acquire_owned() else {
+    let Some(place) = place_for_client(&shared).await else {
         shared.host.note_refused_connection();
         return refused(Refusal {
             status: StatusCode::SERVICE_UNAVAILABLE,
@@ -116,6 +139,7 @@ fn upgrade(shared: Shared, mut request: Request) -> Response {
             ),
         });
     };
+    let newcomer = shared.newcomers.enter();
     let upgraded = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
         let _place = place;
@@ -123,7 +147,7 @@ fn upgrade(shared: Shared, mut request: Request) -> Response {
             Ok(upgraded) => {
                 let connection = shared.host.connect();
                 let (io, limit) = (TokioIo::new(upgraded), shared.message_bytes);
-                socket::run(io, connection, limit, shared.ping_after).await;
+                socket::run(io, connection, newcomer, limit, shared.ping_after).await;
             }
             Err(error) => tracing::debug!(%error, "a connection was not upgraded"),
         }
@@ -135,6 +159,20 @@ fn upgrade(shared: Shared, mut request: Request) -> Response {
         (header::SEC_WEBSOCKET_ACCEPT, accept.as_str()),
     ];
     (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+}
+
+/// A place among the connections; if all are taken, that of whoever has been
+/// longest without an introduction.
+async fn place_for_client(shared: &Shared) -> Option<OwnedSemaphorePermit> {
+    let places = Arc::clone(&shared.places);
+    match Arc::clone(&places).try_acquire_owned() {
+        Ok(place) => Some(place),
+        Err(_) if shared.newcomers.make_room() => {
+            let place = tokio::time::timeout(MAKING_ROOM, places.acquire_owned()).await;
+            place.ok().and_then(Result::ok)
+        }
+        Err(_) => None,
+    }
 }
 
 fn websocket_key(request: &Request) -> Option<HeaderValue> {

@@ -2,9 +2,7 @@
 //! nothing to do here.
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
 
-use axum::serve::Listener;
 use tokio::net::TcpStream;
 
 /// Where a certificate and its key are. There are no values of this type:
@@ -12,23 +10,15 @@ use tokio::net::TcpStream;
 #[derive(Debug, Clone)]
 pub enum TlsFiles {}
 
-pub(crate) struct TlsListener(Infallible);
+#[derive(Clone)]
+pub(crate) struct Tls(Infallible);
 
-impl TlsListener {
-    pub(crate) fn new<L>(_: L, files: &TlsFiles) -> Result<Self, String> {
+impl Tls {
+    pub(crate) fn new(files: &TlsFiles) -> Result<Self, String> {
         match *files {}
     }
-}
 
-impl Listener for TlsListener {
-    type Io = TcpStream;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        match self.0 {}
-    }
-
-    fn local_addr(&self) -> std::io::Result<Self::Addr> {
+    pub(crate) async fn greet(self, _: TcpStream) -> Option<TcpStream> {
         match self.0 {}
     }
 }

@@ -3,7 +3,7 @@
 //! answers (to pings and closes) go out through the same queue.
 
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -19,16 +19,14 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::HostConnection;
 use crate::delivery::OutboundQueue;
+use crate::server::newcomers::{Newcomer, TooMuch};
 
 /// How much is taken from the queue for one write.
 const WRITE_BYTES: usize = 128 * 1024;
 
 /// How much is read at once. The library clears that much memory before every
 /// attempt to read, and every wake-up of a connection is one.
-const READ_BYTES: usize = 8 * 1024;
-
-/// How much may wait to be answered before more is read.
-const REPLY_BYTES: usize = 16 * 1024 * 1024;
+pub(super) const READ_BYTES: usize = 8 * 1024;
 
 /// A client that says nothing and takes in nothing for this many pings is gone.
 const PINGS_UNANSWERED: u32 = 4;
@@ -37,6 +35,7 @@ const PINGS_UNANSWERED: u32 = 4;
 pub(crate) async fn run(
     io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     connection: HostConnection,
+    newcomer: Newcomer,
     message_bytes: usize,
     ping_after: Duration,
 ) {
@@ -44,6 +43,7 @@ pub(crate) async fn run(
     let read_side = ReadSide {
         io: read_half,
         queue: Arc::clone(&connection.queue),
+        newcomer: Some(newcomer),
     };
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BYTES)
@@ -117,9 +117,12 @@ async fn read<R: AsyncRead + Unpin>(
     connection: &HostConnection,
     ping_after: Duration,
 ) -> Close {
+    if let Some(close) = introduced(stream, connection).await {
+        return close;
+    }
     let patience = ping_after * PINGS_UNANSWERED;
     loop {
-        connection.queue.ready_for_requests(REPLY_BYTES).await;
+        connection.queue.ready_for_requests().await;
         let written = connection.queue.written();
         let Ok(next) = tokio::time::timeout(patience, stream.next()).await else {
             if connection.queue.written() == written {
@@ -127,17 +130,59 @@ async fn read<R: AsyncRead + Unpin>(
             }
             continue;
         };
-        match next? {
-            Ok(Message::Text(text)) => connection.receive(&text).await,
-            Ok(Message::Binary(bytes)) => match std::str::from_utf8(&bytes) {
-                Ok(text) => connection.receive(text).await,
-                Err(_) => return Some((1007, "messages are JSON text")),
-            },
-            Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
-            Ok(Message::Close(_)) => return Some((1000, "")),
-            Err(error) => return closes_with(&error),
+        if let Some(close) = take(next, connection).await {
+            return close;
         }
     }
+}
+
+/// Reads until the client has introduced itself, for which it has so much time
+/// and no more. Says how the connection ends if it does not come to that.
+async fn introduced<R: AsyncRead + Unpin>(
+    stream: &mut WebSocketStream<ReadSide<R>>,
+    connection: &HostConnection,
+) -> Option<Close> {
+    let overstays = stream
+        .get_ref()
+        .newcomer
+        .as_ref()
+        .map(Newcomer::overstays)?;
+    let mut overstays = pin!(overstays);
+    while connection.queue.spoken().is_none() {
+        let next = async {
+            connection.queue.ready_for_requests().await;
+            stream.next().await
+        };
+        let next = tokio::select! {
+            next = next => next,
+            close = &mut overstays => return Some(Some(close)),
+        };
+        let close = take(next, connection).await;
+        if close.is_some() {
+            return close;
+        }
+        if let Some(newcomer) = &mut stream.get_mut().newcomer {
+            newcomer.complete();
+        }
+    }
+    stream.get_mut().newcomer = None;
+    None
+}
+
+/// Takes in what was read. Says how the connection ends, if it does.
+async fn take(next: Option<Result<Message, Error>>, connection: &HostConnection) -> Option<Close> {
+    match next {
+        Some(Ok(Message::Text(text))) => connection.receive(&text).await,
+        Some(Ok(Message::Binary(bytes))) => match std::str::from_utf8(&bytes) {
+            Ok(text) => connection.receive(text).await,
+            Err(_) => return Some(Some((1007, "messages are JSON text"))),
+        },
+        Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
+        Some(Ok(Message::Close(_))) => return Some(Some((1000, ""))),
+        Some(Err(error)) => return Some(closes_with(&error)),
+        None => return Some(None),
+    }
+    None
 }
 
 fn closes_with(error: &Error) -> Close {
@@ -146,6 +191,10 @@ fn closes_with(error: &Error) -> Close {
             1009,
             "the message is larger than server.message_bytes allows",
         )),
+        Error::Io(error) => {
+            let too_much = error.get_ref()?.downcast_ref::<TooMuch>()?;
+            Some(too_much.code())
+        }
         Error::Utf8(_) => Some((1007, "messages are JSON text")),
         Error::Protocol(_) => Some((1002, "this is not the WebSocket protocol")),
         _ => None,
@@ -164,6 +213,8 @@ fn formatted(frame: Frame) -> Vec<u8> {
 struct ReadSide<R> {
     io: ReadHalf<R>,
     queue: Arc<OutboundQueue>,
+    /// Until somebody has introduced themselves.
+    newcomer: Option<Newcomer>,
 }
 
 impl<R: AsyncRead> AsyncRead for ReadSide<R> {
@@ -172,7 +223,15 @@ impl<R: AsyncRead> AsyncRead for ReadSide<R> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.io).poll_read(context, buffer);
+        let read = buffer.filled().len() - before;
+        if let Some(newcomer) = self.newcomer.as_mut().filter(|_| read > 0)
+            && let Err(too_much) = newcomer.read(read)
+        {
+            return Poll::Ready(Err(io::Error::other(too_much)));
+        }
+        polled
     }
 }
 

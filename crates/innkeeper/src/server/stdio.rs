@@ -20,6 +20,7 @@ pub async fn serve(
     let read = async {
         let mut line = Vec::new();
         loop {
+            connection.queue.ready_for_requests().await;
             line.clear();
             // And the end of the line, which is no part of the message.
             let most = message_bytes as u64 + 2;

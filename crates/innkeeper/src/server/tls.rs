@@ -1,13 +1,10 @@
 //! TLS in front of the TCP listener.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::serve::Listener;
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
@@ -24,52 +21,23 @@ pub struct TlsFiles {
     pub key: PathBuf,
 }
 
-/// Connections whose handshake is done. Handshakes run side by side, so
-/// that one that dawdles holds up nobody.
-pub(crate) struct TlsListener {
-    address: Option<SocketAddr>,
-    ready: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
-}
+/// The handshake of every connection. It is part of the connection's life, in
+/// a task of its own, so that one that dawdles holds up nobody.
+#[derive(Clone)]
+pub(crate) struct Tls(TlsAcceptor);
 
-impl TlsListener {
-    pub(crate) fn new<L>(mut listener: L, files: &TlsFiles) -> Result<Self, String>
-    where
-        L: Listener<Io = TcpStream, Addr = SocketAddr>,
-    {
-        let acceptor = acceptor(files)?;
-        let address = listener.local_addr().ok();
-        let (done, ready) = mpsc::channel(64);
-        tokio::spawn(async move {
-            while !done.is_closed() {
-                let (stream, peer) = listener.accept().await;
-                let (acceptor, done) = (acceptor.clone(), done.clone());
-                tokio::spawn(async move {
-                    match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
-                        Ok(Ok(stream)) => drop(done.send((stream, peer)).await),
-                        Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS handshake"),
-                        Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
-                    }
-                });
-            }
-        });
-        Ok(Self { address, ready })
+impl Tls {
+    pub(crate) fn new(files: &TlsFiles) -> Result<Self, String> {
+        acceptor(files).map(Self)
     }
-}
 
-impl Listener for TlsListener {
-    type Io = TlsStream<TcpStream>;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        match self.ready.recv().await {
-            Some(accepted) => accepted,
-            None => std::future::pending().await,
+    pub(crate) async fn greet(self, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
+        match tokio::time::timeout(HANDSHAKE, self.0.accept(stream)).await {
+            Ok(Ok(stream)) => return Some(stream),
+            Ok(Err(error)) => tracing::debug!(%error, "no TLS handshake"),
+            Err(_) => tracing::debug!("the TLS handshake took too long"),
         }
-    }
-
-    fn local_addr(&self) -> std::io::Result<SocketAddr> {
-        self.address
-            .ok_or_else(|| std::io::Error::other("the listener has no address"))
+        None
     }
 }
 

@@ -15,7 +15,7 @@ use ahp::reducers::{
 use ahp::{Client, ClientConfig, SubscriptionEvent};
 use ahp_ws::WebSocketTransport;
 use innkeeper::server::access::{AccessPolicy, ConnectionToken};
-use innkeeper::server::{Server, ServerOptions, TlsFiles};
+use innkeeper::server::{NewcomerLimits, Server, ServerOptions, TlsFiles};
 use innkeeper::{DeliveryOptions, Host, HostOptions, TelemetryOptions, WorkspaceOptions};
 use innkeeper_agents::ScriptAgent;
 use innkeeper_engine::Limits;
@@ -70,6 +70,7 @@ pub struct InnOptions {
     pub tls: Option<TlsFiles>,
     /// The store takes no values of more bytes than this.
     pub value_bytes: Option<i32>,
+    pub newcomers: NewcomerLimits,
 }
 
 impl Inn {
@@ -115,6 +116,7 @@ impl Inn {
             web: true,
             message_bytes: options.message_bytes.unwrap_or(1 << 20),
             ping_after: Duration::from_secs(30),
+            newcomers: options.newcomers,
         };
         let server = Server::start(host.clone(), access, server_options)
             .await

@@ -4,7 +4,7 @@
 //!
 //! - `common` and `stage`: a host with its clients, for most of the others;
 //! - `session`, `workspace`, `agents`, `customizations`, `versions`: what it does;
-//! - `socket`, `tls`, `slow`, `hostile`, `introductions`: who reaches it, and how;
+//! - `socket`, `tls`, `slow`, `hostile`, `newcomers`, `introductions`: who reaches it, and how;
 //! - `cli`, `crash`, `upgrade`, `telemetry`: the program, and how it lives and dies;
 //! - `embedded`: the library.
 
@@ -24,6 +24,7 @@ mod customizations;
 mod embedded;
 mod hostile;
 mod introductions;
+mod newcomers;
 mod session;
 mod slow;
 mod socket;

@@ -2,8 +2,10 @@
 //! finds everything in order when it reads again.
 
 use crate::common::binary::Binary;
-use crate::common::{Folded as _, Guest, default_chat, in_time, script};
+use crate::common::raw::Raw;
+use crate::common::{Folded as _, Guest, Inn, InnOptions, default_chat, in_time, script};
 use futures_util::{SinkExt as _, StreamExt as _};
+use innkeeper::DeliveryOptions;
 use innkeeper_protocol::newest::actions::ActionEnvelope;
 use innkeeper_protocol::newest::state::{ChatState, Snapshot};
 use serde_json::{Value, json};
@@ -70,6 +72,74 @@ async fn a_client_that_reads_nothing_costs_little_and_catches_up() {
     assert!(frames < DELTAS, "what waited was merged: {frames} frames");
     let fresh: ChatState = fast.snapshot(&chat).await;
     assert_eq!(state.turns, fresh.turns);
+}
+
+/// A message may be larger than all that may wait for a client.
+#[tokio::test]
+async fn a_message_larger_than_the_queue_disconnects_nobody_who_reads() {
+    let delivery = DeliveryOptions {
+        queue_bytes: 64 * 1024,
+        ..DeliveryOptions::default()
+    };
+    let inn = Inn::open_with(InnOptions {
+        delivery,
+        ..InnOptions::default()
+    })
+    .await;
+    let sender = inn.guest("sender").await;
+    let reader = inn.guest("reader").await;
+    let chat = default_chat(&sender.new_session().await);
+    let mut heard = reader.watch_chat(&chat).await;
+    let mut own = sender.watch_chat(&chat).await;
+    let large = script(json!([{"say": "heard"}])) + &" ".repeat(300_000);
+    sender.say(&chat, "large", &large).await;
+    for watch in [&mut heard, &mut own] {
+        watch.turn_end("large").await;
+        assert_eq!(watch.text_of("large"), "heard");
+        assert_eq!(watch.state.turns[0].message.text, large);
+    }
+    inn.close().await;
+}
+
+/// 400 times 8 MiB are asked for and not read, while somebody else reads.
+#[tokio::test]
+async fn answers_that_nobody_reads_cost_a_fixed_amount_of_memory() {
+    const FILE: usize = 8 << 20;
+    const MOST_GROWTH_KIB: u64 = 100 * 1024;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("large");
+    std::fs::write(&file, vec![0xff; FILE]).unwrap();
+    let uri = format!("file://{}", file.display());
+    let config = directory.path().join("innkeeper.toml");
+    let roots = format!("[workspace]\nroots = [{:?}]\n", directory.path());
+    std::fs::write(&config, roots).unwrap();
+    let host = Binary::start(directory.path(), &["--config", config.to_str().unwrap()]);
+    let mut reader = Raw::initialized(&host.url, "reader").await;
+    let mut deaf = Raw::initialized(&host.url, "deaf").await;
+    let read = |id: u64| json!({"id": id, "method": "resourceRead", "params": {"uri": uri}});
+    let before = host.resident_kib();
+    let asked: Vec<Value> = (1..=400).map(read).collect();
+    deaf.send_at_once(&asked).await;
+    for id in 1..=20 {
+        let answer = reader.ask(read(id)).await;
+        let data = answer["result"]["data"].as_str().unwrap();
+        assert_eq!(data.len(), FILE.div_ceil(3) * 4);
+    }
+    if let Some((before, peak)) = before.zip(host.peak_kib()) {
+        let growth = peak.saturating_sub(before);
+        println!("memory grew by {growth} KiB");
+        assert!(growth < MOST_GROWTH_KIB, "memory grew by {growth} KiB");
+    }
+    // The one that did not read finds its answers when it does: more of them
+    // than were made before.
+    for _ in 0..10 {
+        let answer = deaf.next().await;
+        assert_eq!(
+            answer["result"]["encoding"], "base64",
+            "{}",
+            answer["error"]
+        );
+    }
 }
 
 const TERMINAL: &str = "ahp-terminal:/t";

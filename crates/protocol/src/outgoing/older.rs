@@ -19,7 +19,11 @@ use crate::version::Version;
 
 pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Result<Vec<String>> {
     match message {
-        HostMessage::Failure { .. } => Ok(vec![encode_newest(message)]),
+        HostMessage::Failure { .. }
+        | HostMessage::Reply {
+            reply: Reply::Resource(_),
+            ..
+        } => Ok(vec![encode_newest(message)]),
         HostMessage::Question { id, ask } => {
             // What cannot be asked is not asked; the engine sees to that.
             let frames = ask.lowered(version)?.into_iter().map(|params| {
@@ -145,7 +149,7 @@ fn rejected(rejection: &Rejection, version: Version) -> serde_json::Result<Lower
 
 fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
     let method = match reply {
-        Reply::Done | Reply::Empty {} => return value(reply),
+        Reply::Done | Reply::Empty {} | Reply::Resource(_) => return value(reply),
         Reply::Initialize(_) => "initialize",
         Reply::Subscribe(_) => "subscribe",
         Reply::Reconnect(_) => "reconnect",

@@ -1,15 +1,38 @@
 //! Files and directories: what is asked, within which roots, and the answers.
 
+mod json;
+
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::newest::commands::{DirectoryEntry, ResourceResolveResult, ResourceWriteMode};
+use crate::record::ContentRecord;
 
 /// What somebody may reach: everything below these, and nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
-    pub roots: Vec<GrantedRoot>,
+    /// Lists that others share: there may be thousands of roots, and every
+    /// request has a scope.
+    pub lists: Vec<Roots>,
     /// The largest content that is read or written in one go.
     pub most_bytes: usize,
+}
+
+/// Places that somebody may reach.
+pub type Roots = Arc<Vec<GrantedRoot>>;
+
+impl Scope {
+    pub fn new(roots: Vec<GrantedRoot>, most_bytes: usize) -> Self {
+        Self {
+            lists: vec![Arc::new(roots)],
+            most_bytes,
+        }
+    }
+
+    pub fn roots(&self) -> impl Iterator<Item = &GrantedRoot> + Clone {
+        self.lists.iter().flat_map(|list| list.iter())
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,14 +55,35 @@ pub enum ResourceTask {
     Mkdir { uri: String },
 }
 
+impl ResourceTask {
+    /// Whether it is more than a question.
+    pub fn changes_something(&self) -> bool {
+        match self {
+            Self::Read { .. } | Self::List { .. } | Self::Resolve { .. } => false,
+            Self::Write(_)
+            | Self::Copy(_)
+            | Self::Move(_)
+            | Self::Delete { .. }
+            | Self::Mkdir { .. } => true,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteTask {
     pub uri: String,
-    pub data: Bytes,
+    pub data: WriteData,
     pub create_only: bool,
     pub mode: ResourceWriteMode,
     pub position: u64,
     pub if_match: Option<String>,
+}
+
+/// What is written, as it was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WriteData {
+    Plain(Bytes),
+    Base64(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +103,21 @@ pub enum ResourceDone {
     },
     Entries(Vec<DirectoryEntry>),
     Resolved(ResourceResolveResult),
+}
+
+impl ResourceDone {
+    /// What the host keeps under a URI of its own.
+    pub fn kept(uri: &str, content: Option<ContentRecord>) -> Result<Self, ResourceError> {
+        match content {
+            Some(content) => Ok(Self::Content {
+                data: content.data,
+                content_type: Some(content.content_type),
+            }),
+            None => Err(ResourceError::NotFound {
+                uri: uri.to_owned(),
+            }),
+        }
+    }
 }
 
 /// Why it could not be done.

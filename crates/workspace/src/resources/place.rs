@@ -182,27 +182,38 @@ pub fn uri_of_path(path: &Path) -> Option<String> {
 
 /// The place of a path within the innermost root that holds it.
 fn find(scope: &Scope, uri: &str, path: &Path, write: bool) -> Result<Place, ResourceError> {
-    let mut best: Option<(PathBuf, PathBuf)> = None;
-    for root in scope.roots.iter().filter(|root| root.writable || !write) {
-        let Ok(root) = path_of_uri(&root.uri) else {
-            continue;
-        };
-        let real = || std::fs::canonicalize(&root).ok();
-        let below = |root: &Path| Some((root.to_owned(), path.strip_prefix(root).ok()?.to_owned()));
-        let Some(found) = below(&root).or_else(|| below(&real()?)) else {
-            continue;
-        };
-        let deeper =
-            |(_, known): &(PathBuf, PathBuf)| found.1.as_os_str().len() < known.as_os_str().len();
-        if best.as_ref().is_none_or(deeper) {
-            best = Some(found);
-        }
-    }
-    let Some((root, relative)) = best else {
+    let open_to = scope.roots().filter(|root| root.writable || !write);
+    let named = open_to.clone();
+    let named = named.filter(|root| uri.starts_with(root.uri.trim_end_matches('/')));
+    let paths = || {
+        open_to
+            .clone()
+            .filter_map(|root| path_of_uri(&root.uri).ok())
+    };
+    // There may be thousands of roots. Most requests name theirs as it is
+    // written; only for the others the system is asked about each of them.
+    let found = innermost(path, named.filter_map(|root| path_of_uri(&root.uri).ok()))
+        .or_else(|| innermost(path, paths()))
+        .or_else(|| {
+            innermost(
+                path,
+                paths().filter_map(|root| std::fs::canonicalize(root).ok()),
+            )
+        });
+    let Some((root, relative)) = found else {
         let uri = uri.to_owned();
         return Err(ResourceError::OutOfScope { uri, write });
     };
     open(uri, &root, relative).map_err(|error| explained(uri, error.into()))
+}
+
+/// The root that a path is deepest in, and the rest of the path.
+fn innermost(path: &Path, roots: impl Iterator<Item = PathBuf>) -> Option<(PathBuf, PathBuf)> {
+    let below = roots.filter_map(|root| {
+        let rest = path.strip_prefix(&root).ok()?.to_owned();
+        Some((root, rest))
+    });
+    below.min_by_key(|(_, rest)| rest.as_os_str().len())
 }
 
 fn open(uri: &str, root: &Path, relative: PathBuf) -> io::Result<Place> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use innkeeper_protocol::newest::commands::ResourceWriteMode;
-use innkeeper_protocol::workspace::resource::{GrantedRoot, TransferTask, WriteTask};
+use innkeeper_protocol::workspace::resource::{GrantedRoot, TransferTask, WriteData, WriteTask};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -45,13 +45,11 @@ impl Yard {
     }
 
     fn scope(&self) -> Scope {
-        Scope {
-            roots: vec![GrantedRoot {
-                uri: self.uri("root"),
-                writable: true,
-            }],
-            most_bytes: 1 << 20,
-        }
+        let root = GrantedRoot {
+            uri: self.uri("root"),
+            writable: true,
+        };
+        Scope::new(vec![root], 1 << 20)
     }
 
     fn perform(&self, task: ResourceTask) -> Result<ResourceDone, ResourceError> {
@@ -61,7 +59,7 @@ impl Yard {
     fn write(&self, path: &str, data: &str) -> WriteTask {
         WriteTask {
             uri: self.uri(path),
-            data: Bytes::copy_from_slice(data.as_bytes()),
+            data: WriteData::Plain(Bytes::copy_from_slice(data.as_bytes())),
             create_only: false,
             mode: ResourceWriteMode::Truncate,
             position: 0,
@@ -270,13 +268,11 @@ fn a_link_within_the_roots_is_followed_even_if_it_is_absolute() {
 #[test]
 fn a_root_may_be_a_single_file() {
     let yard = Yard::new();
-    let scope = Scope {
-        roots: vec![GrantedRoot {
-            uri: yard.uri("outside/secret"),
-            writable: false,
-        }],
-        most_bytes: 100,
+    let root = GrantedRoot {
+        uri: yard.uri("outside/secret"),
+        writable: false,
     };
+    let scope = Scope::new(vec![root], 100);
     let read = |path| {
         let uri = yard.uri(path);
         yard.resources.perform(&scope, &ResourceTask::Read { uri })
@@ -523,7 +519,7 @@ proptest! {
             let task = WriteTask {
                 mode,
                 position: position as u64,
-                data: Bytes::from(data.clone()),
+                data: WriteData::Plain(Bytes::from(data.clone())),
                 ..yard.write("root/f", "")
             };
             let outcome = yard.perform(ResourceTask::Write(task));

@@ -13,7 +13,7 @@ use rustix::fs::RenameFlags;
 
 use super::{Outcome, Place, Trouble, check_is_file, check_size, kind};
 
-pub(super) fn write(place: &Place, task: &WriteTask, most: usize) -> Outcome {
+pub(super) fn write(place: &Place, task: &WriteTask, data: &[u8], most: usize) -> Outcome {
     let target = target(place)?;
     let existing = match &target {
         Some((path, metadata)) => {
@@ -35,10 +35,10 @@ pub(super) fn write(place: &Place, task: &WriteTask, most: usize) -> Outcome {
     match existing {
         Some((path, _)) if is_plain_append(task) => {
             let mut file = place.dir.open_with(path, OpenOptions::new().append(true))?;
-            file.write_all(&task.data)?;
+            file.write_all(data)?;
         }
         Some((path, metadata)) => {
-            let content = changed(place, path, task, most)?;
+            let content = changed(place, path, (task, data), most)?;
             replace(&place.dir, path, &content, Some(metadata), true)?;
         }
         None => {
@@ -48,7 +48,7 @@ pub(super) fn write(place: &Place, task: &WriteTask, most: usize) -> Outcome {
             if let Some(parent) = place.path.parent() {
                 place.dir.create_dir_all(parent)?;
             }
-            replace(&place.dir, &place.path, &task.data, None, !task.create_only)?;
+            replace(&place.dir, &place.path, data, None, !task.create_only)?;
         }
     }
     Ok(ResourceDone::Done)
@@ -76,7 +76,12 @@ fn is_plain_append(task: &WriteTask) -> bool {
     task.mode == ResourceWriteMode::Append && task.position == 0
 }
 
-fn changed(place: &Place, path: &Path, task: &WriteTask, most: usize) -> Result<Vec<u8>, Trouble> {
+fn changed(
+    place: &Place,
+    path: &Path,
+    (task, data): (&WriteTask, &[u8]),
+    most: usize,
+) -> Result<Vec<u8>, Trouble> {
     // What may not be written must not be replaced either.
     let mut file = place
         .dir
@@ -91,11 +96,15 @@ fn changed(place: &Place, path: &Path, task: &WriteTask, most: usize) -> Result<
             before
         }
     };
-    placed(&before, task).map_err(Trouble::Known)
+    placed(&before, task, data).map_err(Trouble::Known)
 }
 
 /// The content after the change.
-pub(super) fn placed(before: &[u8], task: &WriteTask) -> Result<Vec<u8>, ResourceError> {
+pub(super) fn placed(
+    before: &[u8],
+    task: &WriteTask,
+    data: &[u8],
+) -> Result<Vec<u8>, ResourceError> {
     let position = usize::try_from(task.position).ok();
     let position = position.filter(|position| *position <= before.len());
     let position = position.ok_or_else(|| beyond_the_end(task, before.len()))?;
@@ -104,7 +113,7 @@ pub(super) fn placed(before: &[u8], task: &WriteTask) -> Result<Vec<u8>, Resourc
         ResourceWriteMode::Insert => before.split_at(position),
         ResourceWriteMode::Append => before.split_at(before.len() - position),
     };
-    Ok([head, &task.data, tail].concat())
+    Ok([head, data, tail].concat())
 }
 
 fn beyond_the_end(task: &WriteTask, size: usize) -> ResourceError {

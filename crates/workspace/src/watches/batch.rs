@@ -8,22 +8,22 @@ use innkeeper_protocol::workspace::watch::WatchEvent;
 use notify::event::{EventKind, ModifyKind, RenameMode};
 use notify::{Event, Result};
 
-use super::Watched;
+use super::Follower;
 use crate::resources::place::uri_of_path;
 use ResourceChangeType::{Added, Deleted, Updated};
 
 /// More changes than this at once are told as one: everything may have changed.
-const MOST_CHANGES: usize = 5_000;
+const MOST_CHANGES: usize = 1_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// By path, relative to what is watched. `None`: it came and went.
+    /// By path, relative to what is by.watched. `None`: it came and went.
     changes: BTreeMap<PathBuf, Option<ResourceChangeType>>,
     overflowed: bool,
 }
 
 impl Batch {
-    pub(super) fn add(&mut self, watched: &Watched, event: Result<Event>) {
+    pub(super) fn add(&mut self, by: &Follower, event: Result<Event>) {
         let event = match event {
             Ok(event) if event.need_rescan() => return self.overflowed = true,
             Ok(event) => event,
@@ -46,17 +46,17 @@ impl Batch {
             EventKind::Access(_) | EventKind::Other => return,
         };
         for (path, kind) in event.paths.iter().zip(kinds.iter().cycle()) {
-            self.note(watched, path, *kind);
+            self.note(by, path, *kind);
         }
     }
 
-    fn note(&mut self, watched: &Watched, path: &Path, kind: ResourceChangeType) {
-        let Ok(relative) = path.strip_prefix(&watched.real) else {
+    fn note(&mut self, by: &Follower, path: &Path, kind: ResourceChangeType) {
+        let Ok(relative) = path.strip_prefix(&by.watched.real) else {
             return;
         };
         // A move to a place below is told with both paths.
         let is_below = relative.components().nth(1).is_some();
-        if (is_below && !watched.recursive) || !watched.filter.lets_through(relative) {
+        if (is_below && !by.watched.recursive) || !by.filter.lets_through(relative) {
             return;
         }
         if self.changes.len() >= MOST_CHANGES {
@@ -73,15 +73,20 @@ impl Batch {
         self.changes.insert(relative.to_owned(), now);
     }
 
-    pub(super) fn finish(mut self, watched: &Watched) -> Option<WatchEvent> {
-        self.look_into_new_directories(watched);
+    /// Nothing has happened that is to be told.
+    pub(super) fn is_empty(&self) -> bool {
+        self.changes.is_empty() && !self.overflowed
+    }
+
+    pub(super) fn finish(mut self, by: &Follower) -> Option<WatchEvent> {
+        self.look_into_new_directories(by);
         if self.overflowed {
             return Some(WatchEvent::Overflowed);
         }
         let change = |(path, kind): (PathBuf, Option<ResourceChangeType>)| {
             let path = match path.as_os_str().is_empty() {
-                true => watched.named.clone(),
-                false => watched.named.join(path),
+                true => by.watched.named.clone(),
+                false => by.watched.named.join(path),
             };
             Some(ResourceChange {
                 uri: uri_of_path(&path)?,
@@ -94,24 +99,24 @@ impl Batch {
 
     /// What is put into a new directory before the system watches it is not
     /// reported by the system.
-    fn look_into_new_directories(&mut self, watched: &Watched) {
-        if !watched.recursive {
+    fn look_into_new_directories(&mut self, by: &Follower) {
+        if !by.watched.recursive {
             return;
         }
         let new = self
             .changes
             .iter()
             .filter(|(_, kind)| **kind == Some(Added));
-        let mut new: Vec<PathBuf> = new.map(|(path, _)| watched.real.join(path)).collect();
+        let mut new: Vec<PathBuf> = new.map(|(path, _)| by.watched.real.join(path)).collect();
         while let Some(path) = new.pop() {
             if self.overflowed || !std::fs::symlink_metadata(&path).is_ok_and(|m| m.is_dir()) {
                 continue;
             }
             for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
                 let relative = entry.path();
-                let relative = relative.strip_prefix(&watched.real).unwrap_or(&relative);
+                let relative = relative.strip_prefix(&by.watched.real).unwrap_or(&relative);
                 if !self.changes.contains_key(relative) {
-                    self.note(watched, &entry.path(), Added);
+                    self.note(by, &entry.path(), Added);
                     new.push(entry.path());
                 }
             }
@@ -122,6 +127,7 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::watches::Watched;
     use crate::watches::filter::Filter;
     use notify::event::{CreateKind, DataChange, Flag, RemoveKind};
 
@@ -129,12 +135,18 @@ mod tests {
     const CHANGE: EventKind = EventKind::Modify(ModifyKind::Data(DataChange::Any));
     const REMOVE: EventKind = EventKind::Remove(RemoveKind::File);
 
-    fn watched() -> Watched {
-        Watched {
-            real: PathBuf::from("/real"),
-            named: PathBuf::from("/named"),
-            recursive: true,
-            filter: Filter::new(&[], &["skipped".to_owned()]).unwrap(),
+    fn follower() -> Follower {
+        let excludes = vec!["skipped".to_owned()];
+        Follower {
+            filter: Filter::new(&[], &excludes).unwrap(),
+            watched: Watched {
+                real: PathBuf::from("/real"),
+                named: PathBuf::from("/named"),
+                recursive: true,
+                includes: Vec::new(),
+                excludes,
+            },
+            events: std::sync::mpsc::channel().1,
         }
     }
 
@@ -142,9 +154,9 @@ mod tests {
         let mut batch = Batch::default();
         for kind in kinds {
             let event = Event::new(*kind).add_path(PathBuf::from("/real/f"));
-            batch.add(&watched(), Ok(event));
+            batch.add(&follower(), Ok(event));
         }
-        let told = batch.finish(&watched()).map(|event| match event {
+        let told = batch.finish(&follower()).map(|event| match event {
             WatchEvent::Changed(changes) => {
                 assert_eq!(changes[0].uri, "file:///named/f");
                 changes[0].r#type
@@ -167,10 +179,10 @@ mod tests {
     fn what_the_system_lost_is_told_as_such() {
         let mut batch = Batch::default();
         batch.add(
-            &watched(),
+            &follower(),
             Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)),
         );
-        assert_eq!(batch.finish(&watched()), Some(WatchEvent::Overflowed));
+        assert_eq!(batch.finish(&follower()), Some(WatchEvent::Overflowed));
     }
 
     #[test]
@@ -178,16 +190,16 @@ mod tests {
         let mut batch = Batch::default();
         for number in 0..=MOST_CHANGES {
             let path = PathBuf::from(format!("/real/{number}"));
-            batch.add(&watched(), Ok(Event::new(CREATE).add_path(path)));
+            batch.add(&follower(), Ok(Event::new(CREATE).add_path(path)));
         }
-        assert_eq!(batch.finish(&watched()), Some(WatchEvent::Overflowed));
+        assert_eq!(batch.finish(&follower()), Some(WatchEvent::Overflowed));
     }
 
     #[test]
     fn what_is_excluded_is_not_told() {
         let mut batch = Batch::default();
         let path = PathBuf::from("/real/skipped/x");
-        batch.add(&watched(), Ok(Event::new(CREATE).add_path(path)));
-        assert_eq!(batch.finish(&watched()), None);
+        batch.add(&follower(), Ok(Event::new(CREATE).add_path(path)));
+        assert_eq!(batch.finish(&follower()), None);
     }
 }

@@ -42,13 +42,13 @@ impl Watching {
             recursive,
             includes: Vec::new(),
             excludes: vec!["**/skipped".to_owned()],
-            scope: Scope {
-                roots: vec![GrantedRoot {
+            scope: Scope::new(
+                vec![GrantedRoot {
                     uri: uri(self.directory.path()),
                     writable: false,
                 }],
-                most_bytes: 0,
-            },
+                0,
+            ),
         };
         let open = Box::new(open);
         self.watches.command(WatchCommand::Open { watch, open });
@@ -115,6 +115,37 @@ fn changes_below_a_directory_are_told() {
     ]);
     watching.watches.command(WatchCommand::Close { watch: ID });
     assert_eq!(watching.watches.running(), 0);
+}
+
+#[test]
+fn watches_of_one_directory_share_their_work_and_are_told_alike() {
+    let watching = Watching::open("", true, |_| {});
+    assert_eq!(watching.next(), WatchEvent::Opened);
+    let others: BTreeSet<u64> = (100..200).collect();
+    for watch in &others {
+        watching.watch(WatchId(*watch), "", true);
+    }
+    for _ in &others {
+        assert_eq!(watching.next(), WatchEvent::Opened);
+    }
+    let groups = || {
+        let groups = watching.watches.groups.lock().unwrap();
+        groups.values().filter(|it| it.strong_count() > 0).count()
+    };
+    assert_eq!(groups(), 1);
+    let close = |watch| watching.watches.command(WatchCommand::Close { watch });
+    close(ID);
+    fs::write(watching.path("new"), "").unwrap();
+    let mut told = BTreeSet::new();
+    while told != others {
+        let WatchReport { watch, event } = watching.next_report();
+        assert!(watch != ID && matches!(event, WatchEvent::Changed(_)));
+        told.insert(watch.0);
+    }
+    for watch in others {
+        close(WatchId(watch));
+    }
+    assert_eq!(groups(), 0);
 }
 
 #[test]
