@@ -80,7 +80,7 @@ describe("writing", () => {
       return over.defaultPrevented && drop.defaultPrevented;
     });
     expect(isCaught).toBe(true);
-    await page.getByText("“report.pdf” can’t be attached. You can attach images (up to 8 MB) and text files (up to 1 MB).").waitFor();
+    await page.getByText("“report.pdf” can’t be attached. You can attach images (up to 5 MB) and text files (up to 1 MB).").waitFor();
     await page.getByLabel("Attach files").setInputFiles({ name: "picked.png", mimeType: "image/png", buffer: Buffer.from([1]) });
     await expect.poll(() => page.locator(".attachment-strip .chip").count()).toBe(3);
     await page.getByRole("button", { name: "Remove dropped.png" }).click();

@@ -118,7 +118,7 @@ describe("a message that was refused", () => {
     send("m", "x".repeat(13 * 1024 * 1024), "send");
     expect(sent).toEqual([]);
     expect(editor()?.text).toHaveLength(13 * 1024 * 1024);
-    expect(note()).toMatch(/12 MB/);
+    expect(note()).toMatch(/8 MB/);
   });
 
   test("a chat that goes away leaves what was on its way in its editor", () => {
