@@ -13,6 +13,7 @@ mod summary;
 mod unwritten;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use foldhash::HashMap;
 use innkeeper_protocol::newest::actions::{
@@ -38,6 +39,9 @@ pub(crate) use summary::everything;
 
 use directories::Unchecked;
 use residency::Loading;
+
+/// How long too many sessions stay in memory at most.
+const CROWDED: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
@@ -74,6 +78,15 @@ impl Sessions {
 fn next_sweep(core: &mut Core) {
     let at = core.now.after(core.config.limits.idle_session);
     core.deadlines.set(Deadline::Sweep, at);
+}
+
+/// Sooner, if more are in memory than may be there for nothing: a client that
+/// makes or opens thousands must not fill it until the next sweep.
+fn sweep_if_crowded(core: &mut Core) {
+    if core.channels.count_sessions() > core.config.limits.idle_sessions {
+        let soon = core.now.after(CROWDED);
+        core.deadlines.bring_forward(Deadline::Sweep, soon);
+    }
 }
 
 impl SessionsMut<'_> {

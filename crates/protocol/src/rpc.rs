@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::ChannelUri;
 use crate::bounds::{MAX_ID_BYTES, TooLong};
 use crate::newest::errors::{ahp_error_codes, json_rpc_error_codes};
 
@@ -76,11 +77,14 @@ impl RpcError {
         Self::new(json_rpc_error_codes::INTERNAL_ERROR, message)
     }
 
+    /// A default chat is there if its session is, and clients of versions
+    /// without chats know the session only: it is the one that is named.
     pub fn session_not_found(uri: &str) -> Self {
-        Self::new(
-            ahp_error_codes::SESSION_NOT_FOUND,
-            format!("there is no session or channel `{uri}`"),
-        )
+        let message = match ChannelUri::from(uri).session_of_default_chat() {
+            Some(session) => format!("there is no session `{session}`"),
+            None => format!("there is no session or channel `{uri}`"),
+        };
+        Self::new(ahp_error_codes::SESSION_NOT_FOUND, message)
     }
 
     pub fn not_found(uri: &str) -> Self {

@@ -49,6 +49,13 @@ impl Deadlines {
         self.by_time.insert((at, deadline));
     }
 
+    /// Moves a deadline that is set for later.
+    pub(crate) fn bring_forward(&mut self, deadline: Deadline, at: Timestamp) {
+        if self.times.get(&deadline).is_some_and(|known| *known > at) {
+            self.set(deadline, at);
+        }
+    }
+
     pub(crate) fn clear(&mut self, deadline: &Deadline) {
         if let Some(entry) = self.times.remove_entry(deadline) {
             self.by_time.remove(&(entry.1, entry.0));

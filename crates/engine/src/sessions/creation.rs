@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::dispatch::check_tools;
 use super::further_chats::turns_up_to;
 use super::unwritten::look_at_later;
-use super::{SessionsMut, summary};
+use super::{SessionsMut, summary, sweep_if_crowded};
 use crate::agents::{check_model, resolve_settings, schema_of_sessions};
 use crate::core::changeset_uri::percent_decoded;
 use crate::core::channels::{Chat, Session};
@@ -164,6 +164,7 @@ impl SessionsMut<'_> {
         let core = self.core();
         core.channels.insert_chat(chat);
         core.channels.insert_session(session);
+        sweep_if_crowded(core);
         core.step.durable_first = true;
         core.touch(&uri);
         let seq = core.server_seq();

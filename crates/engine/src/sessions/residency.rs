@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use innkeeper_protocol::record::{LoadedChat, LoadedSession};
 use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 
-use super::{SessionsMut, next_sweep};
+use super::{SessionsMut, next_sweep, sweep_if_crowded};
 use crate::compat;
 use crate::core::Deadline;
 use crate::core::channels::{Chat, Session};
@@ -151,6 +151,7 @@ impl SessionsMut<'_> {
         };
         let never_ready = session.is_being_created();
         self.core().channels.insert_session(session);
+        sweep_if_crowded(self.core());
         for chat in chats {
             let chat = stored_chat(chat);
             let uri = chat.uri.clone();

@@ -253,3 +253,20 @@ fn a_session_that_is_at_work_when_it_is_ready_is_shown_as_such() {
         assert_eq!(now["summary"]["status"], if works { 8 } else { 33 });
     }
 }
+
+#[test]
+fn what_is_not_found_is_named_as_versions_without_chats_know_it() {
+    for version in [Version::Draft1, Version::V0_1, Version::V0_2, Version::V0_3] {
+        let key = match version.names_channels_in_envelopes() {
+            true => "channel",
+            false => "session",
+        };
+        let mut host = Host::with_session(Limits::default());
+        host.enter_as(version, 2, "old", &[]);
+        for method in ["fetchTurns", "disposeSession"] {
+            let answer = host.ask(2, method, json!({ key: "copilot:/none" }));
+            let message = answer["error"]["message"].as_str().unwrap_or_default();
+            assert!(message.contains("`copilot:/none`"), "{version}: {answer}");
+        }
+    }
+}

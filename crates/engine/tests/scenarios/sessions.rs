@@ -10,6 +10,22 @@ use serde_json::json;
 use crate::host::{Host, ROOT, SESSION, chat};
 
 #[test]
+fn thousands_of_sessions_that_nobody_needs_leave_memory_soon() {
+    let limits = Limits::default();
+    let (most, patience) = (limits.idle_sessions, limits.idle_session);
+    let mut host = Host::with(limits);
+    host.enter(1, "a", &[]);
+    for number in 0..3 * most {
+        let session = format!("ahp-session:/{number}");
+        host.ok(1, "createSession", json!({"channel": session}));
+        host.opened();
+    }
+    assert_eq!(host.engine.resident_sessions(), 3 * most);
+    host.wait(patience / 10);
+    assert_eq!(host.engine.resident_sessions(), most);
+}
+
+#[test]
 fn sessions_that_cannot_be_created_say_why() {
     let mut host = Host::with_session(Limits::default());
     let default_chat = ChannelUri::default_chat_of("x:later").to_string();

@@ -46,14 +46,16 @@ fn what_a_host_makes_is_private_whatever_the_umask() {
         let work = inn.path("work");
         let turn = ["run", "-a", "script", "-C", work.to_str().unwrap(), "hello"];
         inn.call(&turn).with(0);
-        let mut made = all_below(&inn.path("data"));
+        let announced = [socket, inn.path("ready.json"), inn.data("host.json")];
+        is_private(&announced, umask);
+        // What is kept of the directory is complete by then.
+        host.stop();
+        let made = all_below(&inn.path("data"));
         assert!(
             made.iter().any(|path| path.ends_with("git/HEAD")),
             "{made:#?}"
         );
-        made.extend([socket, inn.path("ready.json")]);
         is_private(&made, umask);
-        host.stop();
     }
 }
 
