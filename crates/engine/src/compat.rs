@@ -52,6 +52,9 @@ const MAX_DEFERRED: usize = 100;
 /// a change of the session, and waits for the end of the turn.
 #[derive(Debug)]
 struct DeferredSelection {
+    /// Where it was said. A client that has come back since then hears of it
+    /// with what it missed.
+    connection: Option<ConnectionId>,
     origin: ActionOrigin,
     said: Arc<Said>,
 }
@@ -169,7 +172,11 @@ impl Compat {
             );
             return Err(Refusal::new(RejectionCode::LimitReached, reason));
         }
-        deferred.push(DeferredSelection { origin, said });
+        deferred.push(DeferredSelection {
+            connection: sender.connection,
+            origin,
+            said,
+        });
         Ok(true)
     }
 
@@ -178,13 +185,19 @@ impl Compat {
         if self.deferred.is_empty() {
             return;
         }
-        for DeferredSelection { origin, said } in self.deferred.remove(uri).unwrap_or_default() {
+        for DeferredSelection {
+            connection,
+            origin,
+            said,
+        } in self.deferred.remove(uri).unwrap_or_default()
+        {
             let partial = said.partial.as_ref();
             let whole = partial
                 .and_then(|partial| completed(core, uri.clone(), &origin.client_id, partial));
             if let Some((chat, action)) = whole {
+                let present = clients.connection_of(&origin.client_id);
                 let sender = Sender {
-                    connection: clients.connection_of(&origin.client_id),
+                    connection: connection.filter(|it| present == Some(*it)),
                     origin,
                     said: Some(said),
                 };
