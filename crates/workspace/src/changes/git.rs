@@ -188,6 +188,16 @@ impl Repository {
     /// Looks at what git will read, before it is started: whoever works here
     /// may have put something else in its place since it was found.
     pub(crate) fn prepare(&self) -> GitResult<()> {
+        self.check()?;
+        match &self.stand_in {
+            Some(stand_in) => stand_in.refresh(),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks at it again when git has ended: what it said is not believed if
+    /// something else has taken the place of what it was to read.
+    pub(crate) fn check(&self) -> GitResult<()> {
         let dirs = [self.git_dir.as_path(), self.common_dir.as_path()];
         regular::check_files(dirs, &self.work_tree, &self.scope)?;
         regular::check_place(&self.work_tree)?;
@@ -196,14 +206,11 @@ impl Repository {
         if inner.symlink_metadata().is_ok() {
             regular::check_place(&inner)?;
         }
-        let Some(stand_in) = &self.stand_in else {
-            return Ok(());
-        };
-        for directory in dirs {
+        for directory in dirs.iter().filter(|_| self.stand_in.is_some()) {
             regular::check_place(directory)?;
             regular::check_parts(directory)?;
         }
-        stand_in.refresh()
+        Ok(())
     }
 
     /// What commands are to look at.

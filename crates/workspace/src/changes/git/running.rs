@@ -227,6 +227,9 @@ pub(crate) fn run(mut git: Git, input: Option<&[u8]>) -> GitResult<Vec<u8>> {
     let status = child.wait()?;
     drop(group);
     if status.success() {
+        if let Some(repository) = &git.repository {
+            repository.check()?;
+        }
         return Ok(said);
     }
     if errors.trim_ascii().is_empty() {

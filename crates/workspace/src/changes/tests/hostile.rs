@@ -15,6 +15,7 @@ use innkeeper_protocol::workspace::changes::{
 };
 
 use super::stage::Stage;
+use crate::changes::git::{Repository, StandIns, run};
 use crate::uri_of_path;
 
 /// One kind of trap, in shell. `$MARK` is the file that must not appear and
@@ -545,6 +546,25 @@ fn a_directory_that_becomes_a_link_is_not_followed() {
             assert_eq!(stage.files(view), Vec::<String>::new());
         }
     }
+}
+
+#[test]
+fn what_git_says_of_a_repository_that_changed_meanwhile_is_not_believed() {
+    let ground = Ground::new(&trap("none", "", ""));
+    let stand_ins = StandIns::new(ground.root.join("own"));
+    let index = ground.root.join("index");
+    let repository = Repository::find(&ground.here(), index, &stand_ins);
+    let repository = repository.unwrap().unwrap();
+    let objects = ground.here().join(".git/objects");
+    let (objects, other) = (objects.display(), ground.root.join("other/.git/objects"));
+    let swap = format!(
+        "rm -rf {objects}; ln -s {} {objects}; echo secret",
+        other.display()
+    );
+    let mut git = repository.reading();
+    git.args(["-c", &format!("alias.swap=!{swap}"), "swap"]);
+    let why = run(git, None).unwrap_err().to_string();
+    assert!(why.contains("leads out"), "{why}");
 }
 
 // In parts, so that they run side by side.
