@@ -127,15 +127,14 @@ impl Hub {
     }
 
     /// Waits until everything that has happened so far has been passed on.
-    /// `own` is a directory of ours, made if need be: a file that is written
-    /// there now is told of last. Returns whether that is certain.
+    /// `own` is a directory of ours: a file that is written there now is told
+    /// of last. Returns whether that is certain.
     pub(crate) fn catch_up(&self, own: &Path) -> bool {
         // Elsewhere, systems do not tell in the order in which it happened.
         cfg!(target_os = "linux") && self.hears_of_last(own).unwrap_or(false)
     }
 
     fn hears_of_last(&self, own: &Path) -> notify::Result<bool> {
-        std::fs::create_dir_all(own)?;
         let own = own.canonicalize()?;
         let number = self.files_heard_of.fetch_add(1, Ordering::Relaxed);
         let last = own.join(number.to_string());

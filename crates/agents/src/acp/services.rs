@@ -16,8 +16,9 @@ use super::files::Files;
 use super::rpc::Answers;
 use super::terminals::Terminals;
 
-/// How many files may wait to be written.
+/// How many files may wait to be written, and how large they may be together.
 const MOST_WRITES: usize = 64;
+const MOST_WAITING_BYTES: usize = 64 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Services {
@@ -68,7 +69,7 @@ impl Services {
                 self.write(answers, id, params);
             }
             _ if method == names.fs_write_text_file => {
-                if self.writes.len() >= MOST_WRITES {
+                if !self.has_room_for(params) {
                     let error = "too many files are waiting to be written; write them later";
                     answers.give(id, Err::<Value, _>(Error::new(-32603, error)));
                 } else {
@@ -121,6 +122,14 @@ impl Services {
             answers.give(&id, Err::<Value, _>(Error::request_cancelled()));
         }
         self.terminals.all_ended(answers);
+    }
+
+    /// Whether one more file may wait to be written.
+    fn has_room_for(&self, params: &Value) -> bool {
+        let size = |params: &Value| params["content"].as_str().map_or(0, str::len);
+        let waiting: usize = self.writes.values().map(|(_, params)| size(params)).sum();
+        let fits = waiting == 0 || waiting + size(params) <= MOST_WAITING_BYTES;
+        self.writes.len() < MOST_WRITES && fits
     }
 
     /// A file may be written.

@@ -12,6 +12,9 @@ use super::TurnsMut;
 use super::running::RunningTurn;
 use crate::core::Deadline;
 
+/// How much an agent may want before nothing waits any longer.
+const MOST_HELD: usize = 1_000;
+
 /// What waits until the state before a turn is kept, in its order.
 #[derive(Debug, Default)]
 pub(super) struct Awaited {
@@ -66,6 +69,10 @@ impl TurnsMut<'_> {
             return Some(event);
         }
         awaited.held.push((uri.clone(), Held::Event(event)));
+        if awaited.held.len() >= MOST_HELD {
+            let chat = self.turn_behind(uri);
+            self.state_is_late(&chat);
+        }
         None
     }
 
@@ -101,10 +108,15 @@ impl TurnsMut<'_> {
     /// What waits for the state before the turn of a chat, or before the turn
     /// that delegated it.
     fn awaited_in(&mut self, uri: &ChannelUri) -> Option<&mut Awaited> {
-        let delegated_by = self.own.turn(uri)?.delegated_by;
-        let chat = delegated_by.and_then(|backend| self.own.by_backend.get(&backend).cloned());
-        let chat = chat.as_ref().unwrap_or(uri);
-        self.own.turn_mut(chat)?.awaited.as_mut()
+        let chat = self.turn_behind(uri);
+        self.own.turn_mut(&chat)?.awaited.as_mut()
+    }
+
+    /// The chat whose turn a chat works for: its own, or the one that delegated.
+    fn turn_behind(&self, uri: &ChannelUri) -> ChannelUri {
+        let delegated_by = self.own.turn(uri).and_then(|turn| turn.delegated_by);
+        let chat = delegated_by.and_then(|backend| self.own.by_backend.get(&backend));
+        chat.unwrap_or(uri).clone()
     }
 
     /// The state before a turn is kept.

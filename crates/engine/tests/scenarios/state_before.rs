@@ -176,3 +176,15 @@ fn what_waits_goes_with_a_turn_that_is_cancelled() {
     kept(&mut host, "t1");
     assert!(granted(&host).is_empty());
 }
+
+#[test]
+fn an_agent_that_wants_very_much_meanwhile_is_not_kept_waiting() {
+    let mut host = Host::in_a_directory();
+    host.start_turn(1, "t1");
+    host.tasks();
+    for _ in 0..1_000 {
+        host.in_turn("t1", wishes()[1].clone());
+    }
+    assert_eq!(granted(&host).len(), 1_000);
+    assert!(host.tasks().iter().any(is_marked));
+}

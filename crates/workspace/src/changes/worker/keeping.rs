@@ -11,7 +11,7 @@ use innkeeper_protocol::workspace::changes::{ChangesEvent, Compared, Moment, com
 
 use super::views::View;
 use super::{Job, Worker, outermost};
-use crate::changes::git::GitResult;
+use crate::changes::git::{GitResult, create_private};
 use crate::changes::place::{Place, nowhere};
 use crate::changes::trees::Counts;
 use crate::changes::worktree;
@@ -104,8 +104,9 @@ impl Worker {
 
     /// Hears of everything that has happened so far.
     fn catch_up(&mut self) {
+        let heard = &self.paths.heard;
         let listens = self.places.iter().any(Place::hears_of_changes);
-        if listens && self.hub.catch_up(&self.paths.heard) {
+        if listens && create_private(heard).is_ok() && self.hub.catch_up(heard) {
             while let Ok(job) = self.jobs.try_recv() {
                 match job {
                     Job::Heard(place, event) => self.hear(place, event),
