@@ -166,7 +166,7 @@ impl ChangesService {
 
     /// The working trees that there are, as `file:` URIs.
     pub fn trees(&self) -> Vec<String> {
-        leftovers::trees_in(&self.worktrees)
+        trees_in(&self.worktrees)
     }
 
     /// Removes working trees in which nobody works, but none with something in

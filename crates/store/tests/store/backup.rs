@@ -65,11 +65,12 @@ fn an_open_store_is_copied_with_what_only_its_log_has() {
     let store = store_with(dir.path(), &["s:/1", "s:/2"], 1);
     let bare = dir.path().join("bare");
     fs::copy(dir.path().join(DATABASE_FILE), &bare).unwrap();
-    let copied = rusqlite::Connection::open(bare).unwrap().query_row(
-        "SELECT count(*) FROM session",
-        [],
-        |row| row.get::<_, i64>(0),
-    );
+    let copied =
+        Connection::open(bare)
+            .unwrap()
+            .query_row("SELECT count(*) FROM session", [], |row| {
+                row.get::<_, i64>(0)
+            });
     assert!(copied.is_err(), "the schema is in the log only");
     let file = dir.path().join("copy");
     let contents = backup(dir.path(), &file).unwrap();

@@ -1,35 +1,36 @@
 //! What the host makes is its user's alone, whatever the umask.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::harness::{Inn, mode};
+use super::harness::{Inn, eventually, mode};
 
-/// Everything below a directory, but not what links lead to.
-fn all_below(directory: &Path) -> Vec<PathBuf> {
+/// Everything below a directory with its mode, but not what links lead to. The
+/// host is at work: what has gone meanwhile is left out.
+fn all_below(directory: &Path) -> Vec<(PathBuf, u32)> {
     let mut all = Vec::new();
     let mut left = vec![directory.to_owned()];
     while let Some(path) = left.pop() {
-        let kind = path.symlink_metadata().unwrap().file_type();
-        if kind.is_dir() {
-            left.extend(
-                fs::read_dir(&path)
-                    .unwrap()
-                    .map(|entry| entry.unwrap().path()),
-            );
+        let Ok(found) = path.symlink_metadata() else {
+            continue;
+        };
+        if found.is_dir() {
+            let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+            left.extend(entries.map(|entry| entry.path()));
         }
-        if !kind.is_symlink() {
-            all.push(path);
+        if !found.is_symlink() {
+            all.push((path, found.permissions().mode() & 0o777));
         }
     }
     all
 }
 
 #[track_caller]
-fn is_private(paths: &[PathBuf], umask: &str) {
-    let open = paths.iter().filter(|path| mode(path) & 0o077 != 0);
+fn is_private(paths: &[(PathBuf, u32)], umask: &str) {
+    let open = paths.iter().filter(|(_, mode)| mode & 0o077 != 0);
     let open: Vec<_> = open
-        .map(|path| format!("{} {:o}", path.display(), mode(path)))
+        .map(|(path, mode)| format!("{} {mode:o}", path.display()))
         .collect();
     assert!(open.is_empty(), "umask {umask}: {open:#?}");
 }
@@ -46,12 +47,16 @@ fn what_a_host_makes_is_private_whatever_the_umask() {
         let work = inn.path("work");
         let turn = ["run", "-a", "script", "-C", work.to_str().unwrap(), "hello"];
         inn.call(&turn).with(0);
-        let mut made = all_below(&inn.path("data"));
-        assert!(
-            made.iter().any(|path| path.ends_with("git/HEAD")),
-            "{made:#?}"
-        );
-        made.extend([socket, inn.path("ready.json")]);
+        // The turn does not wait until the state before it is kept.
+        let mut made = eventually("a state is kept", || {
+            let made = all_below(&inn.path("data"));
+            let kept = made.iter().any(|(path, _)| path.ends_with("git/HEAD"));
+            kept.then_some(made)
+        });
+        made.extend([socket, inn.path("ready.json")].map(|path| {
+            let mode = mode(&path);
+            (path, mode)
+        }));
         is_private(&made, umask);
         host.stop();
     }
@@ -61,7 +66,7 @@ fn what_a_host_makes_is_private_whatever_the_umask() {
 fn a_data_directory_that_is_open_is_closed() {
     let inn = Inn::new();
     fs::create_dir(inn.path("data")).unwrap();
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    let open = fs::Permissions::from_mode(0o755);
     fs::set_permissions(inn.path("data"), open).unwrap();
     inn.serve(&[]).stop();
     assert_eq!(mode(&inn.path("data")), 0o700);
