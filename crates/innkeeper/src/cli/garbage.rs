@@ -17,7 +17,7 @@ use innkeeper::{Leftovers, leftovers, now};
 /// An unfinished file that is younger may still be written.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Garbage {
     /// Of sessions that are gone.
     pub(crate) leftovers: Leftovers,

@@ -46,10 +46,11 @@ pub(crate) fn gc(args: &GcArgs) -> Outcome {
     }
     let said = told(&garbage, &config);
     let (freed, stay) = remove(garbage, &config, &data_dir)?;
+    let stays = if stay == 1 { "stays" } else { "stay" };
     let stay = match stay {
         0 => String::new(),
         _ => format!(
-            "{} could not be removed, or has work in it that is nowhere else: see {}.\n",
+            "{} {stays}, with work that is nowhere else; look into {}.\n",
             text::count(stay, "working tree"),
             data_dir.join("worktrees").display()
         ),
@@ -84,7 +85,7 @@ fn told(garbage: &Garbage, config: &Config) -> String {
     line(
         !leftovers.trees.is_empty(),
         format!(
-            "{} of deleted sessions, unless there is work in it that is nowhere else",
+            "{} of deleted sessions, except where there is work that is nowhere else",
             text::count(leftovers.trees.len(), "working tree")
         ),
     );

@@ -124,7 +124,7 @@ fn what_was_there_is_kept_and_its_log_does_not_reach_the_new_one() {
     let restored = restore(dir.path(), &file, Timestamp::from_millis(2)).unwrap();
     assert_eq!(sessions_in(dir.path()), ["s:/1"]);
     let replaced = restored.replaced.unwrap();
-    assert_eq!(backups_in(dir.path()), [replaced.clone()]);
+    assert_eq!(backups_in(dir.path()), [replaced.as_path()]);
     restore(dir.path(), &replaced, Timestamp::from_millis(3)).unwrap();
     assert_eq!(sessions_in(dir.path()), ["s:/1", "s:/2"]);
 }

@@ -175,19 +175,24 @@ fn check_leftovers(config: &Config, dir: &Path) -> Finding {
             "leftovers: about {} can be freed; run: innkeeper gc",
             text::size(garbage.bytes())
         )),
+        Ok(garbage) if !garbage.leftovers.trees.is_empty() => Warning(format!(
+            "leftovers: {} of deleted sessions; run: innkeeper gc, and see what it leaves in {}",
+            text::count(garbage.leftovers.trees.len(), "working tree"),
+            dir.join("worktrees").display()
+        )),
         Ok(_) => Fine("leftovers: nothing to free".to_owned()),
         Err(error) => Problem(format!("leftovers: {}", text::told(&error))),
     }
 }
 
 impl Garbage {
-    /// Unused space in the database is used again; all else is in the way.
+    /// Unused space in the database is used again, and working trees may have
+    /// work in them. All else is in the way.
     fn is_worth_freeing(&self) -> bool {
-        let without_room = Self {
-            free_bytes: 0,
-            ..self.clone()
-        };
-        !without_room.is_nothing() || self.free_bytes >= WORTH_FREEING
+        !self.leftovers.kept.is_empty()
+            || !self.expired.is_empty()
+            || !self.files.is_empty()
+            || self.free_bytes >= WORTH_FREEING
     }
 }
 

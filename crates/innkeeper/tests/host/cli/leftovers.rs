@@ -139,6 +139,30 @@ fn gc_says_what_it_would_free_and_frees_it() {
 }
 
 #[test]
+fn gc_removes_working_trees_unless_something_would_be_lost() {
+    let (inn, work) = with_sessions();
+    let trees = ["done", "begun"].map(|name| {
+        let tree = inn
+            .data("worktrees")
+            .join(format!("ahp-session_3a_2f{name}"));
+        let branch = format!("innkeeper/{name}");
+        let path = tree.to_str().unwrap();
+        git(&work, &["worktree", "add", "--quiet", "-b", &branch, path]);
+        tree
+    });
+    fs::write(trees[1].join("new"), "work\n").unwrap();
+    let said = inn.call(&["gc"]).with(0).out;
+    assert!(
+        said.contains("2 working trees of deleted sessions"),
+        "{said}"
+    );
+    assert!(said.contains("1 working tree stays"), "{said}");
+    assert!(!trees[0].exists());
+    let new = fs::read_to_string(trees[1].join("new")).unwrap();
+    assert_eq!(new, "work\n");
+}
+
+#[test]
 fn gc_leaves_what_sessions_still_have() {
     let (inn, work) = with_sessions();
     inn.call(&["gc"]).with(0);
