@@ -96,7 +96,12 @@ pub(super) fn note_place(home: &Path, directory: &Path, repository: &Repository)
 /// `home` is where the session's own files are. They go last, and only if all
 /// else has gone.
 fn forget(home: &Path, name: &str, stand_ins: &StandIns) -> GitResult<()> {
-    for entry in fs::read_dir(home)? {
+    let places = match fs::read_dir(home) {
+        Ok(places) => places,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    for entry in places {
         let place = entry?.path();
         if let Some(repository) = repository_of(&place, stand_ins)? {
             repository.prepare()?;

@@ -137,6 +137,43 @@ fn a_session_is_deleted_by_its_beginning_only() {
     assert!(summaries(&inn, &[]).is_empty());
 }
 
+/// Only where there is `script`, which gives the program a terminal.
+#[cfg(target_os = "linux")]
+#[test]
+fn on_a_terminal_deleting_asks_first() {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+    let inn = Inn::new();
+    inn.call(&["run", "-a", "script", "Keep me"]).with(0);
+    let id = first_id(&inn);
+    let data = inn.path("data");
+    let program = env!("CARGO_BIN_EXE_innkeeper");
+    let delete = format!(
+        "'{program}' sessions delete {id} --data-dir '{}'",
+        data.display()
+    );
+    for (answer, stays) in [("n\n", true), ("\n", true), ("y\n", false)] {
+        let spawned = Command::new("script")
+            .args(["--quiet", "--return", "--command", &delete, "/dev/null"])
+            .env("HOME", inn.path(""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let Ok(mut terminal) = spawned else {
+            return;
+        };
+        let mut input = terminal.stdin.take().unwrap();
+        input.write_all(answer.as_bytes()).unwrap();
+        let ended = terminal.wait_with_output().unwrap();
+        drop(input);
+        let said = String::from_utf8_lossy(&ended.stdout);
+        let question = format!("Delete \"Keep me\" (ahp-session:/{id})? [y/N]");
+        assert!(said.contains(&question), "{said}");
+        assert_eq!(ended.status.code(), Some(i32::from(stays)), "{said}");
+        assert_eq!(summaries(&inn, &[]).len(), usize::from(stays));
+    }
+}
+
 /// Whoever may not look is not told that there is nothing.
 #[test]
 fn a_database_that_cannot_be_looked_at_is_not_taken_for_none() {
