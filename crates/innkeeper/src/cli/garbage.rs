@@ -63,6 +63,8 @@ impl Garbage {
         Ok(garbage)
     }
 
+    /// How much it is at least: what expired sessions take is not known before
+    /// they are gone.
     pub(crate) fn bytes(&self) -> u64 {
         self.leftover_bytes + self.free_bytes + self.file_bytes
     }

@@ -42,7 +42,7 @@ pub(crate) fn gc(args: &GcArgs) -> Outcome {
     if args.dry_run {
         let said = told(&garbage, &config);
         let bytes = text::size(garbage.bytes());
-        return print(&format!("{said}About {bytes} would be freed.\n"));
+        return print(&format!("{said}At least {bytes} would be freed.\n"));
     }
     let said = told(&garbage, &config);
     let (freed, stay) = remove(garbage, &config, &data_dir)?;

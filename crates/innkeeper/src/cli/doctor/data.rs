@@ -172,7 +172,7 @@ fn store(dir: &Path) -> Result<String, StoreError> {
 fn check_leftovers(config: &Config, dir: &Path) -> Finding {
     match Garbage::find(config, dir) {
         Ok(garbage) if garbage.is_worth_freeing() => Warning(format!(
-            "leftovers: about {} can be freed; run: innkeeper gc",
+            "leftovers: at least {} can be freed; run: innkeeper gc",
             text::size(garbage.bytes())
         )),
         Ok(garbage) if !garbage.leftovers.trees.is_empty() => Warning(format!(
