@@ -7,6 +7,7 @@
 //! wait for a checkpoint of a huge tree.
 
 mod changesets;
+mod leftovers;
 mod operations;
 mod reviews;
 mod worktrees;
@@ -33,7 +34,8 @@ use crate::core::changeset_uri::channel_prefix;
 use crate::effect::Effect;
 use crate::labels::{ChangesLabel, Locale};
 
-pub(crate) use worktrees::{Place, awaits_worktree, isolate, trees_found};
+pub(crate) use leftovers::leftovers_found;
+pub(crate) use worktrees::{Place, awaits_worktree, isolate};
 
 use changesets::View;
 use operations::RunningOperation;
@@ -138,7 +140,8 @@ impl Changes {
             let known = core.channels.session(session);
             let made = known.and_then(|it| it.notes.worktree.as_ref());
             let all = tracking.directories.iter().chain(made);
-            let trees = worktrees::abandoned(core, catalogue, all);
+            let home = core.config.workspace.worktrees.as_deref();
+            let trees = worktrees::abandoned(home, catalogue, all);
             let directories = tracking.directories;
             tell(core, session, ChangesTask::Forget { directories, trees });
         }

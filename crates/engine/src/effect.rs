@@ -133,10 +133,8 @@ pub enum Effect {
     },
     Watch(WatchCommand),
     Changes(ChangesCommand),
-    /// Nobody works in these working trees, which earlier hosts have left.
-    RemoveTrees {
-        trees: Vec<String>,
-    },
+    /// No session has this any more, which earlier hosts have left.
+    RemoveLeftovers(Leftovers),
     /// Content of an earlier state of a session's directory; answered like a
     /// resource.
     ReadKept {
@@ -191,4 +189,15 @@ pub enum CloseReason {
     Replaced,
     /// It may hold what could not be stored, and is to come back for what was.
     NotStored,
+}
+
+/// What earlier hosts have left on the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Leftovers {
+    /// The sessions for which states of their directories are kept, each by the
+    /// name ([`component`](innkeeper_protocol::workspace::changes::component))
+    /// that its files have.
+    pub kept: Vec<String>,
+    /// Working trees, as `file:` URIs.
+    pub trees: Vec<String>,
 }

@@ -15,7 +15,7 @@ use innkeeper_protocol::workspace::resource::ResourceError;
 use innkeeper_protocol::workspace::terminal::TerminalReport;
 use innkeeper_protocol::workspace::watch::WatchReport;
 
-use crate::{ConnectionId, Ticket};
+use crate::{ConnectionId, Leftovers, Ticket};
 
 /// One thing that happened outside.
 #[derive(Debug)]
@@ -71,8 +71,8 @@ pub enum Input {
     Terminal(TerminalReport),
     Watch(WatchReport),
     Changes(ChangesReport),
-    /// The working trees that are there when a host begins.
-    TreesFound(Vec<String>),
+    /// What earlier hosts have left, when a host begins.
+    LeftoversFound(Leftovers),
     Customization(CustomizationReport),
     /// What was collected, for those who listen.
     Telemetry(TelemetryBatch),

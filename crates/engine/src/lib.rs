@@ -108,7 +108,7 @@ pub use crate::core::history::fold_log;
 pub use config::{
     CustomizationPolicy, EngineConfig, GrantPolicy, Limits, QueueAfterCancel, WorkspaceConfig,
 };
-pub use effect::{CloseReason, ConnectionId, Effect, Step, Subscriber, Ticket};
+pub use effect::{CloseReason, ConnectionId, Effect, Leftovers, Step, Subscriber, Ticket};
 pub use input::Input;
 pub use turns::COMMAND_PREFIX;
 

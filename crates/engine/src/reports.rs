@@ -49,7 +49,9 @@ impl Engine {
             }
             Input::Watch(report) => self.watches.reported(core, report),
             Input::Changes(report) => self.changes_reported(report),
-            Input::TreesFound(trees) => changes::trees_found(core, &self.catalogue, &trees),
+            Input::LeftoversFound(found) => {
+                changes::leftovers_found(core, &self.catalogue, found);
+            }
             Input::Customization(report) => {
                 self.customizations().reported(report);
                 self.turns().open_held_backends();

@@ -6,11 +6,14 @@
 
 mod agents;
 mod announcement;
+mod backup;
 mod bridge;
 mod client;
 mod decisions;
 mod doctor;
 mod export;
+mod garbage;
+mod gc;
 mod logging;
 mod place;
 mod run;
@@ -42,9 +45,15 @@ enum Command {
     Run(run::RunArgs),
     /// List the agents that were found, and whether they start
     Agents(agents::AgentsArgs),
-    /// Look at what is in the catalogue of sessions, or change it
+    /// List, show, export, delete and restore sessions
     Sessions(sessions::SessionsArgs),
-    /// Check the installation and say how to mend what is wrong
+    /// Write a copy of all sessions to a file, also while a host runs
+    Backup(backup::BackupArgs),
+    /// Put a backup in the place of all sessions
+    Restore(backup::RestoreArgs),
+    /// Free disk space that nothing uses any more
+    Gc(gc::GcArgs),
+    /// Check the installation and suggest fixes
     Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell
     Completions { shell: clap_complete::Shell },
@@ -79,6 +88,9 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(args) => on_runtime(run::run(args)),
         Command::Agents(args) => on_runtime(agents::list(args)),
         Command::Sessions(args) => on_runtime(sessions::sessions(args)),
+        Command::Backup(args) => backup::backup(&args),
+        Command::Restore(args) => backup::restore(&args),
+        Command::Gc(args) => gc::gc(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Completions { shell } => completions(shell),
         Command::Bridge { socket } => on_runtime(bridge::run(socket)),

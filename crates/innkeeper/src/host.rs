@@ -9,14 +9,15 @@ use std::thread;
 use std::time::Duration;
 
 use innkeeper_agents::{Agent, ProfileChanges, Supervisor};
-use innkeeper_engine::{ConnectionId, Engine, EngineConfig, Input, Limits, QueueAfterCancel, Step};
+use innkeeper_engine::{
+    ConnectionId, Engine, EngineConfig, Input, Leftovers, Limits, QueueAfterCancel, Step,
+};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::record::store::{
     CommitNo, Journal, JournalEvent, Notify, SetAside, Store, StoreFault,
 };
 use innkeeper_protocol::telemetry::{Metric, MetricKind, Teller, prometheus};
-use innkeeper_workspace::ChangesService;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::client_versions::ClientVersions;
@@ -167,7 +168,7 @@ impl Host {
                 Some(runtime.block_on(engine_loop.run(first)))
             })
             .map_err(HostError::Thread)?;
-        tell_about_trees(&machine, &events);
+        tell_about_leftovers(&machine, &events);
         tokio::spawn(tell_about_agents(profile_changes, &agents, &events));
         let inner = Arc::new(Inner {
             events,
@@ -414,14 +415,20 @@ fn tell_about_commits(outbox: &Arc<Outbox>, events: &mpsc::UnboundedSender<Event
     })
 }
 
-/// Which working trees earlier hosts have left.
-fn tell_about_trees(machine: &Arc<Machine>, events: &mpsc::UnboundedSender<Event>) {
+/// What earlier hosts have left on the machine.
+fn tell_about_leftovers(machine: &Arc<Machine>, events: &mpsc::UnboundedSender<Event>) {
     let (machine, events) = (Arc::clone(machine), events.downgrade());
     tokio::task::spawn_blocking(move || {
-        let changes = machine.changes.as_ref();
-        let trees = changes.map(ChangesService::trees).unwrap_or_default();
-        if let Some(events) = events.upgrade().filter(|_| !trees.is_empty()) {
-            let _ = events.send(Event::Input(Input::TreesFound(trees)));
+        let Some(changes) = &machine.changes else {
+            return;
+        };
+        let found = Leftovers {
+            kept: changes.kept(),
+            trees: changes.trees(),
+        };
+        let is_any = found != Leftovers::default();
+        if let Some(events) = events.upgrade().filter(|_| is_any) {
+            let _ = events.send(Event::Input(Input::LeftoversFound(found)));
         }
     });
 }

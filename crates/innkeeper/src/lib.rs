@@ -53,6 +53,7 @@ mod machine;
 mod outbox;
 mod telemetry;
 
+pub mod leftovers;
 pub mod server;
 
 pub use delivery::DeliveryOptions;
@@ -65,7 +66,7 @@ pub use telemetry::{EndpointError, ExportOptions, LogFeed, TelemetryOptions};
 // What the options above need, so that an embedder names one crate.
 pub use ahp;
 pub use innkeeper_agents::{self as agents, Agent, ScriptAgent};
-pub use innkeeper_engine::{GrantPolicy, Limits, QueueAfterCancel};
+pub use innkeeper_engine::{GrantPolicy, Leftovers, Limits, QueueAfterCancel};
 pub use innkeeper_protocol as protocol;
 pub use innkeeper_store::{
     MemoryDisk, MemoryStore, SqliteStore, StoreError, StoreOptions, SyncMode,

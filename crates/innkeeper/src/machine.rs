@@ -120,8 +120,13 @@ impl WorkspaceOptions {
     }
 }
 
+/// Where the states of sessions' directories are kept.
+pub(crate) fn changes_in(data_dir: &Path) -> PathBuf {
+    data_dir.join("changes")
+}
+
 /// Where the working trees of sessions are.
-fn worktrees_in(data_dir: &Path) -> PathBuf {
+pub(crate) fn worktrees_in(data_dir: &Path) -> PathBuf {
     data_dir.join("worktrees")
 }
 
@@ -148,7 +153,7 @@ impl Machine {
         let places = options.customizations.places.clone();
         let changes = data_dir.map(|dir| {
             ChangesService::new(
-                dir.join("changes"),
+                changes_in(dir),
                 worktrees_in(dir),
                 files.clone(),
                 Arc::new(move |report| of_changes.blocking_send(Input::Changes(report)).is_ok()),

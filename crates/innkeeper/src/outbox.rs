@@ -190,7 +190,7 @@ impl Subjects {
             } => machine.terminal_taken(terminal, bytes, clients.queues(by.as_deref())),
             Effect::Watch(command) => machine.watch(command),
             Effect::Changes(command) => machine.changes(command),
-            Effect::RemoveTrees { trees } => machine.remove_trees(trees),
+            Effect::RemoveLeftovers(leftovers) => machine.remove_leftovers(leftovers),
             Effect::ReadKept {
                 ticket,
                 by,

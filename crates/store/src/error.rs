@@ -25,6 +25,42 @@ pub enum StoreError {
     )]
     Missing { dir: PathBuf },
 
+    #[error("the file {} exists already; choose another name, or move it away first", .file.display())]
+    Exists { file: PathBuf },
+
+    #[error(
+        "no copy can be written to {}: {reason}; check its path, its permissions \
+         and its free space", .dir.display()
+    )]
+    NoCopy { dir: PathBuf, reason: String },
+
+    #[error("the file {} cannot be read: {source}; check its path and permissions", .file.display())]
+    NotRead { file: PathBuf, source: io::Error },
+
+    #[error(
+        "the file {} is not a database of this program; use one that `innkeeper backup` has made",
+        .file.display()
+    )]
+    NotOurs { file: PathBuf },
+
+    #[error(
+        "the database {} is damaged ({found}); put back a copy of it with \
+         `innkeeper restore`, or move the data directory away and start with an empty one",
+        .file.display()
+    )]
+    Unsound { file: PathBuf, found: String },
+
+    #[error("the copy {} is damaged ({found}); use another one", .file.display())]
+    DamagedCopy { file: PathBuf, found: String },
+
+    #[error(
+        "the latest changes to {} are in its write-ahead log, which cannot be read where \
+         files cannot be written; copy the data directory to a disk that can be written, and \
+         name the copy with --data-dir",
+        .file.display()
+    )]
+    LogNotRead { file: PathBuf },
+
     #[error(
         "the database was written by a newer release (its version is {found}, \
          this release knows {known}); use that release, or another data directory"
@@ -47,8 +83,8 @@ pub enum StoreError {
     ReadOnly(#[source] rusqlite::Error),
 
     #[error(
-        "the database is damaged ({0}); move the data directory away and put \
-         back a copy of it, or start with an empty one"
+        "the database is damaged ({0}); put back a copy of it with `innkeeper \
+         restore`, or move the data directory away and start with an empty one"
     )]
     Damaged(#[source] rusqlite::Error),
 
@@ -109,6 +145,13 @@ impl StoreError {
             Self::InUse { .. }
             | Self::Directory { .. }
             | Self::Missing { .. }
+            | Self::Exists { .. }
+            | Self::NoCopy { .. }
+            | Self::NotRead { .. }
+            | Self::NotOurs { .. }
+            | Self::Unsound { .. }
+            | Self::DamagedCopy { .. }
+            | Self::LogNotRead { .. }
             | Self::Newer { .. }
             | Self::Older { .. }
             | Self::Full(_)

@@ -24,7 +24,10 @@ mod writer;
 
 pub use error::StoreError;
 pub use memory::{MemoryDisk, MemoryStore};
-pub use sqlite::{DATABASE_FILE, LOCK_FILE, Reader, SqliteStore, open_read_only};
+pub use sqlite::{
+    BACKUPS_DIRECTORY, Contents, DATABASE_FILE, LOCK_FILE, PARTIAL_PREFIX, Reader, Restored, Room,
+    SqliteStore, backup, check_soundness, open_read_only, restore, room,
+};
 pub use writer::Writer;
 
 /// When a commit counts as done.

@@ -16,17 +16,21 @@ use crate::{StoreError, StoreOptions, Writer};
 
 mod apply;
 mod aside;
+mod backup;
 mod boot;
 mod directory;
 mod json;
 mod log;
+mod looking;
 mod pool;
 mod reader;
 mod schema;
 mod sequence;
 mod sessions;
 
+pub use backup::{BACKUPS_DIRECTORY, Contents, PARTIAL_PREFIX, Restored, backup, restore};
 pub use directory::{DATABASE_FILE, LOCK_FILE};
+pub use looking::{Room, check_soundness, room};
 pub use reader::{Reader, open_read_only};
 
 /// The open store: whoever has it is the only one that writes.
@@ -47,6 +51,7 @@ impl SqliteStore {
         let lock = directory::claim(dir)?;
         let mut connection = directory::connect(dir, options.sync)?;
         connection.set_prepared_statement_cache_capacity(64);
+        backup::before_upgrade(&connection, dir, options.now)?;
         schema::migrate(&mut connection)?;
         Ok(Self {
             sequence: sequence::load(&connection)?,
@@ -63,6 +68,16 @@ impl SqliteStore {
     pub fn refuse_values_beyond(&self, bytes: i32) -> Result<(), StoreError> {
         lock(&self.db).set_limit(Limit::SQLITE_LIMIT_LENGTH, bytes)?;
         Ok(())
+    }
+
+    /// Gives the room that holds nothing back to the disk, and says how many
+    /// bytes that were. It needs as much room again for a moment.
+    pub fn shrink(&mut self) -> Result<u64, StoreError> {
+        let before = looking::room_of(&lock(&self.db))?.bytes;
+        lock(&self.db).execute_batch("VACUUM")?;
+        self.checkpoint()?;
+        let after = looking::room_of(&lock(&self.db))?.bytes;
+        Ok(before.saturating_sub(after))
     }
 
     fn begin_life(&mut self) -> Result<Boot, StoreError> {

@@ -13,6 +13,7 @@ mod branch;
 mod checkpoint;
 mod entries;
 mod git;
+mod leftovers;
 mod lines;
 mod live;
 mod operations;
@@ -41,17 +42,22 @@ use innkeeper_protocol::workspace::changes::{
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
 
 use crate::hub::Hub;
-use crate::resources::place::{path_of_uri, uri_of_path};
+use crate::resources::place::path_of_uri;
 use blobs::Blobs;
 use checkpoint::{home_of, own_index};
 pub(crate) use git::check_ignore_files;
 pub use git::{LEAST_GIT, judge_git};
 use git::{Repository, StandIns};
+pub use leftovers::{kept_in, trees_in};
 use place::home_in;
 use worker::{Job, Neighbours, Paths, Worker};
 
 /// How many branches are proposed at once.
 const MOST_BRANCHES: usize = 100;
+
+/// Where stand-ins for repositories are. No session is called like that: their
+/// names have a colon in them.
+const REPOSITORIES: &str = "repositories";
 
 /// Where files are written to hear of them. Likewise not the name of a session.
 const HEARD: &str = "heard";
@@ -86,8 +92,7 @@ impl std::fmt::Debug for ChangesService {
 
 impl ChangesService {
     pub fn new(root: PathBuf, worktrees: PathBuf, hub: Hub, sink: ChangesSink) -> Self {
-        // No session is called like that: their names have a colon in them.
-        let stand_ins = StandIns::new(root.join("repositories"));
+        let stand_ins = StandIns::new(root.join(REPOSITORIES));
         stand_ins.remove_earlier();
         // What a host that was killed has left there.
         let _ = std::fs::remove_dir_all(root.join(HEARD));
@@ -161,9 +166,7 @@ impl ChangesService {
 
     /// The working trees that there are, as `file:` URIs.
     pub fn trees(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.worktrees).into_iter().flatten();
-        let paths = entries.flatten().map(|entry| entry.path());
-        paths.filter_map(|path| uri_of_path(&path)).collect()
+        trees_in(&self.worktrees)
     }
 
     /// Removes working trees in which nobody works, but none with something in

@@ -23,7 +23,7 @@ mod terminal_options;
 mod terminals;
 mod watches;
 
-pub use changes::{ChangesService, ChangesSink, LEAST_GIT, judge_git};
+pub use changes::{ChangesService, ChangesSink, LEAST_GIT, judge_git, kept_in, trees_in};
 pub use customizations::{CustomizationOptions, CustomizationService, CustomizationSink};
 pub use finder::FileFinder;
 pub use hub::Hub;

@@ -2,18 +2,17 @@
 //! of the folder that it was created for. The host offers that for every agent;
 //! the agent finds itself in the working tree and need not know.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{SessionWorkingDirectoryReplacedAction, StateAction};
 use innkeeper_protocol::newest::state::{ErrorInfo, SessionLifecycle};
 use innkeeper_protocol::settings::{BRANCH, ISOLATION, WORKTREE};
-use innkeeper_protocol::workspace::changes::{ChangesTask, component};
+use innkeeper_protocol::workspace::changes::ChangesTask;
 
 use super::{News, tell};
 use crate::catalogue::Catalogue;
 use crate::core::{Core, error_info};
-use crate::effect::Effect;
 
 /// Where a session works.
 #[derive(Debug)]
@@ -96,13 +95,13 @@ pub(super) fn isolated(
 }
 
 /// The working trees that these directories are in and that no session works
-/// in.
+/// in; `home` is where all trees are.
 pub(super) fn abandoned<'a>(
-    core: &Core,
+    home: Option<&str>,
     catalogue: &Catalogue,
     directories: impl Iterator<Item = &'a String>,
 ) -> Vec<String> {
-    let Some(home) = &core.config.workspace.worktrees else {
+    let Some(home) = home else {
         return Vec::new();
     };
     let tree_of = |directory: &String| {
@@ -113,23 +112,4 @@ pub(super) fn abandoned<'a>(
     let trees: BTreeSet<String> = directories.filter_map(tree_of).collect();
     let trees = trees.into_iter();
     trees.filter(|tree| !catalogue.works_in(tree)).collect()
-}
-
-/// A host begins, and these working trees are there. Those whose last session
-/// went when the host could not remove them go now.
-pub(crate) fn trees_found(core: &mut Core, catalogue: &Catalogue, found: &[String]) {
-    if !core.config.workspace.changes {
-        return;
-    }
-    let mut trees = abandoned(core, catalogue, found.iter());
-    // One that was just made is not yet known to its session.
-    let makers: HashSet<String> = catalogue
-        .sessions()
-        .map(|session| component(session.as_str()))
-        .collect();
-    let maker = |tree: &String| tree.rsplit('/').next().map(str::to_owned);
-    trees.retain(|tree| maker(tree).is_some_and(|name| !makers.contains(&name)));
-    if !trees.is_empty() {
-        core.effect(Effect::RemoveTrees { trees });
-    }
 }

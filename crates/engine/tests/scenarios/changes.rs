@@ -1,13 +1,13 @@
 //! Changes in a session's directory: what is offered, and what becomes of
 //! changesets.
 
-use innkeeper_engine::Input;
+use innkeeper_engine::{Input, Leftovers};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::AgentCommand;
 use innkeeper_protocol::newest::state::ChangesSummary;
 use innkeeper_protocol::workspace::changes::{
     ChangesError, ChangesEvent, ChangesReport, ChangesTask, GitState, Moment, OperationDone,
-    OperationId, ViewId, ViewNews,
+    OperationId, ViewId, ViewNews, component,
 };
 use serde_json::{Value, json};
 
@@ -262,8 +262,29 @@ fn working_trees_that_nobody_has_any_more_go_when_the_host_begins() {
         "file:///trees/2",
         "file:///trees/ahp-session_3a_2f1",
     ];
-    host.feed(Input::TreesFound(found.map(str::to_owned).to_vec()));
-    assert_eq!(host.removed_trees, ["file:///trees/2"]);
+    host.feed(Input::LeftoversFound(Leftovers {
+        trees: found.map(str::to_owned).to_vec(),
+        ..Leftovers::default()
+    }));
+    assert_eq!(host.removed.len(), 1);
+    assert_eq!(host.removed[0].trees, ["file:///trees/2"]);
+}
+
+#[test]
+fn states_that_are_kept_for_nobody_go_when_the_host_begins() {
+    let mut host = Host::in_a_directory();
+    let mine = component(SESSION);
+    let kept = |names: &[&str]| Leftovers {
+        kept: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..Leftovers::default()
+    };
+    host.feed(Input::LeftoversFound(kept(&[&mine])));
+    assert!(host.removed.is_empty());
+    host.feed(Input::LeftoversFound(kept(&[
+        &mine,
+        "ahp-session_3a_2fgone",
+    ])));
+    assert_eq!(host.removed, [kept(&["ahp-session_3a_2fgone"])]);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_engine::{
-    ConnectionId, Effect, Engine, EngineConfig, Input, Limits, QueueAfterCancel, Step, Ticket,
+    ConnectionId, Effect, Engine, EngineConfig, Input, Leftovers, Limits, QueueAfterCancel, Step,
+    Ticket,
 };
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEnd, AgentEvent, AgentFailure, AgentProfile, AgentReport, BackendId,
@@ -51,7 +52,7 @@ pub(crate) struct Host {
     /// Questions for directories that are left open, if they are to be.
     pub(crate) held_checks: Option<Vec<Ticket>>,
     /// Working trees that are to go because nobody works in them.
-    pub(crate) removed_trees: Vec<String>,
+    pub(crate) removed: Vec<Leftovers>,
     /// The store takes nothing any more that is about a session.
     pub(crate) refuses: bool,
     requests: i64,
@@ -99,7 +100,7 @@ impl Host {
             changes: Vec::new(),
             scopes: Vec::new(),
             held_checks: None,
-            removed_trees: Vec::new(),
+            removed: Vec::new(),
             refuses: false,
             requests: 0,
         };
@@ -232,7 +233,7 @@ impl Host {
                 | Effect::Customization(_)
                 | Effect::Span(_) => {}
                 Effect::Changes(command) => self.changes.push(command),
-                Effect::RemoveTrees { trees } => self.removed_trees.extend(trees),
+                Effect::RemoveLeftovers(removed) => self.removed.push(removed),
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
                     self.feed(Input::ConfigCompleted { ticket, items });

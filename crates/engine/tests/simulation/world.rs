@@ -363,7 +363,7 @@ impl World {
                     let items = Vec::new();
                     self.answers.push(Input::ConfigCompleted { ticket, items });
                 }
-                Effect::RemoveTrees { .. } => {}
+                Effect::RemoveLeftovers(_) => {}
                 Effect::Changes(command) => {
                     let reports = changes::reports(&mut self.rng, command);
                     self.answers.extend(reports);

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use innkeeper::server::access::write_private;
 
-const HOST_FILE: &str = "host.json";
+pub(crate) const HOST_FILE: &str = "host.json";
 
 /// Where a host listens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

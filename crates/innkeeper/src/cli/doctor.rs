@@ -1,6 +1,8 @@
 //! `innkeeper doctor`: is everything there that a host needs, and if not, what
 //! to do about it. It changes nothing.
 
+mod data;
+
 use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -12,19 +14,13 @@ use Finding::{Fine, Problem, Warning};
 use anyhow::anyhow;
 use clap::Args;
 use innkeeper_agents::discovery;
-use innkeeper_protocol::record::store::Archive as _;
-use innkeeper_store::{StoreError, open_read_only};
-
 use innkeeper_workspace::judge_git;
 
-use super::announcement::{Announcement, holder};
+use super::announcement::Announcement;
 use super::place::PlaceArgs;
 use super::{Outcome, agents, print, text};
 use crate::config::Config;
 use innkeeper::server::access::ConnectionToken;
-
-/// Below this, a host may soon be unable to write.
-const ENOUGH_SPACE_MIB: u64 = 512;
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
@@ -44,7 +40,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Outcome {
     let data_dir = args.place.data_dir()?;
     let (finding, config) = check_config(&args.place.config_file()?, args.place.config());
     let mut findings = vec![finding];
-    findings.extend(check_data_dir(&data_dir));
+    findings.extend(data::check(&config, &data_dir));
     findings.push(check_token(&data_dir.join("token")));
     findings.push(check_port(&config, &data_dir));
     findings.push(check_git());
@@ -61,7 +57,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Outcome {
         0 => Ok(()),
         _ => {
             let found = text::count(problems, "problem");
-            Err(anyhow!("{found} found; the lines above say how to mend what is wrong").into())
+            Err(anyhow!("{found} found; the lines above say what to do about it").into())
         }
     }
 }
@@ -81,88 +77,8 @@ fn check_config(file: &Path, loaded: anyhow::Result<Config>) -> (Finding, Config
     }
 }
 
-fn check_data_dir(dir: &Path) -> Vec<Finding> {
-    let name = dir.display();
-    let metadata = match fs::metadata(dir) {
-        Ok(metadata) if metadata.is_dir() => metadata,
-        Ok(_) => {
-            return vec![Problem(format!(
-                "data directory: {name} is not a directory; choose another with --data-dir"
-            ))];
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return vec![Fine(format!(
-                "data directory: {name} does not exist yet; the first start creates it"
-            ))];
-        }
-        Err(error) => {
-            return vec![Problem(format!(
-                "data directory: {name} cannot be used: {error}; check its permissions"
-            ))];
-        }
-    };
-    let mut findings = Vec::new();
-    findings.push(match tempfile_in(dir) {
-        Err(error) => Problem(format!(
-            "data directory: {name} cannot be written: {error}; check its permissions"
-        )),
-        Ok(()) if is_open_to_others(&metadata) => Warning(format!(
-            "data directory: other users can look into {name}; run: chmod 700 {name}"
-        )),
-        Ok(()) => Fine(format!("data directory: {name}")),
-    });
-    findings.push(check_lock(dir));
-    findings.push(check_store(dir));
-    findings.extend(check_space(dir));
-    findings
-}
-
-/// Whether a file can be made there; it is gone again at once.
-fn tempfile_in(dir: &Path) -> io::Result<()> {
-    let path = dir.join(format!(".doctor.{}", std::process::id()));
-    fs::File::create_new(&path)?;
-    fs::remove_file(&path)
-}
-
 fn is_open_to_others(metadata: &fs::Metadata) -> bool {
     metadata.permissions().mode() & 0o077 != 0
-}
-
-fn check_lock(dir: &Path) -> Finding {
-    match (holder(dir), Announcement::find_in(dir)) {
-        (None, _) => Fine("lock: no host runs on the data directory".to_owned()),
-        (Some(pid), Some(_)) => Fine(format!("lock: held by the running host, process {pid}")),
-        (Some(pid), None) => Fine(format!(
-            "lock: held by process {pid}, which accepts no clients from here"
-        )),
-    }
-}
-
-fn check_store(dir: &Path) -> Finding {
-    match open_read_only(dir) {
-        Ok(archive) => match archive.catalogue() {
-            Ok(rows) => Fine(format!("store: {}", text::count(rows.len(), "session"))),
-            Err(fault) => Problem(format!("store: {fault}")),
-        },
-        Err(StoreError::Missing { .. }) => {
-            Fine("store: none yet; the first start creates it".to_owned())
-        }
-        Err(error) => Problem(format!("store: {error}")),
-    }
-}
-
-/// Free space, for whoever is not root; where the system does not tell, nothing
-/// is said.
-fn check_space(dir: &Path) -> Option<Finding> {
-    let disk = rustix::fs::statvfs(dir).ok()?;
-    let free = disk.f_bavail.saturating_mul(disk.f_frsize) / (1024 * 1024);
-    Some(if free >= ENOUGH_SPACE_MIB {
-        Fine(format!("disk: {free} MiB free"))
-    } else {
-        Warning(format!(
-            "disk: only {free} MiB free; a host that cannot write accepts no work, so make room"
-        ))
-    })
 }
 
 fn check_token(path: &Path) -> Finding {
@@ -266,19 +182,6 @@ fn check_agents(config: &Config, data_dir: &Path) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn free_space_is_known_where_there_is_a_directory() {
-        let dir = tempfile::tempdir().unwrap();
-        let Some(Fine(told) | Warning(told)) = check_space(dir.path()) else {
-            panic!("no free space was told");
-        };
-        assert!(
-            told.starts_with("disk: ") && told.contains(" MiB free"),
-            "{told}"
-        );
-        assert!(check_space(&dir.path().join("nothing")).is_none());
-    }
 
     #[test]
     fn a_token_that_others_can_read_is_a_problem() {

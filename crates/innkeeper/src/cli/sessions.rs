@@ -7,6 +7,7 @@
 
 mod ids;
 
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 
 use ahp::Client;
@@ -15,10 +16,10 @@ use anyhow::{Context as _, Result, anyhow};
 use clap::{Args, Subcommand};
 use innkeeper_protocol::newest::ROOT_RESOURCE_URI;
 use innkeeper_protocol::newest::state::{SessionStatus, SessionSummary};
-use innkeeper_protocol::record::store::{Archive as _, Store};
+use innkeeper_protocol::record::store::{Archive as _, DisposedRow, Store};
 use innkeeper_protocol::record::{CatalogueRow, StoreBatch, StoreOp};
 use innkeeper_protocol::{ChannelUri, Timestamp};
-use innkeeper_store::open_read_only;
+use innkeeper_store::{Reader, StoreError, open_read_only};
 use serde_json::Value;
 
 use super::announcement::{Announcement, holder};
@@ -27,7 +28,13 @@ use super::export::{Format, export};
 use super::place::{PlaceArgs, opened_store};
 use super::transcript::{Transcript, shown};
 use super::{Outcome, print, text};
-use innkeeper::now;
+use innkeeper::{leftovers, now};
+
+/// How many columns of a title are shown.
+const TITLE: usize = 48;
+
+/// More than anybody types for yes or no.
+const MOST_ANSWERED: u64 = 1024;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -53,7 +60,13 @@ enum Action {
         format: Format,
     },
     /// Delete a session; for a while it can be restored
-    Delete(OneSession),
+    Delete {
+        #[command(flatten)]
+        session: OneSession,
+        /// Delete it without asking
+        #[arg(long, short)]
+        yes: bool,
+    },
     /// Bring back a session that was deleted
     Restore(OneSession),
 }
@@ -72,7 +85,7 @@ struct ListArgs {
 
 #[derive(Debug, Args)]
 struct OneSession {
-    /// The session's URI, or the beginning or end of its last segment
+    /// The session's id or URI; at least the first four characters of the id
     id: String,
     #[command(flatten)]
     place: PlaceArgs,
@@ -89,7 +102,7 @@ pub(crate) async fn sessions(args: SessionsArgs) -> Outcome {
             let transcript = session.transcript()?;
             print(&export(&transcript, format)?)
         }
-        Action::Delete(session) => delete(&session).await,
+        Action::Delete { session, yes } => delete(&session, yes).await,
         Action::Restore(session) => restore(&session),
     }
 }
@@ -133,7 +146,7 @@ impl Listed {
 async fn list(args: &ListArgs) -> Outcome {
     let data_dir = args.place.data_dir()?;
     let listed = if args.disposed {
-        let rows = open_read_only(&data_dir)?.disposed()?;
+        let rows = disposed_in(&data_dir)?;
         let listed = rows
             .iter()
             .map(|row| Listed::stored(&row.row, Some(row.disposed_at)));
@@ -164,8 +177,31 @@ async fn listed_now(data_dir: &Path) -> Result<Vec<Listed>> {
         let sessions = ask_for_sessions(&client).await?;
         return sessions.into_iter().map(Listed::live).collect();
     }
-    let rows = open_read_only(data_dir)?.catalogue()?;
+    let rows = catalogue_in(data_dir)?;
     rows.iter().map(|row| Listed::stored(row, None)).collect()
+}
+
+fn catalogue_in(data_dir: &Path) -> Result<Vec<CatalogueRow>> {
+    Ok(match looked_into(data_dir)? {
+        Some(reader) => reader.catalogue()?,
+        None => Vec::new(),
+    })
+}
+
+fn disposed_in(data_dir: &Path) -> Result<Vec<DisposedRow>> {
+    Ok(match looked_into(data_dir)? {
+        Some(reader) => reader.disposed()?,
+        None => Vec::new(),
+    })
+}
+
+/// What is stored; nothing, where no host has ever run.
+fn looked_into(data_dir: &Path) -> Result<Option<Reader>> {
+    match open_read_only(data_dir) {
+        Ok(reader) => Ok(Some(reader)),
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn ask_for_sessions(client: &Client) -> Result<Vec<SessionSummary>> {
@@ -188,7 +224,6 @@ async fn ask_for_sessions(client: &Client) -> Result<Vec<SessionSummary>> {
 }
 
 fn table(listed: &[Listed], when: &str) -> String {
-    const TITLE: usize = 48;
     let uris = listed.iter().map(|listed| listed.typed.resource.as_str());
     let ids = ids::short(&uris.collect::<Vec<_>>());
     let now = now();
@@ -217,8 +252,13 @@ fn status(bits: u32) -> &'static str {
 
 impl OneSession {
     fn transcript(&self) -> Result<Transcript> {
-        let reader = open_read_only(&self.place.data_dir()?)?;
-        let session = self.find(&reader.catalogue()?)?;
+        let reader = looked_into(&self.place.data_dir()?)?;
+        let rows = match &reader {
+            Some(reader) => reader.catalogue()?,
+            None => Vec::new(),
+        };
+        let session = self.find(&rows)?;
+        let reader = reader.context("there are no sessions")?;
         Transcript::load(&reader, &session)
     }
 
@@ -228,10 +268,21 @@ impl OneSession {
     }
 }
 
-async fn delete(args: &OneSession) -> Outcome {
+async fn delete(args: &OneSession, yes: bool) -> Outcome {
     let data_dir = args.place.data_dir()?;
     let config = args.place.config()?;
-    let session = args.find(&open_read_only(&data_dir)?.catalogue()?)?;
+    let rows = catalogue_in(&data_dir)?;
+    let session = args.find(&rows)?;
+    let row = rows.iter().find(|row| row.session == session);
+    // Scripts know what they do.
+    if let (Some(row), false, true) = (row, yes, io::stdin().is_terminal()) {
+        let title = Listed::stored(row, None)?.typed.title;
+        let title = text::shortened(&text::one_line(&title), TITLE);
+        let question = format!("Delete \"{title}\" ({session})? [y/N] ");
+        if !is_yes(&asked(&question)?) {
+            return Err(anyhow!("nothing was deleted").into());
+        }
+    }
     if let Some(running) = Announcement::find_in(&data_dir) {
         let client = connect_to(&running).await?;
         let params = DisposeSessionParams {
@@ -247,21 +298,43 @@ async fn delete(args: &OneSession) -> Outcome {
             at: now(),
         }];
         store.apply(&[StoreBatch { ops }])?;
+        // While the store is open, no host begins.
+        if config.workspace.options().changes {
+            let sessions = store.archive()?.catalogue()?;
+            leftovers::remove(&data_dir, &leftovers::find(&data_dir, sessions));
+        }
         Box::new(store).close()?;
     }
-    let days = text::count(
-        usize::try_from(config.store.keep_disposed_days).unwrap_or(usize::MAX),
-        "day",
-    );
+    let days = text::days(config.store.keep_disposed_days);
     print(&format!(
         "Deleted {session}. For {days}, `innkeeper sessions restore` brings it back.\n"
     ))
 }
 
+/// Asks whoever is at the terminal.
+fn asked(question: &str) -> io::Result<String> {
+    let mut out = io::stderr().lock();
+    write!(out, "{}", text::printable(question))?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin()
+        .lock()
+        .take(MOST_ANSWERED)
+        .read_line(&mut answer)?;
+    Ok(answer)
+}
+
+fn is_yes(answer: &str) -> bool {
+    let answer = answer.trim();
+    ["y", "yes"]
+        .iter()
+        .any(|yes| answer.eq_ignore_ascii_case(yes))
+}
+
 fn restore(args: &OneSession) -> Outcome {
     let data_dir = args.place.data_dir()?;
     let config = args.place.config()?;
-    let disposed = open_read_only(&data_dir)?.disposed()?;
+    let disposed = disposed_in(&data_dir)?;
     let rows: Vec<CatalogueRow> = disposed.into_iter().map(|disposed| disposed.row).collect();
     let session = args.find(&rows)?;
     if let Some(pid) = holder(&data_dir) {
@@ -283,6 +356,20 @@ fn restore(args: &OneSession) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_yes_means_yes() {
+        for (answer, meant) in [
+            ("y\n", true),
+            (" YES \n", true),
+            ("\n", false),
+            ("", false),
+            ("n\n", false),
+            ("yep\n", false),
+        ] {
+            assert_eq!(is_yes(answer), meant, "{answer:?}");
+        }
+    }
 
     #[test]
     fn the_most_pressing_status_is_named() {

@@ -84,6 +84,29 @@ pub(crate) fn count(number: usize, what: &str) -> String {
     }
 }
 
+/// `1 day`, `30 days`.
+pub(crate) fn days(number: u64) -> String {
+    count(usize::try_from(number).unwrap_or(usize::MAX), "day")
+}
+
+/// So many bytes, roughly: `512 bytes`, `1.5 KiB`, `103.0 MiB`.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    let mut size = bytes as f64;
+    let mut unit = None;
+    for larger in UNITS {
+        if size < 1024.0 {
+            break;
+        }
+        size /= 1024.0;
+        unit = Some(larger);
+    }
+    match unit {
+        None => count(usize::try_from(bytes).unwrap_or(usize::MAX), "byte"),
+        Some(unit) => format!("{size:.1} {unit}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +143,21 @@ mod tests {
             told(&error.context("no luck")),
             "no luck: failed: the disk is gone. Find it"
         );
+    }
+
+    #[test]
+    fn sizes_have_the_unit_that_suits_them() {
+        for (bytes, told) in [
+            (0, "0 bytes"),
+            (1, "1 byte"),
+            (1023, "1023 bytes"),
+            (1536, "1.5 KiB"),
+            (103 << 20, "103.0 MiB"),
+            (5 << 40, "5.0 TiB"),
+            (5 << 50, "5120.0 TiB"),
+        ] {
+            assert_eq!(size(bytes), told);
+        }
     }
 
     #[test]

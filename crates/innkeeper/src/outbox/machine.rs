@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use innkeeper_engine::{Input, Ticket};
+use innkeeper_engine::{Input, Leftovers, Ticket};
 use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
@@ -84,9 +84,13 @@ impl MachineTasks {
         }
     }
 
-    pub(super) fn remove_trees(&self, trees: Vec<String>) {
+    pub(super) fn remove_leftovers(&self, leftovers: Leftovers) {
         if let Some(changes) = self.machine.changes.clone() {
-            self.reports.unheard(move || changes.remove_trees(&trees));
+            self.reports.unheard(move || {
+                // In this order: what is kept is found by way of the trees.
+                changes.forget_kept(&leftovers.kept);
+                changes.remove_trees(&leftovers.trees);
+            });
         }
     }
 

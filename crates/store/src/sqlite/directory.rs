@@ -9,7 +9,7 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 
 use crate::{StoreError, SyncMode};
 
@@ -89,13 +89,17 @@ pub(crate) fn connect(dir: &Path, sync: SyncMode) -> Result<Connection, StoreErr
 /// A connection that can only look.
 pub(crate) fn connect_read_only(dir: &Path) -> Result<Connection, StoreError> {
     let path = dir.join(DATABASE_FILE);
-    if !path.exists() {
+    // Whoever may not look must not be told that there is nothing.
+    let exists = path.try_exists().map_err(|source| StoreError::Directory {
+        dir: dir.to_owned(),
+        source,
+    })?;
+    if !exists {
         return Err(StoreError::Missing {
             dir: dir.to_owned(),
         });
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+    let connection = super::looking::open_live(&path)?;
     connection.busy_timeout(BUSY)?;
     Ok(connection)
 }

@@ -50,6 +50,6 @@ pub(crate) fn check(connection: &Connection) -> Result<(), StoreError> {
     }
 }
 
-fn version(connection: &Connection) -> Result<i64, StoreError> {
+pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {
     Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }

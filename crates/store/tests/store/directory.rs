@@ -1,6 +1,7 @@
 //! The data directory: who may use it, and what survives in it.
 
 use innkeeper_protocol::record::store::{Archive as _, Store as _};
+use innkeeper_protocol::record::{StoreBatch, StoreOp};
 use innkeeper_store::{
     DATABASE_FILE, SqliteStore, StoreError, StoreOptions, SyncMode, open_read_only,
 };
@@ -104,4 +105,28 @@ fn a_file_that_is_no_database_is_called_damaged() {
     std::fs::write(dir.path().join(DATABASE_FILE), "not a database".repeat(100)).unwrap();
     let error = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap_err();
     assert!(matches!(error, StoreError::Damaged(_)), "{error}");
+}
+
+/// As on a disk that cannot be written: SQLite wants a file beside it.
+#[cfg(unix)]
+#[test]
+fn a_database_is_read_where_no_file_can_be_made_beside_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
+    let batch = StoreBatch {
+        ops: vec![StoreOp::PutSession(Box::new(session("s:/1", "Inn", 1)))],
+    };
+    store.apply(&[batch]).unwrap();
+    let log = dir.path().join("innkeeper.db-wal");
+    let last = std::fs::read(&log).unwrap();
+    Box::new(store).close().unwrap();
+    let _ = std::fs::remove_file(dir.path().join("innkeeper.db-shm"));
+    std::os::unix::fs::symlink("nowhere/at-all", dir.path().join("innkeeper.db-shm")).unwrap();
+    let reader = open_read_only(dir.path()).unwrap();
+    assert_eq!(reader.catalogue().unwrap().len(), 1);
+    drop(reader);
+    // Where there is a log, something would be missing.
+    std::fs::write(log, last).unwrap();
+    let told = open_read_only(dir.path()).unwrap_err();
+    assert!(matches!(told, StoreError::LogNotRead { .. }), "{told}");
 }

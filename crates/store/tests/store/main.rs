@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "all of this is tests")]
 
+mod backup;
 mod conformance;
 mod directory;
 mod log;

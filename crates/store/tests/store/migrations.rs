@@ -9,12 +9,12 @@ use innkeeper_store::{DATABASE_FILE, SqliteStore, StoreError, StoreOptions, open
 use innkeeper_store_conformance::records::*;
 use rusqlite::Connection;
 
-const FIXTURES: &[(i64, &str)] = &[
+pub(crate) const FIXTURES: &[(i64, &str)] = &[
     (1, include_str!("../fixtures/v1.sql")),
     (2, include_str!("../fixtures/v2.sql")),
 ];
 
-fn fixture(sql: &str, version: i64) -> tempfile::TempDir {
+pub(crate) fn fixture(sql: &str, version: i64) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let connection = Connection::open(dir.path().join(DATABASE_FILE)).unwrap();
     connection.execute_batch(sql).unwrap();

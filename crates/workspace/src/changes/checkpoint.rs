@@ -21,6 +21,9 @@ use super::watcher::Dirt;
 const MOST_FILES: usize = 20_000;
 const MOST_BYTES: u64 = 512 * 1024 * 1024;
 
+/// Where all checkpoints are.
+const REFS: &str = "refs/innkeeper";
+
 /// The name of the state in which a session found its directory.
 pub(super) const BASE: &str = "base";
 
@@ -63,7 +66,7 @@ impl Checkpoints {
     pub(super) fn new(session: &ChannelUri, directory: &Path) -> Self {
         let directory = component(&directory.to_string_lossy());
         Self {
-            prefix: format!("refs/innkeeper/{}/{directory}", key_of(session)),
+            prefix: format!("{REFS}/{}/{directory}", key_of(session)),
             last: None,
             copied: None,
         }
@@ -155,12 +158,7 @@ impl Checkpoints {
     }
 
     pub(super) fn forget(&self, repository: &Repository) -> GitResult<()> {
-        let mut git = repository.reading();
-        git.args(["for-each-ref", "--format=delete %(refname)", &self.prefix]);
-        let deletions = run(git, None)?;
-        let mut git = repository.private();
-        git.args(["update-ref", "--no-deref", "--stdin"]);
-        run(git, Some(&deletions)).map(drop)
+        delete_refs(repository, &self.prefix)
     }
 
     /// Takes over the checkpoints of some turns from another session, whose own
@@ -249,6 +247,21 @@ impl Checkpoints {
         self.copied = stamp;
         Ok(())
     }
+}
+
+/// Removes all checkpoints of a session from a repository; `name` is the one
+/// that its files have.
+pub(super) fn forget_session(repository: &Repository, name: &str) -> GitResult<()> {
+    delete_refs(repository, &format!("{REFS}/{name}"))
+}
+
+fn delete_refs(repository: &Repository, prefix: &str) -> GitResult<()> {
+    let mut git = repository.reading();
+    git.args(["for-each-ref", "--format=delete %(refname)", prefix]);
+    let deletions = run(git, None)?;
+    let mut git = repository.private();
+    git.args(["update-ref", "--no-deref", "--stdin"]);
+    run(git, Some(&deletions)).map(drop)
 }
 
 /// Stages everything in the session's part of the repository, except within

@@ -20,6 +20,7 @@ use super::entries::{Names, between};
 use super::git::{
     GitError, GitResult, LIMIT, LIMIT_BEFORE_TURN, Repository, StandIns, create_private,
 };
+use super::leftovers;
 use super::live::{Base, LiveView, Sight};
 use super::operations::{Bench, Which};
 use super::status::Status;
@@ -111,6 +112,7 @@ impl Place {
             }
         };
         replace_earlier_indices(&home)?;
+        leftovers::note_place(&home, directory, &repository)?;
         let mut place = Self {
             tree: Dir::open_ambient_dir(&repository.work_tree, ambient_authority())?,
             names: Names {

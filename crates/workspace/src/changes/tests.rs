@@ -5,6 +5,7 @@ mod checkpoints;
 mod directories;
 mod hostile;
 mod kept_working;
+mod leftovers;
 mod operations;
 mod stage;
 mod views;

@@ -3,6 +3,8 @@
 use anyhow::{Result, bail};
 
 const SHORTEST: usize = 8;
+/// A slip of the finger must not mean a session.
+const LEAST_TYPED: usize = 4;
 const CANDIDATES_SHOWN: usize = 8;
 
 /// The last segment of a URI.
@@ -33,13 +35,16 @@ pub(super) fn short(uris: &[&str]) -> Vec<String> {
 /// The URI that a user means by `id`.
 pub(super) fn resolve<'a>(id: &str, uris: &[&'a str]) -> Result<&'a str> {
     let whole = |uri: &&&str| **uri == id || segment(uri) == id;
-    let partial = |uri: &&&str| {
-        let segment = segment(uri);
-        !id.is_empty() && (segment.starts_with(id) || segment.ends_with(id))
-    };
+    let begins = |uri: &&&str| segment(uri).starts_with(id);
     let mut found: Vec<&str> = uris.iter().filter(whole).copied().collect();
     if found.is_empty() {
-        found = uris.iter().filter(partial).copied().collect();
+        let length = id.chars().count();
+        if length < LEAST_TYPED && uris.iter().any(|uri| begins(&uri)) {
+            bail!(
+                "`{id}` is too short; give at least {LEAST_TYPED} characters of the session's id"
+            );
+        }
+        found = uris.iter().filter(begins).copied().collect();
     }
     match found[..] {
         [uri] => Ok(uri),
@@ -78,13 +83,12 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_found_by_its_uri_or_either_end_of_its_name() {
+    fn a_session_is_found_by_its_uri_its_name_or_the_beginning_of_it() {
         for (id, expected) in [
             ("ahp-session:/99", URIS[2]),
-            ("9", URIS[2]),
+            ("99", URIS[2]),
             ("12345678-aaa", URIS[0]),
-            ("aabb", URIS[1]),
-            ("fed", URIS[3]),
+            ("fedc", URIS[3]),
         ] {
             assert_eq!(resolve(id, &URIS).unwrap(), expected, "{id}");
         }
@@ -97,7 +101,10 @@ mod tests {
     fn what_is_unknown_or_ambiguous_is_said() {
         let complaint = |id| resolve(id, &URIS).unwrap_err().to_string();
         assert!(complaint("7").contains("there is no session `7`"));
-        assert!(complaint("").contains("there is no session"));
+        assert!(complaint("aabb").contains("there is no session `aabb`"));
+        for short in ["", "9", "fed"] {
+            assert!(complaint(short).contains("is too short"), "{short}");
+        }
         let ambiguous = complaint("1234");
         assert!(ambiguous.contains(URIS[0]) && ambiguous.contains(URIS[1]));
     }

@@ -4,28 +4,38 @@ use serde_json::Value;
 
 use super::harness::Inn;
 
-fn summaries(inn: &Inn, flags: &[&str]) -> Vec<Value> {
+pub(super) fn summaries(inn: &Inn, flags: &[&str]) -> Vec<Value> {
     let args = [&["sessions", "list", "--json"], flags].concat();
     let listed = inn.call(&args).with(0).out;
     serde_json::from_str(&listed).unwrap()
 }
 
-/// The last segment of the first session in the list.
-fn first_id(inn: &Inn) -> String {
+/// The last segments of the sessions in the list.
+pub(super) fn ids(inn: &Inn) -> Vec<String> {
     let listed = summaries(inn, &[]);
-    let uri = listed[0]["resource"].as_str().unwrap();
-    uri.rsplit('/').next().unwrap().to_owned()
+    let uris = listed.iter().map(|it| it["resource"].as_str().unwrap());
+    uris.map(|uri| uri.rsplit('/').next().unwrap().to_owned())
+        .collect()
+}
+
+fn first_id(inn: &Inn) -> String {
+    ids(inn).swap_remove(0)
 }
 
 #[test]
 fn before_there_is_anything_that_is_said() {
     let inn = Inn::new();
-    inn.call(&["sessions"]).failed("start a host there first");
+    let check = || {
+        let said = inn.call(&["sessions"]).with(0).out;
+        assert_eq!(said, "There are no sessions.\n");
+        assert!(summaries(&inn, &[]).is_empty());
+        inn.call(&["sessions", "show", "abcd"])
+            .failed("there is no session `abcd`");
+    };
+    check();
+    assert!(!inn.path("data").exists(), "nothing was made");
     let host = inn.serve(&[]);
-    assert_eq!(
-        inn.call(&["sessions"]).with(0).out,
-        "There are no sessions.\n"
-    );
+    check();
     host.stop();
     let deleted = inn.call(&["sessions", "list", "--disposed"]).with(0).out;
     assert_eq!(deleted, "There are no deleted sessions.\n");
@@ -110,4 +120,68 @@ fn what_could_be_several_sessions_is_not_guessed() {
     let uri = listed[1]["resource"].as_str().unwrap();
     let shown = inn.call(&["sessions", "show", uri]).with(0).out;
     assert!(shown.contains("> one"), "{shown}");
+}
+
+#[test]
+fn a_session_is_deleted_by_its_beginning_only() {
+    let inn = Inn::new();
+    inn.call(&["run", "-a", "script", "Keep me"]).with(0);
+    let id = first_id(&inn);
+    let end = &id[id.len() - 6..];
+    inn.call(&["sessions", "delete", end])
+        .failed("there is no session");
+    inn.call(&["sessions", "delete", &id[..3]])
+        .failed("give at least 4 characters");
+    assert_eq!(first_id(&inn), id);
+    inn.call(&["sessions", "delete", "--yes", &id[..4]]).with(0);
+    assert!(summaries(&inn, &[]).is_empty());
+}
+
+/// Only where there is `script`, which gives the program a terminal.
+#[cfg(target_os = "linux")]
+#[test]
+fn on_a_terminal_deleting_asks_first() {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+    let inn = Inn::new();
+    inn.call(&["run", "-a", "script", "Keep me"]).with(0);
+    let id = first_id(&inn);
+    let data = inn.path("data");
+    let program = env!("CARGO_BIN_EXE_innkeeper");
+    let delete = format!(
+        "'{program}' sessions delete {id} --data-dir '{}'",
+        data.display()
+    );
+    for (answer, stays) in [("n\n", true), ("\n", true), ("y\n", false)] {
+        let spawned = Command::new("script")
+            .args(["--quiet", "--return", "--command", &delete, "/dev/null"])
+            .env("HOME", inn.path(""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let Ok(mut terminal) = spawned else {
+            return;
+        };
+        let mut input = terminal.stdin.take().unwrap();
+        input.write_all(answer.as_bytes()).unwrap();
+        let ended = terminal.wait_with_output().unwrap();
+        drop(input);
+        let said = String::from_utf8_lossy(&ended.stdout);
+        let question = format!("Delete \"Keep me\" (ahp-session:/{id})? [y/N]");
+        assert!(said.contains(&question), "{said}");
+        assert_eq!(ended.status.code(), Some(i32::from(stays)), "{said}");
+        assert_eq!(summaries(&inn, &[]).len(), usize::from(stays));
+    }
+}
+
+/// Whoever may not look is not told that there is nothing.
+#[test]
+fn a_database_that_cannot_be_looked_at_is_not_taken_for_none() {
+    let inn = Inn::new();
+    std::fs::create_dir(inn.path("data")).unwrap();
+    std::os::unix::fs::symlink("innkeeper.db", inn.data("innkeeper.db")).unwrap();
+    inn.call(&["sessions"])
+        .failed("check its path and permissions");
+    let said = inn.call(&["doctor"]).with(1).out;
+    assert!(said.contains("problem   store: "), "{said}");
 }

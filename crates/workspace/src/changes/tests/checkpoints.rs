@@ -162,8 +162,7 @@ fn a_session_that_goes_takes_its_checkpoints_along() {
         directories,
         trees: Vec::new(),
     });
-    // What is asked after it is answered after it.
-    stage.open();
+    stage.finish();
     assert_eq!(stage.git(&["for-each-ref", "refs/innkeeper"]), "");
     assert!(
         !stage

@@ -97,6 +97,16 @@ impl Stage {
         }
     }
 
+    /// The changes of another host, with the same data.
+    pub(super) fn next_host(&self) -> ChangesService {
+        changes(self.data.path(), Arc::new(|_| true))
+    }
+
+    /// Those of this one.
+    pub(super) fn this_host(&self) -> &ChangesService {
+        &self.changes
+    }
+
     /// Waits until everything is done that was asked for.
     pub(super) fn finish(&self) {
         self.changes.finish(PATIENCE);

@@ -61,13 +61,22 @@ impl Worker {
 
     /// What was kept for the session goes.
     pub(super) fn forget(&mut self) {
+        let mut stays = false;
         for place in self.places.drain(..) {
             if let Err(error) = place.forget() {
-                tracing::warn!(session = %self.session, %error, "checkpoints stay behind");
+                tracing::warn!(
+                    session = %self.session, %error,
+                    "checkpoints stay behind; the next start tries again to remove them"
+                );
+                stays = true;
             }
         }
         // Should it come back, it begins anew.
         self.directories.clear();
+        // By these files the next start knows what is left.
+        if stays {
+            return;
+        }
         match std::fs::remove_dir_all(&self.paths.own) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 tracing::warn!(session = %self.session, %error, "files stay behind");

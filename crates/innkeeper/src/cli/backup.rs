@@ -1,0 +1,61 @@
+//! `innkeeper backup` and `innkeeper restore`: copies of the database, and how
+//! they are put back.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+
+use super::announcement::holder;
+use super::place::PlaceArgs;
+use super::{Outcome, print, text};
+use innkeeper::now;
+
+#[derive(Debug, Args)]
+pub(crate) struct BackupArgs {
+    /// The file to write; it must not exist yet
+    file: PathBuf,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// A file that `innkeeper backup` wrote
+    file: PathBuf,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+pub(crate) fn backup(args: &BackupArgs) -> Outcome {
+    let copied = innkeeper_store::backup(&args.place.data_dir()?, &args.file)?;
+    print(&format!(
+        "Wrote {} ({}) to {}.\n",
+        text::count(usize::try_from(copied.sessions)?, "session"),
+        text::size(copied.bytes),
+        args.file.display()
+    ))
+}
+
+pub(crate) fn restore(args: &RestoreArgs) -> Outcome {
+    let data_dir = args.place.data_dir()?;
+    if let Some(pid) = holder(&data_dir) {
+        return Err(anyhow!(
+            "a backup can be restored only while no host runs on the data directory; stop process \
+             {pid} first"
+        )
+        .into());
+    }
+    let file = std::path::absolute(&args.file).context("there is no current directory")?;
+    let restored = innkeeper_store::restore(&data_dir, &file, now())?;
+    let mut said = format!(
+        "Restored {} ({}) from {}.\n",
+        text::count(usize::try_from(restored.contents.sessions)?, "session"),
+        text::size(restored.contents.bytes),
+        args.file.display()
+    );
+    if let Some(replaced) = restored.replaced {
+        said += &format!("What was there before is in {}.\n", replaced.display());
+    }
+    print(&said)
+}
