@@ -138,10 +138,11 @@ fn keep_current(dir: &Path, current: &Path, now: Timestamp) -> Result<Kept, Stor
             StoreError::Damaged(_) | StoreError::DamagedCopy { .. } | StoreError::NotOurs { .. },
         ) => {
             for suffix in ["", "-wal"] {
-                let from = side_file(current, suffix);
-                match fs::copy(&from, side_file(&at, suffix)) {
+                let (from, to) = (side_file(current, suffix), side_file(&at, suffix));
+                let copied = fs::copy(from, &to).and_then(|_| File::open(to)?.sync_all());
+                match copied {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    copied => drop(copied.map_err(|source| directory_error(dir, source))?),
+                    copied => copied.map_err(|source| directory_error(dir, source))?,
                 }
             }
             let reached = Seq::ZERO;

@@ -144,7 +144,7 @@ fn what_is_damaged_can_be_replaced_and_is_kept_as_it_was() {
 }
 
 #[test]
-fn what_is_no_sound_copy_of_ours_is_refused_and_changes_nothing() {
+fn what_is_not_a_sound_copy_of_ours_is_refused_and_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     drop(store_with(dir.path(), &["s:/1"], 1));
     let good = dir.path().join("good");
