@@ -11,7 +11,7 @@ use innkeeper_protocol::telemetry::Span;
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
-use innkeeper_protocol::workspace::resource::{ResourceTask, Scope};
+use innkeeper_protocol::workspace::resource::{ResourceTask, Scope, WriteData};
 use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};
 use innkeeper_protocol::workspace::watch::WatchCommand;
 use innkeeper_protocol::{ChannelUri, ClientId, Seq};
@@ -121,6 +121,15 @@ pub enum Effect {
         by: ConnectionId,
         uri: String,
         encoding: Option<ContentEncoding>,
+        most_bytes: usize,
+    },
+    /// Content that a client brings, to be kept under a name that nothing has
+    /// yet; for this connection.
+    TakeContent {
+        ticket: Ticket,
+        by: ConnectionId,
+        uri: String,
+        data: WriteData,
         most_bytes: usize,
     },
     Terminal(TerminalCommand),

@@ -11,7 +11,7 @@ use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::changes::ChangesReport;
 use innkeeper_protocol::workspace::customization::CustomizationReport;
-use innkeeper_protocol::workspace::resource::ResourceError;
+use innkeeper_protocol::workspace::resource::{ResourceError, TakenContent};
 use innkeeper_protocol::workspace::terminal::TerminalReport;
 use innkeeper_protocol::workspace::watch::WatchReport;
 
@@ -67,6 +67,11 @@ pub enum Input {
     ResourceDone {
         ticket: Ticket,
         outcome: Result<Finished, ResourceError>,
+    },
+    /// The answer to [`crate::Effect::TakeContent`].
+    ContentTaken {
+        ticket: Ticket,
+        outcome: Result<TakenContent, ResourceError>,
     },
     Terminal(TerminalReport),
     Watch(WatchReport),

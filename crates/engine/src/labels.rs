@@ -8,6 +8,8 @@ mod changes;
 mod isolation;
 pub(crate) mod operations;
 
+use innkeeper_protocol::bounds::MAX_ATTACHED;
+
 pub(crate) use changes::ChangesLabel;
 pub(crate) use isolation::IsolationLabel;
 
@@ -67,6 +69,10 @@ pub(crate) enum Label<'a> {
     IdTooLong {
         most: usize,
     },
+    /// So many attachments of a message were too much for an agent.
+    AttachmentsLeftOut {
+        count: usize,
+    },
     AgentExited(&'a str),
     /// A turn whose session did not come about.
     NotCreated(&'a str),
@@ -124,6 +130,10 @@ impl Label<'_> {
                 "This turn has become larger than {most} bytes, the most that one turn may hold, \
                  and was ended. Ask for less at a time, or raise limits.turn_bytes."
             ),
+            Self::AttachmentsLeftOut { count } => format!(
+                "The agent was not given {count} of the attachments: it gets at most {MAX_ATTACHED} \
+                 of them, with 32 MiB altogether. Send the others in another message."
+            ),
             Self::AgentExited(reason) => format!("The agent ended unexpectedly: {reason}"),
             Self::ClientGone(tool) => {
                 format!("The client that runs the tool {tool} is not connected.")
@@ -173,6 +183,10 @@ impl Label<'_> {
                  enthalten darf, und wurde beendet. Auf einmal weniger verlangen oder \
                  limits.turn_bytes erhöhen."
             ),
+            Self::AttachmentsLeftOut { count } => format!(
+                "{count} der Anhänge wurden dem Agenten nicht gegeben: Er bekommt höchstens \
+                 {MAX_ATTACHED}, zusammen 32 MiB. Die übrigen in einer weiteren Nachricht senden."
+            ),
             Self::AgentExited(reason) => format!("Der Agent hat sich unerwartet beendet: {reason}"),
             Self::ClientGone(tool) => {
                 format!("Der Client, der das Werkzeug {tool} ausführt, ist nicht verbunden.")
@@ -217,6 +231,10 @@ impl Label<'_> {
             Self::TurnTooLarge { most } => format!(
                 "Ce tour a dépassé {most} octets, le maximum pour un tour, et a été arrêté. \
                  Demandez-en moins à la fois ou augmentez limits.turn_bytes."
+            ),
+            Self::AttachmentsLeftOut { count } => format!(
+                "{count} des pièces jointes n’ont pas été transmises à l’agent : il en reçoit au \
+                 plus {MAX_ATTACHED}, 32 Mio en tout. Envoyez les autres dans un autre message."
             ),
             Self::AgentExited(reason) => {
                 format!("L’agent s’est arrêté de façon inattendue : {reason}")
@@ -264,6 +282,10 @@ impl Label<'_> {
             Self::TurnTooLarge { most } => format!(
                 "Este turno ha superado {most} bytes, el máximo para un turno, y se ha detenido. \
                  Pida menos de una vez o aumente limits.turn_bytes."
+            ),
+            Self::AttachmentsLeftOut { count } => format!(
+                "No se entregaron {count} de los archivos adjuntos al agente: recibe como máximo \
+                 {MAX_ATTACHED}, 32 MiB en total. Envíe los demás en otro mensaje."
             ),
             Self::AgentExited(reason) => {
                 format!("El agente terminó de forma inesperada: {reason}")

@@ -42,6 +42,9 @@ impl Engine {
                 self.completions.files_found(core, ticket, files);
             }
             Input::ResourceDone { ticket, outcome } => self.resources.done(core, ticket, outcome),
+            Input::ContentTaken { ticket, outcome } => {
+                self.resources.taken(core, &self.catalogue, ticket, outcome);
+            }
             Input::Terminal(report) => {
                 if let Some(over) = self.terminals.reported(core, report) {
                     self.turns().run_over(over);

@@ -14,7 +14,7 @@ use innkeeper_protocol::{ChannelUri, ClientId};
 
 use crate::client_calls::is_of_client;
 use crate::postponed::Postponed;
-use crate::resources::Asking;
+use crate::resources::{Asking, is_kept};
 use crate::turns::chats_referred_to;
 use crate::{ConnectionId, Engine, compat, terminals};
 
@@ -298,7 +298,13 @@ impl Engine {
                     let kept = (session, directories, blob.to_owned());
                     return self.resources.read_kept(core, asking, params, kept);
                 }
-                self.resources.call(core, asking, call);
+                match call {
+                    ResourceCall::Write(params) if is_kept(&params.uri) => {
+                        let resources = &mut self.resources;
+                        resources.upload(core, &self.catalogue, asking, *params);
+                    }
+                    call => self.resources.call(core, asking, call),
+                }
             }
             WorkspaceCommand::Watch(params) => {
                 let scope = self.resources.scope_of(core, client);

@@ -4,6 +4,8 @@
 //! A client reaches the working directories of sessions, the roots of the
 //! configuration, and what it was granted when it asked.
 
+mod uploads;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,8 +25,10 @@ use innkeeper_protocol::{ChannelUri, ClientId};
 
 use crate::config::GrantPolicy;
 use crate::core::Core;
-use crate::core::content::CONTENT_SCHEME;
 use crate::effect::{ConnectionId, Effect, Ticket};
+
+use uploads::Uploads;
+pub(crate) use uploads::is_kept;
 
 /// Grants that one client may hold. Beyond, the oldest is forgotten: the
 /// client is told that it lacks it, and can ask again.
@@ -35,6 +39,7 @@ pub(crate) struct Resources {
     /// What clients were granted beside what is open to all of them.
     grants: HashMap<ClientId, Roots>,
     waiting: HashMap<Ticket, WaitingRequest>,
+    uploads: Uploads,
 }
 
 /// A client that waits for something from outside the engine.
@@ -99,7 +104,7 @@ impl Resources {
             encoding,
             ..
         } = params;
-        if !uri.starts_with(CONTENT_SCHEME) {
+        if !is_kept(&uri) {
             let task = ResourceTask::Read { uri };
             return self.perform(core, asking, channel.into(), task, encoding);
         }
@@ -267,20 +272,23 @@ impl Resources {
 }
 
 fn write_task(params: ResourceWriteParams) -> Result<ResourceTask, RpcError> {
-    let data = match params.encoding {
-        ContentEncoding::Utf8 => WriteData::Plain(Bytes::from(params.data)),
-        ContentEncoding::Base64 => WriteData::Base64(params.data),
-    };
     let position = u64::try_from(params.position.unwrap_or(0))
         .map_err(|_| RpcError::invalid_params("`position` must not be negative"))?;
     Ok(ResourceTask::Write(WriteTask {
         uri: params.uri,
-        data,
+        data: sent_data(params.encoding, params.data),
         create_only: params.create_only.unwrap_or(false),
         mode: params.mode.unwrap_or(ResourceWriteMode::Truncate),
         position,
         if_match: params.if_match,
     }))
+}
+
+fn sent_data(encoding: ContentEncoding, data: String) -> WriteData {
+    match encoding {
+        ContentEncoding::Utf8 => WriteData::Plain(Bytes::from(data)),
+        ContentEncoding::Base64 => WriteData::Base64(data),
+    }
 }
 
 /// The error that the protocol has for it.
@@ -307,7 +315,9 @@ pub(crate) fn rpc_error(error: ResourceError, channel: &ChannelUri) -> RpcError 
             RpcError::new(ahp_error_codes::ALREADY_EXISTS, message)
         }
         ResourceError::Conflict { .. } => RpcError::new(ahp_error_codes::CONFLICT, message),
-        ResourceError::Invalid(_) => RpcError::invalid_params(message),
+        ResourceError::TooLarge { .. } | ResourceError::Invalid(_) => {
+            RpcError::invalid_params(message)
+        }
         ResourceError::Failed { .. } => RpcError::internal(message),
     }
 }

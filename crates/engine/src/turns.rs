@@ -226,11 +226,8 @@ impl TurnsMut<'_> {
                 }
             }
             TurnEvent::Notice(notice) => {
-                let part = SystemNotificationResponsePart {
-                    content: agent::notice(notice, self.locale_of_turn(uri)),
-                    meta: None,
-                };
-                self.add_part(uri, ResponsePart::SystemNotification(part));
+                let said = agent::notice(notice, self.locale_of_turn(uri));
+                self.add_notice(uri, said);
             }
             TurnEvent::Unknown { kinds, said } => {
                 let meta = ("unknownUpdates".to_owned(), said.into());

@@ -182,6 +182,16 @@ impl Subjects {
                 let room = clients.room(by);
                 reads.content_for(Asked::new(ticket, room, encoding), uri, most_bytes);
             }
+            Effect::TakeContent {
+                ticket,
+                by,
+                uri,
+                data,
+                most_bytes,
+            } => {
+                let asked = Asked::new(ticket, clients.room(by), None);
+                reads.take_content(asked, uri, data, most_bytes);
+            }
             Effect::Terminal(command) => machine.terminal(command),
             Effect::TerminalTaken {
                 terminal,

@@ -19,6 +19,11 @@ pub const MAX_URI_BYTES: usize = 4 * 1024;
 /// The largest message to an agent, with what is attached to it.
 pub const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 
+/// What an agent is given of what a message refers to and the host keeps: so
+/// many bytes altogether, and so many of them.
+pub const MAX_ATTACHED_BYTES: usize = 32 * 1024 * 1024;
+pub const MAX_ATTACHED: usize = 100;
+
 /// What a name is, as far as its length is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {

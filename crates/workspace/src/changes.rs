@@ -222,11 +222,8 @@ impl ChangesService {
             let data = match self.blob(&directory, session, id, most).map_err(failed)? {
                 Blob::Elsewhere => continue,
                 Blob::TooLarge => {
-                    return Err(ResourceError::Invalid(format!(
-                        "`{}` has more than {most} bytes, the most that goes over the wire at \
-                         once; raise limits.resource_bytes",
-                        uri()
-                    )));
+                    let uri = uri();
+                    return Err(ResourceError::TooLarge { uri, most });
                 }
                 Blob::Here(data) => data,
             };

@@ -141,11 +141,8 @@ fn check_size(place: &Place, size: u64, most: usize) -> Result<(), ResourceError
     if usize::try_from(size).is_ok_and(|size| size <= most) {
         return Ok(());
     }
-    Err(ResourceError::Invalid(format!(
-        "`{}` has more than {most} bytes, the most that goes over the wire at once; raise \
-         limits.resource_bytes",
-        place.uri
-    )))
+    let uri = place.uri.clone();
+    Err(ResourceError::TooLarge { uri, most })
 }
 
 fn list(place: &Place) -> Outcome {

@@ -28,6 +28,7 @@ export const ErrorCode = {
   AuthRequired: -32007,
   NotFound: -32008,
   PermissionDenied: -32009,
+  AlreadyExists: -32010,
 } as const;
 
 interface Waiting {

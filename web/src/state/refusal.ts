@@ -14,7 +14,7 @@ export interface Refusal {
 
 /** What a host takes is 8 MiB, with all that goes around the words. */
 export const MAX_WEIGHT = 7.75 * 1024 * 1024;
-export const TOO_LARGE = "Not sent: a message can have 8 MB, attachments included.";
+export const TOO_LARGE = "Not sent: a message can have 8 MB of text.";
 export const TOO_LARGE_HERE = "it is larger than this host accepts";
 
 /**

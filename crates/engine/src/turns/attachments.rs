@@ -10,7 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::ReferredChat;
+use innkeeper_protocol::bounds::{MAX_ATTACHED, MAX_ATTACHED_BYTES};
 use innkeeper_protocol::newest::actions::StateAction;
+use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
     Message, MessageAttachment, MessageEmbeddedResourceAttachment, MessageResourceAttachment,
 };
@@ -20,6 +22,7 @@ use super::TurnsMut;
 use crate::core::Core;
 use crate::core::content::CONTENT_SCHEME;
 use crate::effect::{Effect, Ticket};
+use crate::labels::Label;
 
 /// Content that a turn's message refers to, by URI: on its way from the store,
 /// there, or not to be had.
@@ -123,12 +126,17 @@ impl TurnsMut<'_> {
         }) else {
             return true;
         };
-        let kept = kept_by_host(message).map(|it| it.uri.clone());
-        let missing: Vec<String> = kept
-            .filter(|uri| !turn.attached.contains_key(uri))
-            .collect();
-        let (turn, is_here) = (turn.id.to_string(), missing.is_empty());
-        for content in missing {
+        // One after the other: nobody knows how large they are.
+        let loaded = turn.attached.values().flatten();
+        let bytes: usize = loaded.map(|content| content.data.len()).sum();
+        let has_room = bytes < MAX_ATTACHED_BYTES && turn.attached.len() < MAX_ATTACHED;
+        let missing = kept_by_host(message)
+            .map(|it| &it.uri)
+            .find(|uri| !turn.attached.contains_key(*uri))
+            .filter(|_| has_room)
+            .cloned();
+        let (turn, is_here) = (turn.id.to_string(), missing.is_none());
+        if let Some(content) = missing {
             let ticket = self.core.next_ticket();
             let awaited = AwaitedContent {
                 chat: uri.clone(),
@@ -146,6 +154,15 @@ impl TurnsMut<'_> {
         }
         let awaits = |it: &AwaitedContent| it.chat == *uri && it.turn == turn;
         is_here && !self.own.awaited.values().any(awaits)
+    }
+
+    /// Says that the agent was not given all that is attached to a message.
+    pub(super) fn say_left_out(&mut self, uri: &ChannelUri, count: usize) {
+        if count == 0 {
+            return;
+        }
+        let notice = Label::AttachmentsLeftOut { count }.text(self.locale_of_turn(uri));
+        self.add_notice(uri, StringOrMarkdown::Plain(notice));
     }
 
     /// Returns whether it was for a message.
@@ -198,25 +215,40 @@ pub(super) fn check_references(core: &Core, message: &Message) -> Result<(), Str
     Ok(())
 }
 
-/// The message with its data in it, as the user sent it.
-pub(super) fn with_data(mut message: Message, content: &AttachedContent) -> Message {
+/// The message with its data in it, as the user sent it; and how many of its
+/// attachments are still references because all of them would be too much.
+pub(super) fn with_data(mut message: Message, content: &AttachedContent) -> (Message, usize) {
+    let (mut bytes, mut left_out) = (0, 0);
     for attachment in message.attachments.iter_mut().flatten() {
         let MessageAttachment::Resource(reference) = attachment else {
             continue;
         };
-        if let Some(Some(content)) = content.get(&reference.uri) {
+        if !reference.uri.starts_with(CONTENT_SCHEME) {
+            continue;
+        }
+        let known = content.get(&reference.uri);
+        let size = known
+            .and_then(|known| known.as_ref())
+            .map_or(0, |it| it.data.len());
+        if known.is_none() || bytes + size > MAX_ATTACHED_BYTES {
+            left_out += 1;
+            continue;
+        }
+        bytes += size;
+        if let Some(Some(content)) = known {
+            let content_type = reference.content_type.as_ref();
             *attachment = MessageAttachment::EmbeddedResource(MessageEmbeddedResourceAttachment {
                 label: reference.label.clone(),
                 range: reference.range.clone(),
                 display_kind: reference.display_kind.clone(),
                 meta: reference.meta.clone(),
                 data: STANDARD.encode(&content.data),
-                content_type: content.content_type.clone(),
+                content_type: content_type.unwrap_or(&content.content_type).clone(),
                 selection: reference.selection.clone(),
             });
         }
     }
-    message
+    (message, left_out)
 }
 
 /// The chats that a message refers to: where their history ends is fixed or

@@ -359,15 +359,17 @@ impl TurnsMut<'_> {
         backend.phase = BackendPhase::Busy(turn.id.clone());
         backend.used = self.core.now;
         turn.prompted = true;
+        let (message, left_out) = with_data(active.message.clone(), &turn.attached);
         let prompt = Prompt {
             backend: backend.id,
             turn: turn.id.clone(),
-            message: with_data(active.message.clone(), &turn.attached),
+            message,
             resumed: turn.resumed.then(|| active.response_parts.clone()),
             chats,
         };
         turn.attached.clear();
         self.core.tell_agent(AgentCommand::Prompt(Box::new(prompt)));
+        self.say_left_out(uri, left_out);
         self.steer(uri);
     }
 

@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{ChatDraftChangedAction, StateAction};
 use innkeeper_protocol::newest::common::StringOrMarkdown;
-use innkeeper_protocol::newest::state::{
-    Message, MessageKind, ModelSelection, ResponsePart, SystemNotificationResponsePart,
-};
+use innkeeper_protocol::newest::state::{Message, MessageKind, ModelSelection};
 
 use super::TurnsMut;
 use crate::agents::check_model;
@@ -69,11 +67,7 @@ impl TurnsMut<'_> {
     /// at its beginning.
     pub(super) fn say_what_is_unsaid(&mut self, uri: &ChannelUri) {
         if let Some(notice) = self.own.unsaid.remove(uri) {
-            let part = SystemNotificationResponsePart {
-                content: StringOrMarkdown::Plain(notice),
-                meta: None,
-            };
-            self.add_part(uri, ResponsePart::SystemNotification(part));
+            self.add_notice(uri, StringOrMarkdown::Plain(notice));
         }
     }
 }

@@ -115,8 +115,10 @@ impl TurnsMut<'_> {
         let Some(news) = turn.steering.give(chat.head.steering_message.as_ref()) else {
             return;
         };
+        let mut left_out = 0;
         let message = news.map(|PendingMessage { id, message }| {
-            let message = with_data(message, &turn.attached);
+            let (message, missing) = with_data(message, &turn.attached);
+            left_out = missing;
             Box::new(PendingMessage { id, message })
         });
         turn.attached.clear();
@@ -126,6 +128,7 @@ impl TurnsMut<'_> {
             turn,
             message,
         });
+        self.say_left_out(uri, left_out);
     }
 
     /// The agent took up a steering message, in the version that it names: the

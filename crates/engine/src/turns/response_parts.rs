@@ -5,8 +5,9 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{
     ChatDeltaAction, ChatReasoningAction, ChatResponsePartAction, StateAction,
 };
+use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
-    MarkdownResponsePart, ReasoningResponsePart, ResponsePart,
+    MarkdownResponsePart, ReasoningResponsePart, ResponsePart, SystemNotificationResponsePart,
 };
 
 use super::TurnsMut;
@@ -86,6 +87,15 @@ impl TurnsMut<'_> {
         if let Some(turn_id) = self.running_turn_id(uri) {
             self.emit_part(uri, turn_id, part);
         }
+    }
+
+    /// Says something that is the host's own, within the turn.
+    pub(super) fn add_notice(&mut self, uri: &ChannelUri, content: StringOrMarkdown) {
+        let part = SystemNotificationResponsePart {
+            content,
+            meta: None,
+        };
+        self.add_part(uri, ResponsePart::SystemNotification(part));
     }
 
     fn emit_part(&mut self, uri: &ChannelUri, turn_id: String, part: ResponsePart) {

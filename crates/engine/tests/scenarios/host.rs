@@ -20,7 +20,7 @@ use innkeeper_protocol::outgoing::{Finished, HostMessage, encode_each};
 use innkeeper_protocol::record::store::{Archive, Store as _};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
-use innkeeper_protocol::workspace::resource::{ResourceDone, Scope};
+use innkeeper_protocol::workspace::resource::{ResourceDone, Scope, TakenContent};
 use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 use innkeeper_store::MemoryStore;
 use serde_json::{Value, json};
@@ -56,6 +56,8 @@ pub(crate) struct Host {
     /// The store takes nothing any more that is about a session.
     pub(crate) refuses: bool,
     requests: i64,
+    /// How often content was read for agents.
+    pub(crate) contents_read: usize,
 }
 
 impl Host {
@@ -103,6 +105,7 @@ impl Host {
             removed: Vec::new(),
             refuses: false,
             requests: 0,
+            contents_read: 0,
         };
         host.carry_out(step);
         host
@@ -193,6 +196,7 @@ impl Host {
                     self.feed(Input::LogLoaded { ticket, entries });
                 }
                 Effect::LoadContent { ticket, uri } => {
+                    self.contents_read += 1;
                     let content = Ok(self.archive.content(&uri).unwrap());
                     self.feed(Input::ContentLoaded { ticket, content });
                 }
@@ -206,6 +210,17 @@ impl Host {
                     let kept = ResourceDone::kept(&uri, content);
                     let outcome = kept.map(|it| Finished::new(it.into_json(encoding).unwrap(), ()));
                     self.feed(Input::ResourceDone { ticket, outcome });
+                }
+                Effect::TakeContent {
+                    ticket,
+                    uri,
+                    data,
+                    most_bytes,
+                    ..
+                } => {
+                    let known = self.archive.content(&uri).unwrap();
+                    let outcome = TakenContent::new(&uri, known.as_ref(), data, most_bytes, ());
+                    self.feed(Input::ContentTaken { ticket, outcome });
                 }
                 Effect::CheckDirectories {
                     ticket,

@@ -108,6 +108,126 @@ fn a_steering_message_reaches_the_agent_with_its_large_attachment() {
     assert_eq!(kept["type"], "resource");
 }
 
+/// What a client writes for the session, below the place for that.
+fn upload(host: &mut Host, name: &str, more: &Value) -> Value {
+    let mut params = json!({"channel": SESSION, "encoding": "utf-8", "data": "brought along",
+                            "uri": format!("innkeeper-content:/uploads/{name}")});
+    for (key, value) in more.as_object().unwrap() {
+        params[key] = value.clone();
+    }
+    host.ask(1, "resourceWrite", params)
+}
+
+fn reference(name: &str) -> Value {
+    json!({"type": "resource", "label": name, "uri": format!("innkeeper-content:/uploads/{name}")})
+}
+
+#[test]
+fn what_a_client_brought_reaches_the_agent_with_the_message_that_refers_to_it() {
+    for (data, encoding) in [("pixels", "utf-8"), ("cGl4ZWxz", "base64")] {
+        let mut host = host();
+        let more = json!({"data": data, "encoding": encoding, "contentType": "image/png"});
+        let answer = upload(&mut host, "a/dot.png", &more);
+        assert_eq!(answer["result"], json!({}), "{answer}");
+        start(&mut host, "t", &json!([reference("a/dot.png")]));
+        assert_eq!(
+            given(&host),
+            json!([{"type": "embeddedResource", "label": "a/dot.png", "data": "cGl4ZWxz",
+                    "contentType": "image/png"}])
+        );
+        let state = host.state(&chat());
+        let kept = &state["activeTurn"]["message"]["attachments"][0];
+        assert_eq!(*kept, reference("a/dot.png"), "the state has no data");
+    }
+}
+
+#[test]
+fn what_was_brought_stays_what_it_is() {
+    let mut host = host();
+    upload(&mut host, "a", &json!({}));
+    let again = upload(&mut host, "a", &json!({"data": "something else"}));
+    assert_eq!(again["error"]["code"], -32010, "{again}");
+    start(&mut host, "t", &json!([reference("a")]));
+    assert_eq!(given(&host)[0]["data"], "YnJvdWdodCBhbG9uZw==");
+}
+
+#[test]
+fn what_was_brought_is_there_after_a_restart() {
+    let mut host = host();
+    upload(&mut host, "a", &json!({}));
+    host.restart(Limits::default());
+    host.enter(1, "a", &[SESSION, &chat()]);
+    let params = json!({"channel": SESSION, "uri": reference("a")["uri"]});
+    assert_eq!(host.ok(1, "resourceRead", params)["data"], "brought along");
+}
+
+#[test]
+fn what_cannot_be_brought_is_refused() {
+    let small = Limits {
+        resource_bytes: 20,
+        ..Limits::default()
+    };
+    let mut host = Host::with_session(small);
+    for (more, says) in [
+        (
+            json!({"uri": "innkeeper-content:/1"}),
+            "choose a name below",
+        ),
+        (
+            json!({"uri": "innkeeper-content:/uploads/"}),
+            "choose a name",
+        ),
+        (
+            json!({"uri": "innkeeper-content:/uploadsx"}),
+            "choose a name",
+        ),
+        (json!({"channel": "ahp-root://"}), "is not a session"),
+        (json!({"channel": "ahp-session:/none"}), "is not a session"),
+        (json!({"mode": "append"}), "is written at once"),
+        (json!({"position": 1}), "is written at once"),
+        (json!({"ifMatch": "x"}), "is written at once"),
+        (
+            json!({"data": "a".repeat(21)}),
+            "raise limits.resource_bytes",
+        ),
+        (json!({"data": "%", "encoding": "base64"}), "is not base64"),
+    ] {
+        let answer = upload(&mut host, "a", &more);
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert_eq!(answer["error"]["code"], -32602, "{more}: {answer}");
+        assert!(message.contains(says), "{more}: {message}");
+    }
+    let answer = upload(&mut host, "a", &json!({}));
+    assert_eq!(answer["result"], json!({}), "the name is still free");
+}
+
+#[test]
+fn an_agent_gets_only_so_much_of_what_is_attached_and_the_user_is_told() {
+    let mut host = Host::with_session(Limits::default());
+    let data = "a".repeat(8 * 1024 * 1024);
+    for name in ["a", "b"] {
+        upload(&mut host, name, &json!({"data": data}));
+    }
+    let names = ["a", "b", "a", "b", "a", "a"];
+    start(&mut host, "t", &names.map(reference).into());
+    let given = given(&host);
+    let kinds = given.as_array().unwrap().iter().map(|it| &it["type"]);
+    let embedded = kinds.filter(|kind| *kind == "embeddedResource").count();
+    assert_eq!(embedded, 4, "32 MiB");
+    let notice = &host.state(&chat())["activeTurn"]["responseParts"][0];
+    let said = notice["content"].as_str().unwrap();
+    assert!(said.contains("not given 2 of the attachments"), "{notice}");
+}
+
+#[test]
+fn a_message_with_very_many_references_costs_a_bounded_number_of_reads() {
+    let mut host = host();
+    let many: Vec<Value> = (0..5_000).map(|n| reference(&n.to_string())).collect();
+    start(&mut host, "t", &many.into());
+    assert_eq!(given(&host).as_array().unwrap().len(), 5_000);
+    assert_eq!(host.contents_read, 100);
+}
+
 #[test]
 fn a_chat_that_is_attached_is_fixed_at_its_latest_turn() {
     let mut host = host();

@@ -114,6 +114,7 @@ pub(crate) fn act(world: &mut World, client: usize) {
         (2, "sessionConfigCompletions"),
         (4, "listSessions"),
         (3, "resourceRead"),
+        (3, "resourceWrite"),
         (2, "resolveSessionConfig"),
         (2, "garbage"),
         (1, "ping"),
@@ -206,6 +207,16 @@ pub(crate) fn act(world: &mut World, client: usize) {
                 &json!({"uri": uri}),
                 Asked::Read,
             );
+        }
+        "resourceWrite" => {
+            let sessions: Vec<String> = world.ledger.sessions.keys().cloned().collect();
+            let session = world.rng.pick(&sessions).cloned();
+            let session = session.unwrap_or_else(|| "ahp-session:/none".to_owned());
+            // Few names, so that they meet.
+            let uri = format!("innkeeper-content:/uploads/{}", world.rng.below(20));
+            let params = json!({"channel": session, "uri": uri, "encoding": "utf-8",
+                                "data": "brought along"});
+            ask(world, client, "resourceWrite", &params, Asked::Write);
         }
         "garbage" => garbage(world, client),
         "resolveSessionConfig" => {

@@ -33,6 +33,7 @@ pub(crate) enum Asked {
     Create(String),
     Dispose(String),
     Read,
+    Write,
     Resolve,
     Other,
 }
@@ -269,6 +270,7 @@ impl Client {
             }
             (Asked::Abandoned, Answer::Subscribed(_) | Answer::Done)
             | (Asked::Read, Answer::Content)
+            | (Asked::Write, Answer::Content | Answer::Done)
             | (Asked::Create(_) | Asked::Dispose(_) | Asked::Other, Answer::Done) => Ok(()),
             (asked, answer) => Err(format!("{asked:?} was answered with {answer:?}")),
         }

@@ -15,7 +15,7 @@ pub(crate) struct Ledger {
     pub(crate) chats: BTreeMap<String, ChatFacts>,
     /// The numbers of all actions that are durable.
     pub(crate) numbers: HashSet<Seq>,
-    /// The content that agents produced.
+    /// The content that agents produced and clients brought.
     pub(crate) contents: BTreeMap<String, String>,
 }
 
@@ -64,7 +64,8 @@ impl Ledger {
                 }
                 StoreOp::PutContent(content) => {
                     let owner = content.session.to_string();
-                    self.contents.insert(content.uri.clone(), owner);
+                    let before = self.contents.insert(content.uri.clone(), owner);
+                    assert_eq!(before, None, "{} is written over", content.uri);
                 }
                 StoreOp::AppendTurn { chat, index, turn } => {
                     // Those of a copied session are told by no action.

@@ -71,6 +71,7 @@ const EXPECTED: &[&str] = &[
     "fetchTurns with a cursor",
     "listSessions",
     "resourceRead",
+    "resourceWrite",
     "garbage",
     "ping",
     "chat/turnStarted",

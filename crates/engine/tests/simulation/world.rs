@@ -23,7 +23,9 @@ use innkeeper_protocol::record::store::{Archive, Store};
 use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
-use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
+use innkeeper_protocol::workspace::resource::{
+    ResourceDone, ResourceError, TakenContent, WriteData,
+};
 use innkeeper_protocol::{ChannelUri, ClientId, Seq, Timestamp};
 use innkeeper_store::{MemoryStore, SqliteStore, StoreOptions};
 use tempfile::TempDir;
@@ -113,6 +115,12 @@ enum Read {
         ticket: Ticket,
         uri: String,
         encoding: Option<ContentEncoding>,
+    },
+    ContentToTake {
+        ticket: Ticket,
+        uri: String,
+        data: WriteData,
+        most_bytes: usize,
     },
 }
 
@@ -338,6 +346,18 @@ impl World {
                     uri,
                     encoding,
                 }),
+                Effect::TakeContent {
+                    ticket,
+                    uri,
+                    data,
+                    most_bytes,
+                    ..
+                } => self.reads.push(Read::ContentToTake {
+                    ticket,
+                    uri,
+                    data,
+                    most_bytes,
+                }),
                 Effect::CheckDirectories { ticket, .. } => {
                     let wrong = None;
                     let checked = Input::DirectoriesChecked { ticket, wrong };
@@ -494,6 +514,16 @@ impl World {
                 let kept = ResourceDone::kept(&uri, self.archive.content(&uri).unwrap());
                 let outcome = kept.map(|it| Finished::new(it.into_json(encoding).unwrap(), ()));
                 Input::ResourceDone { ticket, outcome }
+            }
+            Read::ContentToTake {
+                ticket,
+                uri,
+                data,
+                most_bytes,
+            } => {
+                let known = self.archive.content(&uri).unwrap();
+                let outcome = TakenContent::new(&uri, known.as_ref(), data, most_bytes, ());
+                Input::ContentTaken { ticket, outcome }
             }
         };
         self.answers.push(answer);

@@ -17,7 +17,8 @@ const MOST_KIB: u32 = 24 * 1024;
 /// so many in the making for one connection.
 const LEAST_KIB: u32 = MOST_KIB / 16;
 
-/// How many may wait for room before no more is read from the connection.
+/// How many may wait for room before no more is read from the connection. What
+/// brings data along counts for as many as it has mebibytes.
 const MOST_WAITING: usize = 64;
 
 #[derive(Debug)]
@@ -55,9 +56,10 @@ impl AnswerRoom {
         entered.ok().map(Share)
     }
 
-    /// Waits for it. `None`: there is nobody to answer any more.
-    pub(crate) async fn enter(&self, bytes: usize) -> Option<Share> {
-        let _waiting = Waiting::begin(self);
+    /// Waits for it, with `held` bytes in hand. `None`: there is nobody to
+    /// answer any more.
+    pub(crate) async fn enter(&self, bytes: usize, held: usize) -> Option<Share> {
+        let _waiting = Waiting::begin(self, held);
         let entered = Arc::clone(&self.kib).acquire_many_owned(wanted(bytes));
         entered.await.ok().map(Share)
     }
@@ -80,19 +82,23 @@ impl AnswerRoom {
 }
 
 /// Counted while it waits.
-struct Waiting<'a>(&'a AnswerRoom);
+struct Waiting<'a> {
+    room: &'a AnswerRoom,
+    weight: usize,
+}
 
 impl<'a> Waiting<'a> {
-    fn begin(room: &'a AnswerRoom) -> Self {
-        room.waiting.fetch_add(1, Ordering::Relaxed);
-        Self(room)
+    fn begin(room: &'a AnswerRoom, held: usize) -> Self {
+        let weight = 1 + held / (1024 * 1024);
+        room.waiting.fetch_add(weight, Ordering::Relaxed);
+        Self { room, weight }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
-        self.0.entered.notify_waiters();
+        self.room.waiting.fetch_sub(self.weight, Ordering::Relaxed);
+        self.room.entered.notify_waiters();
     }
 }
 
@@ -118,7 +124,7 @@ mod tests {
         let _second = room.try_enter(8 * MIB).unwrap();
         let third = room.try_enter(8 * MIB).unwrap();
         assert!(room.try_enter(1).is_none(), "the room is taken");
-        let mut waiting = Box::pin(room.enter(8 * MIB));
+        let mut waiting = Box::pin(room.enter(8 * MIB, 0));
         assert!(waiting.as_mut().now_or_never().is_none());
         first.settle(1);
         assert!(waiting.as_mut().now_or_never().is_none(), "not all of it");
@@ -137,7 +143,9 @@ mod tests {
     async fn no_more_is_asked_while_many_wait() {
         let room = AnswerRoom::new();
         let all = room.try_enter(usize::MAX).unwrap();
-        let mut waiting: Vec<_> = (0..MOST_WAITING).map(|_| Box::pin(room.enter(1))).collect();
+        let mut waiting: Vec<_> = (0..MOST_WAITING)
+            .map(|_| Box::pin(room.enter(1, 0)))
+            .collect();
         for one in &mut waiting {
             assert!(one.as_mut().now_or_never().is_none());
         }
@@ -149,10 +157,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_waits_with_data_in_hand_is_bounded_by_its_bytes() {
+        let room = AnswerRoom::new();
+        let _all = room.try_enter(usize::MAX).unwrap();
+        let mut waiting: Vec<_> = (0..4).map(|_| Box::pin(room.enter(1, 16 * MIB))).collect();
+        for one in &mut waiting {
+            room.ready().await;
+            assert!(one.as_mut().now_or_never().is_none());
+        }
+        assert!(room.ready().now_or_never().is_none());
+    }
+
+    #[tokio::test]
     async fn nobody_waits_behind_a_connection_that_has_ended() {
         let room = AnswerRoom::new();
         let _all = room.try_enter(usize::MAX).unwrap();
-        let mut waiting = Box::pin(room.enter(1));
+        let mut waiting = Box::pin(room.enter(1, 0));
         assert!(waiting.as_mut().now_or_never().is_none());
         room.close();
         assert!(waiting.await.is_none());

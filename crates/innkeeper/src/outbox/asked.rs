@@ -7,7 +7,7 @@ use std::sync::Arc;
 use innkeeper_engine::{Input, Ticket};
 use innkeeper_protocol::newest::commands::ContentEncoding;
 use innkeeper_protocol::outgoing::Finished;
-use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
+use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError, TakenContent};
 
 use super::Reports;
 use crate::delivery::{AnswerRoom, Share};
@@ -32,12 +32,13 @@ impl Asked {
         }
     }
 
-    /// Does the work when there is room for an answer of up to so many bytes.
-    /// If nobody is there any more, only what matters is done.
+    /// Does the work when there is room for an answer of up to so many bytes,
+    /// and holds on to `held` bytes until then. If nobody is there any more,
+    /// only what matters is done.
     pub(super) fn answer(
         self,
         reports: &Reports,
-        most_bytes: usize,
+        (most_bytes, held): (usize, usize),
         matters: bool,
         work: impl FnOnce() -> Result<ResourceDone, ResourceError> + Send + 'static,
     ) {
@@ -46,12 +47,27 @@ impl Asked {
             room,
             encoding,
         } = self;
-        reports.answering(room, most_bytes, move |share| {
+        reports.answering(room, most_bytes, held, move |share| {
             if share.is_none() && !matters {
                 return None;
             }
             let outcome = work().and_then(|done| finished(done, encoding, share));
             Some(Input::ResourceDone { ticket, outcome })
+        });
+    }
+
+    /// Likewise takes in so many bytes that a client brings. The answer keeps
+    /// its share of the room until it has gone out, when they are stored.
+    pub(super) fn take(
+        self,
+        reports: &Reports,
+        bytes: usize,
+        work: impl FnOnce(Option<Share>) -> Result<TakenContent, ResourceError> + Send + 'static,
+    ) {
+        let Self { ticket, room, .. } = self;
+        reports.answering(room, bytes, bytes, move |share| {
+            let outcome = work(share);
+            Some(Input::ContentTaken { ticket, outcome })
         });
     }
 }
@@ -62,9 +78,7 @@ fn finished(
     encoding: Option<ContentEncoding>,
     mut share: Option<Share>,
 ) -> Result<Finished, ResourceError> {
-    let json = done
-        .into_json(encoding)
-        .map_err(|error| ResourceError::Invalid(format!("the answer has no JSON form: {error}")))?;
+    let json = done.into_json(encoding)?;
     if let Some(share) = &mut share {
         share.settle(json.get().len());
     }

@@ -34,7 +34,7 @@ impl MachineTasks {
         let finder = self.machine.finder.clone();
         // Looking may take long: one client has so many threads for it and no
         // more.
-        self.reports.answering(room, 0, move |share| {
+        self.reports.answering(room, 0, 0, move |share| {
             let files = share.map(|_share| find(&finder))?;
             Some(Input::FilesFound { ticket, files })
         });
@@ -42,13 +42,16 @@ impl MachineTasks {
 
     pub(super) fn resource(&self, asked: Asked, scope: Scope, task: Box<ResourceTask>) {
         let resources = self.machine.resources.clone();
-        let most_bytes = match &*task {
-            ResourceTask::Read { .. } => scope.most_bytes,
+        let held = match &*task {
             ResourceTask::Write(task) => task.data.len(),
             _ => 0,
         };
+        let most_bytes = match &*task {
+            ResourceTask::Read { .. } => scope.most_bytes,
+            _ => held,
+        };
         let matters = task.changes_something();
-        asked.answer(&self.reports, most_bytes, matters, move || {
+        asked.answer(&self.reports, (most_bytes, held), matters, move || {
             resources.perform(&scope, &task)
         });
     }
@@ -101,7 +104,9 @@ impl MachineTasks {
         read: impl FnOnce(&ChangesService) -> Result<ResourceDone, ResourceError> + Send + 'static,
     ) {
         if let Some(changes) = self.machine.changes.clone() {
-            asked.answer(&self.reports, most_bytes, false, move || read(&changes));
+            asked.answer(&self.reports, (most_bytes, 0), false, move || {
+                read(&changes)
+            });
         }
     }
 

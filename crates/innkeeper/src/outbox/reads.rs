@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use innkeeper_engine::{Input, Ticket};
 use innkeeper_protocol::record::store::{Archive, StoreFault};
-use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
+use innkeeper_protocol::workspace::resource::{
+    ResourceDone, ResourceError, TakenContent, WriteData,
+};
 use innkeeper_protocol::{ChannelUri, Seq};
 
 use super::{Asked, Reports};
@@ -48,13 +50,30 @@ impl Reads {
     /// Content for a client.
     pub(super) fn content_for(&self, asked: Asked, uri: String, most_bytes: usize) {
         let archive = Arc::clone(&self.archive);
-        asked.answer(&self.reports, most_bytes, false, move || {
-            match archive.content(&uri) {
+        asked.answer(
+            &self.reports,
+            (most_bytes, 0),
+            false,
+            move || match archive.content(&uri) {
                 Ok(content) => ResourceDone::kept(&uri, content),
-                Err(fault) => Err(ResourceError::Failed {
-                    uri,
-                    reason: format!("the content cannot be read: {fault}"),
-                }),
+                Err(fault) => Err(not_read(uri, &fault)),
+            },
+        );
+    }
+
+    /// Content that a client brings.
+    pub(super) fn take_content(
+        &self,
+        asked: Asked,
+        uri: String,
+        data: WriteData,
+        most_bytes: usize,
+    ) {
+        let archive = Arc::clone(&self.archive);
+        asked.take(&self.reports, data.len(), move |share| {
+            match archive.content(&uri) {
+                Ok(known) => TakenContent::new(&uri, known.as_ref(), data, most_bytes, share),
+                Err(fault) => Err(not_read(uri, &fault)),
             }
         });
     }
@@ -62,6 +81,13 @@ impl Reads {
     fn ask(&self, ask: impl FnOnce(&dyn Archive) -> Input + Send + 'static) {
         let archive = Arc::clone(&self.archive);
         self.reports.blocking(move || ask(&*archive));
+    }
+}
+
+fn not_read(uri: String, fault: &StoreFault) -> ResourceError {
+    ResourceError::Failed {
+        uri,
+        reason: format!("the content cannot be read: {fault}"),
     }
 }
 

@@ -36,11 +36,13 @@ impl Reports {
     }
 
     /// Runs what may block and ends in an answer, when its client has room for
-    /// up to so many bytes of it. A client that is gone gets no share.
+    /// up to so many bytes of it. Until then it holds on to `held` bytes. A
+    /// client that is gone gets no share.
     pub(super) fn answering(
         &self,
         room: Option<Arc<AnswerRoom>>,
         bytes: usize,
+        held: usize,
         work: impl FnOnce(Option<Share>) -> Option<Input> + Send + 'static,
     ) {
         let (events, runtime) = (self.events.clone(), self.runtime.clone());
@@ -57,7 +59,7 @@ impl Reports {
         match room.try_enter(bytes) {
             Some(share) => run(Some(share)),
             None => drop(self.runtime.spawn(async move {
-                run(room.enter(bytes).await);
+                run(room.enter(bytes, held).await);
             })),
         }
     }

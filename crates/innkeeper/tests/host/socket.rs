@@ -443,6 +443,39 @@ async fn large_content_is_fetched_by_reference() {
 }
 
 #[tokio::test]
+async fn attachments_beyond_the_size_of_a_message_are_written_first() {
+    let inn = Inn::open_with(InnOptions {
+        message_bytes: Some(16 * 1024 * 1024),
+        ..InnOptions::default()
+    })
+    .await;
+    let guest = inn.guest("a").await;
+    let session = guest.new_session().await;
+    let chat = default_chat(&session);
+    let mut watch = guest.watch_chat(&chat).await;
+    // The largest that the host takes at once, twice.
+    let data = "a".repeat(8 * 1024 * 1024);
+    let mut attachments = Vec::new();
+    for name in ["one.txt", "two.txt"] {
+        let uri = format!("innkeeper-content:/uploads/{name}");
+        let params = json!({"channel": session, "uri": uri, "data": data, "encoding": "utf-8",
+                            "contentType": "text/plain"});
+        guest.request("resourceWrite", params).await.unwrap();
+        attachments.push(json!({"type": "resource", "label": name, "uri": uri}));
+    }
+    let message = json!({"text": "Look", "origin": {"kind": "user"}, "attachments": attachments});
+    let started = json!({"type": "chat/turnStarted", "turnId": "t1", "startedAt": "",
+                         "message": message});
+    let started = serde_json::from_value(started).unwrap();
+    guest.dispatch(&chat, started).await;
+    watch.turn_end("t1").await;
+    let turn = serde_json::to_value(&watch.state.turns[0]).unwrap();
+    assert_eq!(turn["state"], "complete", "{turn}");
+    assert_eq!(turn["message"]["attachments"], json!(attachments));
+    inn.close().await;
+}
+
+#[tokio::test]
 async fn everything_is_there_after_a_clean_restart() {
     let inn = Inn::open().await;
     let guest = inn.guest("a").await;

@@ -2,11 +2,13 @@
 
 mod json;
 
+use std::any::Any;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::newest::commands::{DirectoryEntry, ResourceResolveResult, ResourceWriteMode};
+use crate::outgoing::Finished;
 use crate::record::ContentRecord;
 
 /// What somebody may reach: everything below these, and nothing else.
@@ -120,6 +122,40 @@ impl ResourceDone {
     }
 }
 
+/// Content that a client brought, as it will be kept, and the answer to that.
+#[derive(Debug)]
+pub struct TakenContent {
+    pub data: Bytes,
+    pub answer: Finished,
+}
+
+impl TakenContent {
+    /// Content of at most so many bytes, for a name that `known` has if anybody
+    /// has it. The answer holds on to `held`.
+    pub fn new(
+        uri: &str,
+        known: Option<&ContentRecord>,
+        data: WriteData,
+        most_bytes: usize,
+        held: impl Any + Send + Sync,
+    ) -> Result<Self, ResourceError> {
+        let uri = || uri.to_owned();
+        if known.is_some() {
+            return Err(ResourceError::AlreadyExists { uri: uri() });
+        }
+        let data = match data {
+            WriteData::Plain(data) => data,
+            WriteData::Base64(_) => Bytes::from(data.decoded()?.into_owned()),
+        };
+        if data.len() > most_bytes {
+            let (uri, most) = (uri(), most_bytes);
+            return Err(ResourceError::TooLarge { uri, most });
+        }
+        let answer = Finished::new(ResourceDone::Done.into_json(None)?, held);
+        Ok(Self { data, answer })
+    }
+}
+
 /// Why it could not be done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResourceError {
@@ -136,6 +172,11 @@ pub enum ResourceError {
     AlreadyExists { uri: String },
     #[error("`{uri}` has changed since it was resolved; resolve it again")]
     Conflict { uri: String },
+    #[error(
+        "`{uri}` has more than {most} bytes, the most that goes over the wire at once; raise \
+         limits.resource_bytes"
+    )]
+    TooLarge { uri: String, most: usize },
     #[error("{0}")]
     Invalid(String),
     #[error("`{uri}`: {reason}")]

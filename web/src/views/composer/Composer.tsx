@@ -1,9 +1,10 @@
 // Where a person writes. What stands here is the chat's draft in the store,
 // which keeps it (`state/drafts.ts`).
 
-import { useCallback, useEffect, useRef } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { say, sendNow, stop, takeBack } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
+import { needsUploads, sayLarge } from "../../app/uploads";
 import { isTouch } from "../../lib/device";
 import type { MessageAttachment } from "../../protocol/types";
 import { goingAlong } from "../../state/attachments";
@@ -37,6 +38,8 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
   const shellPrefix = useApp((state) => state.connection.shellPrefix);
   const scheduled = useApp((state) => state.scheduledMessages);
   const input = useRef<HTMLTextAreaElement>(null);
+  const [uploading, setUploading] = useState<string | null>(null);
+  const isUploading = uploading === chat;
   const { words, note } = useApp((state) => state.drafts.get(chat)) ?? NO_DRAFT;
   const { text, attachments } = words;
   const { store } = host;
@@ -65,8 +68,12 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
   const isEmpty = hasNoWords({ text, attachments: along });
 
   const send = (manner: "steer" | "queue") => {
-    if (isEmpty) return;
-    say(host, chat, { text, attachments: along, model, agent }, isStreaming ? manner : "send");
+    if (isEmpty || isUploading) return;
+    const said = { text, attachments: along, model, agent };
+    if (needsUploads(said)) {
+      setUploading(chat);
+      void sayLarge(host, chat, said, manner).finally(() => setUploading(null));
+    } else say(host, chat, said, isStreaming ? manner : "send");
     history.reset();
     onSent();
   };
@@ -115,6 +122,7 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
           className="composer-input"
           rows={1}
           value={text}
+          readOnly={isUploading}
           placeholder={!isStreaming ? "Message the agent…" : isTouch() ? "Steer the agent…" : "Steer the agent, or Alt+Enter to queue…"}
           aria-label="Message"
           aria-expanded={completions.isOpen}
@@ -147,6 +155,7 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
           </label>
           <ModelPicker chat={chat} />
           <AgentPicker chat={chat} />
+          {isUploading && <span className="badge" role="status">Uploading attachments…</span>}
           {isShell && <span className="badge">runs in a shell, asks no agent</span>}
           <ContextMeter />
           {isStreaming && activeTurn && (
@@ -154,12 +163,12 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
               <Icon name="stop" /> Stop
             </button>
           )}
-          {isStreaming && !isEmpty && (
+          {isStreaming && !isEmpty && !isUploading && (
             <button type="button" className="button" onClick={() => send("queue")} title="Send after this turn (Alt+Enter)">
               Queue
             </button>
           )}
-          <button type="submit" className="button primary send" disabled={isEmpty} aria-label={isStreaming ? "Steer" : "Send"}>
+          <button type="submit" className="button primary send" disabled={isEmpty || isUploading} aria-label={isStreaming ? "Steer" : "Send"}>
             {isStreaming ? "Steer" : "Send"} <Icon name="send" />
           </button>
         </div>

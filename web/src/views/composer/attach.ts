@@ -2,11 +2,11 @@
 
 import type { MessageAttachment } from "../../protocol/types";
 
-/** Larger ones would not fit into a message of the protocol. */
-const IMAGE_LIMIT = 5 * 1024 * 1024;
+/** The host takes no more at once. */
+const IMAGE_LIMIT = 8 * 1024 * 1024;
 const TEXT_LIMIT = 1024 * 1024;
 
-const WHAT_FITS = "You can attach images (up to 5 MB) and text files (up to 1 MB).";
+const WHAT_FITS = "You can attach images (up to 8 MB) and text files (up to 1 MB).";
 
 export function filesIn(data: DataTransfer | null): File[] {
   return [...(data?.files ?? [])];

@@ -24,8 +24,8 @@ impl ResourceDone {
     pub fn into_json(
         self,
         wanted: Option<ContentEncoding>,
-    ) -> Result<Box<RawValue>, serde_json::Error> {
-        match self {
+    ) -> Result<Box<RawValue>, ResourceError> {
+        let json = match self {
             Self::Done => raw(&serde_json::Map::new(), AROUND_CONTENT),
             Self::Entries(entries) => raw(&ResourceListResult { entries }, AROUND_CONTENT),
             Self::Resolved(resolved) => raw(&resolved, AROUND_CONTENT),
@@ -50,7 +50,10 @@ impl ResourceDone {
                     }
                 }
             }
-        }
+        };
+        json.map_err(|error| {
+            ResourceError::Invalid(format!("the answer has no JSON form: {error}"))
+        })
     }
 }
 
