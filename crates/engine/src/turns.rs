@@ -28,6 +28,7 @@ use std::collections::BTreeSet;
 
 use foldhash::HashMap;
 use innkeeper_protocol::agent::{AgentCommand, AgentCommandInfo, BackendId, Decision, TurnEvent};
+use innkeeper_protocol::bounds::{MAX_TITLE_BYTES, cut};
 use innkeeper_protocol::newest::actions::{
     ChatActivityChangedAction, ChatErrorAction, ChatTurnCancelledAction, ChatTurnCompleteAction,
     ChatUsageAction, SessionCreationFailedAction, SessionIsReadChangedAction, SessionReadyAction,
@@ -454,7 +455,7 @@ impl TurnsMut<'_> {
         let chat = self.core.channels.chat(uri).filter(|chat| chat.is_default);
         let session = chat.map(|chat| chat.session.clone());
         if let Some(session) = session.filter(|_| !title.trim().is_empty()) {
-            self.set_title(&session, title);
+            self.set_title(&session, cut(&title, MAX_TITLE_BYTES).to_owned());
         }
     }
 

@@ -16,6 +16,9 @@ pub const MAX_ID_BYTES: usize = 256;
 /// The longest URI, unless it is one that holds data.
 pub const MAX_URI_BYTES: usize = 4 * 1024;
 
+/// The longest title. The titles of all sessions go to every client.
+pub const MAX_TITLE_BYTES: usize = 1024;
+
 /// The largest message to an agent, with what is attached to it.
 pub const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 
@@ -23,6 +26,10 @@ pub const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 /// many bytes altogether, and so many of them.
 pub const MAX_ATTACHED_BYTES: usize = 32 * 1024 * 1024;
 pub const MAX_ATTACHED: usize = 100;
+
+/// What the messages that wait in one chat may have altogether, besides what
+/// the host keeps of their attachments.
+pub const MAX_QUEUED_BYTES: usize = 16 * 1024 * 1024;
 
 /// What a name is, as far as its length is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +62,18 @@ pub enum TooLong {
          choose a shorter one"
     )]
     Field { bytes: usize },
+}
+
+/// Whether somebody may call something that. `what` has the title.
+pub fn check_title(what: &str, title: &str) -> Result<(), String> {
+    match title.len() {
+        _ if title.trim().is_empty() => Err(format!("a {what}'s title must not be empty")),
+        bytes if bytes > MAX_TITLE_BYTES => Err(format!(
+            "the title has {bytes} bytes, and a title has at most {MAX_TITLE_BYTES}; choose a \
+             shorter one"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Looks through the parameters of a request.

@@ -26,6 +26,9 @@ use rustix::fs::OFlags;
 
 pub(crate) use place::{Place, at_place};
 
+/// How many entries of a directory are told.
+const MOST_ENTRIES: usize = 50_000;
+
 /// Carries out what is asked about files. Clones are the same: what they write
 /// does not interleave.
 #[derive(Debug, Clone, Default)]
@@ -155,6 +158,14 @@ fn list(place: &Place) -> Outcome {
             // What a link leads to, if that is within reach.
             let target = place.dir.metadata(place.path.join(&name));
             is_directory = target.is_ok_and(|target| target.is_dir());
+        }
+        if entries.len() == MOST_ENTRIES {
+            return Err(ResourceError::Invalid(format!(
+                "`{}` has more than {MOST_ENTRIES} entries, the most that go over the wire at \
+                 once; name what is in it directly",
+                place.uri
+            ))
+            .into());
         }
         entries.push(DirectoryEntry {
             name: name.to_string_lossy().into_owned(),

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use innkeeper_protocol::bounds::check_title;
 use innkeeper_protocol::newest::actions::{SessionCustomizationToggledAction, StateAction};
 use innkeeper_protocol::newest::state::SessionActiveClient;
 use innkeeper_protocol::version::Version;
@@ -66,11 +67,11 @@ fn judge(
 ) -> Verdict<After> {
     match action {
         StateAction::SessionTitleChanged(change) => {
-            let is_empty = change.title.trim().is_empty();
+            let checked = check_title("session", &change.title);
             let action = StateAction::SessionTitleChanged(change);
-            match is_empty {
-                true => Verdict::reject(action, "a session's title must not be empty"),
-                false => Verdict::Apply(action, After::Renamed),
+            match checked {
+                Ok(()) => Verdict::Apply(action, After::Renamed),
+                Err(reason) => Verdict::reject(action, reason),
             }
         }
         StateAction::SessionIsReadChanged(_) | StateAction::SessionIsArchivedChanged(_) => {

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::bounds::check_title;
 use innkeeper_protocol::newest::actions::{StateAction, TerminalClaimedAction};
 use innkeeper_protocol::newest::state::TerminalClaim;
 use innkeeper_protocol::outgoing::RejectionCode;
@@ -119,10 +120,12 @@ impl Terminals {
                     Err(reason) => Verdict::reject(action, reason),
                 }
             }
-            StateAction::TerminalTitleChanged(change) if change.title.trim().is_empty() => {
-                Verdict::reject(action, "a terminal's title must not be empty")
+            StateAction::TerminalTitleChanged(change) => {
+                match check_title("terminal", &change.title) {
+                    Ok(()) => Verdict::Apply(action, After::Renamed),
+                    Err(reason) => Verdict::reject(action, reason),
+                }
             }
-            StateAction::TerminalTitleChanged(_) => Verdict::Apply(action, After::Renamed),
             _ => Verdict::NotAccepted(action),
         }
     }

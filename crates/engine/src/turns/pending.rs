@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::AgentCommand;
+use innkeeper_protocol::bounds::MAX_QUEUED_BYTES;
 use innkeeper_protocol::newest::actions::{
     ChatPendingMessageRemovedAction, ChatPendingMessageSetAction,
     ChatQueuedMessagesReorderedAction, StateAction,
@@ -31,6 +32,7 @@ use super::dispatch::After;
 use super::messages::{check_message, check_takes_messages};
 use crate::compat::select;
 use crate::core::channels::Chat;
+use crate::core::channels::length_of_json;
 use crate::core::{Refusal, Verdict};
 
 impl TurnsMut<'_> {
@@ -79,6 +81,15 @@ impl TurnsMut<'_> {
             let reason = format!(
                 "a chat has at most {limit} queued messages; remove some, or raise \
                  limits.queued_messages"
+            );
+            return Err(Refusal::new(RejectionCode::LimitReached, reason));
+        }
+        let others = queue.iter().filter(|queued| queued.id != action.id);
+        let bytes: usize = others.map(|it| length_of_json(&it.message)).sum();
+        if bytes + length_of_json(&action.message) > MAX_QUEUED_BYTES {
+            let reason = format!(
+                "the messages that wait in a chat have at most {MAX_QUEUED_BYTES} bytes \
+                 altogether; remove some, or wait until the agent has taken some up"
             );
             return Err(Refusal::new(RejectionCode::LimitReached, reason));
         }

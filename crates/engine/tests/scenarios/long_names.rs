@@ -99,3 +99,23 @@ fn an_action_with_a_long_id_is_rejected_in_every_version() {
         assert_eq!(host.state(&chat())["activeTurn"], Value::Null, "{version}");
     }
 }
+
+#[test]
+fn a_title_has_at_most_a_kibibyte() {
+    let mut host = Host::with_session(Limits::default());
+    let rename = |title: String| json!({"type": "session/titleChanged", "title": title});
+    host.dispatch(1, SESSION, rename("é".repeat(513)));
+    let refused = host.heard[&1].last().unwrap();
+    let reason = refused["params"]["rejectionReason"].as_str().unwrap();
+    assert!(reason.contains("a title has at most 1024"), "{reason}");
+    host.dispatch(1, SESSION, rename("é".repeat(512)));
+    assert_eq!(host.state(SESSION)["title"], "é".repeat(512));
+}
+
+#[test]
+fn a_title_that_an_agent_gives_is_cut() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    host.report(AgentEvent::Title("é".repeat(5_000)));
+    assert_eq!(host.state(SESSION)["title"], "é".repeat(512));
+}

@@ -178,3 +178,25 @@ fn a_queue_waits_over_a_restart() {
     assert_eq!(prompts.next_back(), Some("Do u"));
     assert_eq!(queued(&mut host), ["a", "b"]);
 }
+
+#[test]
+fn a_queue_is_bounded_in_bytes_too() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    let large = |id: &str| {
+        let mut message = queue(id);
+        message["message"]["text"] = "x".repeat(7 * 1024 * 1024).into();
+        message
+    };
+    for id in ["a", "b", "c"] {
+        host.dispatch(1, &chat(), large(id));
+    }
+    let refused = host.heard[&1].last().unwrap();
+    let reason = refused["params"]["rejectionReason"].as_str().unwrap();
+    assert!(reason.contains("at most 16777216 bytes"), "{reason}");
+    assert_eq!(queued(&mut host), ["a", "b"]);
+    // One that is there can be changed.
+    host.dispatch(1, &chat(), large("b"));
+    host.dispatch(1, &chat(), queue("d"));
+    assert_eq!(queued(&mut host), ["a", "b", "d"]);
+}

@@ -193,6 +193,27 @@ fn a_directory_with_something_in_it_is_deleted_only_when_asked() {
     assert!(matches!(root, Err(ResourceError::Refused { .. })));
 }
 
+/// 50,001 files are made at little cost as links to one.
+#[test]
+fn a_directory_with_too_many_entries_is_not_listed() {
+    let yard = Yard::new();
+    fs::create_dir(yard.path("root/many")).unwrap();
+    fs::write(yard.path("root/one"), "1").unwrap();
+    let link = |number: usize| {
+        let name = yard.path(&format!("root/many/{number}"));
+        fs::hard_link(yard.path("root/one"), name)
+    };
+    (0..MOST_ENTRIES).for_each(|number| link(number).unwrap());
+    let list = || {
+        let uri = yard.uri("root/many");
+        yard.perform(ResourceTask::List { uri })
+    };
+    assert!(matches!(list(), Ok(ResourceDone::Entries(all)) if all.len() == MOST_ENTRIES));
+    link(MOST_ENTRIES).unwrap();
+    let refused = list().unwrap_err().to_string();
+    assert!(refused.contains("more than 50000 entries"), "{refused}");
+}
+
 #[test]
 fn files_and_directories_are_copied_and_moved() {
     let yard = Yard::new();
