@@ -29,7 +29,7 @@ mod tests;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,7 @@ use innkeeper_protocol::workspace::changes::{
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError};
 
 use crate::hub::Hub;
+use crate::pool::Pool;
 use crate::resources::place::path_of_uri;
 use blobs::Blobs;
 use checkpoint::{home_of, own_index};
@@ -50,7 +51,7 @@ pub use git::{LEAST_GIT, judge_git};
 use git::{Repository, StandIns};
 pub use leftovers::{kept_in, trees_in};
 use place::home_in;
-use worker::{Job, Neighbours, Paths, Worker};
+use worker::{Abandoned, Job, Paths, Post, Worker};
 
 /// How many branches are proposed at once.
 const MOST_BRANCHES: usize = 100;
@@ -76,12 +77,13 @@ pub struct ChangesService {
     sessions: Arc<Mutex<HashMap<ChannelUri, Open>>>,
     stand_ins: Arc<StandIns>,
     hub: Hub,
+    pool: Pool,
 }
 
 struct Open {
     directories: Vec<PathBuf>,
     /// To the session's worker, while it has one.
-    worker: Option<Sender<Job>>,
+    worker: Option<Post>,
 }
 
 impl std::fmt::Debug for ChangesService {
@@ -103,6 +105,7 @@ impl ChangesService {
             stand_ins: Arc::new(stand_ins),
             sessions: Arc::default(),
             hub,
+            pool: Pool::new("changes"),
         }
     }
 
@@ -121,7 +124,7 @@ impl ChangesService {
                 };
                 let (sink, report) = (Arc::clone(&self.sink), ChangesReport { session, event });
                 // The sink may wait for whoever called this.
-                self.spawn("changes", move || {
+                self.pool.run(move || {
                     sink(report);
                 });
                 return;
@@ -143,7 +146,7 @@ impl ChangesService {
         };
         let job = Job::Task(task);
         let unsent = match &open.worker {
-            Some(worker) => worker.send(job).err().map(|unsent| unsent.0),
+            Some(worker) => worker.send(job).err(),
             None if closes => None,
             None => Some(job),
         };
@@ -156,11 +159,8 @@ impl ChangesService {
             sessions.remove(&session);
             return;
         }
-        if !trees.is_empty()
-            && let Some(worker) = open.worker.clone()
-        {
-            let others = neighbours(&sessions, &session, &trees);
-            let _ = worker.send(Job::RemoveTrees { trees, others });
+        if !trees.is_empty() {
+            self.abandon(&sessions, &session, trees);
         }
     }
 
@@ -281,14 +281,47 @@ impl ChangesService {
         items.collect()
     }
 
-    fn start(&self, session: &ChannelUri, directories: Vec<PathBuf>) -> Sender<Job> {
-        let (sender, jobs) = channel();
+    /// Removes trees once a session, and all who still have something to do in
+    /// one of these trees, are done with what they have been told: what they
+    /// keep in a repository is found by way of the tree.
+    fn abandon(
+        &self,
+        sessions: &HashMap<ChannelUri, Open>,
+        session: &ChannelUri,
+        trees: Vec<PathBuf>,
+    ) {
+        let within = |open: &Open| {
+            let mut directories = open.directories.iter();
+            directories.any(|directory| trees.iter().any(|tree| directory.starts_with(tree)))
+        };
+        let concerned = sessions
+            .iter()
+            .filter(|(it, open)| *it == session || within(open));
+        let workers: Vec<Post> = concerned
+            .filter_map(|(_, open)| open.worker.clone())
+            .collect();
+        let abandoned = Abandoned::new(trees, &self.stand_ins, workers.len());
+        for worker in workers {
+            // One that is gone is done.
+            if worker.send(Job::Left(Arc::clone(&abandoned))).is_err() {
+                abandoned.leave();
+            }
+        }
+    }
+
+    fn start(&self, session: &ChannelUri, directories: Vec<PathBuf>) -> Post {
         let (sink, name) = (Arc::clone(&self.sink), session.clone());
         let tell = move |event| {
             let session = name.clone();
             sink(ChangesReport { session, event })
         };
-        let worker = Worker::new(
+        let sessions = Arc::downgrade(&self.sessions);
+        let ending = session.clone();
+        let end = move |jobs: &Receiver<Job>| {
+            let sessions = sessions.upgrade()?;
+            end(&mut lock(&sessions), &ending, jobs)
+        };
+        Worker::start(
             session.clone(),
             directories,
             Paths {
@@ -298,59 +331,34 @@ impl ChangesService {
                 stand_ins: Arc::clone(&self.stand_ins),
                 heard: self.root.join(HEARD),
             },
-            self.hub.clone(),
-            (sender.clone(), jobs),
+            (self.hub.clone(), &self.pool),
             Box::new(tell),
-        );
-        let (this, session) = (self.clone(), session.clone());
-        self.spawn("changes", move || {
-            worker.run(|jobs| this.end(&session, jobs));
-        });
-        sender
-    }
-
-    /// A worker ends when nobody has given it something to do meanwhile.
-    fn end(&self, session: &ChannelUri, jobs: &Receiver<Job>) -> Option<Job> {
-        let mut sessions = self.lock();
-        let job = jobs.try_recv().ok();
-        if job.is_none()
-            && let Some(open) = sessions.get_mut(session)
-        {
-            open.worker = None;
-        }
-        job
-    }
-
-    fn spawn(&self, name: &str, run: impl FnOnce() + Send + 'static) {
-        let thread = std::thread::Builder::new().name(name.to_owned());
-        if let Err(error) = thread.spawn(run) {
-            tracing::error!(%error, "a thread cannot be started");
-        }
+            Box::new(end),
+        )
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ChannelUri, Open>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.sessions)
     }
 }
 
-/// Those who still have something to do in one of these trees, as far as they
-/// have been told: what they keep in a repository is found by way of the tree.
-fn neighbours(
-    sessions: &HashMap<ChannelUri, Open>,
-    except: &ChannelUri,
-    trees: &[PathBuf],
-) -> Neighbours {
-    let (sender, done) = channel();
-    let within = |open: &Open| {
-        let mut directories = open.directories.iter();
-        directories.any(|directory| trees.iter().any(|tree| directory.starts_with(tree)))
-    };
-    let others = sessions.iter().filter(|(session, _)| *session != except);
-    let others = others.filter(|(_, open)| within(open));
-    let workers = others.filter_map(|(_, open)| open.worker.as_ref());
-    let told = workers.filter(|worker| worker.send(Job::Finish(sender.clone())).is_ok());
-    let count = told.count();
-    Neighbours { done, count }
+fn lock(sessions: &Mutex<HashMap<ChannelUri, Open>>) -> MutexGuard<'_, HashMap<ChannelUri, Open>> {
+    sessions.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A worker ends when nobody has given it something to do meanwhile.
+fn end(
+    sessions: &mut HashMap<ChannelUri, Open>,
+    session: &ChannelUri,
+    jobs: &Receiver<Job>,
+) -> Option<Job> {
+    let job = jobs.try_recv().ok();
+    if job.is_none()
+        && let Some(open) = sessions.get_mut(session)
+    {
+        open.worker = None;
+    }
+    job
 }
 
 /// Content, as far as one repository knows it.

@@ -17,6 +17,7 @@ mod finder;
 mod hub;
 #[cfg(not(feature = "terminals"))]
 mod no_terminals;
+mod pool;
 mod resources;
 mod terminal_options;
 #[cfg(feature = "terminals")]

@@ -1,7 +1,7 @@
-//! The worker of one session: a thread that keeps (`keeping`), compares
-//! (`views`) and restores (`operating`), one thing after the other, and follows
-//! what changes while somebody looks. Here is what it is told, and when it does
-//! what.
+//! The worker of one session: it keeps (`keeping`), compares (`views`) and
+//! restores (`operating`), one thing after the other, and follows what changes
+//! while somebody looks. It has a thread while it works ([`crate::pool`]). Here
+//! is what it is told, and when it does what.
 
 mod keeping;
 mod operating;
@@ -10,7 +10,7 @@ mod views;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use innkeeper_protocol::ChannelUri;
@@ -22,8 +22,9 @@ use super::git::{GitError, StandIns};
 use super::place::{Place, Watch, nowhere};
 use super::trees::Counts;
 use crate::hub::Hub;
+use crate::pool::{Actor, Pool, Rest, Seat, WeakSeat};
 use crate::resources::place::path_of_uri;
-pub(super) use keeping::Neighbours;
+pub(super) use keeping::Abandoned;
 use views::View;
 
 /// Changes are collected until nothing has happened for this long,
@@ -46,21 +47,43 @@ pub(super) enum Job {
     Heard(usize, notify::Result<notify::Event>),
     /// Say when everything before is done.
     Finish(Sender<()>),
-    /// Nobody works in these working trees any more.
-    RemoveTrees {
-        trees: Vec<PathBuf>,
-        others: Neighbours,
-    },
+    /// The session has left these working trees, once everything before is
+    /// done.
+    Left(Arc<Abandoned>),
 }
 
 /// Where reports go. Returns whether anybody is still there to hear.
 pub(super) type Tell = Box<dyn Fn(ChangesEvent) -> bool + Send>;
 
+/// Says whether there is nothing to do any more, or what there is to do.
+pub(super) type End = Box<dyn Fn(&Receiver<Job>) -> Option<Job> + Send>;
+
+/// How a worker is told what to do.
+#[derive(Clone)]
+pub(super) struct Post {
+    jobs: Sender<Job>,
+    seat: Seat,
+}
+
+impl Post {
+    /// Gives the job back if nobody is there to do it.
+    pub(super) fn send(&self, job: Job) -> Result<(), Job> {
+        self.jobs.send(job).map_err(|unsent| unsent.0)?;
+        self.seat.tell();
+        Ok(())
+    }
+}
+
 pub(super) struct Worker {
     session: ChannelUri,
     jobs: Receiver<Job>,
     /// For the watcher.
-    own: Sender<Job>,
+    own: (Sender<Job>, WeakSeat),
+    end: End,
+    /// Whether it has looked at the directories.
+    has_begun: bool,
+    /// Until when it rests, and what it does then.
+    rests: Option<(Instant, Then)>,
     hub: Hub,
     tell: Tell,
     waiting: VecDeque<Job>,
@@ -95,24 +118,39 @@ enum Next {
     Do(Job),
     Settle,
     End,
+    Rest(Rest),
+}
+
+/// What it does when nothing has happened for a while.
+#[derive(Debug, Clone, Copy)]
+enum Then {
+    Settle,
+    LookEverywhere,
+    End,
 }
 
 impl Worker {
-    pub(super) fn new(
+    /// Sets one to work, until there is nothing to do.
+    pub(super) fn start(
         session: ChannelUri,
         directories: Vec<PathBuf>,
         paths: Paths,
-        hub: Hub,
-        (own, jobs): (Sender<Job>, Receiver<Job>),
+        (hub, pool): (Hub, &Pool),
         tell: Tell,
-    ) -> Self {
-        Self {
+        end: End,
+    ) -> Post {
+        let (sender, jobs) = channel();
+        let seat = pool.seat();
+        let worker = Self {
+            end,
+            has_begun: false,
+            rests: None,
             session,
             directories,
             paths,
             hub,
             jobs,
-            own,
+            own: (sender.clone(), seat.downgrade()),
             tell,
             failure: None,
             waiting: VecDeque::new(),
@@ -121,28 +159,9 @@ impl Worker {
             places: Vec::new(),
             views: BTreeMap::new(),
             counts: None,
-        }
-    }
-
-    /// Works until there is nothing to do. `end` says whether that is so, or
-    /// what there is to do after all.
-    pub(super) fn run(mut self, end: impl Fn(&Receiver<Job>) -> Option<Job>) {
-        self.find();
-        loop {
-            match self.next() {
-                Next::End => match end(&self.jobs) {
-                    Some(job) => self.waiting.push_back(job),
-                    None => return,
-                },
-                Next::Settle => self.settle(),
-                Next::Do(Job::Heard(place, event)) => self.hear(place, event),
-                Next::Do(Job::Task(task)) => self.task(task),
-                Next::Do(Job::Finish(done)) => {
-                    let _ = done.send(());
-                }
-                Next::Do(Job::RemoveTrees { trees, others }) => self.remove_trees(&trees, &others),
-            }
-        }
+        };
+        seat.take(Box::new(worker));
+        Post { jobs: sender, seat }
     }
 
     fn find(&mut self) {
@@ -169,33 +188,47 @@ impl Worker {
     }
 
     fn next(&mut self) -> Next {
-        if let Some(job) = self.waiting.pop_front() {
+        let waiting = self.waiting.pop_front();
+        if let Some(job) = waiting.or_else(|| self.jobs.try_recv().ok()) {
+            self.rests = None;
             return Next::Do(job);
+        }
+        let now = Instant::now();
+        if let Some((until, then)) = self.rests {
+            if now < until {
+                return Next::Rest(Rest::Until(until));
+            }
+            self.rests = None;
+            return self.rested(then);
         }
         let looked_at = self.observed || !self.views.is_empty();
         let unheard = |place: &Place| matches!(place.watch, Watch::Impossible);
         let polls = looked_at && self.places.iter().any(unheard);
-        let patience = match self.dirty_since {
+        let (patience, then) = match self.dirty_since {
             Some(since) => match LONGEST.checked_sub(since.elapsed()) {
-                Some(left) => QUIET.min(left),
+                Some(left) => (QUIET.min(left), Then::Settle),
                 None => return Next::Settle,
             },
-            None if polls => POLL,
-            None => IDLE,
+            None if polls => (POLL, Then::LookEverywhere),
+            None if looked_at => return Next::Rest(Rest::UntilTold),
+            None => (IDLE, Then::End),
         };
-        match self.jobs.recv_timeout(patience) {
-            Ok(job) => Next::Do(job),
-            Err(RecvTimeoutError::Timeout) if self.dirty_since.is_some() => Next::Settle,
-            Err(RecvTimeoutError::Timeout) if polls => {
-                let unheard = self.places.iter_mut().filter(|place| unheard(place));
+        let until = now + patience;
+        self.rests = Some((until, then));
+        Next::Rest(Rest::Until(until))
+    }
+
+    /// Nothing has happened for as long as it was to rest.
+    fn rested(&mut self, then: Then) -> Next {
+        match then {
+            Then::End => Next::End,
+            Then::Settle => Next::Settle,
+            Then::LookEverywhere => {
+                let unheard = |place: &&mut Place| matches!(place.watch, Watch::Impossible);
+                let unheard = self.places.iter_mut().filter(unheard);
                 unheard.for_each(|place| place.dirt.everything = true);
                 Next::Settle
             }
-            Err(RecvTimeoutError::Timeout) if looked_at => match self.jobs.recv() {
-                Ok(job) => Next::Do(job),
-                Err(_) => Next::End,
-            },
-            Err(_) => Next::End,
         }
     }
 
@@ -286,6 +319,31 @@ impl Worker {
         self.observed = false;
         self.views.clear();
         self.watch_if_needed();
+    }
+}
+
+impl Actor for Worker {
+    fn work(&mut self) -> Rest {
+        if !self.has_begun {
+            self.has_begun = true;
+            self.find();
+        }
+        loop {
+            match self.next() {
+                Next::Rest(rest) => return rest,
+                Next::End => match (self.end)(&self.jobs) {
+                    Some(job) => self.waiting.push_back(job),
+                    None => return Rest::Over,
+                },
+                Next::Settle => self.settle(),
+                Next::Do(Job::Heard(place, event)) => self.hear(place, event),
+                Next::Do(Job::Task(task)) => self.task(task),
+                Next::Do(Job::Finish(done)) => {
+                    let _ = done.send(());
+                }
+                Next::Do(Job::Left(trees)) => trees.leave(),
+            }
+        }
     }
 }
 

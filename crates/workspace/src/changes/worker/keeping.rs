@@ -2,8 +2,8 @@
 //! And what goes with it.
 
 use std::path::PathBuf;
-use std::sync::mpsc::Receiver;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::state::ChangesSummary;
@@ -11,31 +11,41 @@ use innkeeper_protocol::workspace::changes::{ChangesEvent, Compared, Moment, com
 
 use super::views::View;
 use super::{Job, Worker, outermost};
-use crate::changes::git::{GitResult, create_private};
+use crate::changes::git::{GitResult, StandIns, create_private};
 use crate::changes::place::{Place, nowhere};
 use crate::changes::trees::Counts;
 use crate::changes::worktree;
 use crate::resources::place::{path_of_uri, uri_of_path};
 
-/// How long the removal of a working tree waits for others who worked there.
-const NEIGHBOURS_PATIENCE: Duration = Duration::from_secs(10);
-
-/// Workers that are to come to an end with what they do.
+/// Working trees that go when the last session that works in them is done
+/// there. While one of those is not, they stay: the next start looks again.
 #[derive(Debug)]
-pub(in crate::changes) struct Neighbours {
-    /// Each of them says so.
-    pub(in crate::changes) done: Receiver<()>,
-    pub(in crate::changes) count: usize,
+pub(in crate::changes) struct Abandoned {
+    trees: Vec<PathBuf>,
+    stand_ins: Arc<StandIns>,
+    /// How many are not done.
+    busy: AtomicUsize,
 }
 
-impl Neighbours {
-    /// Whether all have come to an end in time.
-    fn are_done(&self) -> bool {
-        let deadline = Instant::now() + NEIGHBOURS_PATIENCE;
-        (0..self.count).all(|_| {
-            let left = deadline.saturating_duration_since(Instant::now());
-            self.done.recv_timeout(left).is_ok()
+impl Abandoned {
+    pub(in crate::changes) fn new(
+        trees: Vec<PathBuf>,
+        stand_ins: &Arc<StandIns>,
+        busy: usize,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            trees,
+            stand_ins: Arc::clone(stand_ins),
+            busy: AtomicUsize::new(busy),
         })
+    }
+
+    /// One of them is done.
+    pub(in crate::changes) fn leave(&self) {
+        if self.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let trees = self.trees.iter();
+            trees.for_each(|tree| worktree::remove_or_say_why(tree, &self.stand_ins));
+        }
     }
 }
 
@@ -83,16 +93,6 @@ impl Worker {
             }
             _ => {}
         }
-    }
-
-    pub(super) fn remove_trees(&self, trees: &[PathBuf], others: &Neighbours) {
-        if !others.are_done() {
-            let session = &self.session;
-            return tracing::warn!(%session, ?trees, "working trees stay: others are busy there");
-        }
-        trees
-            .iter()
-            .for_each(|tree| worktree::remove_or_say_why(tree, &self.paths.stand_ins));
     }
 
     pub(super) fn checkpoint(&mut self, at: &Moment) -> GitResult<()> {

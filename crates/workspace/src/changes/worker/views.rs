@@ -184,9 +184,11 @@ impl Worker {
             if !matches!(place.watch, Watch::Off) {
                 continue;
             }
-            let own = self.own.clone();
+            let (jobs, seat) = self.own.clone();
             let hear = move |event| {
-                let _ = own.send(Job::Heard(at, event));
+                if jobs.send(Job::Heard(at, event)).is_ok() {
+                    seat.tell();
+                }
             };
             place.watch = match self.hub.listen(roots(&place.repository), hear) {
                 Ok(listening) => Watch::On(listening),
