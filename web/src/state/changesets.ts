@@ -1,7 +1,7 @@
 // Which changesets of a session can be looked at: templates with their
-// variables filled in.
+// variables filled in. And what is to be said about one.
 
-import type { ChatState, Changeset, SessionState, URI } from "../protocol/types";
+import type { Changeset, ChangesetFile, ChatState, SessionState, URI } from "../protocol/types";
 
 export interface ChangesetChoice {
   label: string;
@@ -23,4 +23,9 @@ function choiceOf({ label, uriTemplate, capabilities }: Changeset, turnId: strin
   // Of the templates with variables, the one for a turn has a natural value.
   if (variables.length > 1 || variables[0] !== "turnId" || !turnId) return [];
   return [{ label, uri: uriTemplate.replace("{turnId}", encodeURIComponent(turnId)), canReview }];
+}
+
+/** Whether the agent may have changed files before the host had recorded how they were. */
+export function isLate(files: readonly ChangesetFile[]): boolean {
+  return files.some(({ _meta }) => (_meta?.innkeeper as { stateBefore?: unknown } | undefined)?.stateBefore === "late");
 }

@@ -7,7 +7,7 @@ import { messageOf } from "../../app/sessions";
 import { hostSetting, setHostSetting } from "../../app/settings";
 import { plain } from "../../lib/text";
 import type { ChangesetFile, ChangesetOperation, ChangesetState } from "../../protocol/types";
-import { choicesOf } from "../../state/changesets";
+import { choicesOf, isLate } from "../../state/changesets";
 import { Dialog } from "../ui/Dialog";
 import { Menu } from "../ui/Menu";
 import type { DiffStyle } from "./DiffView";
@@ -112,7 +112,8 @@ function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyl
 function State({ changes: { status, error, files } }: { changes: ChangesetState }) {
   if (status === "error") return <p className="problem">{error?.message ?? "The changes cannot be computed."}</p>;
   if (status === "computing") return <p className="muted">Computing…</p>;
-  return files.length === 0 ? <p className="pane-note">Nothing has changed.</p> : null;
+  if (files.length === 0) return <p className="pane-note">Nothing has changed.</p>;
+  return isLate(files) ? <p className="pane-note">The agent began before the host had recorded the state of the files. Some of its changes may be missing here.</p> : null;
 }
 
 interface OperationsProps {
