@@ -59,6 +59,12 @@ pub fn runs_command(meta: &JsonObject) -> bool {
     meta.get(TOOL_KIND).and_then(Value::as_str) == Some(TERMINAL_TOOL)
 }
 
+/// Whether a call says of itself that it only looks at something.
+pub fn only_looks(meta: &JsonObject) -> bool {
+    let kind = meta.get(TOOL_KIND).and_then(Value::as_str);
+    kind.is_some_and(|kind| ["read", "search"].contains(&kind))
+}
+
 /// A setting of sessions of which nothing but its kind and its title is said.
 pub fn setting(kind: &str, title: &str) -> SessionConfigPropertySchema {
     SessionConfigPropertySchema {

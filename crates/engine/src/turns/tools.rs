@@ -9,7 +9,7 @@
 
 use bytes::Bytes;
 use innkeeper_protocol::agent::{
-    Approval, ApprovalOption, Decision, ToolReady, ToolStart, ToolVerdict, runs_command,
+    Approval, ApprovalOption, Decision, ToolReady, ToolStart, ToolVerdict, only_looks, runs_command,
 };
 use innkeeper_protocol::markdown;
 use innkeeper_protocol::newest::actions::{
@@ -102,6 +102,7 @@ impl TurnsMut<'_> {
             return;
         };
         let is_command = ready.meta.as_ref().is_some_and(runs_command);
+        let changes_nothing = ready.meta.as_ref().is_some_and(only_looks);
         let default_title = match is_command {
             true => Label::ApproveCommand,
             false => Label::ApproveTool(name),
@@ -165,7 +166,7 @@ impl TurnsMut<'_> {
         }
         match owner.filter(|_| runs) {
             Some(owner) => self.expect_client_to_run(uri, &ready.call, &owner),
-            None if runs && !approved_by_setting => self.agent_runs_tool(uri),
+            None if runs && !approved_by_setting && !changes_nothing => self.agent_runs_tool(uri),
             None => {}
         }
     }

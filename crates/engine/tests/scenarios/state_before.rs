@@ -135,6 +135,24 @@ fn a_state_is_marked_as_late_if_the_agent_runs_tools_by_itself_meanwhile() {
 }
 
 #[test]
+fn a_tool_that_only_looks_does_not_make_a_state_late() {
+    for (kind, late) in [("read", false), ("search", false), ("edit", true)] {
+        let mut host = Host::in_a_directory();
+        host.start_turn(1, "t1");
+        host.tasks();
+        host.in_turn("t1", started("c"));
+        let TurnEvent::ToolReady(mut ready) = not_asked("c") else {
+            panic!("it runs");
+        };
+        let meta = json!({"toolKind": kind});
+        ready.meta = serde_json::from_value(meta).unwrap();
+        host.in_turn("t1", TurnEvent::ToolReady(ready));
+        kept(&mut host, "t1");
+        assert_eq!(host.tasks().iter().any(is_marked), late, "{kind}");
+    }
+}
+
+#[test]
 fn a_denial_does_not_wait() {
     let mut host = Host::in_a_directory();
     host.start_turn(1, "t1");
