@@ -8,6 +8,7 @@ mod bench;
 mod ci;
 mod package;
 mod run;
+mod soak;
 mod test;
 mod tidy;
 mod tools;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 /// What `cargo xtask` can do: name, arguments, meaning.
-const COMMANDS: [(&str, &str, &str); 10] = [
+const COMMANDS: [(&str, &str, &str); 11] = [
     (
         "run",
         "[--release] [-- FLAGS]",
@@ -37,6 +38,11 @@ const COMMANDS: [(&str, &str, &str); 10] = [
         "agents",
         "[--directory DIR] [NAMES]",
         "try real agents (installs them with npm)",
+    ),
+    (
+        "soak",
+        "[--release] [--minutes N] [--seed S]",
+        "kill the host again and again, and hold it to what it told",
     ),
     (
         "package",
@@ -70,6 +76,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "screenshots" => no_arguments(rest).and_then(|()| test::screenshots()),
         "bench" => bench::run(rest),
         "agents" => agents::run(rest),
+        "soak" => soak::run(rest),
         "package" => package::run(rest),
         "tidy" => no_arguments(rest).and_then(|()| tidy::run()),
         "help" | "--help" | "-h" => {

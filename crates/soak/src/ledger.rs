@@ -1,0 +1,516 @@
+//! What the host has told its clients, and whether it is still so.
+//!
+//! A client that dispatches something tells the ledger, and so does one that
+//! hears an echo, a rejection or an end. What was echoed must be there in every
+//! later life. What was dispatched and neither echoed nor rejected when the
+//! host died may be there or not; what is found then counts from there on.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::table::{Promise, Report};
+
+/// The bit of a session's status that says that it is archived.
+const ARCHIVED: u64 = 64;
+
+/// Who dispatched what: a client's name and its number for the action.
+pub(crate) type Said = (String, u64);
+
+/// Something that has one value at a time.
+#[derive(Debug, Default)]
+struct Register {
+    /// The value of the echo with the highest number.
+    told: Option<(u64, String)>,
+    open: BTreeMap<Said, String>,
+}
+
+impl Register {
+    fn is_told(&mut self, seq: u64, value: String) {
+        if self.told.as_ref().is_none_or(|(last, _)| *last < seq) {
+            self.told = Some((seq, value));
+        }
+    }
+
+    /// Whether a value may be there; it is told from now on.
+    fn allows(&mut self, seq: u64, kept: Option<&str>) -> bool {
+        let told = self.told.as_ref().map(|(_, value)| value.as_str());
+        let open = kept.is_some_and(|kept| self.open.values().any(|value| value == kept));
+        let allowed = told.is_none() || told == kept || open;
+        self.open.clear();
+        if let Some(kept) = kept {
+            self.told = Some((seq, kept.to_owned()));
+        }
+        allowed
+    }
+}
+
+/// How far the answer to a request has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Open,
+    Answered,
+}
+
+#[derive(Debug)]
+struct Session {
+    created: Asked,
+    disposed: Option<Asked>,
+    title: Register,
+    archived: Register,
+    draft: Register,
+    /// Those that were told to have begun, with the end that was told.
+    turns: BTreeMap<String, Option<&'static str>>,
+    /// Queued messages by their id, with the text that shows whether one has
+    /// run, and whether it was echoed.
+    queued: BTreeMap<String, (String, bool)>,
+    queued_open: BTreeMap<Said, String>,
+    /// Turns that have ended, as the host first showed them in a later life.
+    ended: BTreeMap<String, Value>,
+}
+
+/// What became of a session that is not in the host's list, or is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Listed {
+    /// It is there; its states are to be judged.
+    There,
+    Gone,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    sessions: BTreeMap<String, Session>,
+    /// The highest number that anybody saw.
+    highest: u64,
+}
+
+impl Ledger {
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.sessions.keys().cloned().collect()
+    }
+
+    /// What is in front of every client that begins to listen.
+    pub(crate) fn begins_at(&mut self, seq: u64, report: &mut Report) {
+        let highest = self.highest;
+        report.hold(Promise::Sequence, seq >= highest, || {
+            format!("a snapshot is from {seq}, but {highest} was seen before")
+        });
+        self.highest = highest.max(seq);
+    }
+
+    pub(crate) fn asks_to_create(&mut self, session: &str) {
+        let new = Session {
+            created: Asked::Open,
+            disposed: None,
+            title: Register::default(),
+            archived: Register::default(),
+            draft: Register::default(),
+            turns: BTreeMap::new(),
+            queued: BTreeMap::new(),
+            queued_open: BTreeMap::new(),
+            ended: BTreeMap::new(),
+        };
+        self.sessions.insert(session.to_owned(), new);
+    }
+
+    pub(crate) fn created(&mut self, session: &str, accepted: bool) {
+        match self.sessions.get_mut(session) {
+            Some(it) if accepted => it.created = Asked::Answered,
+            _ => drop(self.sessions.remove(session)),
+        }
+    }
+
+    pub(crate) fn asks_to_dispose(&mut self, session: &str) {
+        if let Some(it) = self.sessions.get_mut(session) {
+            it.disposed = Some(Asked::Open);
+        }
+    }
+
+    pub(crate) fn disposed(&mut self, session: &str, accepted: bool) {
+        if let Some(it) = self.sessions.get_mut(session) {
+            it.disposed = accepted.then_some(Asked::Answered);
+        }
+    }
+
+    /// Notes what a client dispatches.
+    pub(crate) fn said(&mut self, session: &str, said: Said, action: &Value) {
+        let Some(it) = self.sessions.get_mut(session) else {
+            return;
+        };
+        match verb(action) {
+            "titleChanged" => drop(it.title.open.insert(said, text(&action["title"]))),
+            "isArchivedChanged" => {
+                it.archived
+                    .open
+                    .insert(said, action["isArchived"].to_string());
+            }
+            "draftChanged" => drop(it.draft.open.insert(said, text(&action["draft"]["text"]))),
+            "pendingMessageSet" => {
+                let id = text(&action["id"]);
+                it.queued.insert(id.clone(), (message(action), false));
+                it.queued_open.insert(said, id);
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes what a client is told about a session.
+    pub(crate) fn heard(&mut self, session: &str, envelope: &Value, report: &mut Report) {
+        let (action, origin) = (&envelope["action"], &envelope["origin"]);
+        let said = origin["clientSeq"]
+            .as_u64()
+            .map(|seq| (text(&origin["clientId"]), seq));
+        let rejected = envelope.get("rejectionReason").is_some();
+        let seq = envelope["serverSeq"].as_u64().unwrap_or(0);
+        if !rejected {
+            self.highest = self.highest.max(seq);
+        }
+        let Some(it) = self.sessions.get_mut(session) else {
+            return;
+        };
+        if let Some(said) = &said {
+            it.title.open.remove(said);
+            it.archived.open.remove(said);
+            it.draft.open.remove(said);
+            if let Some(id) = it.queued_open.remove(said)
+                && rejected
+            {
+                it.queued.remove(&id);
+            }
+        }
+        if rejected {
+            return;
+        }
+        let turn = || text(&action["turnId"]);
+        match verb(action) {
+            // A title of the host's or the agent's own is stored a little later.
+            "titleChanged" if said.is_none() => {
+                let host = (String::new(), seq);
+                it.title.open.insert(host, text(&action["title"]));
+            }
+            "titleChanged" => it.title.is_told(seq, text(&action["title"])),
+            "isArchivedChanged" => it.archived.is_told(seq, action["isArchived"].to_string()),
+            "draftChanged" => it.draft.is_told(seq, text(&action["draft"]["text"])),
+            "pendingMessageSet" => {
+                if let Some((_, echoed)) = it.queued.get_mut(&text(&action["id"])) {
+                    *echoed = true;
+                }
+            }
+            "turnStarted" => drop(it.turns.entry(turn()).or_default()),
+            "turnComplete" => it.ends(&turn(), "complete", report),
+            "turnCancelled" => it.ends(&turn(), "cancelled", report),
+            "error" => it.ends(&turn(), "error", report),
+            _ => {}
+        }
+    }
+
+    /// Judges whether a session should be in the host's list.
+    pub(crate) fn listed(&mut self, session: &str, is_listed: bool, report: &mut Report) -> Listed {
+        let Some(it) = self.sessions.get_mut(session) else {
+            return Listed::Gone;
+        };
+        let expected = match (it.created, it.disposed) {
+            (_, Some(Asked::Answered)) => Some(false),
+            (Asked::Open, _) | (_, Some(Asked::Open)) => None,
+            (Asked::Answered, None) => Some(true),
+        };
+        let kept = expected.is_none_or(|expected| expected == is_listed);
+        report.hold(Promise::Sessions, kept, || match is_listed {
+            true => format!("{session} was disposed of, and is listed"),
+            false => format!("{session} was created, and is not listed"),
+        });
+        if is_listed && expected != Some(false) {
+            it.created = Asked::Answered;
+            it.disposed = None;
+            return Listed::There;
+        }
+        if expected.is_none() {
+            self.sessions.remove(session);
+        }
+        Listed::Gone
+    }
+
+    /// Judges the states of a session and of its chat, in the newest version.
+    pub(crate) fn judge(
+        &mut self,
+        name: &str,
+        seq: u64,
+        states: (&Value, &Value),
+        report: &mut Report,
+    ) {
+        let (session, chat) = states;
+        let Some(it) = self.sessions.get_mut(name) else {
+            return;
+        };
+        let archived = session["status"].as_u64().unwrap_or(0) & ARCHIVED != 0;
+        let archived = archived.to_string();
+        let registers = [
+            (Promise::Titles, &mut it.title, session["title"].as_str()),
+            (Promise::Archived, &mut it.archived, Some(archived.as_str())),
+            (
+                Promise::Drafts,
+                &mut it.draft,
+                chat["draft"]["text"].as_str(),
+            ),
+        ];
+        for (promise, register, kept) in registers {
+            let told = register.told.clone();
+            let allowed = register.allows(seq, kept);
+            report.hold(promise, allowed, || {
+                format!("{name}: {told:?} was told, and {kept:?} is there")
+            });
+        }
+        it.judge_turns(name, chat, report);
+        it.judge_queue(name, chat, report);
+    }
+}
+
+impl Session {
+    fn ends(&mut self, turn: &str, end: &'static str, report: &mut Report) {
+        let told = self.turns.entry(turn.to_owned()).or_default();
+        let before = told.replace(end);
+        let same = before.is_none_or(|before| before == end);
+        report.hold(Promise::Ends, same, || {
+            format!("the end of {turn} was told as {before:?}, and then as {end}")
+        });
+    }
+
+    fn judge_turns(&mut self, name: &str, chat: &Value, report: &mut Report) {
+        let turns = list(&chat["turns"]);
+        let finished: BTreeMap<&str, &Value> = turns
+            .iter()
+            .filter_map(|it| Some((it["id"].as_str()?, it)))
+            .collect();
+        let active = chat["activeTurn"]["id"].as_str();
+        for (turn, end) in &self.turns {
+            let kept = finished.get(turn.as_str());
+            let there = kept.is_some() || active == Some(turn);
+            report.hold(Promise::Turns, there, || format!("{name}: {turn} is lost"));
+            if let Some(end) = end
+                && there
+            {
+                let state = kept.map(|turn| &turn["state"]);
+                report.hold(Promise::Ends, state.is_some_and(|it| it == end), || {
+                    format!("{name}: {turn} was told to end as {end}, and is {state:?}")
+                });
+            }
+        }
+        for (turn, shown) in finished {
+            self.turns.entry(turn.to_owned()).or_default();
+            let Some(before) = self.ended.get(turn) else {
+                self.ended.insert(turn.to_owned(), shown.clone());
+                continue;
+            };
+            report.hold(Promise::Ends, before == shown, || {
+                let where_ = innkeeper_judges::difference(turn, before, shown);
+                format!("{name}: a finished turn changed: {where_}")
+            });
+        }
+    }
+
+    fn judge_queue(&mut self, name: &str, chat: &Value, report: &mut Report) {
+        let waiting = list(&chat["queuedMessages"]);
+        let mut turns: Vec<&Value> = list(&chat["turns"]).iter().collect();
+        turns.push(&chat["activeTurn"]);
+        self.queued_open.clear();
+        self.queued.retain(|id, (text, echoed)| {
+            let waits = waiting.iter().any(|it| it["id"] == id.as_str());
+            let ran = turns
+                .iter()
+                .filter(|turn| turn["message"]["text"] == text.as_str())
+                .count();
+            report.hold(Promise::RunOnce, ran + usize::from(waits) <= 1, || {
+                format!("{name}: {id} has {ran} turns, and waits: {waits}")
+            });
+            let there = waits || ran > 0;
+            report.hold(Promise::Queued, there || !*echoed, || {
+                format!("{name}: {id} neither waits nor has run")
+            });
+            *echoed = true;
+            there
+        });
+    }
+}
+
+fn verb(action: &Value) -> &str {
+    let kind = action["type"].as_str().unwrap_or_default();
+    kind.rsplit('/').next().unwrap_or_default()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn message(action: &Value) -> String {
+    let message = action.get("message").or(action.get("userMessage"));
+    message.map(|it| text(&it["text"])).unwrap_or_default()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const S: &str = "x:s";
+
+    fn told(seq: u64, action: Value) -> Value {
+        json!({"serverSeq": seq, "action": action, "origin": {"clientId": "c", "clientSeq": seq}})
+    }
+
+    /// Tells a ledger something, and shows it a chat and a session.
+    fn judged(heard: &[Value], session: Value, chats: &[Value]) -> Vec<Promise> {
+        let (mut ledger, mut report) = (Ledger::default(), Report::default());
+        ledger.asks_to_create(S);
+        ledger.created(S, true);
+        for envelope in heard {
+            let said = ("c".to_owned(), envelope["serverSeq"].as_u64().unwrap());
+            ledger.said(S, said, &envelope["action"]);
+            ledger.heard(S, envelope, &mut report);
+        }
+        for chat in chats {
+            ledger.judge(S, 99, (&session, chat), &mut report);
+        }
+        report.violations.iter().map(|it| it.promise).collect()
+    }
+
+    fn turn(id: &str, state: &str, text: &str) -> Value {
+        json!({"id": id, "state": state, "message": {"text": text}})
+    }
+
+    #[test]
+    fn what_is_not_as_it_was_told_is_found() {
+        let started = told(1, json!({"type": "chat/turnStarted", "turnId": "t"}));
+        let complete = told(2, json!({"type": "chat/turnComplete", "turnId": "t"}));
+        let failed = told(3, json!({"type": "session/error", "turnId": "t"}));
+        let title = told(1, json!({"type": "session/titleChanged", "title": "new"}));
+        let archived = told(
+            1,
+            json!({"type": "session/isArchivedChanged", "isArchived": true}),
+        );
+        let draft = told(
+            1,
+            json!({"type": "chat/draftChanged", "draft": {"text": "new"}}),
+        );
+        let queued = told(
+            1,
+            json!({
+                "type": "chat/pendingMessageSet", "kind": "queued", "id": "q", "message": {"text": "m"},
+            }),
+        );
+        let nothing = json!({"turns": []});
+        let one = |state: &str| json!({"turns": [turn("t", state, "m")]});
+        let twice = json!({"turns": [turn("a", "complete", "m"), turn("b", "complete", "m")]});
+        let old = json!({"title": "old", "status": 0});
+        let cases = [
+            (
+                vec![started.clone()],
+                vec![nothing.clone()],
+                vec![Promise::Turns],
+            ),
+            (vec![started.clone()], vec![one("error")], vec![]),
+            (
+                vec![complete.clone()],
+                vec![one("error")],
+                vec![Promise::Ends],
+            ),
+            (
+                vec![complete.clone(), failed],
+                vec![one("error")],
+                vec![Promise::Ends],
+            ),
+            (vec![complete.clone()], vec![one("complete")], vec![]),
+            (
+                vec![complete],
+                vec![
+                    one("complete"),
+                    json!({"turns": [turn("t", "complete", "else")]}),
+                ],
+                vec![Promise::Ends],
+            ),
+            (vec![title], vec![nothing.clone()], vec![Promise::Titles]),
+            (
+                vec![archived],
+                vec![nothing.clone()],
+                vec![Promise::Archived],
+            ),
+            (vec![draft], vec![nothing.clone()], vec![Promise::Drafts]),
+            (vec![queued.clone()], vec![nothing], vec![Promise::Queued]),
+            (vec![queued.clone()], vec![twice], vec![Promise::RunOnce]),
+            (
+                vec![queued.clone()],
+                vec![
+                    json!({"turns": [turn("a", "complete", "m")], "queuedMessages": [{"id": "q"}]}),
+                ],
+                vec![Promise::RunOnce],
+            ),
+            (
+                vec![queued],
+                vec![json!({"turns": [], "queuedMessages": [{"id": "q"}]})],
+                vec![],
+            ),
+        ];
+        for (heard, chats, expected) in cases {
+            let found = judged(&heard, old.clone(), &chats);
+            assert_eq!(found, expected, "{heard:?} {chats:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_echoed_may_be_there_or_not() {
+        for kept in ["old", "new"] {
+            let (mut ledger, mut report) = (Ledger::default(), Report::default());
+            ledger.asks_to_create(S);
+            ledger.created(S, true);
+            let action = |title: &str| json!({"type": "session/titleChanged", "title": title});
+            ledger.heard(S, &told(1, action("old")), &mut report);
+            ledger.said(S, ("c".to_owned(), 2), &action("new"));
+            let states = (&json!({"title": kept}), &json!({"turns": []}));
+            ledger.judge(S, 5, states, &mut report);
+            assert!(report.violations.is_empty(), "{kept}: {report}");
+        }
+    }
+
+    #[test]
+    fn sessions_are_where_they_were_told_to_be() {
+        // Created and disposed of: asked, answered; whether it is listed.
+        let cases = [
+            (true, None, false, 1),
+            (true, None, true, 0),
+            (false, None, false, 0),
+            (true, Some(true), true, 1),
+            (true, Some(true), false, 0),
+            (true, Some(false), true, 0),
+        ];
+        for (created, disposed, listed, violations) in cases {
+            let (mut ledger, mut report) = (Ledger::default(), Report::default());
+            ledger.asks_to_create(S);
+            if created {
+                ledger.created(S, true);
+            }
+            if let Some(answered) = disposed {
+                ledger.asks_to_dispose(S);
+                if answered {
+                    ledger.disposed(S, true);
+                }
+            }
+            ledger.listed(S, listed, &mut report);
+            assert_eq!(
+                report.violations.len(),
+                violations,
+                "{created} {disposed:?} {listed}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_number_that_goes_back_is_found() {
+        let (mut ledger, mut report) = (Ledger::default(), Report::default());
+        ledger.begins_at(10, &mut report);
+        ledger.begins_at(9, &mut report);
+        assert_eq!(report.violations.len(), 1);
+    }
+}
