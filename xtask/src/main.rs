@@ -6,6 +6,7 @@
 mod agents;
 mod bench;
 mod ci;
+mod fuzz;
 mod package;
 mod run;
 mod soak;
@@ -19,7 +20,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 /// What `cargo xtask` can do: name, arguments, meaning.
-const COMMANDS: [(&str, &str, &str); 11] = [
+const COMMANDS: [(&str, &str, &str); 12] = [
     (
         "run",
         "[--release] [-- FLAGS]",
@@ -38,6 +39,11 @@ const COMMANDS: [(&str, &str, &str); 11] = [
         "agents",
         "[--directory DIR] [NAMES]",
         "try real agents (installs them with npm)",
+    ),
+    (
+        "fuzz",
+        "[TARGETS] [--minutes N]",
+        "feed all that reads what others say with nonsense",
     ),
     (
         "soak",
@@ -76,6 +82,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "screenshots" => no_arguments(rest).and_then(|()| test::screenshots()),
         "bench" => bench::run(rest),
         "agents" => agents::run(rest),
+        "fuzz" => fuzz::run(rest),
         "soak" => soak::run(rest),
         "package" => package::run(rest),
         "tidy" => no_arguments(rest).and_then(|()| tidy::run()),
