@@ -31,8 +31,9 @@ const TARGETS: [&str; 11] = [
 const JUDGED: &str = "there_and_back";
 
 /// Counters for libFuzzer, and arithmetic that does not overflow unnoticed.
-const FLAGS: [&str; 9] = [
-    "--cfg=fuzzing",
+const FLAGS: [&str; 10] = [
+    "--cfg",
+    "fuzzing",
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
     "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
@@ -102,7 +103,8 @@ fn fuzz(target: &str, place: &Path, triple: &str, minutes: u64) -> Result<()> {
     for directory in [&corpus, &failures] {
         fs::create_dir_all(directory)?;
     }
-    let mut run = tools::program_at_root(place.join(triple).join("release").join(target));
+    let program = place.join(triple).join("release").join(target);
+    let mut run = tools::program_at_root(&program);
     run.arg(&corpus);
     let examples = tools::root().join("fuzz/examples").join(target);
     if examples.exists() {
@@ -118,7 +120,7 @@ fn fuzz(target: &str, place: &Path, triple: &str, minutes: u64) -> Result<()> {
     ]);
     run.arg("-verbosity=0");
     tools::run(&mut run).with_context(|| match latest(&failures) {
-        Some(input) => format!("repeat with `{target} {}`", input.display()),
+        Some(input) => format!("repeat with `{} {}`", program.display(), input.display()),
         None => "no input was kept".to_owned(),
     })
 }
@@ -159,6 +161,10 @@ impl Plan {
                     TARGETS.join(", ")
                 ),
             }
+        }
+        // To libFuzzer, no time means for ever.
+        if plan.minutes == 0 {
+            bail!("--minutes must be at least 1");
         }
         if plan.targets.is_empty() {
             plan.targets.extend(TARGETS);
