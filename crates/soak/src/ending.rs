@@ -49,8 +49,11 @@ pub(crate) async fn check(world: &World, speakers: &mut [Speaker]) -> Result<()>
     leaves_nothing(world)
 }
 
+/// One of the things that a process uses.
+type Measure = fn(&Usage) -> u64;
+
 async fn comes_to_rest(world: &World, host: &Host, idle: Usage) {
-    let measures: [(Promise, u64, fn(&Usage) -> u64); 3] = [
+    let measures: [(Promise, u64, Measure); 3] = [
         (Promise::Memory, idle.resident_mib + MORE_MIB, |it| {
             it.resident_mib
         }),
