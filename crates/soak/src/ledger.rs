@@ -224,7 +224,8 @@ impl Ledger {
             it.disposed = None;
             return Listed::There;
         }
-        if expected.is_none() {
+        // What is gone, and should not be, is told once.
+        if !is_listed && expected != Some(false) {
             self.sessions.remove(session);
         }
         Listed::Gone
@@ -282,29 +283,29 @@ impl Session {
             .filter_map(|it| Some((it["id"].as_str()?, it)))
             .collect();
         let active = chat["activeTurn"]["id"].as_str();
-        for (turn, end) in &self.turns {
+        // What is lost is told once.
+        self.turns.retain(|turn, end| {
             let kept = finished.get(turn.as_str());
             let there = kept.is_some() || active == Some(turn);
             report.hold(Promise::Turns, there, || format!("{name}: {turn} is lost"));
-            if let Some(end) = end
-                && there
-            {
+            if let Some(told) = end.filter(|_| there) {
                 let state = kept.map(|turn| &turn["state"]);
-                report.hold(Promise::Ends, state.is_some_and(|it| it == end), || {
-                    format!("{name}: {turn} was told to end as {end}, and is {state:?}")
+                let same = state.is_some_and(|it| it == told);
+                report.hold(Promise::Ends, same, || {
+                    format!("{name}: {turn} was told to end as {told}, and is {state:?}")
                 });
+                *end = end.filter(|_| same);
             }
-        }
+            there
+        });
         for (turn, shown) in finished {
             self.turns.entry(turn.to_owned()).or_default();
-            let Some(before) = self.ended.get(turn) else {
-                self.ended.insert(turn.to_owned(), shown.clone());
-                continue;
-            };
-            report.hold(Promise::Ends, before == shown, || {
-                let at = innkeeper_judges::difference(turn, before, shown);
-                format!("{name}: a finished turn changed: {at}")
-            });
+            if let Some(before) = self.ended.insert(turn.to_owned(), shown.clone()) {
+                report.hold(Promise::Ends, before == *shown, || {
+                    let at = innkeeper_judges::difference(turn, &before, shown);
+                    format!("{name}: a finished turn changed: {at}")
+                });
+            }
         }
     }
 

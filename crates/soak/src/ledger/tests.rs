@@ -56,13 +56,13 @@ fn what_is_not_as_it_was_told_is_found() {
     let cases = [
         (
             vec![started.clone()],
-            vec![nothing.clone()],
+            vec![nothing.clone(), nothing.clone()],
             vec![Promise::Turns],
         ),
         (vec![started.clone()], vec![one("error")], vec![]),
         (
             vec![complete.clone()],
-            vec![one("error")],
+            vec![one("error"), one("error")],
             vec![Promise::Ends],
         ),
         (
