@@ -1,6 +1,8 @@
 //! What the targets share: how a fuzzer's bytes become something to say. The
 //! first byte chooses the version, the second what it is; the rest is JSON.
 
+pub mod host;
+
 use innkeeper_protocol::version::Version;
 use serde_json::Value;
 

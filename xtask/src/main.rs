@@ -6,8 +6,10 @@
 mod agents;
 mod bench;
 mod ci;
+mod fuzz;
 mod package;
 mod run;
+mod soak;
 mod test;
 mod tidy;
 mod tools;
@@ -18,7 +20,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 /// What `cargo xtask` can do: name, arguments, meaning.
-const COMMANDS: [(&str, &str, &str); 10] = [
+const COMMANDS: [(&str, &str, &str); 12] = [
     (
         "run",
         "[--release] [-- FLAGS]",
@@ -37,6 +39,16 @@ const COMMANDS: [(&str, &str, &str); 10] = [
         "agents",
         "[--directory DIR] [NAMES]",
         "try real agents (installs them with npm)",
+    ),
+    (
+        "fuzz",
+        "[TARGETS] [--minutes N]",
+        "feed all that reads what others say with nonsense",
+    ),
+    (
+        "soak",
+        "[--release] [--minutes N] [--seed S]",
+        "kill the host again and again, and hold it to what it told",
     ),
     (
         "package",
@@ -70,6 +82,8 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "screenshots" => no_arguments(rest).and_then(|()| test::screenshots()),
         "bench" => bench::run(rest),
         "agents" => agents::run(rest),
+        "fuzz" => fuzz::run(rest),
+        "soak" => soak::run(rest),
         "package" => package::run(rest),
         "tidy" => no_arguments(rest).and_then(|()| tidy::run()),
         "help" | "--help" | "-h" => {

@@ -24,6 +24,8 @@
 mod calls;
 mod content;
 mod files;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod heard;
 mod mcp;
 mod opening;

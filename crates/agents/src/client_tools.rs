@@ -13,6 +13,8 @@
 //! backend with a place for its result.
 
 mod content;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 pub(crate) mod leftovers;
 mod mcp;
 mod serving;

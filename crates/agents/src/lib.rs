@@ -20,6 +20,8 @@ mod child;
 mod client_tools;
 pub mod discovery;
 mod edits;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod knowledge;
 mod link;
 pub mod pi;

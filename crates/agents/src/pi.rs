@@ -7,6 +7,8 @@
 //! - `turn`, `dialogs`, `patch`: what pi says, as events.
 
 mod dialogs;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod heard;
 mod patch;
 mod session;

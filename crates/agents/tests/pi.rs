@@ -146,6 +146,16 @@ async fn an_error_of_the_model_fails_the_turn_unless_it_is_mended() {
 }
 
 #[tokio::test]
+async fn numbers_of_tokens_beyond_all_bounds_do_not_harm_the_turn() {
+    let spent = json!({"type": "message_end", "message": {
+        "role": "assistant", "usage": {"input": i64::MAX, "output": i64::MAX, "cacheRead": 1}}});
+    let heard = turn(json!([start(), spent, spent, settled()])).await;
+    assert_eq!(heard.len(), 3, "{heard:?}");
+    assert!(heard[1].starts_with("usage: "), "{heard:?}");
+    assert_eq!(heard[2], "completed");
+}
+
+#[tokio::test]
 async fn a_refused_prompt_fails_the_turn() {
     let agent = pi(json!({"errors": {"prompt": "no model"}}));
     let mut conversation = opened(agent, open("pi")).await;

@@ -12,6 +12,8 @@ mod blobs;
 mod branch;
 mod checkpoint;
 mod entries;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod git;
 mod leftovers;
 mod lines;

@@ -9,6 +9,8 @@
 mod contents;
 mod follow;
 mod front_matter;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod layout;
 mod plugin;
 mod servers;

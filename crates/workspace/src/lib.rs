@@ -14,6 +14,8 @@
 mod changes;
 mod customizations;
 mod finder;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod hub;
 #[cfg(not(feature = "terminals"))]
 mod no_terminals;

@@ -9,6 +9,8 @@
 //! `OpenFailed` and ends with `Exited`; nothing that was printed is missing
 //! before that. (Input that was still on its way may be reported later.)
 
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod parser;
 mod process;
 mod shell;

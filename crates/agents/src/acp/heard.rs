@@ -1,11 +1,11 @@
 //! What the agent says to the host: answers, notifications and requests, as
 //! they come in.
 
-use agent_client_protocol_schema::v1::{CLIENT_METHOD_NAMES, Error, RequestPermissionRequest};
+use agent_client_protocol_schema::v1::{CLIENT_METHOD_NAMES, Error};
 use innkeeper_protocol::agent::{AgentCommandInfo, AgentEvent, AgentFailure, TurnEvent};
 use serde_json::{Value, json};
 
-use super::permission::{self, PermissionRequest};
+use super::permission;
 use super::rpc::{Incoming, RequestNo, sentence};
 use super::speech::Talk;
 use super::turn::about_stop;
@@ -152,18 +152,13 @@ impl Talk {
     }
 
     fn ask_permission(&mut self, id: &Value, params: &Value) -> Vec<TurnEvent> {
-        let request = PermissionRequest {
-            request: id.clone(),
-            options: permission::options(&params["options"]),
-        };
-        // Options may be of kinds that nobody knows; they are read by
-        // themselves.
-        let mut known = params.clone();
-        known["options"] = json!([]);
-        let call = serde_json::from_value::<RequestPermissionRequest>(known);
+        let asked = permission::asked(id, params);
         let answers = self.session.peer.answers();
-        match (call, self.turn.as_mut().filter(|turn| !turn.is_cancelled())) {
-            (Ok(asked), Some(turn)) => turn.own.calls.ask(asked.tool_call, request),
+        match (
+            asked,
+            self.turn.as_mut().filter(|turn| !turn.is_cancelled()),
+        ) {
+            (Ok((call, request)), Some(turn)) => turn.own.calls.ask(call, request),
             (Ok(_), None) => {
                 answers.give(id, Ok(permission::answer(None)));
                 Vec::new()

@@ -1,6 +1,7 @@
 //! Requests for permission: the agent's options as the host shows them, and
 //! the one that a decision stands for.
 
+use agent_client_protocol_schema::v1::{RequestPermissionRequest, ToolCallUpdate};
 use innkeeper_protocol::agent::{ApprovalLabel, ApprovalOption, ToolVerdict};
 use innkeeper_protocol::newest::state::ConfirmationOptionKind;
 use serde_json::{Value, json};
@@ -14,6 +15,25 @@ pub(super) struct PermissionRequest {
     /// The agent's name for its request.
     pub(super) request: Value,
     pub(super) options: Vec<ApprovalOption>,
+}
+
+/// What an agent asks permission for, with its options. Those may be of kinds
+/// that nobody knows, so they are read by themselves.
+pub(super) fn asked(
+    id: &Value,
+    params: &Value,
+) -> serde_json::Result<(ToolCallUpdate, PermissionRequest)> {
+    let mut known = params.clone();
+    // Parameters that are no object have no options either.
+    if let Some(known) = known.as_object_mut() {
+        known.insert("options".to_owned(), json!([]));
+    }
+    let call: RequestPermissionRequest = serde_json::from_value(known)?;
+    let request = PermissionRequest {
+        request: id.clone(),
+        options: options(&params["options"]),
+    };
+    Ok((call.tool_call, request))
 }
 
 /// The options as the agent wrote them, kinds that nobody knows included.

@@ -102,7 +102,7 @@ impl Answers {
     }
 }
 
-fn understood(message: Value) -> Option<Incoming> {
+pub(super) fn understood(message: Value) -> Option<Incoming> {
     let Value::Object(mut message) = message else {
         return None;
     };

@@ -154,9 +154,13 @@ impl Turn {
         self.failure = (message["stopReason"] == "error").then_some(Failure(said));
         let usage = &message["usage"];
         let number = |key: &str| usage[key].as_i64().unwrap_or_default();
-        self.usage.input += number("input");
-        self.usage.output += number("output");
-        self.usage.cache_read += number("cacheRead");
+        for (sum, key) in [
+            (&mut self.usage.input, "input"),
+            (&mut self.usage.output, "output"),
+            (&mut self.usage.cache_read, "cacheRead"),
+        ] {
+            *sum = sum.saturating_add(number(key));
+        }
         self.usage.cost += usage["cost"]["total"].as_f64().unwrap_or_default();
         self.usage.model = message["model"].as_str().map(str::to_owned);
         if !usage.is_object() {

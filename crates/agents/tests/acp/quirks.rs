@@ -295,6 +295,16 @@ async fn vendors_requests_are_refused_and_their_notifications_ignored() {
 }
 
 #[tokio::test]
+async fn a_request_for_permission_that_makes_no_sense_is_refused() {
+    for params in [json!([]), json!("all"), json!(7), json!({"options": 7})] {
+        let request =
+            json!({"method": "session/request_permission", "say": true, "params": params});
+        let steps = json!([{"request": request}, said("still here")]);
+        check(steps, &[r#"text: {"error":-32602}"#, "text: still here"]).await;
+    }
+}
+
+#[tokio::test]
 async fn updates_that_nobody_knows_are_kept_as_they_are() {
     let heard = turn(json!([
         updated("weather_update", json!({"sky": "grey"})),

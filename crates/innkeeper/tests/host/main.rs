@@ -5,7 +5,7 @@
 //! - `common` and `stage`: a host with its clients, for most of the others;
 //! - `session`, `workspace`, `agents`, `customizations`, `versions`: what it does;
 //! - `socket`, `tls`, `slow`, `hostile`, `newcomers`, `introductions`: who reaches it, and how;
-//! - `cli`, `crash`, `upgrade`, `telemetry`: the program, and how it lives and dies;
+//! - `cli`, `crash`, `soak`, `upgrade`, `telemetry`: the program, and how it lives and dies;
 //! - `embedded`: the library.
 
 #![expect(
@@ -27,6 +27,7 @@ mod introductions;
 mod newcomers;
 mod session;
 mod slow;
+mod soak;
 mod socket;
 mod stage;
 mod telemetry;

@@ -120,18 +120,21 @@ impl Talk {
         Ok(Answer::Content(data))
     }
 
-    /// `ID blob SIZE`, or `ID missing`.
     fn header(&mut self) -> GitResult<Option<u64>> {
         let mut line = String::new();
         if self.output.read_line(&mut line)? == 0 {
             return Err(GitError::NotUnderstood("cat-file"));
         }
-        let size = line.split_whitespace().nth(2);
-        match size.map(str::parse) {
-            Some(Ok(size)) => Ok(Some(size)),
-            Some(Err(_)) => Err(GitError::NotUnderstood("cat-file")),
-            None => Ok(None),
-        }
+        size_in(&line)
+    }
+}
+
+/// What an answer begins with: `ID blob SIZE`, or `ID missing`.
+pub(super) fn size_in(line: &str) -> GitResult<Option<u64>> {
+    match line.split_whitespace().nth(2).map(str::parse) {
+        Some(Ok(size)) => Ok(Some(size)),
+        Some(Err(_)) => Err(GitError::NotUnderstood("cat-file")),
+        None => Ok(None),
     }
 }
 

@@ -273,17 +273,21 @@ pub(super) fn stage_all(repository: &Repository, mut add: Git) -> GitResult<()> 
     let staged = run(git, None)?;
     let mut pathspecs = b":(top,literal)".to_vec();
     pathspecs.extend_from_slice(repository.scope.as_os_str().as_bytes());
-    // `MODE ID STAGE`, a tab, the path.
-    for entry in staged.split(|byte| *byte == 0) {
-        let path = entry.splitn(2, |byte| *byte == b'\t').nth(1);
-        if let (Some(path), true) = (path, entry.starts_with(b"160000 ")) {
-            pathspecs.extend_from_slice(b"\0:(top,exclude,literal)");
-            pathspecs.extend_from_slice(path);
-        }
+    for path in modules_in(&staged) {
+        pathspecs.extend_from_slice(b"\0:(top,exclude,literal)");
+        pathspecs.extend_from_slice(path);
     }
     add.env("GIT_LITERAL_PATHSPECS", "0");
     add.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
     run(add, Some(&pathspecs)).map(drop)
+}
+
+/// The paths of other repositories in what `git ls-files --stage -z` says:
+/// `MODE ID STAGE`, a tab, the path.
+pub(super) fn modules_in(staged: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let entries = staged.split(|byte| *byte == 0);
+    let modules = entries.filter(|entry| entry.starts_with(b"160000 "));
+    modules.filter_map(|entry| entry.splitn(2, |byte| *byte == b'\t').nth(1))
 }
 
 fn staged_tree(repository: &Repository) -> GitResult<String> {

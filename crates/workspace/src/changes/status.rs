@@ -78,7 +78,7 @@ fn ask<'a>(
     run(git, None)
 }
 
-fn parse(said: &[u8]) -> Status {
+pub(super) fn parse(said: &[u8]) -> Status {
     let mut status = Status::default();
     for line in said.split(|byte| *byte == 0) {
         match line.first() {

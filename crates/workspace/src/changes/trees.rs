@@ -81,7 +81,7 @@ pub(super) fn count(repository: &Repository, before: &str, after: &str) -> GitRe
 }
 
 /// `3 files changed, 4 insertions(+), 1 deletion(-)`, without what is zero.
-fn parse_counts(said: &str) -> Counts {
+pub(super) fn parse_counts(said: &str) -> Counts {
     let mut counts = Counts::default();
     for part in said.split(", ") {
         let Some((number, what)) = part.trim().split_once(' ') else {
@@ -99,7 +99,7 @@ fn parse_counts(said: &str) -> Counts {
     counts
 }
 
-fn parse(said: &[u8]) -> Option<Vec<TreeChange>> {
+pub(super) fn parse(said: &[u8]) -> Option<Vec<TreeChange>> {
     let mut fields = said.split(|byte| *byte == 0).filter(|it| !it.is_empty());
     let mut changes = Vec::new();
     let mut counts = HashMap::new();

@@ -1,0 +1,27 @@
+//! The smallest soak: one world, a few lives. `cargo xtask soak` goes on for
+//! longer, with other seeds and a disk that is full.
+
+use innkeeper_soak::{Extent, Plan, Promise, run};
+
+#[tokio::test]
+async fn a_host_that_is_killed_under_load_keeps_what_it_told() {
+    let place = tempfile::tempdir().unwrap();
+    let plan = Plan {
+        binary: env!("CARGO_BIN_EXE_innkeeper").into(),
+        place: place.path().to_owned(),
+        can_fill: false,
+        seed: 1,
+        extent: Extent::Lives(4),
+    };
+    let report = run(&plan).await.unwrap();
+    assert!(report.violations.is_empty(), "{report}");
+    for promise in [
+        Promise::Sessions,
+        Promise::Turns,
+        Promise::Ends,
+        Promise::Replays,
+    ] {
+        assert!(report.times_checked(promise) > 0, "{promise:?}: {report}");
+    }
+    assert!(report.counted("kills (SIGKILL)") > 0, "{report}");
+}

@@ -1,0 +1,10 @@
+//! Whatever pi says during a turn.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    if let Ok(lines) = std::str::from_utf8(data) {
+        innkeeper_agents::fuzzing::pi(lines);
+    }
+});
