@@ -14,6 +14,7 @@ use innkeeper_protocol::record::{StoreBatch, StoreOp};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use crate::outbox::Outbox;
+use crate::readiness::Readiness;
 
 /// How many events are handled before what follows from them is passed on.
 const MOST_AT_ONCE: usize = 256;
@@ -45,6 +46,7 @@ pub(crate) struct Gauges {
     pub(crate) inputs: AtomicU64,
     pub(crate) store_failing: AtomicU64,
     pub(crate) refused_connections: AtomicU64,
+    pub(crate) readiness: Readiness,
 }
 
 pub(crate) struct EngineLoop {
@@ -112,6 +114,7 @@ impl EngineLoop {
         self.step = first;
         self.collect(&mut round);
         self.pass_on(round);
+        self.gauges.readiness.started();
         let (mut events, mut reports) = (Vec::new(), Vec::new());
         loop {
             self.update_gauges();
@@ -168,10 +171,12 @@ impl EngineLoop {
             Input::StoreFailing { reason } => {
                 tracing::error!(reason, "the store cannot write; no work is accepted");
                 self.gauges.store_failing.store(1, Ordering::Relaxed);
+                self.gauges.readiness.store_fails();
             }
             Input::StoreRecovered => {
                 tracing::info!("the store can write again");
                 self.gauges.store_failing.store(0, Ordering::Relaxed);
+                self.gauges.readiness.store_recovered();
             }
             _ => {}
         }

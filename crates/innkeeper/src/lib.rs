@@ -51,6 +51,7 @@ mod host;
 mod in_process;
 mod machine;
 mod outbox;
+mod readiness;
 mod telemetry;
 
 pub mod leftovers;

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
 use innkeeper_protocol::record::store::{Archive, DisposedRow, Journal, Notify, Store, StoreFault};
 use innkeeper_protocol::record::{
@@ -77,6 +78,10 @@ impl Store for MemoryStore {
 
     fn apply(&mut self, batches: &[StoreBatch]) -> Result<(), StoreFault> {
         Ok(self.disk.write().apply(batches)?)
+    }
+
+    fn tend(&mut self, _: Duration) -> Result<(), StoreFault> {
+        Ok(())
     }
 
     fn set_aside(&mut self, _: &StoreBatch, _: &str) -> Result<String, StoreFault> {

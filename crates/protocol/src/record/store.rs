@@ -12,6 +12,7 @@
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::record::{Boot, CatalogueRow, ContentRecord, LoadedSession, LogEntry, StoreBatch};
 use crate::{ChannelUri, Seq, Timestamp};
@@ -30,6 +31,9 @@ pub enum JournalEvent {
     Failing { reason: String },
     /// Storing works again; `Committed` follows.
     Recovered,
+    /// Nothing more will be stored in this life: what the store is kept in is
+    /// gone, or belongs to another host by now. Reported once; nothing follows.
+    Lost { reason: String },
     /// A batch can never be stored, and was set aside. `Committed` goes on
     /// behind it.
     SetAside(SetAside),
@@ -54,7 +58,18 @@ pub type Notify = Box<dyn Fn(JournalEvent) + Send>;
 /// Why a store could not do something, in a sentence that says what to do.
 pub struct StoreFault {
     error: Box<dyn Error + Send + Sync>,
-    is_lasting: bool,
+    reach: Reach,
+}
+
+/// What a fault stands in the way of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Of this attempt only.
+    Now,
+    /// Of the same thing, whenever it is tried.
+    TheSame,
+    /// Of everything, until the store is opened again.
+    Everything,
 }
 
 impl StoreFault {
@@ -62,20 +77,32 @@ impl StoreFault {
     pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
             error: error.into(),
-            is_lasting: false,
+            reach: Reach::Now,
         }
     }
 
     /// Why it can never be done, however often it is tried.
     pub fn lasting(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
-            is_lasting: true,
+            reach: Reach::TheSame,
+            ..Self::new(error)
+        }
+    }
+
+    /// Why this store can do nothing more until somebody opens it again.
+    pub fn lost(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self {
+            reach: Reach::Everything,
             ..Self::new(error)
         }
     }
 
     pub fn is_lasting(&self) -> bool {
-        self.is_lasting
+        self.reach == Reach::TheSame
+    }
+
+    pub fn is_lost(&self) -> bool {
+        self.reach == Reach::Everything
     }
 }
 
@@ -119,6 +146,13 @@ pub trait Store: Send + 'static {
     /// that makes no sense (a turn of a chat that is gone, say) changes nothing
     /// and is not an error, as an error would hold up all that waits behind it.
     fn apply(&mut self, batches: &[StoreBatch]) -> Result<(), StoreFault>;
+
+    /// Looks after what is kept. A journal calls this about once a second, busy
+    /// or not; `ran` is the time since the call before, or since the start.
+    ///
+    /// A store that finds out here that it is lost says so, and from then on
+    /// does nothing more. What else goes wrong is tried again the next time.
+    fn tend(&mut self, ran: Duration) -> Result<(), StoreFault>;
 
     /// Puts a batch that can never be stored where people find it, and says
     /// where that is. What is kept so is bounded: old ones make room.

@@ -8,3 +8,4 @@ mod conformance;
 mod directory;
 mod log;
 mod migrations;
+mod place;

@@ -1,0 +1,88 @@
+//! The database is removed under a running host: nothing more is accepted,
+//! everybody who asks is told, and nothing that was stored is lost.
+
+use std::fs;
+use std::path::PathBuf;
+
+use innkeeper_protocol::Timestamp;
+use innkeeper_protocol::newest::state::SessionState;
+use innkeeper_store::restore;
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::common::{Inn, InnOptions, in_time};
+
+async fn get(inn: &Inn, path: &str) -> String {
+    let address = inn.url.trim_start_matches("ws://");
+    let address = address.split(['/', '?']).next().unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    in_time("an answer", stream.read_to_string(&mut answer))
+        .await
+        .unwrap();
+    answer
+}
+
+/// Waits until the host cannot work; returns what it says.
+async fn not_ready(inn: &Inn) -> String {
+    let asked = async {
+        loop {
+            let answer = get(inn, "/readyz").await;
+            if answer.starts_with("HTTP/1.1 503") {
+                return answer;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time("the host has noticed", asked).await
+}
+
+fn rescued(inn: &Inn) -> PathBuf {
+    let mut files = fs::read_dir(inn.directory().join("backups")).unwrap();
+    files.next().unwrap().unwrap().path()
+}
+
+#[tokio::test]
+async fn a_host_that_can_work_says_so_to_everybody() {
+    let inn = Inn::open().await;
+    let answer = get(&inn, "/readyz").await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.ends_with("\r\n\r\nok"), "{answer}");
+    inn.host.shutdown().await.unwrap();
+    let answer = get(&inn, "/readyz").await;
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+}
+
+#[tokio::test]
+async fn without_its_database_a_host_accepts_nothing_and_says_where_the_copy_is() {
+    let inn = Inn::open().await;
+    let guest = inn.guest("guest").await;
+    let session = guest.new_session().await;
+    fs::remove_file(inn.directory().join("innkeeper.db")).unwrap();
+    let told = not_ready(&inn).await;
+    let dir = inn.directory().to_str().unwrap();
+    assert!(told.contains("removed"), "{told}");
+    assert!(!told.contains(dir), "it reveals nothing else: {told}");
+    let healthy = get(&inn, "/healthz").await;
+    assert!(healthy.starts_with("HTTP/1.1 200"), "{healthy}");
+
+    let params = json!({"channel": "ahp-session:/new", "provider": "script"});
+    let (_, refusal) = guest.request("createSession", params).await.unwrap_err();
+    let copy = rescued(&inn);
+    assert!(refusal.contains(copy.to_str().unwrap()), "{refusal}");
+    assert!(refusal.contains("innkeeper restore"), "{refusal}");
+
+    let ended = inn.host.shutdown().await.unwrap_err();
+    assert!(ended.to_string().contains("removed"), "{ended}");
+    let put_back = |dir: &std::path::Path| {
+        restore(dir, &copy, Timestamp::default()).unwrap();
+    };
+    let inn = inn.reopen_after(InnOptions::default(), put_back).await;
+    let back = inn.guest("back").await;
+    let state: SessionState = back.snapshot(&session).await;
+    assert_eq!(state.provider, "script");
+    inn.close().await;
+}
