@@ -21,8 +21,9 @@ use innkeeper_protocol::telemetry::{Metric, MetricKind, Teller, prometheus};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::client_versions::ClientVersions;
+use crate::clock::{Clock, now};
 use crate::delivery::{DeliveryOptions, OutboundQueue, Outgoing};
-use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten, now};
+use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten};
 use crate::machine::{Machine, WorkspaceOptions};
 use crate::outbox::{Clients, MachineTasks, Outbox, Reads, Reports, Subjects};
 use crate::telemetry::{Telemetry, TelemetryOptions};
@@ -145,6 +146,7 @@ impl Host {
             queue_after_cancel: options.queue_after_cancel,
             workspace,
         };
+        let clock = Clock::new();
         let (engine, first) = Engine::new(now(), config, agents.profiles(), boot);
         let engine_loop = EngineLoop {
             engine,
@@ -157,6 +159,7 @@ impl Host {
             last_commit: CommitNo(0),
             unwritten: Unwritten::default(),
             step: Step::default(),
+            clock,
         };
         let thread = thread::Builder::new()
             .name("engine".to_owned())
@@ -419,6 +422,9 @@ fn tell_about_commits(
             gauges.readiness.store_is_lost();
             // The engine need not know that it is for good: nothing follows.
             let _ = events.send(Event::Input(Input::StoreFailing { reason }));
+        }
+        JournalEvent::LogTooLarge { below } => {
+            let _ = events.send(Event::Input(Input::LogTooLarge { below }));
         }
         JournalEvent::Recovered => {
             let _ = events.send(Event::Input(Input::StoreRecovered));

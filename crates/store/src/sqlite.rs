@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use innkeeper_protocol::record::store::{Archive, Journal, Notify, Store, StoreFault};
+use innkeeper_protocol::record::store::{Archive, Journal, Notify, Store, StoreFault, Tended};
 use innkeeper_protocol::record::{Boot, StoreBatch};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use rusqlite::limits::Limit;
@@ -13,6 +13,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::sequence::Sequence;
 use crate::{StoreError, StoreOptions, Writer};
+use bookmark::Bookmark;
 use directory::Claim;
 use loss::Loss;
 use place::Place;
@@ -20,6 +21,7 @@ use place::Place;
 mod apply;
 mod aside;
 mod backup;
+mod bookmark;
 mod boot;
 mod directory;
 mod json;
@@ -32,6 +34,8 @@ mod reader;
 mod schema;
 mod sequence;
 mod sessions;
+mod space;
+mod upkeep;
 
 pub use backup::{BACKUPS_DIRECTORY, Contents, PARTIAL_PREFIX, Restored, backup, restore};
 pub use directory::{DATABASE_FILE, LOCK_FILE};
@@ -55,6 +59,16 @@ pub struct SqliteStore {
     /// How long it has been open, as far as it was told.
     ran: Duration,
     rescue_tried_at: Duration,
+    /// How long of that on this day of the host.
+    ran_today: Duration,
+    /// What is noted outside of the database; nothing before a life has begun.
+    noted: Option<Bookmark>,
+    /// How many bytes the log has at most; nothing if nobody has looked.
+    log_bytes: Option<u64>,
+    /// Something was written since it was last tended.
+    is_busy: bool,
+    /// Room was given back, but perhaps not yet by the file.
+    gave_back: bool,
     /// Last, so that another host gets in only when SQLite has ended.
     _claim: Claim,
 }
@@ -66,7 +80,8 @@ impl SqliteStore {
         let (mut connection, file) = directory::connect(dir, options.sync)?;
         connection.set_prepared_statement_cache_capacity(64);
         backup::before_upgrade(&connection, dir, options.now)?;
-        schema::migrate(&mut connection)?;
+        let upgraded = schema::migrate(&mut connection)?;
+        space::prepare(&connection, upgraded)?;
         let sequence = sequence::load(&connection)?;
         let place = Place::of(dir, &claim.file, file).map_err(|source| StoreError::Directory {
             dir: dir.to_owned(),
@@ -82,6 +97,11 @@ impl SqliteStore {
             loss: None,
             ran: Duration::ZERO,
             rescue_tried_at: Duration::ZERO,
+            ran_today: Duration::ZERO,
+            noted: None,
+            log_bytes: None,
+            is_busy: false,
+            gave_back: false,
             _claim: claim,
         })
     }
@@ -104,13 +124,18 @@ impl SqliteStore {
     }
 
     fn begin_life(&mut self) -> Result<Boot, StoreError> {
-        let until = self.options.kept_since();
+        let (keep_days, now) = (self.options.keep_disposed_days, self.options.now);
+        let noted = Bookmark::read(&self.dir);
         let (boot, sequence) = self.write(|tx, _| {
-            sessions::purge_disposed(tx, until)?;
-            let (sequence, epochs) = sequence::begin_life(tx)?;
+            let mut days = sessions::host_days(tx)?;
+            days.start(now);
+            sessions::set_host_days(tx, days)?;
+            sessions::purge_disposed(tx, keep_days)?;
+            let (sequence, epochs) = sequence::begin_life(tx, noted)?;
             Ok((boot::boot(tx, &sequence, epochs)?, sequence))
         })?;
         self.sequence = sequence;
+        self.note();
         Ok(boot)
     }
 
@@ -118,7 +143,10 @@ impl SqliteStore {
         if batches.iter().all(|batch| batch.ops.is_empty()) {
             return self.still_there();
         }
-        self.sequence = self.write(|tx, sequence| apply::apply(tx, sequence, batches))?;
+        let (sequence, bytes) = self.write(|tx, before| apply::apply(tx, before, batches))?;
+        self.sequence = sequence;
+        self.log_bytes = self.log_bytes.map(|before| before + bytes);
+        self.is_busy = true;
         Ok(())
     }
 
@@ -222,11 +250,12 @@ impl Store for SqliteStore {
         Ok(self.commit(batches)?)
     }
 
-    fn tend(&mut self, ran: Duration) -> Result<(), StoreFault> {
+    fn tend(&mut self, ran: Duration) -> Result<Tended, StoreFault> {
         self.ran += ran;
+        self.ran_today += ran;
         self.rescue_again();
         self.still_there()?;
-        Ok(())
+        Ok(self.keep()?)
     }
 
     fn set_aside(&mut self, batch: &StoreBatch, reason: &str) -> Result<String, StoreFault> {
@@ -255,6 +284,9 @@ impl Store for SqliteStore {
     /// log would stay behind: the next opening would have a little more to do.
     fn close(mut self: Box<Self>) -> Result<(), StoreFault> {
         self.still_there()?;
+        if self.noted.is_some() {
+            self.note();
+        }
         self.reader.close();
         Ok(self.checkpoint()?)
     }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::record::StoreBatch;
 use innkeeper_protocol::record::store::{
-    CommitNo, Journal, JournalEvent, Notify, SetAside, Store, StoreFault,
+    CommitNo, Journal, JournalEvent, Notify, SetAside, Store, StoreFault, Tended,
 };
 
 use crate::StoreError;
@@ -201,8 +201,14 @@ impl Worker {
         self.tended = Instant::now();
         match self.store.tend(ran) {
             Err(fault) if fault.is_lost() => drop(self.fails(fault)),
-            Err(fault) => tracing::warn!(%fault, "the store cannot be looked after at present"),
-            Ok(()) => {}
+            // It is tried again in a second; what matters fails elsewhere, too.
+            Err(fault) => tracing::debug!(%fault, "the store cannot be looked after at present"),
+            Ok(Tended {
+                trim_log_below: Some(below),
+            }) => (self.notify)(JournalEvent::LogTooLarge { below }),
+            Ok(Tended {
+                trim_log_below: None,
+            }) => {}
         }
     }
 

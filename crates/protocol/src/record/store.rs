@@ -34,6 +34,8 @@ pub enum JournalEvent {
     /// Nothing more will be stored in this life: what the store is kept in is
     /// gone, or belongs to another host by now. Reported once; nothing follows.
     Lost { reason: String },
+    /// The log should be trimmed; see [`Tended::trim_log_below`].
+    LogTooLarge { below: Seq },
     /// A batch can never be stored, and was set aside. `Committed` goes on
     /// behind it.
     SetAside(SetAside),
@@ -124,6 +126,15 @@ impl Error for StoreFault {
     }
 }
 
+/// What a store asks for when it has looked after what it keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tended {
+    /// The log takes more room than it may, unless everything below this number
+    /// goes. Only a [`StoreOp::TrimLog`](crate::record::StoreOp::TrimLog)
+    /// removes it: whoever gives clients the log must know where it begins.
+    pub trim_log_below: Option<Seq>,
+}
+
 /// A store that was opened: whoever has it is the only one that writes.
 ///
 /// *Invariants*: a batch is stored wholly or not at all, over any crash; what
@@ -147,12 +158,13 @@ pub trait Store: Send + 'static {
     /// and is not an error, as an error would hold up all that waits behind it.
     fn apply(&mut self, batches: &[StoreBatch]) -> Result<(), StoreFault>;
 
-    /// Looks after what is kept. A journal calls this about once a second, busy
-    /// or not; `ran` is the time since the call before, or since the start.
+    /// Looks after what is kept: once the host has run for another day, what
+    /// was disposed too long ago goes. A journal calls this about once a second,
+    /// busy or not; `ran` is the time since the call before, or since the start.
     ///
     /// A store that finds out here that it is lost says so, and from then on
     /// does nothing more. What else goes wrong is tried again the next time.
-    fn tend(&mut self, ran: Duration) -> Result<(), StoreFault>;
+    fn tend(&mut self, ran: Duration) -> Result<Tended, StoreFault>;
 
     /// Puts a batch that can never be stored where people find it, and says
     /// where that is. What is kept so is bounded: old ones make room.
@@ -213,4 +225,15 @@ pub trait Archive: Send + Sync {
 pub struct DisposedRow {
     pub row: CatalogueRow,
     pub disposed_at: Timestamp,
+    /// In how many days since then a host ran.
+    pub host_days: u64,
+}
+
+impl DisposedRow {
+    /// Whether its time is over, if sessions are kept for so many days. The day
+    /// on which it was disposed does not count; none at all is a special case,
+    /// which keeps it until somebody looks.
+    pub fn is_over(&self, keep_days: u64) -> bool {
+        keep_days == 0 || self.host_days > keep_days
+    }
 }

@@ -13,6 +13,7 @@ use innkeeper_protocol::{Seq, Timestamp};
 use rusqlite::Connection;
 use tempfile::NamedTempFile;
 
+use super::bookmark::Bookmark;
 use super::looking::{open_file, side_file};
 use super::sequence::{integer, reached};
 use super::{directory, schema};
@@ -73,13 +74,13 @@ pub fn restore(dir: &Path, file: &Path, now: Timestamp) -> Result<Restored, Stor
     let contents = examined(new.path())?;
     let current = dir.join(directory::DATABASE_FILE);
     let mut replaced = None;
-    let mut reached = Seq::ZERO;
+    let mut reached = Bookmark::read(dir).map_or(Seq::ZERO, |noted| noted.reached());
     if current
         .try_exists()
         .map_err(|source| directory_error(dir, source))?
     {
         let kept = keep_current(dir, &current, now)?;
-        reached = kept.reached;
+        reached = reached.max(kept.reached);
         replaced = Some(kept.at);
     }
     go_beyond(new.path(), reached)?;
@@ -91,6 +92,8 @@ pub fn restore(dir: &Path, file: &Path, now: Timestamp) -> Result<Restored, Stor
                 _ => {}
             }
         }
+        // Nor is this.
+        Bookmark::remove(dir)?;
         new.as_file().sync_all()?;
         new.persist(&current)?;
         File::open(dir)?.sync_all()

@@ -4,12 +4,24 @@ use innkeeper_protocol::Seq;
 use innkeeper_protocol::record::Epoch;
 use rusqlite::{Connection, params};
 
+use super::bookmark::Bookmark;
 use crate::StoreError;
 use crate::sequence::Sequence;
 
 /// Ends the life that the database was last written in, and begins another.
-pub(crate) fn begin_life(connection: &Connection) -> Result<(Sequence, Vec<Epoch>), StoreError> {
-    let before = load(connection)?;
+/// What was `noted` outside of it may be more than it knows.
+pub(super) fn begin_life(
+    connection: &Connection,
+    noted: Option<Bookmark>,
+) -> Result<(Sequence, Vec<Epoch>), StoreError> {
+    let mut before = load(connection)?;
+    if let Some(noted) = noted {
+        if let Some(forgotten) = noted.forgotten_by(&before) {
+            tracing::error!("{forgotten}");
+        }
+        before.reserved = before.reserved.max(noted.reached());
+        before.life = before.life.max(noted.life());
+    }
     let mut epochs = load_epochs(connection)?;
     let now = before.begin_life(&mut epochs);
     save(&now, connection)?;
