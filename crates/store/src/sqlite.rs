@@ -61,8 +61,9 @@ pub struct SqliteStore {
     rescue_tried_at: Duration,
     /// How long of that on this day of the host.
     ran_today: Duration,
-    /// What is noted outside of the database; nothing before a life has begun.
+    /// What is noted outside of the database.
     noted: Option<Bookmark>,
+    has_begun: bool,
     /// How many bytes the log has at most; nothing if nobody has looked.
     log_bytes: Option<u64>,
     /// Something was written since it was last tended.
@@ -99,6 +100,7 @@ impl SqliteStore {
             rescue_tried_at: Duration::ZERO,
             ran_today: Duration::ZERO,
             noted: None,
+            has_begun: false,
             log_bytes: None,
             is_busy: false,
             gave_back: false,
@@ -135,7 +137,7 @@ impl SqliteStore {
             Ok((boot::boot(tx, &sequence, epochs)?, sequence))
         })?;
         self.sequence = sequence;
-        self.note();
+        self.has_begun = true;
         Ok(boot)
     }
 
@@ -284,9 +286,7 @@ impl Store for SqliteStore {
     /// log would stay behind: the next opening would have a little more to do.
     fn close(mut self: Box<Self>) -> Result<(), StoreFault> {
         self.still_there()?;
-        if self.noted.is_some() {
-            self.note();
-        }
+        self.note();
         self.reader.close();
         Ok(self.checkpoint()?)
     }

@@ -92,7 +92,7 @@ fn told(garbage: &Garbage, config: &Config) -> String {
     line(
         !expired.is_empty(),
         format!(
-            "{} deleted more than {} of a running host ago",
+            "{} deleted more than {} ago",
             text::count(expired.len(), "session"),
             text::days(config.store.keep_disposed_days)
         ),

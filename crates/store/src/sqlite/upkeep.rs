@@ -8,10 +8,10 @@ use crate::StoreError;
 use crate::days::DAY;
 
 impl SqliteStore {
-    /// Notes how far the store has come, if it has come further.
+    /// Notes how far this life has come, if it has come further.
     pub(super) fn note(&mut self) {
         let now = Bookmark::of(&self.sequence);
-        if self.noted == Some(now) {
+        if !self.has_begun || self.noted == Some(now) {
             return;
         }
         match now.write(&self.dir) {
@@ -28,9 +28,7 @@ impl SqliteStore {
     /// What is due once a second.
     pub(super) fn keep(&mut self) -> Result<Tended, StoreError> {
         let is_idle = !std::mem::take(&mut self.is_busy);
-        if self.noted.is_some() {
-            self.note();
-        }
+        self.note();
         while self.ran_today >= DAY {
             self.pass_day()?;
         }
