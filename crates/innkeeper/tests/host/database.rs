@@ -3,10 +3,16 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use innkeeper_protocol::Timestamp;
+use innkeeper::{Host, HostOptions};
 use innkeeper_protocol::newest::state::SessionState;
-use innkeeper_store::restore;
+use innkeeper_protocol::record::store::{Archive, Journal, Notify, Store, StoreFault, Tended};
+use innkeeper_protocol::record::{Boot, StoreBatch};
+use innkeeper_protocol::{ChannelUri, Timestamp};
+use innkeeper_store::{MemoryStore, Writer, restore};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -85,4 +91,90 @@ async fn without_its_database_a_host_accepts_nothing_and_says_where_the_copy_is(
     let state: SessionState = back.snapshot(&session).await;
     assert_eq!(state.provider, "script");
     inn.close().await;
+}
+
+/// A store whose disk is full now and then.
+struct OnSmallDisk {
+    store: MemoryStore,
+    is_full: Arc<AtomicBool>,
+}
+
+impl Store for OnSmallDisk {
+    fn begin(&mut self) -> Result<Boot, StoreFault> {
+        self.store.begin()
+    }
+
+    fn archive(&self) -> Result<Arc<dyn Archive>, StoreFault> {
+        self.store.archive()
+    }
+
+    fn apply(&mut self, batches: &[StoreBatch]) -> Result<(), StoreFault> {
+        match self.is_full.load(Ordering::SeqCst) {
+            true => Err(StoreFault::new("/secret is full")),
+            false => self.store.apply(batches),
+        }
+    }
+
+    fn tend(&mut self, ran: Duration) -> Result<Tended, StoreFault> {
+        self.store.tend(ran)
+    }
+
+    fn set_aside(&mut self, batch: &StoreBatch, reason: &str) -> Result<String, StoreFault> {
+        self.store.set_aside(batch, reason)
+    }
+
+    fn restore(&mut self, session: &ChannelUri) -> Result<bool, StoreFault> {
+        self.store.restore(session)
+    }
+
+    fn delete(&mut self, session: &ChannelUri) -> Result<bool, StoreFault> {
+        self.store.delete(session)
+    }
+
+    fn start(self: Box<Self>, notify: Notify) -> Result<Box<dyn Journal>, StoreFault> {
+        Ok(Box::new(Writer::spawn(self, Duration::ZERO, notify)?))
+    }
+
+    fn close(self: Box<Self>) -> Result<(), StoreFault> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn while_its_disk_is_full_a_host_is_not_ready_and_then_it_is_again() {
+    let is_full = Arc::new(AtomicBool::new(false));
+    let store = OnSmallDisk {
+        store: MemoryStore::default(),
+        is_full: Arc::clone(&is_full),
+    };
+    let host = Host::start(HostOptions::default(), Vec::new(), store)
+        .await
+        .unwrap();
+    let says = async |words: Option<&str>| {
+        let asked = async {
+            loop {
+                match (host.obstacle(), words) {
+                    (None, None) => return,
+                    (Some(said), Some(words)) if said.contains(words) => {
+                        assert!(!said.contains("secret"), "{said}");
+                        return;
+                    }
+                    _ => tokio::task::yield_now().await,
+                }
+            }
+        };
+        in_time("the host says what is in the way", asked).await;
+    };
+    says(None).await;
+    is_full.store(true, Ordering::SeqCst);
+    let connection = host.connect();
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "channel": "ahp-root://", "clientId": "a", "protocolVersions": ["1.0.0"],
+    }});
+    connection.receive(&hello.to_string()).await;
+    says(Some("cannot write")).await;
+    is_full.store(false, Ordering::SeqCst);
+    says(None).await;
+    host.shutdown().await.unwrap();
+    assert!(host.obstacle().is_some());
 }

@@ -82,10 +82,10 @@ const HARMS: [(&str, Harm); 7] = [
         fs::remove_file(inn.file("innkeeper.db-shm")).unwrap();
     }),
     ("lock file", |inn| {
-        fs::remove_file(inn.file(LOCK_FILE)).unwrap()
+        fs::remove_file(inn.file(LOCK_FILE)).unwrap();
     }),
     ("data directory", |inn| {
-        fs::remove_dir_all(inn.data()).unwrap()
+        fs::remove_dir_all(inn.data()).unwrap();
     }),
     ("data directory", |inn| {
         fs::rename(inn.data(), inn.home.path().join("moved")).unwrap();
