@@ -116,7 +116,6 @@ impl EngineLoop {
         self.step = first;
         self.collect(&mut round);
         self.pass_on(round);
-        self.gauges.readiness.started();
         let (mut events, mut reports) = (Vec::new(), Vec::new());
         loop {
             self.update_gauges();

@@ -5,20 +5,19 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What stands in the way of work, the gravest last.
+/// What stands in the way of work, the gravest last. (While a host starts,
+/// nobody can ask it yet.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 enum State {
     Ready,
-    Starting,
     StoreFailing,
     StoreLost,
     Stopping,
 }
 
-const STATES: [State; 5] = [
+const STATES: [State; 4] = [
     State::Ready,
-    State::Starting,
     State::StoreFailing,
     State::StoreLost,
     State::Stopping,
@@ -28,23 +27,20 @@ const STATES: [State; 5] = [
 pub(crate) struct Readiness(AtomicU8);
 
 impl Default for Readiness {
-    /// That of a host that is about to start.
     fn default() -> Self {
-        Self(AtomicU8::new(State::Starting as u8))
+        Self(AtomicU8::new(State::Ready as u8))
     }
 }
 
 impl Readiness {
-    pub(crate) fn started(&self) {
-        self.change(State::Starting, State::Ready);
-    }
-
     pub(crate) fn store_fails(&self) {
         self.worsen(State::StoreFailing);
     }
 
     pub(crate) fn store_recovered(&self) {
-        self.change(State::StoreFailing, State::Ready);
+        let (from, to) = (State::StoreFailing as u8, State::Ready as u8);
+        // If it is in another state by now, that one stands.
+        let _ = (self.0).compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
     }
 
     pub(crate) fn store_is_lost(&self) {
@@ -60,7 +56,6 @@ impl Readiness {
         let state = STATES.get(usize::from(self.0.load(Ordering::Acquire)));
         match state.copied().unwrap_or(State::Stopping) {
             State::Ready => None,
-            State::Starting => Some("the host is starting; ask again in a moment"),
             State::StoreFailing => Some(
                 "the host cannot write to its data directory and accepts no work until it can; \
                  its log says why",
@@ -71,12 +66,6 @@ impl Readiness {
             ),
             State::Stopping => Some("the host is stopping"),
         }
-    }
-
-    fn change(&self, from: State, to: State) {
-        let (from, to) = (from as u8, to as u8);
-        // If it is in another state by now, that one stands.
-        let _ = (self.0).compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
     }
 
     fn worsen(&self, to: State) {
@@ -92,8 +81,6 @@ mod tests {
     fn what_is_graver_stands_and_only_what_passes_is_taken_back() {
         let host = Readiness::default();
         let says = |words: &str| host.obstacle().is_some_and(|said| said.contains(words));
-        assert!(says("starting"));
-        host.started();
         assert_eq!(host.obstacle(), None);
         host.store_fails();
         assert!(says("cannot write"));
@@ -102,7 +89,6 @@ mod tests {
         host.store_is_lost();
         host.store_fails();
         host.store_recovered();
-        host.started();
         assert!(says("removed"));
         host.stops();
         assert!(says("stopping"));
