@@ -15,7 +15,7 @@ use crate::sequence::Sequence;
 use crate::{StoreError, StoreOptions, Writer};
 use bookmark::Bookmark;
 use directory::Claim;
-use loss::Loss;
+use loss::{Loss, Rescue};
 use place::Place;
 
 mod apply;
@@ -196,7 +196,7 @@ impl SqliteStore {
         let loss = Loss::Missing {
             missing,
             dir: self.dir.clone(),
-            rescue: loss::rescue(&db, &self.place, &self.dir, self.now()),
+            rescue: Rescue::Pending,
         };
         Err(self.lose(&db, loss))
     }
@@ -205,25 +205,25 @@ impl SqliteStore {
         loss::abandon(db);
         // What is read next might come from other files.
         self.reader.close();
-        self.rescue_tried_at = self.ran;
         let error = StoreError::Lost(loss.to_string());
         self.loss = Some(loss);
         error
     }
 
-    /// Tries again to save what there is, now and then.
-    fn rescue_again(&mut self) {
+    /// Saves what there is; if that fails, again now and then.
+    fn rescue_if_due(&mut self) {
         let Some(Loss::Missing { rescue, .. }) = &mut self.loss else {
             return;
         };
-        if rescue.is_ok() || self.ran < self.rescue_tried_at + NEXT_RESCUE {
-            return;
-        }
-        self.rescue_tried_at = self.ran;
-        let now = after(self.options.now, self.ran);
-        *rescue = loss::rescue(&lock(&self.db), &self.place, &self.dir, now);
-        if let Some(loss) = &self.loss {
-            tracing::error!(reason = %loss, "another copy of the lost database was tried");
+        let is_due = match rescue {
+            Rescue::Pending => true,
+            Rescue::Failed(_) => self.ran >= self.rescue_tried_at + NEXT_RESCUE,
+            Rescue::Done(_) => false,
+        };
+        if is_due {
+            self.rescue_tried_at = self.ran;
+            let now = after(self.options.now, self.ran);
+            *rescue = loss::rescue(&lock(&self.db), &self.place, &self.dir, now);
         }
     }
 
@@ -255,7 +255,7 @@ impl Store for SqliteStore {
     fn tend(&mut self, ran: Duration) -> Result<Tended, StoreFault> {
         self.ran += ran;
         self.ran_today += ran;
-        self.rescue_again();
+        self.rescue_if_due();
         self.still_there()?;
         Ok(self.keep()?)
     }
@@ -285,7 +285,10 @@ impl Store for SqliteStore {
     /// Its last connection must be the one that writes, else the write-ahead
     /// log would stay behind: the next opening would have a little more to do.
     fn close(mut self: Box<Self>) -> Result<(), StoreFault> {
-        self.still_there()?;
+        if let Err(lost) = self.still_there() {
+            self.rescue_if_due();
+            return Err(self.still_there().err().unwrap_or(lost).into());
+        }
         self.note();
         self.reader.close();
         Ok(self.checkpoint()?)

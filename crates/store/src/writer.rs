@@ -69,7 +69,7 @@ impl Writer {
             pending: Vec::new(),
             committed: 0,
             failing: false,
-            lost: false,
+            lost: None,
             tended: Instant::now(),
             unsound: BTreeSet::new(),
         };
@@ -147,8 +147,8 @@ struct Worker {
     pending: Vec<StoreBatch>,
     committed: u64,
     failing: bool,
-    /// Nothing can be stored any more.
-    lost: bool,
+    /// Why nothing can be stored any more.
+    lost: Option<String>,
     /// When the store last looked after what it keeps.
     tended: Instant,
     /// Sessions of which something was set aside. What is submitted about them
@@ -160,7 +160,7 @@ impl Worker {
     fn run(mut self) -> Result<(), StoreFault> {
         while self.gather() {
             if let Err(error) = self.commit()
-                && !self.lost
+                && self.lost.is_none()
             {
                 tracing::debug!(%error, "the store is still failing");
                 self.pause();
@@ -175,10 +175,13 @@ impl Worker {
     fn gather(&mut self) -> bool {
         let mut queue = self.shared.lock();
         // After a failure the pause was the wait.
-        while !queue.closing && (self.lost || (self.pending.is_empty() && !queue.urgent)) {
+        while !queue.closing && (self.lost.is_some() || (self.pending.is_empty() && !queue.urgent))
+        {
             let until_tended = TEND.saturating_sub(self.tended.elapsed());
             let until_commit = match queue.since {
-                Some(since) if !self.lost => self.group_commit.saturating_sub(since.elapsed()),
+                Some(since) if self.lost.is_none() => {
+                    self.group_commit.saturating_sub(since.elapsed())
+                }
                 _ => Duration::MAX,
             };
             let rest = until_commit.min(until_tended);
@@ -311,8 +314,8 @@ impl Worker {
     /// The store cannot write at present, or never again.
     fn fails(&mut self, fault: StoreFault) -> StoreFault {
         let reason = fault.to_string();
-        if fault.is_lost() && !self.lost {
-            self.lost = true;
+        if fault.is_lost() && self.lost.as_ref() != Some(&reason) {
+            self.lost = Some(reason.clone());
             (self.notify)(JournalEvent::Lost { reason });
         } else if !fault.is_lost() && !self.failing {
             self.failing = true;
@@ -336,7 +339,7 @@ impl Worker {
     fn finish(mut self) -> Result<(), StoreFault> {
         let mut tries = 1;
         while let Err(error) = self.commit() {
-            if self.lost || tries == TRIES_AT_CLOSE {
+            if self.lost.is_some() || tries == TRIES_AT_CLOSE {
                 return Err(error);
             }
             tries += 1;

@@ -32,7 +32,8 @@ pub enum JournalEvent {
     /// Storing works again; `Committed` follows.
     Recovered,
     /// Nothing more will be stored in this life: what the store is kept in is
-    /// gone, or belongs to another host by now. Reported once; nothing follows.
+    /// gone, or belongs to another host by now. Reported again when there is
+    /// more to say about it; nothing else follows.
     Lost { reason: String },
     /// The log should be trimmed; see [`Tended::trim_log_below`].
     LogTooLarge { below: Seq },

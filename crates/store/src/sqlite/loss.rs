@@ -21,11 +21,20 @@ pub(super) enum Loss {
     Missing {
         missing: Missing,
         dir: PathBuf,
-        rescue: Result<PathBuf, String>,
+        rescue: Rescue,
     },
     Overtaken {
         dir: PathBuf,
     },
+}
+
+/// What became of what was stored.
+#[derive(Debug)]
+pub(super) enum Rescue {
+    /// Those who use the host are told first, as copying may take long.
+    Pending,
+    Failed(String),
+    Done(PathBuf),
 }
 
 impl fmt::Display for Loss {
@@ -46,24 +55,29 @@ impl fmt::Display for Loss {
             }
         };
         match (missing.part, rescue) {
-            (Part::Lock, Ok(copy)) => write!(
+            (Part::Lock, Rescue::Done(copy)) => write!(
                 f,
                 "{missing}, so another host could have opened the database; stop this host, and \
                  start it again (a copy of the database is in {})",
                 copy.display()
             ),
-            (Part::Lock, Err(_)) => write!(
+            (Part::Lock, Rescue::Pending | Rescue::Failed(_)) => write!(
                 f,
                 "{missing}, so another host could have opened the database; stop this host, and \
                  start it again"
             ),
-            (_, Ok(copy)) => write!(
+            (_, Rescue::Pending) => write!(
+                f,
+                "{missing}; do not stop the host before its log says where the copy is that it \
+                 makes of everything that was stored"
+            ),
+            (_, Rescue::Done(copy)) => write!(
                 f,
                 "{missing}; everything that was stored is in the copy {copy}: stop the host, run \
                  `innkeeper restore {copy} --data-dir {dir}`, and start the host again",
                 copy = copy.display()
             ),
-            (_, Err(reason)) => write!(
+            (_, Rescue::Failed(reason)) => write!(
                 f,
                 "{missing}, and no copy of what was stored could be made ({reason}); mend that \
                  and do not stop the host before its log says where the copy is"
@@ -84,12 +98,7 @@ pub(super) fn abandon(connection: &Connection) {
 
 /// Copies what a connection still holds: into the data directory if that is
 /// there, else next to it, else to where the system keeps temporary files.
-pub(super) fn rescue(
-    connection: &Connection,
-    place: &Place,
-    dir: &Path,
-    now: Timestamp,
-) -> Result<PathBuf, String> {
+pub(super) fn rescue(connection: &Connection, place: &Place, dir: &Path, now: Timestamp) -> Rescue {
     let mut places = Vec::new();
     if place.has_directory() {
         places.push(backup::rescue_name(dir, now).map_err(|error| error.to_string()));
@@ -107,9 +116,9 @@ pub(super) fn rescue(
             Err(error) => Err(error.to_string()),
         });
         match copied {
-            Ok(copy) => return Ok(copy),
+            Ok(copy) => return Rescue::Done(copy),
             Err(reason) => reasons.push(reason),
         }
     }
-    Err(reasons.join("; "))
+    Rescue::Failed(reasons.join("; "))
 }

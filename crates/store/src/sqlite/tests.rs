@@ -170,7 +170,7 @@ fn closing_on_a_full_disk_gives_up_and_says_why() {
 }
 
 #[test]
-fn a_database_that_is_removed_while_nothing_happens_is_told_once_and_for_good() {
+fn a_database_that_is_removed_is_told_at_once_and_again_when_it_is_saved() {
     let running = running(Duration::ZERO);
     let file = running.dir.path().join(DATABASE_FILE);
     std::fs::remove_file(&file).unwrap();
@@ -178,6 +178,11 @@ fn a_database_that_is_removed_while_nothing_happens_is_told_once_and_for_good() 
         panic!("it should be lost")
     };
     assert!(reason.contains(file.to_str().unwrap()), "{reason}");
+    assert!(!reason.contains("innkeeper restore"), "{reason}");
+    let JournalEvent::Lost { reason } = running.event() else {
+        panic!("it should be lost")
+    };
+    assert!(reason.contains("innkeeper restore"), "{reason}");
     running.journal.submit(text(1), true);
     let next = running.events.recv_timeout(2 * writer::RETRY);
     assert!(next.is_err(), "{next:?}");

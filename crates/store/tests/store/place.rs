@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::record::store::{Archive as _, Store as _, StoreFault};
@@ -68,6 +69,8 @@ fn replace(file: &Path) {
     fs::rename(copy, file).unwrap();
 }
 
+const SECOND: Duration = Duration::from_secs(1);
+
 type Harm = fn(&Inn);
 
 const HARMS: [(&str, Harm); 7] = [
@@ -99,8 +102,10 @@ fn a_commit_whose_files_are_gone_is_not_reported_and_all_that_was_stored_is_save
         let mut inn = Inn::open();
         harm(&inn);
         let fault = inn.apply_another();
-        let said = fault.to_string();
-        assert!(fault.is_lost(), "{said}");
+        assert!(fault.is_lost(), "{fault}");
+        assert!(fault.to_string().contains(what), "{fault}");
+        assert!(inn.rescued().is_empty(), "first of all it is told");
+        let said = inn.store.tend(SECOND).unwrap_err().to_string();
         for part in [what, "stop", "start"] {
             assert!(said.contains(part), "{part:?} in {said:?}");
         }
@@ -117,12 +122,9 @@ fn a_commit_whose_files_are_gone_is_not_reported_and_all_that_was_stored_is_save
 fn a_loss_is_noticed_while_nothing_is_written() {
     for (what, harm) in HARMS {
         let mut inn = Inn::open();
-        inn.store.tend(std::time::Duration::from_secs(1)).unwrap();
+        inn.store.tend(SECOND).unwrap();
         harm(&inn);
-        let fault = inn
-            .store
-            .tend(std::time::Duration::from_secs(1))
-            .unwrap_err();
+        let fault = inn.store.tend(SECOND).unwrap_err();
         assert!(fault.is_lost(), "{fault}");
         assert!(fault.to_string().contains(what), "{fault}");
     }
@@ -137,9 +139,25 @@ fn nothing_is_written_again_when_the_file_comes_back() {
     fs::rename(&away, &file).unwrap();
     assert!(inn.apply_another().is_lost());
     assert!(inn.store.delete(&"s:/1".into()).unwrap_err().is_lost());
+    for _ in 0..40 {
+        assert!(inn.store.tend(SECOND).unwrap_err().is_lost());
+    }
     assert_eq!(inn.rescued().len(), 1, "one copy is enough");
+}
+
+#[test]
+fn a_store_that_is_closed_when_its_files_are_gone_saves_what_it_has() {
+    let inn = Inn::open();
+    fs::remove_file(inn.file(DATABASE_FILE)).unwrap();
+    let backups = inn.file(BACKUPS_DIRECTORY);
     let error = Box::new(inn.store).close().unwrap_err();
     assert!(error.is_lost(), "{error}");
+    let copy = fs::read_dir(backups).unwrap().next().unwrap().unwrap();
+    let copy = copy.path();
+    assert!(
+        error.to_string().contains(copy.to_str().unwrap()),
+        "{error}"
+    );
 }
 
 /// SQLite removes its log by name when a database is closed.
