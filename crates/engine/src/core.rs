@@ -17,6 +17,7 @@ mod telemetry;
 mod verdict;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use innkeeper_protocol::agent::AgentCommand;
 use innkeeper_protocol::newest::state::{ErrorInfo, RootState};
@@ -48,6 +49,8 @@ pub(crate) struct Core {
     pub(crate) config: EngineConfig,
     /// The time of the input that is being handled.
     pub(crate) now: Timestamp,
+    /// By how much the clock was set forward in this life, in milliseconds.
+    set_forward: i64,
     /// What the input that is being handled leads to.
     pub(crate) step: Step,
     pub(crate) channels: Channels,
@@ -83,6 +86,7 @@ impl Core {
             inputs: ShownInputs::default(),
             config,
             now,
+            set_forward: 0,
             step: Step::default(),
             traces: Traces::default(),
             touched: BTreeSet::new(),
@@ -95,6 +99,21 @@ impl Core {
         };
         core.reserve_numbers();
         core
+    }
+
+    /// The time that durations are measured by: nobody sets it forward.
+    pub(crate) fn measured(&self) -> Timestamp {
+        self.as_measured(self.now)
+    }
+
+    /// A time of the clock, as durations are measured.
+    pub(crate) fn as_measured(&self, time: Timestamp) -> Timestamp {
+        Timestamp::from_millis(time.as_millis().saturating_sub(self.set_forward))
+    }
+
+    pub(crate) fn clock_set_forward(&mut self, by: Duration) {
+        let by = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+        self.set_forward = self.set_forward.saturating_add(by);
     }
 
     /// The last number that was given out.

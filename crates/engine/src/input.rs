@@ -1,6 +1,7 @@
 //! What can happen to the engine.
 
-use innkeeper_protocol::ChannelUri;
+use std::time::Duration;
+
 use innkeeper_protocol::agent::{AgentProfile, AgentReport};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::newest::commands::SessionConfigValueItem;
@@ -14,6 +15,7 @@ use innkeeper_protocol::workspace::customization::CustomizationReport;
 use innkeeper_protocol::workspace::resource::{ResourceError, TakenContent};
 use innkeeper_protocol::workspace::terminal::TerminalReport;
 use innkeeper_protocol::workspace::watch::WatchReport;
+use innkeeper_protocol::{ChannelUri, Seq};
 
 use crate::{ConnectionId, Leftovers, Ticket};
 
@@ -92,9 +94,18 @@ pub enum Input {
         reason: String,
     },
     StoreRecovered,
+    /// The stored log takes too much room: what is below this number should go.
+    LogTooLarge {
+        below: Seq,
+    },
     /// Something about these sessions can never be stored, and was set aside.
     NotStored {
         sessions: Vec<ChannelUri>,
+    },
+    /// The clock was set forward by so much, which nobody has spent: the time
+    /// of this input is beyond it.
+    ClockSetForward {
+        by: Duration,
     },
     /// The time that [`crate::Engine::next_deadline`] named has come.
     Tick,

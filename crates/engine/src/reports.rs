@@ -65,7 +65,9 @@ impl Engine {
             }
             Input::StoreFailing { reason } => core.store_failure = Some(reason),
             Input::StoreRecovered => core.store_failure = None,
+            Input::LogTooLarge { below } => core.trim_log_below(below),
             Input::NotStored { sessions } => self.sessions().not_stored(sessions),
+            Input::ClockSetForward { by } => core.clock_set_forward(by),
             Input::Tick => self.tick(),
             Input::Shutdown => self.shutdown(),
         }

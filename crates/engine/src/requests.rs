@@ -357,7 +357,5 @@ impl Engine {
 }
 
 pub(crate) fn store_failure_message(reason: &str) -> String {
-    format!(
-        "the host cannot write to its data directory ({reason}) and accepts no work until it can"
-    )
+    format!("the host accepts no work, as it cannot write to its data directory: {reason}")
 }

@@ -201,7 +201,7 @@ impl Terminals {
     ) -> Option<RunOver> {
         self.tell_heard(core);
         let run = self.known.get(uri).and_then(|known| known.run.as_ref());
-        let took = run.map(|run| core.now.millis_since(run.began));
+        let took = run.map(|run| core.measured().millis_since(run.began));
         let code_of_command = exit_code.filter(|_| run.is_some());
         self.command_finished(core, uri, code_of_command, took);
         let action = TerminalExitedAction { exit_code };

@@ -296,7 +296,7 @@ impl TurnsMut<'_> {
             self.end_delegates(backend, Some(uri), &Ending::Cancelled);
         }
         self.terminals.end_runs_of(self.core, uri, &turn.id);
-        let (turn_id, duration) = (turn.id.to_string(), turn.duration(self.core.now));
+        let (turn_id, duration) = (turn.id.to_string(), turn.duration(self.core.measured()));
         let reason = turn
             .stop_reason
             .map(|reason| ("stopReason".to_owned(), reason.into()));

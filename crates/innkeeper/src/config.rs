@@ -529,6 +529,8 @@ pub(crate) struct StoreTable {
     pub(crate) sync: SyncSetting,
     #[serde(deserialize_with = "within::<_, 0, 36_500>")]
     pub(crate) keep_disposed_days: u64,
+    #[serde(deserialize_with = "within::<_, 1_048_576, 68_719_476_736>")]
+    pub(crate) log_bytes: u64,
     #[serde(deserialize_with = "within::<_, 0, 10_000>")]
     pub(crate) group_commit_ms: u64,
 }
@@ -545,7 +547,8 @@ impl Default for StoreTable {
     fn default() -> Self {
         let StoreOptions {
             sync,
-            keep_disposed,
+            keep_disposed_days,
+            log_bytes,
             now: _,
             group_commit,
         } = StoreOptions::default();
@@ -554,7 +557,8 @@ impl Default for StoreTable {
                 innkeeper_store::SyncMode::Normal => SyncSetting::Normal,
                 innkeeper_store::SyncMode::Full => SyncSetting::Full,
             },
-            keep_disposed_days: keep_disposed.as_secs() / DAY,
+            keep_disposed_days,
+            log_bytes,
             group_commit_ms: millis(group_commit),
         }
     }
@@ -568,7 +572,8 @@ impl StoreTable {
                 SyncSetting::Normal => innkeeper_store::SyncMode::Normal,
                 SyncSetting::Full => innkeeper_store::SyncMode::Full,
             },
-            keep_disposed: Duration::from_secs(self.keep_disposed_days * DAY),
+            keep_disposed_days: self.keep_disposed_days,
+            log_bytes: self.log_bytes,
             now,
             group_commit: Duration::from_millis(self.group_commit_ms),
         }

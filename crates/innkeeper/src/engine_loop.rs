@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use innkeeper_engine::{Effect, Engine, Input, Step};
 use innkeeper_protocol::Timestamp;
@@ -13,7 +13,9 @@ use innkeeper_protocol::record::store::{CommitNo, Journal};
 use innkeeper_protocol::record::{StoreBatch, StoreOp};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
+use crate::clock::Clock;
 use crate::outbox::Outbox;
+use crate::readiness::Readiness;
 
 /// How many events are handled before what follows from them is passed on.
 const MOST_AT_ONCE: usize = 256;
@@ -45,6 +47,7 @@ pub(crate) struct Gauges {
     pub(crate) inputs: AtomicU64,
     pub(crate) store_failing: AtomicU64,
     pub(crate) refused_connections: AtomicU64,
+    pub(crate) readiness: Readiness,
 }
 
 pub(crate) struct EngineLoop {
@@ -60,6 +63,7 @@ pub(crate) struct EngineLoop {
     pub(crate) unwritten: Unwritten,
     /// The step of the input that is being handled.
     pub(crate) step: Step,
+    pub(crate) clock: Clock,
 }
 
 /// What is handled between two looks at what happened, at one time, and what
@@ -72,9 +76,9 @@ struct Round {
 }
 
 impl Round {
-    fn new(inputs: usize) -> Self {
+    fn new(now: Timestamp, inputs: usize) -> Self {
         Self {
-            now: now(),
+            now,
             steps: 0,
             ops: Vec::with_capacity(inputs),
             effects: Vec::with_capacity(inputs),
@@ -108,7 +112,7 @@ impl Unwritten {
 impl EngineLoop {
     /// Runs until it is told to shut down, and returns the store's journal.
     pub(crate) async fn run(mut self, first: Step) -> Box<dyn Journal> {
-        let mut round = Round::new(1);
+        let mut round = self.round(1);
         self.step = first;
         self.collect(&mut round);
         self.pass_on(round);
@@ -137,7 +141,7 @@ impl EngineLoop {
             let share = if room { MOST_OF_MACHINE } else { 0 };
             let reported = std::iter::from_fn(|| self.machine.try_recv().ok());
             events.extend(reported.take(share).map(Event::Input));
-            let mut round = Round::new(events.len() + reports.len());
+            let mut round = self.round(events.len() + reports.len());
             let mut ended = None;
             for event in events.drain(..) {
                 match event {
@@ -163,15 +167,28 @@ impl EngineLoop {
         }
     }
 
+    /// Begins a round at the time that it is.
+    fn round(&mut self, inputs: usize) -> Round {
+        let (now, set_forward) = self.clock.read();
+        let mut round = Round::new(now, inputs);
+        if let Some(by) = set_forward {
+            tracing::info!(?by, "the clock was set forward, or the machine slept");
+            self.handle(&mut round, Input::ClockSetForward { by });
+        }
+        round
+    }
+
     fn handle(&mut self, round: &mut Round, input: Input) {
         match &input {
             Input::StoreFailing { reason } => {
                 tracing::error!(reason, "the store cannot write; no work is accepted");
                 self.gauges.store_failing.store(1, Ordering::Relaxed);
+                self.gauges.readiness.store_fails();
             }
             Input::StoreRecovered => {
                 tracing::info!("the store can write again");
                 self.gauges.store_failing.store(0, Ordering::Relaxed);
+                self.gauges.readiness.store_recovered();
             }
             _ => {}
         }
@@ -239,7 +256,7 @@ impl EngineLoop {
     fn until_deadline(&self) -> Duration {
         match self.engine.next_deadline() {
             Some(deadline) => {
-                let millis = deadline.millis_since(now());
+                let millis = deadline.millis_since(self.clock.about_now());
                 Duration::from_millis(u64::try_from(millis).unwrap_or(0))
             }
             None => Duration::from_secs(3600),
@@ -258,12 +275,4 @@ impl EngineLoop {
             self.engine.resident_sessions() as u64,
         );
     }
-}
-
-/// The time, as the host counts it.
-pub fn now() -> Timestamp {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

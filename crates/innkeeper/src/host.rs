@@ -21,8 +21,9 @@ use innkeeper_protocol::telemetry::{Metric, MetricKind, Teller, prometheus};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::client_versions::ClientVersions;
+use crate::clock::{Clock, now};
 use crate::delivery::{DeliveryOptions, OutboundQueue, Outgoing};
-use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten, now};
+use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten};
 use crate::machine::{Machine, WorkspaceOptions};
 use crate::outbox::{Clients, MachineTasks, Outbox, Reads, Reports, Subjects};
 use crate::telemetry::{Telemetry, TelemetryOptions};
@@ -134,7 +135,8 @@ impl Host {
             telemetry: Arc::clone(&telemetry),
             reports,
         }));
-        let journal = store.start(tell_about_commits(&outbox, &events))?;
+        let gauges = Arc::new(Gauges::default());
+        let journal = store.start(tell_about_commits(&outbox, &events, &gauges))?;
         let config = EngineConfig {
             server_info,
             default_directory: options.default_directory,
@@ -144,8 +146,8 @@ impl Host {
             queue_after_cancel: options.queue_after_cancel,
             workspace,
         };
+        let clock = Clock::new();
         let (engine, first) = Engine::new(now(), config, agents.profiles(), boot);
-        let gauges = Arc::new(Gauges::default());
         let engine_loop = EngineLoop {
             engine,
             events: inbox,
@@ -157,6 +159,7 @@ impl Host {
             last_commit: CommitNo(0),
             unwritten: Unwritten::default(),
             step: Step::default(),
+            clock,
         };
         let thread = thread::Builder::new()
             .name("engine".to_owned())
@@ -209,6 +212,7 @@ impl Host {
     /// Finishes what runs in a way that can be resumed, records it, ends
     /// agents and connections, and closes the store.
     pub async fn shutdown(&self) -> Result<(), HostError> {
+        self.inner.gauges.readiness.stops();
         let (done, finished) = oneshot::channel();
         self.send(Event::Shutdown(done));
         // The store may be unable to take in what is left.
@@ -244,6 +248,15 @@ impl Host {
     /// How many connections are open.
     pub fn connections(&self) -> usize {
         self.inner.clients.count()
+    }
+
+    /// Why the host cannot work, in a sentence that gives nothing away; nothing
+    /// if it can.
+    pub fn obstacle(&self) -> Option<&'static str> {
+        match self.inner.events.is_closed() {
+            true => Some("the host has ended; start it again"),
+            false => self.inner.gauges.readiness.obstacle(),
+        }
     }
 
     /// The numbers of `/metrics`, as Prometheus reads them.
@@ -394,12 +407,24 @@ impl Drop for HostConnection {
     }
 }
 
-fn tell_about_commits(outbox: &Arc<Outbox>, events: &mpsc::UnboundedSender<Event>) -> Notify {
-    let (outbox, events) = (Arc::clone(outbox), events.clone());
+fn tell_about_commits(
+    outbox: &Arc<Outbox>,
+    events: &mpsc::UnboundedSender<Event>,
+    gauges: &Arc<Gauges>,
+) -> Notify {
+    let (outbox, events, gauges) = (Arc::clone(outbox), events.clone(), Arc::clone(gauges));
     Box::new(move |event| match event {
         JournalEvent::Committed(number) => outbox.committed(number),
         JournalEvent::Failing { reason } => {
             let _ = events.send(Event::Input(Input::StoreFailing { reason }));
+        }
+        JournalEvent::Lost { reason } => {
+            gauges.readiness.store_is_lost();
+            // The engine need not know that it is for good: nothing follows.
+            let _ = events.send(Event::Input(Input::StoreFailing { reason }));
+        }
+        JournalEvent::LogTooLarge { below } => {
+            let _ = events.send(Event::Input(Input::LogTooLarge { below }));
         }
         JournalEvent::Recovered => {
             let _ = events.send(Event::Input(Input::StoreRecovered));

@@ -45,19 +45,21 @@
 //! engine's business.
 
 mod client_versions;
+mod clock;
 mod delivery;
 mod engine_loop;
 mod host;
 mod in_process;
 mod machine;
 mod outbox;
+mod readiness;
 mod telemetry;
 
 pub mod leftovers;
 pub mod server;
 
+pub use clock::now;
 pub use delivery::DeliveryOptions;
-pub use engine_loop::now;
 pub use host::{Host, HostConnection, HostError, HostOptions};
 pub use in_process::InProcess;
 pub use machine::{CustomizationSettings, WorkspaceOptions};

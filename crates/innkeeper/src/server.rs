@@ -1,7 +1,7 @@
 //! Servers: the transports over which clients reach a host.
 //!
 //! Everything is on one port: the WebSocket (an upgrade on any path), the web
-//! client, `/healthz` and `/metrics`. *Invariant*: no request gets past
+//! client, `/healthz`, `/readyz` and `/metrics`. *Invariant*: no request gets past
 //! [`access`] without a known `Host`, an acceptable `Origin` and, where
 //! sessions are concerned, the token.
 

@@ -24,7 +24,7 @@ use innkeeper_protocol::telemetry::{
 use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::engine_loop::now;
+use crate::clock::now;
 
 #[cfg(feature = "telemetry")]
 use export::Exporter;

@@ -18,8 +18,9 @@ const MORE_THREADS: u64 = 8;
 const MORE_FILES: u64 = 8;
 
 /// What the data directory may hold after an orderly end.
-const DATA: [&str; 11] = [
+const DATA: [&str; 12] = [
     "innkeeper.db",
+    "innkeeper.last",
     "innkeeper.db-wal",
     "innkeeper.db-shm",
     "innkeeper.lock",

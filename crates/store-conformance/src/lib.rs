@@ -47,8 +47,8 @@ pub trait Subject {
 pub struct Opening {
     /// The time of opening.
     pub now: Timestamp,
-    /// How long a disposed session can still be brought back.
-    pub keep_disposed: Duration,
+    /// In how many days a host runs before a disposed session goes.
+    pub keep_disposed_days: u64,
     /// How long a batch that is not urgent may wait for company.
     pub group_commit: Duration,
 }
@@ -57,7 +57,7 @@ impl Default for Opening {
     fn default() -> Self {
         Self {
             now: Timestamp::default(),
-            keep_disposed: Duration::from_secs(3600),
+            keep_disposed_days: 30,
             group_commit: Duration::ZERO,
         }
     }
@@ -82,7 +82,10 @@ macro_rules! store_suite {
                 a_chat_under_the_name_of_a_disposed_one_inherits_nothing,
                 a_chat_that_moves_takes_its_turns_along,
                 a_deleted_session_is_gone_for_good,
-                opening_removes_what_was_disposed_long_ago,
+                a_disposed_session_goes_when_the_host_has_run_for_so_many_days,
+                a_clock_that_is_years_ahead_removes_nothing,
+                days_in_which_the_host_is_started_count_once_each,
+                without_a_time_to_be_kept_a_disposed_session_goes_with_the_next_start,
                 contents_that_are_shared_with_a_copy_live_as_long_as_one_of_both,
                 excerpts_of_contents_come_with_the_session_and_with_its_copy;
             log:

@@ -220,24 +220,74 @@ pub fn a_deleted_session_is_gone_for_good<S: Subject>(subject: impl Fn() -> S) {
     assert!(turns(&stage.load(S).unwrap(), 0).is_empty());
 }
 
-pub fn opening_removes_what_was_disposed_long_ago<S: Subject>(subject: impl Fn() -> S) {
-    let at = |now| Opening {
-        keep_disposed: Duration::from_millis(100),
-        now: Timestamp::from_millis(now),
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A store that keeps disposed sessions for two days, opened on that day.
+fn on_day(day: u32) -> Opening {
+    Opening {
+        keep_disposed_days: 2,
+        now: Timestamp::default().after(DAY * day),
         ..Opening::default()
-    };
-    let mut stage = Stage::opened(subject(), &at(0));
+    }
+}
+
+fn with_one_disposed<S: Subject>(subject: S, opening: &Opening) -> Stage<S> {
+    let mut stage = Stage::opened(subject, opening);
     stage.apply([
         put_session(S, "S", 1),
         content("x:/1", S, "data"),
         put_session("s:/kept", "S", 1),
         dispose(S, 50),
     ]);
-    for (now, left) in [(149, 1), (150, 0)] {
-        stage = stage.restart_with(&at(now));
-        assert_eq!(stage.boot.catalogue.len(), 1);
-        assert_eq!(stage.archive.disposed().unwrap().len(), left, "at {now}");
+    stage
+}
+
+fn count_disposed<S: Subject>(stage: &Stage<S>) -> usize {
+    assert_eq!(stage.archive.catalogue().unwrap().len(), 1);
+    stage.archive.disposed().unwrap().len()
+}
+
+pub fn a_disposed_session_goes_when_the_host_has_run_for_so_many_days<S: Subject>(
+    subject: impl Fn() -> S,
+) {
+    let mut stage = with_one_disposed(subject(), &on_day(1));
+    for (ran, left) in [
+        (DAY, 1),
+        (DAY, 1),
+        (DAY - Duration::from_secs(1), 1),
+        (Duration::from_secs(1), 0),
+    ] {
+        stage.store.tend(ran).unwrap();
+        assert_eq!(count_disposed(&stage), left);
     }
+}
+
+pub fn a_clock_that_is_years_ahead_removes_nothing<S: Subject>(subject: impl Fn() -> S) {
+    let mut stage = with_one_disposed(subject(), &on_day(1));
+    for day in [1_000, 1_000, 1] {
+        stage = stage.restart_with(&on_day(day));
+        assert_eq!(count_disposed(&stage), 1);
+    }
+    assert!(stage.store.restore(&S.into()).unwrap());
+}
+
+pub fn days_in_which_the_host_is_started_count_once_each<S: Subject>(subject: impl Fn() -> S) {
+    let mut stage = with_one_disposed(subject(), &on_day(1));
+    for (day, left) in [(1, 1), (2, 1), (2, 1), (2, 1), (9, 1), (9, 1), (10, 0)] {
+        stage = stage.restart_with(&on_day(day));
+        assert_eq!(count_disposed(&stage), left, "on day {day}");
+    }
+}
+
+pub fn without_a_time_to_be_kept_a_disposed_session_goes_with_the_next_start<S: Subject>(
+    subject: impl Fn() -> S,
+) {
+    let opening = Opening {
+        keep_disposed_days: 0,
+        ..Opening::default()
+    };
+    let stage = with_one_disposed(subject(), &opening);
+    assert_eq!(count_disposed(&stage.restart_with(&opening)), 0);
 }
 
 pub fn contents_that_are_shared_with_a_copy_live_as_long_as_one_of_both<S: Subject>(

@@ -112,6 +112,9 @@ pub enum StoreError {
     #[error("the store is closed; nothing can be read from it any more")]
     Closed,
 
+    #[error("{0}")]
+    Lost(String),
+
     #[error("the number {0} is in the log already; this is a bug")]
     NumberTaken(Seq),
 }
@@ -160,6 +163,7 @@ impl StoreError {
             | Self::Unreadable { .. }
             | Self::NoThread(_)
             | Self::Stopped
+            | Self::Lost(_)
             | Self::Closed => false,
         }
     }
@@ -167,9 +171,10 @@ impl StoreError {
 
 impl From<StoreError> for StoreFault {
     fn from(error: StoreError) -> Self {
-        match error.is_lasting() {
-            true => Self::lasting(error),
-            false => Self::new(error),
+        match error {
+            StoreError::Lost(_) => Self::lost(error),
+            error if error.is_lasting() => Self::lasting(error),
+            error => Self::new(error),
         }
     }
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use innkeeper_protocol::Timestamp;
 
+mod days;
 mod error;
 mod memory;
 mod sequence;
@@ -45,9 +46,12 @@ pub enum SyncMode {
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
     pub sync: SyncMode,
-    /// How long a disposed session can still be brought back.
-    pub keep_disposed: Duration,
-    /// The time of opening: what is older than `keep_disposed` by then, goes.
+    /// In how many days a host runs before a disposed session can no longer be
+    /// brought back.
+    pub keep_disposed_days: u64,
+    /// How many bytes of actions the log may hold before it is trimmed.
+    pub log_bytes: u64,
+    /// The time of opening.
     pub now: Timestamp,
     /// How long a batch that is not urgent may wait for company.
     pub group_commit: Duration,
@@ -55,20 +59,12 @@ pub struct StoreOptions {
 
 impl Default for StoreOptions {
     fn default() -> Self {
-        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
         Self {
             sync: SyncMode::Normal,
-            keep_disposed: 30 * DAY,
+            keep_disposed_days: 30,
+            log_bytes: 256 * 1024 * 1024,
             now: Timestamp::default(),
             group_commit: Duration::from_millis(20),
         }
-    }
-}
-
-impl StoreOptions {
-    /// What was disposed by then can no longer be brought back.
-    fn kept_since(&self) -> Timestamp {
-        let keep = i64::try_from(self.keep_disposed.as_millis()).unwrap_or(i64::MAX);
-        Timestamp::from_millis(self.now.as_millis().saturating_sub(keep))
     }
 }

@@ -4,8 +4,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
-use innkeeper_protocol::record::store::{Archive, DisposedRow, Journal, Notify, Store, StoreFault};
+use innkeeper_protocol::record::store::{
+    Archive, DisposedRow, Journal, Notify, Store, StoreFault, Tended,
+};
 use innkeeper_protocol::record::{
     Boot, CatalogueRow, ChatRecord, ClientRecord, ContentRecord, Epoch, Excerpts, LoadedChat,
     LoadedSession, LogEntry, Sequenced, SessionRecord, StoreBatch, StoreOp,
@@ -15,6 +18,7 @@ use innkeeper_protocol::{ChannelUri, ClientId, Seq, Timestamp};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::days::{DAY, HostDays};
 use crate::sequence::Sequence;
 use crate::{StoreError, StoreOptions, Writer};
 
@@ -32,6 +36,7 @@ impl MemoryDisk {
         MemoryStore {
             disk: self.clone(),
             options,
+            ran_today: Duration::ZERO,
         }
     }
 
@@ -57,6 +62,8 @@ impl MemoryDisk {
 pub struct MemoryStore {
     disk: MemoryDisk,
     options: StoreOptions,
+    /// How long it has been open on this day of the host.
+    ran_today: Duration,
 }
 
 impl Default for MemoryStore {
@@ -68,7 +75,12 @@ impl Default for MemoryStore {
 
 impl Store for MemoryStore {
     fn begin(&mut self) -> Result<Boot, StoreFault> {
-        Ok(self.disk.write().begin(self.options.kept_since()))
+        let StoreOptions {
+            now,
+            keep_disposed_days,
+            ..
+        } = self.options;
+        Ok(self.disk.write().begin(now, keep_disposed_days))
     }
 
     fn archive(&self) -> Result<Arc<dyn Archive>, StoreFault> {
@@ -79,6 +91,17 @@ impl Store for MemoryStore {
         Ok(self.disk.write().apply(batches)?)
     }
 
+    fn tend(&mut self, ran: Duration) -> Result<Tended, StoreFault> {
+        self.ran_today += ran;
+        let mut kept = self.disk.write();
+        while self.ran_today >= DAY {
+            self.ran_today -= DAY;
+            kept.days.pass(self.options.now);
+            kept.purge_disposed(self.options.keep_disposed_days);
+        }
+        Ok(Tended::default())
+    }
+
     fn set_aside(&mut self, _: &StoreBatch, _: &str) -> Result<String, StoreFault> {
         Ok("nowhere, as this store is in memory only".to_owned())
     }
@@ -86,7 +109,7 @@ impl Store for MemoryStore {
     fn restore(&mut self, session: &ChannelUri) -> Result<bool, StoreFault> {
         let mut kept = self.disk.write();
         let disposed = kept.sessions.get_mut(session);
-        Ok(disposed.is_some_and(|session| session.disposed_at.take().is_some()))
+        Ok(disposed.is_some_and(|session| session.disposed.take().is_some()))
     }
 
     fn delete(&mut self, session: &ChannelUri) -> Result<bool, StoreFault> {
@@ -142,6 +165,7 @@ struct Kept {
     sessions: BTreeMap<ChannelUri, KeptSession>,
     chats: BTreeMap<ChannelUri, KeptChat>,
     chats_made: u64,
+    days: HostDays,
     contents: BTreeMap<String, ContentRecord>,
     /// Sessions that have a content of another one.
     shares: BTreeSet<(String, ChannelUri)>,
@@ -154,7 +178,8 @@ struct Kept {
 struct KeptSession {
     record: SessionRecord,
     summary: Stored,
-    disposed_at: Option<Timestamp>,
+    /// When it was disposed, and on which day of the host.
+    disposed: Option<(Timestamp, u64)>,
 }
 
 /// A session's row in the catalogue, as it is stored.
@@ -198,15 +223,9 @@ struct KeptChat {
 }
 
 impl Kept {
-    fn begin(&mut self, kept_since: Timestamp) -> Boot {
-        let expired = self.sessions.iter().filter(|(_, session)| {
-            let disposed_at = session.disposed_at;
-            disposed_at.is_some_and(|at| at <= kept_since)
-        });
-        let expired: Vec<ChannelUri> = expired.map(|(uri, _)| uri.clone()).collect();
-        for session in expired {
-            self.purge(&session);
-        }
+    fn begin(&mut self, now: Timestamp, keep_days: u64) -> Boot {
+        self.days.start(now);
+        self.purge_disposed(keep_days);
         self.sequence = self.sequence.begin_life(&mut self.epochs);
         Boot {
             next_seq: self.sequence.next(),
@@ -285,8 +304,9 @@ impl Kept {
             }
             StoreOp::DisposeSession { session, at } => {
                 self.forget_log(session);
+                let day = self.days.day;
                 if let Some(session) = self.sessions.get_mut(session) {
-                    session.disposed_at.get_or_insert(*at);
+                    session.disposed.get_or_insert((*at, day));
                 }
             }
             StoreOp::PutChat(record) => self.put_chat(record),
@@ -354,7 +374,7 @@ impl Kept {
         let session = KeptSession {
             record: record.clone(),
             summary,
-            disposed_at: None,
+            disposed: None,
         };
         self.sessions.insert(record.uri.clone(), session);
     }
@@ -403,6 +423,14 @@ impl Kept {
         self.log.retain(|_, entry| !is_of_session(&entry.channel));
     }
 
+    /// Removes the sessions that were disposed too long ago.
+    fn purge_disposed(&mut self, keep_days: u64) {
+        let over = self.disposed().into_iter();
+        for disposed in over.filter(|row| row.is_over(keep_days)) {
+            self.purge(&disposed.row.session);
+        }
+    }
+
     /// Removes a session with all that it owns but its log.
     fn purge(&mut self, session: &ChannelUri) -> bool {
         self.chats.retain(|_, chat| chat.record.session != *session);
@@ -427,12 +455,12 @@ impl Kept {
 
     fn is_disposed(&self, session: &ChannelUri) -> bool {
         let session = self.sessions.get(session);
-        session.is_some_and(|session| session.disposed_at.is_some())
+        session.is_some_and(|session| session.disposed.is_some())
     }
 
     fn living(&self) -> impl Iterator<Item = (&ChannelUri, &KeptSession)> {
         let sessions = self.sessions.iter();
-        sessions.filter(|(_, session)| session.disposed_at.is_none())
+        sessions.filter(|(_, session)| session.disposed.is_none())
     }
 
     fn chats_of(&self, session: &ChannelUri) -> Vec<&KeptChat> {
@@ -446,7 +474,7 @@ impl Kept {
 
     fn load(&self, session: &ChannelUri) -> Option<LoadedSession> {
         let kept = self.sessions.get(session)?;
-        if kept.disposed_at.is_some() {
+        if kept.disposed.is_some() {
             return None;
         }
         let chats = self.chats_of(session).into_iter().map(|chat| {
@@ -479,7 +507,7 @@ impl Kept {
         let content = self.contents.get(uri)?;
         let lives = |session| {
             let session = self.sessions.get(session);
-            session.is_some_and(|session| session.disposed_at.is_none())
+            session.is_some_and(|session| session.disposed.is_none())
         };
         let mut shares = self.shares.iter();
         let shared = shares.any(|(shared, with)| shared == uri && lives(with));
@@ -495,9 +523,11 @@ impl Kept {
 
     fn disposed(&self) -> Vec<DisposedRow> {
         let disposed = self.sessions.values().filter_map(|session| {
+            let (disposed_at, day) = session.disposed?;
             Some(DisposedRow {
                 row: session.row(),
-                disposed_at: session.disposed_at?,
+                disposed_at,
+                host_days: self.days.day.saturating_sub(day),
             })
         });
         let mut disposed: Vec<_> = disposed.collect();
@@ -509,7 +539,7 @@ impl Kept {
         let chats = self.chats.values().map(|chat| &chat.record);
         let further = chats.filter(|chat| {
             let session = self.sessions.get(&chat.session);
-            let lives = session.is_some_and(|session| session.disposed_at.is_none());
+            let lives = session.is_some_and(|session| session.disposed.is_none());
             lives && chat.uri != ChannelUri::default_chat_of(chat.session.as_str())
         });
         let further = further.map(|chat| (chat.uri.clone(), chat.session.clone()));

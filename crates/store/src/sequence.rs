@@ -19,6 +19,9 @@ pub(crate) struct Sequence {
     pub(crate) life_first: Seq,
     /// From here on the log is complete.
     pub(crate) log_start: Seq,
+    /// Which life this is. Each begins with a number of its own, whether or not
+    /// it stores anything.
+    pub(crate) life: u64,
 }
 
 impl Default for Sequence {
@@ -29,6 +32,7 @@ impl Default for Sequence {
             last: Seq::ZERO,
             life_first: Seq::new(1),
             log_start: Seq::new(1),
+            life: 0,
         }
     }
 }
@@ -62,6 +66,7 @@ impl Sequence {
         epochs.retain(|epoch| epoch.last >= self.log_start);
         Self {
             life_first: self.next(),
+            life: self.life + 1,
             ..self
         }
     }

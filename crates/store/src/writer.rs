@@ -4,7 +4,8 @@
 //! one. *Invariant*: batches are stored in the order of submission and none is
 //! ever dropped; if the store fails (a full disk, say), all of them wait and
 //! are tried again. One that can never be stored is found among the others and
-//! set aside, and so is what builds on it.
+//! set aside, and so is what builds on it. When the store is lost, nothing is
+//! tried any more.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,12 +15,15 @@ use std::time::{Duration, Instant};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::record::StoreBatch;
 use innkeeper_protocol::record::store::{
-    CommitNo, Journal, JournalEvent, Notify, SetAside, Store, StoreFault,
+    CommitNo, Journal, JournalEvent, Notify, SetAside, Store, StoreFault, Tended,
 };
 
 use crate::StoreError;
 
 pub(crate) const RETRY: Duration = Duration::from_millis(250);
+
+/// How often the store looks after what it keeps.
+const TEND: Duration = Duration::from_secs(1);
 
 /// How often closing tries before it gives up: two seconds at most.
 const TRIES_AT_CLOSE: u32 = 8;
@@ -65,6 +69,8 @@ impl Writer {
             pending: Vec::new(),
             committed: 0,
             failing: false,
+            lost: None,
+            tended: Instant::now(),
             unsound: BTreeSet::new(),
         };
         let thread = thread::Builder::new()
@@ -123,12 +129,6 @@ impl Shared {
         self.changed.notify_one();
     }
 
-    fn wait<'a>(&self, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
-        self.changed
-            .wait(queue)
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn wait_for<'a>(&self, queue: MutexGuard<'a, Queue>, time: Duration) -> MutexGuard<'a, Queue> {
         self.changed
             .wait_timeout(queue, time)
@@ -147,6 +147,10 @@ struct Worker {
     pending: Vec<StoreBatch>,
     committed: u64,
     failing: bool,
+    /// Why nothing can be stored any more.
+    lost: Option<String>,
+    /// When the store last looked after what it keeps.
+    tended: Instant,
     /// Sessions of which something was set aside. What is submitted about them
     /// builds on it, until they are read anew.
     unsound: BTreeSet<ChannelUri>,
@@ -155,33 +159,60 @@ struct Worker {
 impl Worker {
     fn run(mut self) -> Result<(), StoreFault> {
         while self.gather() {
-            if let Err(error) = self.commit() {
+            if let Err(error) = self.commit()
+                && self.lost.is_none()
+            {
                 tracing::debug!(%error, "the store is still failing");
                 self.pause();
             }
+            self.tend_if_due();
         }
         self.finish()
     }
 
-    /// Waits until it is time to commit what came in, and takes that. `false`
-    /// if the writer closes.
+    /// Waits until it is time to commit what came in, and takes that; or until
+    /// the store is to be looked after. `false` if the writer closes.
     fn gather(&mut self) -> bool {
         let mut queue = self.shared.lock();
         // After a failure the pause was the wait.
-        while self.pending.is_empty() && !queue.closing && !queue.urgent {
-            let Some(since) = queue.since else {
-                queue = self.shared.wait(queue);
-                continue;
+        while !queue.closing && (self.lost.is_some() || (self.pending.is_empty() && !queue.urgent))
+        {
+            let until_tended = TEND.saturating_sub(self.tended.elapsed());
+            let until_commit = match queue.since {
+                Some(since) if self.lost.is_none() => {
+                    self.group_commit.saturating_sub(since.elapsed())
+                }
+                _ => Duration::MAX,
             };
-            match self.group_commit.checked_sub(since.elapsed()) {
-                Some(rest) if !rest.is_zero() => queue = self.shared.wait_for(queue, rest),
-                _ => break,
+            let rest = until_commit.min(until_tended);
+            if rest.is_zero() {
+                break;
             }
+            queue = self.shared.wait_for(queue, rest);
         }
         queue.urgent = false;
         queue.since = None;
         self.pending.extend(queue.batches.drain(..));
         !queue.closing
+    }
+
+    fn tend_if_due(&mut self) {
+        let ran = self.tended.elapsed();
+        if ran < TEND {
+            return;
+        }
+        self.tended = Instant::now();
+        match self.store.tend(ran) {
+            Err(fault) if fault.is_lost() => drop(self.fails(fault)),
+            // It is tried again in a second; what matters fails elsewhere, too.
+            Err(fault) => tracing::debug!(%fault, "the store cannot be looked after at present"),
+            Ok(Tended {
+                trim_log_below: Some(below),
+            }) => (self.notify)(JournalEvent::LogTooLarge { below }),
+            Ok(Tended {
+                trim_log_below: None,
+            }) => {}
+        }
     }
 
     /// Stores what is pending, all at once if that can be. A batch that can
@@ -280,13 +311,15 @@ impl Worker {
         Ok(())
     }
 
-    /// The store cannot write at present.
+    /// The store cannot write at present, or never again.
     fn fails(&mut self, fault: StoreFault) -> StoreFault {
-        if !self.failing {
+        let reason = fault.to_string();
+        if fault.is_lost() && self.lost.as_ref() != Some(&reason) {
+            self.lost = Some(reason.clone());
+            (self.notify)(JournalEvent::Lost { reason });
+        } else if !fault.is_lost() && !self.failing {
             self.failing = true;
-            (self.notify)(JournalEvent::Failing {
-                reason: fault.to_string(),
-            });
+            (self.notify)(JournalEvent::Failing { reason });
         }
         fault
     }
@@ -306,7 +339,7 @@ impl Worker {
     fn finish(mut self) -> Result<(), StoreFault> {
         let mut tries = 1;
         while let Err(error) = self.commit() {
-            if tries == TRIES_AT_CLOSE {
+            if self.lost.is_some() || tries == TRIES_AT_CLOSE {
                 return Err(error);
             }
             tries += 1;

@@ -281,7 +281,12 @@ impl Core {
     /// that began before that is stored anew, so that it needs no older log.
     fn trim_log(&mut self) {
         let replayed = self.config.limits.replay_actions;
-        let below = self.sequence.next.back(replayed);
+        self.trim_log_below(self.sequence.next.back(replayed));
+    }
+
+    /// Likewise, up to a number; some of it may be needed in memory still.
+    pub(crate) fn trim_log_below(&mut self, below: Seq) {
+        let below = below.min(self.sequence.next);
         // A session that is on its way into memory may need the log for a turn
         // that was running: the next time will do.
         if below <= self.replay.log_start() || self.loading > 0 {

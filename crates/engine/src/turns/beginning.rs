@@ -23,7 +23,7 @@ impl TurnsMut<'_> {
         };
         let is_first_of_session = chat.is_default && chat.turns.is_empty();
         let session = chat.session.clone();
-        let turn = RunningTurn::new(turn_id, self.core.now, locale);
+        let turn = RunningTurn::new(turn_id, self.core.measured(), locale);
         self.own.set_turn(uri, turn);
         self.mark_unread(&session);
         self.say_what_is_unsaid(uri);
@@ -95,7 +95,7 @@ impl TurnsMut<'_> {
         let turn = RunningTurn {
             earlier_millis,
             resumed: true,
-            ..RunningTurn::new(turn_id, self.core.now, locale)
+            ..RunningTurn::new(turn_id, self.core.measured(), locale)
         };
         let session = chat.session.clone();
         self.own.set_turn(uri, turn);
@@ -114,6 +114,7 @@ impl TurnsMut<'_> {
         };
         let locale = self.core.channels.locale_of(&chat.session);
         let began = Timestamp::parse(&active.started_at).unwrap_or(self.core.now);
+        let began = self.core.as_measured(began);
         let turn = RunningTurn {
             resumed: had_begun,
             ..RunningTurn::new(&active.id, began, locale)

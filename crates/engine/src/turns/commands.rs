@@ -99,7 +99,7 @@ impl TurnsMut<'_> {
             name: wanted.run.clone(),
             call: wanted.call.clone(),
             command: wanted.program.line(),
-            began: self.core.now,
+            began: self.core.measured(),
             output_bytes: wanted.output_bytes.unwrap_or_default().max(PREVIEW_BYTES),
             by_host,
         };

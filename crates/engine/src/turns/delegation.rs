@@ -69,7 +69,7 @@ impl TurnsMut<'_> {
         let turn = RunningTurn {
             prompted: true,
             delegated_by: Some(backend),
-            ..RunningTurn::new(&delegation.turn, self.core.now, locale)
+            ..RunningTurn::new(&delegation.turn, self.core.measured(), locale)
         };
         self.own.set_turn(&uri, turn);
         // The other agent works already: nothing waits for this.

@@ -215,7 +215,7 @@ impl TurnsMut<'_> {
                 format!("turn `{}` is not running", cancelled.turn_id)
             }
             Some(turn) => {
-                cancelled.duration = turn.duration(self.core.now);
+                cancelled.duration = turn.duration(self.core.measured());
                 let action = StateAction::ChatTurnCancelled(cancelled);
                 return Verdict::Apply(action, After::TurnCancelled);
             }

@@ -46,7 +46,7 @@ impl TurnsMut<'_> {
         let running = RunningTurn {
             prompted: true,
             recounted: true,
-            ..RunningTurn::new(&turn_id, self.core.now, locale)
+            ..RunningTurn::new(&turn_id, self.core.measured(), locale)
         };
         self.own.set_turn(uri, running);
         let turn: TurnId = TurnId::from(turn_id);

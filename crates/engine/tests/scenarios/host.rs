@@ -21,7 +21,7 @@ use innkeeper_protocol::record::store::{Archive, Store as _};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
 use innkeeper_protocol::workspace::resource::{ResourceDone, Scope, TakenContent};
-use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
+use innkeeper_protocol::{ChannelUri, ClientId, Seq, Timestamp};
 use innkeeper_store::MemoryStore;
 use serde_json::{Value, json};
 
@@ -415,6 +415,18 @@ impl Host {
     pub(crate) fn wait(&mut self, time: Duration) {
         self.now += i64::try_from(time.as_millis()).unwrap();
         self.feed(Input::Tick);
+    }
+
+    /// Somebody sets the clock, and no time passes.
+    pub(crate) fn set_clock_forward(&mut self, by: Duration) {
+        self.now += i64::try_from(by.as_millis()).unwrap();
+        self.feed(Input::ClockSetForward { by });
+    }
+
+    /// The numbers of the actions that are in the stored log.
+    pub(crate) fn stored_numbers(&self) -> Vec<Seq> {
+        let log = self.archive.log_between(Seq::ZERO, Seq::MAX).unwrap();
+        log.iter().map(|entry| entry.last).collect()
     }
 }
 

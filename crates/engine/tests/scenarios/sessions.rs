@@ -167,6 +167,28 @@ fn while_the_store_cannot_write_work_is_refused_and_pings_are_answered() {
 }
 
 #[test]
+fn a_log_that_is_too_large_goes_up_to_where_the_store_says_and_clients_know() {
+    let mut host = Host::with_session(Limits::default());
+    host.enter(2, "away", &[]);
+    host.leave(2);
+    host.whole_turns(4);
+    let numbers = host.stored_numbers();
+    let below = numbers[numbers.len() / 2];
+    host.feed(Input::LogTooLarge { below });
+    assert_eq!(host.stored_numbers()[0], below);
+    host.restart(Limits::default());
+    for (connection, seen, kind) in [(3, below.back(2), "snapshot"), (4, below, "replay")] {
+        host.connect(connection);
+        let back = json!({
+            "clientId": "away", "lastSeenServerSeq": seen, "subscriptions": [chat()],
+        });
+        let answer = host.ok(connection, "reconnect", back);
+        assert_eq!(answer["type"], kind, "{answer}");
+        host.leave(connection);
+    }
+}
+
+#[test]
 fn a_session_that_nobody_needs_leaves_memory_and_comes_back_on_demand() {
     let limits = Limits {
         idle_sessions: 0,

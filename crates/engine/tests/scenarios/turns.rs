@@ -1,5 +1,7 @@
 //! Turns: what begins them, what is refused, and how they end.
 
+use std::time::Duration;
+
 use innkeeper_engine::Limits;
 use innkeeper_protocol::agent::{
     AgentActivity, AgentCommand, AgentFailure, AgentNotice, Approval, ApprovalLabel,
@@ -68,6 +70,19 @@ fn a_turn_dated_into_the_far_future_ends() {
     host.dispatch(1, &chat(), action);
     host.in_turn("t", TurnEvent::Completed);
     assert_eq!(host.state(&chat())["turns"][0]["state"], "complete");
+}
+
+#[test]
+fn a_clock_that_is_set_forward_makes_no_turn_longer() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    host.wait(Duration::from_secs(2));
+    host.set_clock_forward(Duration::from_secs(366 * 24 * 60 * 60));
+    host.wait(Duration::from_secs(3));
+    host.in_turn("t", TurnEvent::Completed);
+    let actions = host.actions(1).into_iter().map(|(_, action)| action);
+    let mut ends = actions.filter(|action| action["type"] == "chat/turnComplete");
+    assert_eq!(ends.next().unwrap()["duration"], 5_000);
 }
 
 #[test]

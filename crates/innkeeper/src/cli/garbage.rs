@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
+use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::record::store::Archive;
-use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{BACKUPS_DIRECTORY, PARTIAL_PREFIX, StoreError, open_read_only, room};
 
 use super::announcement::{HOST_FILE, holder};
 use crate::config::Config;
-use innkeeper::{Leftovers, leftovers, now};
+use innkeeper::{Leftovers, leftovers};
 
 /// An unfinished file that is younger may still be written.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
@@ -44,11 +44,9 @@ impl Garbage {
             free_bytes: room(data_dir)?.free,
             ..Self::default()
         };
-        let store = config.store.options(now());
-        let keep = i64::try_from(store.keep_disposed.as_millis()).unwrap_or(i64::MAX);
-        let until = Timestamp::from_millis(store.now.as_millis().saturating_sub(keep));
+        let keep_days = config.store.keep_disposed_days;
         let disposed = reader.disposed()?.into_iter();
-        let expired = disposed.filter(|row| row.disposed_at <= until);
+        let expired = disposed.filter(|row| row.is_over(keep_days));
         garbage.expired = expired.map(|row| row.row.session).collect();
         if config.workspace.options().changes {
             garbage.leftovers = leftovers::find(data_dir, reader.catalogue()?);

@@ -55,6 +55,7 @@ pub(crate) fn router(shared: Shared, transport: Transport) -> Router {
     let context = Context { shared, transport };
     Router::new()
         .route("/healthz", get(|| async { "ok" }))
+        .route("/readyz", get(readiness))
         .route("/metrics", get(metrics))
         .fallback(anything_else)
         .layer(middleware::from_fn_with_state(
@@ -88,6 +89,16 @@ fn is_known(context: &Context, uri: &Uri, headers: &HeaderMap) -> bool {
             .access
             .check_token(uri.query(), headers)
             .is_ok(),
+    }
+}
+
+/// Whether the host can work: open to everybody who may reach it.
+async fn readiness(State(context): State<Context>) -> Response {
+    match context.shared.host.obstacle() {
+        None => "ok".into_response(),
+        Some(obstacle) => {
+            (StatusCode::SERVICE_UNAVAILABLE, format!("{obstacle}\n")).into_response()
+        }
     }
 }
 

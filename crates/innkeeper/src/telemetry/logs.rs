@@ -18,7 +18,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::engine_loop::now;
+use crate::clock::now;
 
 /// Fields that say what something is about, and nothing that anybody said.
 const TOLD: [&str; 13] = [

@@ -5,7 +5,7 @@
 //! - `common` and `stage`: a host with its clients, for most of the others;
 //! - `session`, `workspace`, `agents`, `customizations`, `versions`: what it does;
 //! - `socket`, `tls`, `slow`, `hostile`, `newcomers`, `introductions`: who reaches it, and how;
-//! - `cli`, `crash`, `soak`, `upgrade`, `telemetry`: the program, and how it lives and dies;
+//! - `cli`, `crash`, `database`, `soak`, `upgrade`, `telemetry`: the program, and how it lives and dies;
 //! - `embedded`: the library.
 
 #![expect(
@@ -21,6 +21,7 @@ mod cli;
 mod common;
 mod crash;
 mod customizations;
+mod database;
 mod embedded;
 mod hostile;
 mod introductions;

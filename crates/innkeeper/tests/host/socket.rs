@@ -504,7 +504,7 @@ async fn everything_is_there_after_a_clean_restart() {
             let files = std::fs::read_dir(directory).unwrap();
             let mut names: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
             names.sort();
-            assert_eq!(names, ["innkeeper.db", "innkeeper.lock"]);
+            assert_eq!(names, ["innkeeper.db", "innkeeper.last", "innkeeper.lock"]);
         })
         .await;
 

@@ -12,6 +12,7 @@
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::record::{Boot, CatalogueRow, ContentRecord, LoadedSession, LogEntry, StoreBatch};
 use crate::{ChannelUri, Seq, Timestamp};
@@ -30,6 +31,12 @@ pub enum JournalEvent {
     Failing { reason: String },
     /// Storing works again; `Committed` follows.
     Recovered,
+    /// Nothing more will be stored in this life: what the store is kept in is
+    /// gone, or belongs to another host by now. Reported again when there is
+    /// more to say about it; nothing else follows.
+    Lost { reason: String },
+    /// The log should be trimmed; see [`Tended::trim_log_below`].
+    LogTooLarge { below: Seq },
     /// A batch can never be stored, and was set aside. `Committed` goes on
     /// behind it.
     SetAside(SetAside),
@@ -54,7 +61,18 @@ pub type Notify = Box<dyn Fn(JournalEvent) + Send>;
 /// Why a store could not do something, in a sentence that says what to do.
 pub struct StoreFault {
     error: Box<dyn Error + Send + Sync>,
-    is_lasting: bool,
+    reach: Reach,
+}
+
+/// What a fault stands in the way of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Of this attempt only.
+    Now,
+    /// Of the same thing, whenever it is tried.
+    TheSame,
+    /// Of everything, until the store is opened again.
+    Everything,
 }
 
 impl StoreFault {
@@ -62,20 +80,32 @@ impl StoreFault {
     pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
             error: error.into(),
-            is_lasting: false,
+            reach: Reach::Now,
         }
     }
 
     /// Why it can never be done, however often it is tried.
     pub fn lasting(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
-            is_lasting: true,
+            reach: Reach::TheSame,
+            ..Self::new(error)
+        }
+    }
+
+    /// Why this store can do nothing more until somebody opens it again.
+    pub fn lost(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self {
+            reach: Reach::Everything,
             ..Self::new(error)
         }
     }
 
     pub fn is_lasting(&self) -> bool {
-        self.is_lasting
+        self.reach == Reach::TheSame
+    }
+
+    pub fn is_lost(&self) -> bool {
+        self.reach == Reach::Everything
     }
 }
 
@@ -95,6 +125,15 @@ impl Error for StoreFault {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.error.source()
     }
+}
+
+/// What a store asks for when it has looked after what it keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tended {
+    /// The log takes more room than it may, unless everything below this number
+    /// goes. Only a [`StoreOp::TrimLog`](crate::record::StoreOp::TrimLog)
+    /// removes it: whoever gives clients the log must know where it begins.
+    pub trim_log_below: Option<Seq>,
 }
 
 /// A store that was opened: whoever has it is the only one that writes.
@@ -119,6 +158,14 @@ pub trait Store: Send + 'static {
     /// that makes no sense (a turn of a chat that is gone, say) changes nothing
     /// and is not an error, as an error would hold up all that waits behind it.
     fn apply(&mut self, batches: &[StoreBatch]) -> Result<(), StoreFault>;
+
+    /// Looks after what is kept: once the host has run for another day, what
+    /// was disposed too long ago goes. A journal calls this about once a second,
+    /// busy or not; `ran` is the time since the call before, or since the start.
+    ///
+    /// A store that finds out here that it is lost says so, and from then on
+    /// does nothing more. What else goes wrong is tried again the next time.
+    fn tend(&mut self, ran: Duration) -> Result<Tended, StoreFault>;
 
     /// Puts a batch that can never be stored where people find it, and says
     /// where that is. What is kept so is bounded: old ones make room.
@@ -179,4 +226,15 @@ pub trait Archive: Send + Sync {
 pub struct DisposedRow {
     pub row: CatalogueRow,
     pub disposed_at: Timestamp,
+    /// In how many days since then a host ran.
+    pub host_days: u64,
+}
+
+impl DisposedRow {
+    /// Whether its time is over, if sessions are kept for so many days. The day
+    /// on which it was disposed does not count; none at all is a special case,
+    /// which keeps it until somebody looks.
+    pub fn is_over(&self, keep_days: u64) -> bool {
+        keep_days == 0 || self.host_days > keep_days
+    }
 }

@@ -24,12 +24,13 @@ use crate::sequence::Sequence;
 pub(crate) const ROOT_CONFIG: &str = "root_config";
 pub(crate) const SWITCHES: &str = "switches";
 
-/// Applies the batches within the transaction that `connection` is in.
+/// Applies the batches within the transaction that `connection` is in. Returns
+/// how far the sequence came, and how many bytes the log grew by.
 pub(crate) fn apply(
     connection: &Connection,
     before: Sequence,
     batches: &[StoreBatch],
-) -> Result<Sequence, StoreError> {
+) -> Result<(Sequence, u64), StoreError> {
     let mut applying = Applying {
         connection,
         tail: Tail::default(),
@@ -42,7 +43,7 @@ pub(crate) fn apply(
     if applying.sequence != before {
         sequence::save(&applying.sequence, connection)?;
     }
-    Ok(applying.sequence)
+    Ok((applying.sequence, applying.tail.bytes))
 }
 
 struct Applying<'a> {

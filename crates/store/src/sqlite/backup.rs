@@ -13,8 +13,9 @@ use innkeeper_protocol::{Seq, Timestamp};
 use rusqlite::Connection;
 use tempfile::NamedTempFile;
 
+use super::bookmark::Bookmark;
 use super::looking::{open_file, side_file};
-use super::sequence::{integer, load};
+use super::sequence::{integer, reached};
 use super::{directory, schema};
 use crate::StoreError;
 
@@ -27,6 +28,8 @@ const KEPT: usize = 3;
 /// The kinds, which are the ends of their names.
 const BEFORE_UPGRADE: &str = "before-upgrade";
 const BEFORE_RESTORE: &str = "before-restore";
+/// What was saved of a database that somebody removed. These are never deleted.
+const RESCUE: &str = "rescue";
 
 /// The numbers of actions that were given out after a copy was made are not
 /// known to it. Nobody gives out as many between two copies.
@@ -71,13 +74,13 @@ pub fn restore(dir: &Path, file: &Path, now: Timestamp) -> Result<Restored, Stor
     let contents = examined(new.path())?;
     let current = dir.join(directory::DATABASE_FILE);
     let mut replaced = None;
-    let mut reached = Seq::ZERO;
+    let mut reached = Bookmark::read(dir).map_or(Seq::ZERO, |noted| noted.reached());
     if current
         .try_exists()
         .map_err(|source| directory_error(dir, source))?
     {
         let kept = keep_current(dir, &current, now)?;
-        reached = kept.reached;
+        reached = reached.max(kept.reached);
         replaced = Some(kept.at);
     }
     go_beyond(new.path(), reached)?;
@@ -89,6 +92,8 @@ pub fn restore(dir: &Path, file: &Path, now: Timestamp) -> Result<Restored, Stor
                 _ => {}
             }
         }
+        // Nor is this.
+        Bookmark::remove(dir)?;
         new.as_file().sync_all()?;
         new.persist(&current)?;
         File::open(dir)?.sync_all()
@@ -128,8 +133,7 @@ fn keep_current(dir: &Path, current: &Path, now: Timestamp) -> Result<Kept, Stor
             copy(&connection, &at)?;
             // From here on its write-ahead log is not needed.
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-            let reached = load(&connection).map(|it| it.reserved.max(it.last));
-            Ok(reached.unwrap_or(Seq::ZERO))
+            Ok(reached(&connection).unwrap_or(Seq::ZERO))
         });
     let kept = match kept {
         Ok(reached) => Kept { at, reached },
@@ -157,8 +161,7 @@ fn keep_current(dir: &Path, current: &Path, now: Timestamp) -> Result<Kept, Stor
 /// Numbers that clients may have seen are not given out again.
 fn go_beyond(file: &Path, reached: Seq) -> Result<(), StoreError> {
     let connection = Connection::open(file)?;
-    let own = load(&connection)?;
-    let beyond = own.reserved.max(own.last).max(reached).get() + NUMBERS_AHEAD;
+    let beyond = self::reached(&connection)?.max(reached).get() + NUMBERS_AHEAD;
     connection.execute(
         "UPDATE sequence SET reserved = ?1",
         [integer(Seq::new(beyond))],
@@ -166,7 +169,8 @@ fn go_beyond(file: &Path, reached: Seq) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn copy(source: &Connection, to: &Path) -> Result<Contents, StoreError> {
+/// Copies a database to a new file.
+pub(super) fn copy(source: &Connection, to: &Path) -> Result<Contents, StoreError> {
     let exists = || StoreError::Exists {
         file: to.to_owned(),
     };
@@ -270,13 +274,27 @@ fn check_is_ours(connection: &Connection, file: &Path) -> Result<(), StoreError>
 fn new_name(dir: &Path, now: Timestamp, kind: &str) -> Result<PathBuf, StoreError> {
     let backups = dir.join(BACKUPS_DIRECTORY);
     directory::create_private(&backups).map_err(|source| directory_error(&backups, source))?;
+    Ok(unused(&backups, "", now, kind))
+}
+
+/// A name in the data directory for what is saved of a database.
+pub(super) fn rescue_name(dir: &Path, now: Timestamp) -> Result<PathBuf, StoreError> {
+    new_name(dir, now, RESCUE)
+}
+
+/// The same, where the data directory is gone: anywhere else.
+pub(super) fn free_name(dir: &Path, prefix: &str, now: Timestamp) -> PathBuf {
+    unused(dir, prefix, now, RESCUE)
+}
+
+fn unused(dir: &Path, prefix: &str, now: Timestamp, kind: &str) -> PathBuf {
     let time = now.to_string().replace(':', "-");
     let names = (1_u32..).map(|number| match number {
-        1 => backups.join(format!("{time}-{kind}.db")),
-        _ => backups.join(format!("{time}-{number}-{kind}.db")),
+        1 => dir.join(format!("{prefix}{time}-{kind}.db")),
+        _ => dir.join(format!("{prefix}{time}-{number}-{kind}.db")),
     });
     let mut free = names.filter(|name| name.symlink_metadata().is_err());
-    Ok(free.next().unwrap_or(backups))
+    free.next().unwrap_or_else(|| dir.to_owned())
 }
 
 /// Of the copies that the host itself made, all but the last few of a kind go.

@@ -24,6 +24,8 @@ pub(crate) const COLUMNS: &str = "first, last, channel, action, origin, facts, c
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
     open: HashMap<ChannelUri, Open>,
+    /// How many bytes were written.
+    pub(crate) bytes: u64,
 }
 
 #[derive(Debug)]
@@ -44,7 +46,7 @@ impl Tail {
                 return Ok(());
             }
             if let Some(closed) = self.open.remove(&next.channel) {
-                closed.write(connection)?;
+                self.bytes += closed.write(connection)?;
             }
         }
         if next.origin.is_none() && appended_text(&next.action).is_some() {
@@ -52,7 +54,8 @@ impl Tail {
             self.open.insert(next.channel.clone(), open);
             return Ok(());
         }
-        Open::One(Arc::clone(next)).write(connection)
+        self.bytes += Open::One(Arc::clone(next)).write(connection)?;
+        Ok(())
     }
 
     /// Writes what is still open. Call it before the log's rows are looked at,
@@ -60,7 +63,10 @@ impl Tail {
     pub(crate) fn flush(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut open: Vec<Open> = self.open.drain().map(|(_, open)| open).collect();
         open.sort_unstable_by_key(Open::last);
-        open.iter().try_for_each(|open| open.write(connection))
+        for open in &open {
+            self.bytes += open.write(connection)?;
+        }
+        Ok(())
     }
 }
 
@@ -89,7 +95,8 @@ impl Open {
         }
     }
 
-    fn write(&self, connection: &Connection) -> Result<(), StoreError> {
+    /// Returns how many bytes that were.
+    fn write(&self, connection: &Connection) -> Result<u64, StoreError> {
         match self {
             Self::One(one) => write(
                 connection,
@@ -121,7 +128,7 @@ fn write(
     origin: Option<&ActionOrigin>,
     facts: &GateFacts,
     cuts: &[Cut],
-) -> Result<(), StoreError> {
+) -> Result<u64, StoreError> {
     let sql = "INSERT INTO log (first, last, channel, action, origin, facts, cuts)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let origin = origin.map(|origin| json("origin", origin)).transpose()?;
@@ -133,16 +140,38 @@ fn write(
         } => None,
         facts => Some(json("log entry", facts)?),
     };
+    let (action, cuts) = (json("action", action)?, write_cuts(cuts)?);
+    let small = [&origin, &facts, &cuts].map(|it| it.as_ref().map_or(0, String::len));
+    let bytes = (action.len() + small.iter().sum::<usize>()) as u64;
     connection.prepare_cached(sql)?.execute(params![
         integer(first),
         integer(last),
         channel.as_str(),
-        json("action", action)?,
+        action,
         origin,
         facts,
-        write_cuts(cuts)?,
+        cuts,
     ])?;
-    Ok(())
+    Ok(bytes)
+}
+
+/// How large the log is, and what must go so that it is three quarters of
+/// `limit`.
+pub(crate) fn measure(connection: &Connection, limit: u64) -> Result<(u64, Seq), StoreError> {
+    // The lengths stand before the texts: long ones are not read for this.
+    let sql = "SELECT last, octet_length(action) + ifnull(octet_length(origin), 0)
+                   + ifnull(octet_length(facts), 0) + ifnull(octet_length(cuts), 0)
+               FROM log ORDER BY last DESC";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([])?;
+    let (mut total, mut below) = (0_u64, Seq::ZERO);
+    while let Some(row) = rows.next()? {
+        total += u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0);
+        if total > limit / 4 * 3 && below == Seq::ZERO {
+            below = number(row.get(0)?).next();
+        }
+    }
+    Ok((total, below))
 }
 
 /// Deletes the rows whose numbers are all below `below`.

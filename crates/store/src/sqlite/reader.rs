@@ -12,14 +12,14 @@ use innkeeper_protocol::record::{
     SessionRecord, SummaryFacts,
 };
 use innkeeper_protocol::snapshot::StoredTurn;
-use innkeeper_protocol::{ChannelUri, Seq, Timestamp, TurnId};
+use innkeeper_protocol::{ChannelUri, Seq, TurnId};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
-use super::boot::{catalogue, catalogue_row, uri};
+use super::boot::{catalogue, uri};
 use super::json::{parsed, raw};
-use super::log;
 use super::pool::Pool;
 use super::sequence::{integer, number};
+use super::{log, sessions};
 use crate::StoreError;
 
 /// A view of a data directory, with connections of its own. Clones are the
@@ -71,7 +71,7 @@ impl Archive for Reader {
     }
 
     fn disposed(&self) -> Result<Vec<DisposedRow>, StoreFault> {
-        Ok(self.pool.read(|db| disposed(db))?)
+        Ok(self.pool.read(|db| sessions::disposed(db))?)
     }
 }
 
@@ -136,22 +136,6 @@ fn content(connection: &Connection, uri: &str) -> Result<Option<ContentRecord>, 
         })
     });
     Ok(content.optional()?)
-}
-
-fn disposed(connection: &Connection) -> Result<Vec<DisposedRow>, StoreError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT uri, modified_at, summary, facts, disposed_at FROM session
-         WHERE disposed_at IS NOT NULL ORDER BY disposed_at DESC, uri",
-    )?;
-    let mut rows = statement.query([])?;
-    let mut disposed = Vec::new();
-    while let Some(row) = rows.next()? {
-        disposed.push(DisposedRow {
-            row: catalogue_row(row)?,
-            disposed_at: Timestamp::from_millis(row.get(4)?),
-        });
-    }
-    Ok(disposed)
 }
 
 fn load_record(

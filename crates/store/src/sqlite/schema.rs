@@ -11,13 +11,14 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/001.sql"),
     include_str!("../../migrations/002.sql"),
     include_str!("../../migrations/003.sql"),
+    include_str!("../../migrations/004.sql"),
 ];
 
 /// The version of a database that this release writes.
 pub(crate) const VERSION: i64 = STEPS.len() as i64;
 
-/// Brings the database up to [`VERSION`].
-pub(crate) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+/// Brings the database up to [`VERSION`]; `true` if it was of an older release.
+pub(crate) fn migrate(connection: &mut Connection) -> Result<bool, StoreError> {
     let found = version(connection)?;
     if found > VERSION {
         return Err(StoreError::Newer {
@@ -37,7 +38,7 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
         tx.pragma_update(None, "user_version", number)?;
         tx.commit()?;
     }
-    Ok(())
+    Ok(found > 0 && found < VERSION)
 }
 
 /// Makes sure that the database can be read as it is.

@@ -3,10 +3,13 @@
 //! *Invariant*: what a session owns (its chats, their turns, its contents) goes
 //! when its row goes; there is no other way to remove a session.
 
+use innkeeper_protocol::record::store::DisposedRow;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::boot::catalogue_row;
 use crate::StoreError;
+use crate::days::HostDays;
 
 pub(crate) fn is_disposed(
     connection: &Connection,
@@ -25,7 +28,8 @@ pub(crate) fn dispose(
     session: &ChannelUri,
     at: Timestamp,
 ) -> Result<(), StoreError> {
-    let sql = "UPDATE session SET disposed_at = ?2 WHERE uri = ?1 AND disposed_at IS NULL";
+    let sql = "UPDATE session SET disposed_at = ?2, disposed_day = (SELECT day FROM host_days)
+               WHERE uri = ?1 AND disposed_at IS NULL";
     connection
         .prepare_cached(sql)?
         .execute(params![session.as_str(), at.as_millis()])?;
@@ -33,7 +37,8 @@ pub(crate) fn dispose(
 }
 
 pub(crate) fn restore(connection: &Connection, session: &ChannelUri) -> Result<bool, StoreError> {
-    let sql = "UPDATE session SET disposed_at = NULL WHERE uri = ?1 AND disposed_at IS NOT NULL";
+    let sql = "UPDATE session SET disposed_at = NULL, disposed_day = NULL
+               WHERE uri = ?1 AND disposed_at IS NOT NULL";
     let restored = connection
         .prepare_cached(sql)?
         .execute([session.as_str()])?;
@@ -92,15 +97,60 @@ pub(crate) fn purge(connection: &Connection, session: &ChannelUri) -> Result<boo
     Ok(removed > 0)
 }
 
-/// Removes the sessions that were disposed by then.
-pub(crate) fn purge_disposed(connection: &Connection, until: Timestamp) -> Result<(), StoreError> {
-    let expired: Vec<String> = connection
-        .prepare_cached("SELECT uri FROM session WHERE disposed_at <= ?1")?
-        .query_map([until.as_millis()], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
-    for session in expired {
-        purge(connection, &session.into())?;
+/// Removes the sessions that were disposed too long ago.
+pub(crate) fn purge_disposed(connection: &Connection, keep_days: u64) -> Result<(), StoreError> {
+    let over = disposed(connection)?.into_iter();
+    let over: Vec<DisposedRow> = over.filter(|row| row.is_over(keep_days)).collect();
+    for disposed in &over {
+        purge(connection, &disposed.row.session)?;
     }
+    if !over.is_empty() {
+        let sessions = over.len();
+        tracing::info!(
+            sessions,
+            "sessions that were deleted long ago are gone for good"
+        );
+    }
+    Ok(())
+}
+
+/// The sessions that can be brought back, the latest disposed first.
+pub(crate) fn disposed(connection: &Connection) -> Result<Vec<DisposedRow>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT uri, modified_at, summary, facts, disposed_at,
+             max(0, (SELECT day FROM host_days) - ifnull(disposed_day, 0))
+         FROM session WHERE disposed_at IS NOT NULL ORDER BY disposed_at DESC, uri",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut disposed = Vec::new();
+    while let Some(row) = rows.next()? {
+        disposed.push(DisposedRow {
+            row: catalogue_row(row)?,
+            disposed_at: Timestamp::from_millis(row.get(4)?),
+            host_days: u64::try_from(row.get::<_, i64>(5)?).unwrap_or(0),
+        });
+    }
+    Ok(disposed)
+}
+
+/// The days in which a host ran.
+pub(crate) fn host_days(connection: &Connection) -> Result<HostDays, StoreError> {
+    let sql = "SELECT day, since FROM host_days";
+    Ok(connection.query_row(sql, [], |row| {
+        Ok(HostDays {
+            day: u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0),
+            since: row.get::<_, Option<i64>>(1)?.map(Timestamp::from_millis),
+        })
+    })?)
+}
+
+pub(crate) fn set_host_days(connection: &Connection, days: HostDays) -> Result<(), StoreError> {
+    let day = i64::try_from(days.day).unwrap_or(i64::MAX);
+    let since = days.since.map(Timestamp::as_millis);
+    connection.execute(
+        "UPDATE host_days SET day = ?1, since = ?2",
+        params![day, since],
+    )?;
     Ok(())
 }
 

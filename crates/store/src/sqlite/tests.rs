@@ -88,7 +88,7 @@ fn a_full_disk_loses_nothing_and_storing_works_again_afterwards() {
 }
 
 struct Running {
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
     journal: Box<dyn Journal>,
     events: mpsc::Receiver<JournalEvent>,
     archive: Arc<dyn Archive>,
@@ -107,7 +107,7 @@ fn running(group_commit: Duration) -> Running {
     let notify = move |event| told.send(event).unwrap_or(());
     let journal = Box::new(store).start(Box::new(notify)).unwrap();
     Running {
-        _dir: dir,
+        dir,
         journal,
         events,
         archive,
@@ -167,4 +167,25 @@ fn closing_on_a_full_disk_gives_up_and_says_why() {
     let error = running.journal.close().unwrap_err();
     assert!(error.to_string().contains("the disk is full"), "{error}");
     assert!(stored(&*running.archive).is_empty());
+}
+
+#[test]
+fn a_database_that_is_removed_is_told_at_once_and_again_when_it_is_saved() {
+    let running = running(Duration::ZERO);
+    let file = running.dir.path().join(DATABASE_FILE);
+    std::fs::remove_file(&file).unwrap();
+    let JournalEvent::Lost { reason } = running.event() else {
+        panic!("it should be lost")
+    };
+    assert!(reason.contains(file.to_str().unwrap()), "{reason}");
+    assert!(!reason.contains("innkeeper restore"), "{reason}");
+    let JournalEvent::Lost { reason } = running.event() else {
+        panic!("it should be lost")
+    };
+    assert!(reason.contains("innkeeper restore"), "{reason}");
+    running.journal.submit(text(1), true);
+    let next = running.events.recv_timeout(2 * writer::RETRY);
+    assert!(next.is_err(), "{next:?}");
+    let error = running.journal.close().unwrap_err();
+    assert!(error.is_lost(), "{error}");
 }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 fn options(opening: &Opening) -> StoreOptions {
     StoreOptions {
         now: opening.now,
-        keep_disposed: opening.keep_disposed,
+        keep_disposed_days: opening.keep_disposed_days,
         group_commit: opening.group_commit,
         ..StoreOptions::default()
     }

@@ -91,3 +91,36 @@ fn trimming_keeps_a_row_that_reaches_over_the_edge() {
     assert_eq!(spans(&store, 0, 9), [(1, 3), (4, 4)]);
     assert_eq!(store.begin().unwrap().log_start, 3.into(), "row 2 is gone");
 }
+
+#[test]
+fn a_log_that_takes_too_much_room_asks_to_be_trimmed_by_a_quarter() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = StoreOptions {
+        log_bytes: 100_000,
+        ..StoreOptions::default()
+    };
+    let mut store = SqliteStore::open(dir.path(), options.clone()).unwrap();
+    store.begin().unwrap();
+    let second = std::time::Duration::from_secs(1);
+    let asked = |store: &mut SqliteStore| store.tend(second).unwrap().trim_log_below;
+    let title_of = |seq| batch([title(seq, B, &"x".repeat(10_000))]);
+    assert_eq!(asked(&mut store), None);
+    for seq in 1..=9 {
+        store.apply(&[title_of(seq)]).unwrap();
+        assert_eq!(asked(&mut store), None);
+    }
+    store.apply(&[title_of(10)]).unwrap();
+    let below = asked(&mut store).unwrap();
+    assert_eq!(below, 4.into(), "seven of them are within 75,000 bytes");
+    assert_eq!(asked(&mut store), Some(below), "until it is done");
+    store.apply(&[batch([trim(below.get())])]).unwrap();
+    assert_eq!(asked(&mut store), None);
+    // What another life has written counts, too.
+    for seq in 11..=14 {
+        store.apply(&[title_of(seq)]).unwrap();
+    }
+    drop(store);
+    let mut store = SqliteStore::open(dir.path(), options).unwrap();
+    store.begin().unwrap();
+    assert_eq!(asked(&mut store), Some(8.into()));
+}

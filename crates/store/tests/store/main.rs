@@ -7,4 +7,7 @@ mod backup;
 mod conformance;
 mod directory;
 mod log;
+mod lost_log;
 mod migrations;
+mod place;
+mod space;

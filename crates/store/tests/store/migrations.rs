@@ -12,6 +12,7 @@ use rusqlite::Connection;
 pub(crate) const FIXTURES: &[(i64, &str)] = &[
     (1, include_str!("../fixtures/v1.sql")),
     (2, include_str!("../fixtures/v2.sql")),
+    (3, include_str!("../fixtures/v3.sql")),
 ];
 
 pub(crate) fn fixture(sql: &str, version: i64) -> tempfile::TempDir {

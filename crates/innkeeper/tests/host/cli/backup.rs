@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::harness::{Inn, mode};
+use super::harness::{Inn, eventually, mode};
 
 fn titles(inn: &Inn) -> Vec<String> {
     let listed = super::sessions::summaries(inn, &[]);
@@ -75,4 +75,23 @@ fn what_cannot_be_done_is_said() {
         let name = entry.unwrap().file_name();
         !name.to_string_lossy().starts_with(".innkeeper")
     }));
+}
+
+#[test]
+fn a_write_ahead_log_that_lost_something_is_told_at_the_next_start() {
+    let inn = Inn::new();
+    let mut host = inn.serve(&[]);
+    inn.call(&["run", "-a", "script", "Lose me"]).with(0);
+    eventually("it is noted how far the host has come", || {
+        let noted = fs::read_to_string(inn.data("innkeeper.last")).ok()?;
+        (noted.starts_with("life 1 ") && !noted.contains(" last 0 ")).then_some(())
+    });
+    host.running.signal("KILL");
+    host.running.wait();
+    fs::write(inn.data("innkeeper.db-wal"), "").unwrap();
+    for says in [true, false] {
+        let said = inn.call(&["serve", "--stdio"]).with(0).err;
+        let told = said.contains("ERROR") && said.contains("had been stored");
+        assert_eq!(told, says, "only once: {said}");
+    }
 }
