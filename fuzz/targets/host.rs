@@ -15,7 +15,7 @@ use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::outgoing::{HostMessage, encode_each};
 use innkeeper_protocol::record::store::{Archive, Store};
 use innkeeper_protocol::version::Version;
-use innkeeper_protocol::workspace::resource::ResourceError;
+use innkeeper_protocol::workspace::resource::{ResourceError, TakenContent};
 use innkeeper_protocol::{ChannelUri, ClientId, Timestamp, TurnId};
 use serde_json::{Value, json};
 
@@ -158,6 +158,17 @@ impl Host {
                 | Effect::ReadKept { ticket, .. } => {
                     let outcome = Err(ResourceError::NotFound { uri: String::new() });
                     Some(Input::ResourceDone { ticket, outcome })
+                }
+                Effect::TakeContent {
+                    ticket,
+                    uri,
+                    data,
+                    most_bytes,
+                    ..
+                } => {
+                    let known = self.archive.content(&uri).ok().flatten();
+                    let outcome = TakenContent::new(&uri, known.as_ref(), data, most_bytes, ());
+                    Some(Input::ContentTaken { ticket, outcome })
                 }
                 Effect::Terminal(_)
                 | Effect::TerminalTaken { .. }

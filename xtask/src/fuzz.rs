@@ -54,8 +54,8 @@ struct Plan {
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let plan = Plan::read(arguments)?;
-    if !tools::works(Command::new("c++").arg("--version")) {
-        bail!("fuzzing needs a C++ compiler for libFuzzer; install g++ or clang");
+    if let Some(reason) = without_compiler() {
+        bail!("{reason}");
     }
     let place = tools::target_directory().join("fuzz");
     let triple = triple()?;
@@ -81,6 +81,26 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         0 => Ok(()),
         failed => bail!("{failed} targets failed; the inputs are named above"),
     }
+}
+
+/// Whether the targets compile. They are a build of their own, which no other
+/// command looks at.
+pub(crate) fn check() -> Result<Option<String>> {
+    if let Some(reason) = without_compiler() {
+        return Ok(Some(reason));
+    }
+    let mut check = tools::cargo();
+    check.args(["check", "--bins", "--manifest-path", "fuzz/Cargo.toml"]);
+    check.args(["--features", "judges"]);
+    check.arg("--target-dir").arg(tools::target_directory());
+    tools::run(&mut check)?;
+    Ok(None)
+}
+
+fn without_compiler() -> Option<String> {
+    let works = tools::works(Command::new("c++").arg("--version"));
+    let reason = "fuzzing needs a C++ compiler for libFuzzer; install g++ or clang";
+    (!works).then(|| reason.to_owned())
 }
 
 fn build(target: &str, place: &Path, triple: &str) -> Result<()> {

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::{tools, web};
+use crate::{fuzz, tools, web};
 
 enum Outcome {
     Passed,
@@ -24,8 +24,9 @@ pub(crate) fn run() -> Result<()> {
     let suites = [
         ("Rust doc tests", of(tools::run(&mut doc_tests()))),
         ("Rust tests", of(tools::run(&mut rust_tests()))),
-        ("web unit tests", of_web(unit_tests())),
-        ("web browser tests", of_web(browser_tests())),
+        ("web unit tests", of_possible(unit_tests())),
+        ("web browser tests", of_possible(browser_tests())),
+        ("fuzz targets compile", of_possible(fuzz::check())),
     ];
     println!("\nSummary:");
     for (name, outcome) in &suites {
@@ -101,7 +102,7 @@ fn of(result: Result<()>) -> Outcome {
     }
 }
 
-fn of_web(result: Result<Option<String>>) -> Outcome {
+fn of_possible(result: Result<Option<String>>) -> Outcome {
     match result {
         Ok(None) => Outcome::Passed,
         Ok(Some(reason)) => Outcome::Skipped(reason),
