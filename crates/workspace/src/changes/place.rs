@@ -349,11 +349,23 @@ impl Place {
                 Err(error) => tracing::debug!(%error, "looking at everything"),
             }
         }
-        if self.is_committing {
-            self.is_committing = self.bench().resume_commit()?;
-        }
+        self.finish_commit()?;
         self.read_status(false)?;
+        // Whoever is shown a commit finds it finished.
+        if self.finish_commit()? {
+            self.read_status(false)?;
+        }
         Ok(Seen::Everything)
+    }
+
+    /// Finishes a commit of an earlier host that was made by now. Returns
+    /// whether there was one.
+    fn finish_commit(&mut self) -> GitResult<bool> {
+        if !self.is_committing {
+            return Ok(false);
+        }
+        self.is_committing = self.bench().resume_commit()?;
+        Ok(!self.is_committing)
     }
 
     /// Looks at everything; or, if `once` was enough, at nothing.
