@@ -278,6 +278,7 @@ impl Watching {
     }
 }
 
+/// Changes only: that somebody looks at something is told to nobody.
 fn pass_on(listeners: &Mutex<BTreeMap<u64, Listener>>, event: notify::Result<Event>) {
     let listeners = lock(listeners);
     match event {
@@ -288,6 +289,8 @@ fn pass_on(listeners: &Mutex<BTreeMap<u64, Listener>>, event: notify::Result<Eve
                 (listener.hear)(Err(error));
             }
         }
+        // Whoever looks after a change opens files, and many may look.
+        Ok(event) if event.kind.is_access() && !event.need_rescan() => {}
         Ok(event) => {
             let everywhere = event.need_rescan();
             for listener in listeners.values() {
@@ -355,6 +358,23 @@ mod tests {
         }
         drop(all);
         assert!(lock(&hub.watching).watcher.is_none(), "nothing is left");
+    }
+
+    #[test]
+    fn nobody_is_told_that_somebody_looks() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let read = root.join("read");
+        std::fs::write(&read, "x").unwrap();
+        let hub = Hub::default();
+        let (_listening, heard) = listen(&hub, &root, true);
+        std::fs::read(&read).unwrap();
+        std::fs::read_dir(&root).unwrap().for_each(drop);
+        // What is written later is told later.
+        let written = root.join("written");
+        std::fs::write(&written, "x").unwrap();
+        let patience = Duration::from_secs(20);
+        assert_eq!(heard.recv_timeout(patience), Ok(written));
     }
 
     #[test]

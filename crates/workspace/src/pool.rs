@@ -46,7 +46,10 @@ pub(crate) struct Pool {
 struct Shared {
     name: &'static str,
     desk: Mutex<Desk>,
+    /// There is something in the queue.
     news: Condvar,
+    /// There is an earlier alarm.
+    time: Condvar,
 }
 
 #[derive(Default)]
@@ -55,8 +58,8 @@ struct Desk {
     alarms: BinaryHeap<Alarm>,
     threads: usize,
     idle: usize,
-    /// One of the idle threads wakes up for the next alarm.
-    keeps_time: bool,
+    /// Besides these threads, there is one that keeps the time.
+    has_clock: bool,
 }
 
 /// Where an actor is while it rests.
@@ -120,6 +123,7 @@ impl Pool {
             name,
             desk: Mutex::default(),
             news: Condvar::new(),
+            time: Condvar::new(),
         };
         Self {
             shared: Arc::new(shared),
@@ -155,29 +159,38 @@ impl Pool {
 
     fn push(&self, place: Arc<Place>) {
         let mut desk = self.desk();
+        self.queue(&mut desk, place);
+    }
+
+    fn queue(&self, desk: &mut Desk, place: Arc<Place>) {
         desk.queue.push_back(place);
-        // Whoever is idle may have been woken for something else.
         if desk.queue.len() > desk.idle && desk.threads < MOST_THREADS {
-            self.start(&mut desk);
+            desk.threads += usize::from(self.start(Self::serve));
         }
         self.shared.news.notify_one();
     }
 
     fn wake_at(&self, at: Instant, place: &Arc<Place>) {
         let mut desk = self.desk();
+        let is_next = desk.next_alarm().is_none_or(|next| at < next);
         desk.alarms.push(Alarm(Reverse(at), Arc::downgrade(place)));
-        // The one that keeps the time may be waiting for a later alarm.
-        self.shared.news.notify_all();
+        if !desk.has_clock {
+            desk.has_clock = self.start(Self::keep_time);
+        } else if is_next {
+            self.shared.time.notify_one();
+        }
     }
 
-    fn start(&self, desk: &mut Desk) {
+    /// Returns whether there is another thread.
+    fn start(&self, run: fn(&Self)) -> bool {
         let pool = self.clone();
         let thread = std::thread::Builder::new().name(self.shared.name.to_owned());
-        match thread.spawn(move || pool.serve()) {
-            Ok(_) => desk.threads += 1,
-            // Those that there are go on; with none, the next push tries again.
-            Err(error) => tracing::error!(%error, "a thread cannot be started"),
+        let started = thread.spawn(move || run(&pool));
+        if let Err(error) = &started {
+            // Those that there are go on; with none, the next one tries again.
+            tracing::error!(%error, "a thread cannot be started");
         }
+        started.is_ok()
     }
 
     fn serve(&self) {
@@ -188,59 +201,58 @@ impl Pool {
 
     /// Waits for something to do; not for ever.
     fn next(&self) -> Option<Arc<Place>> {
-        let mut desk = self.desk();
         let since = Instant::now();
+        let mut desk = self.desk();
+        loop {
+            if let Some(place) = desk.queue.pop_front() {
+                return Some(place);
+            }
+            let patience = IDLE.saturating_sub(since.elapsed());
+            if patience.is_zero() {
+                desk.threads -= 1;
+                return None;
+            }
+            desk.idle += 1;
+            desk = wait(&self.shared.news, desk, patience);
+            desk.idle -= 1;
+        }
+    }
+
+    /// Queues whoever wanted to be woken by now, as long as there are any.
+    fn keep_time(&self) {
+        let mut desk = self.desk();
+        let mut since = Instant::now();
         loop {
             let now = Instant::now();
             while let Some(place) = desk.due(now) {
                 if place.is_to_work(Some(now)) {
-                    desk.queue.push_back(place);
+                    self.queue(&mut desk, place);
                 }
             }
-            if let Some(place) = desk.queue.pop_front() {
-                self.leave_to_others(&mut desk);
-                return Some(place);
-            }
-            let alarm = desk.alarms.peek().map(|alarm| alarm.0.0);
-            let is_needed = alarm.is_some() && !desk.keeps_time;
-            let rested = now.saturating_duration_since(since);
-            if rested >= IDLE && !is_needed {
-                desk.threads -= 1;
-                return None;
-            }
-            let idle = IDLE.saturating_sub(rested);
-            let patience = match alarm.filter(|_| is_needed) {
-                Some(at) => at.saturating_duration_since(now),
-                None => idle,
+            let patience = match desk.next_alarm() {
+                Some(at) => {
+                    since = now;
+                    at.saturating_duration_since(now)
+                }
+                None => IDLE.saturating_sub(since.elapsed()),
             };
-            desk.idle += 1;
-            desk.keeps_time |= is_needed;
-            let news = &self.shared.news;
-            let waited = news.wait_timeout(desk, patience);
-            desk = waited.unwrap_or_else(PoisonError::into_inner).0;
-            desk.idle -= 1;
-            desk.keeps_time &= !is_needed;
-        }
-    }
-
-    /// One that has work leaves what is in the queue, and the time, to others:
-    /// it may be busy for long.
-    fn leave_to_others(&self, desk: &mut Desk) {
-        let keeps_time = desk.keeps_time || desk.alarms.is_empty();
-        if desk.queue.is_empty() && keeps_time {
-            return;
-        }
-        match desk.idle {
-            0 if desk.threads < MOST_THREADS => self.start(desk),
-            _ => self.shared.news.notify_one(),
+            if patience.is_zero() && desk.alarms.is_empty() {
+                desk.has_clock = false;
+                return;
+            }
+            desk = wait(&self.shared.time, desk, patience);
         }
     }
 }
 
 impl Desk {
+    fn next_alarm(&self) -> Option<Instant> {
+        self.alarms.peek().map(|alarm| alarm.0.0)
+    }
+
     /// Whoever wanted to be woken by now.
     fn due(&mut self, now: Instant) -> Option<Arc<Place>> {
-        while self.alarms.peek().is_some_and(|alarm| alarm.0.0 <= now) {
+        while self.next_alarm().is_some_and(|at| at <= now) {
             if let Some(place) = self.alarms.pop().and_then(|alarm| alarm.1.upgrade()) {
                 return Some(place);
             }
@@ -334,6 +346,11 @@ impl Place {
             Rest::Until(_) | Rest::UntilTold => {}
         }
     }
+}
+
+fn wait<'a>(news: &Condvar, desk: MutexGuard<'a, Desk>, time: Duration) -> MutexGuard<'a, Desk> {
+    let waited = news.wait_timeout(desk, time);
+    waited.unwrap_or_else(PoisonError::into_inner).0
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

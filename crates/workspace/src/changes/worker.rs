@@ -10,6 +10,7 @@ mod views;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -74,11 +75,29 @@ impl Post {
     }
 }
 
+/// How a worker hears of changes.
+#[derive(Clone)]
+struct Ears {
+    jobs: Sender<Job>,
+    seat: WeakSeat,
+    /// It will look in a moment anyway.
+    will_look: Arc<AtomicBool>,
+}
+
+impl Ears {
+    /// Of thousands of changes in a row, only the first wakes it.
+    fn hear(&self, place: usize, event: notify::Result<notify::Event>) {
+        let heard = self.jobs.send(Job::Heard(place, event)).is_ok();
+        if heard && !self.will_look.load(Ordering::SeqCst) {
+            self.seat.tell();
+        }
+    }
+}
+
 pub(super) struct Worker {
     session: ChannelUri,
     jobs: Receiver<Job>,
-    /// For the watcher.
-    own: (Sender<Job>, WeakSeat),
+    ears: Ears,
     end: End,
     /// Whether it has looked at the directories.
     has_begun: bool,
@@ -150,7 +169,11 @@ impl Worker {
             paths,
             hub,
             jobs,
-            own: (sender.clone(), seat.downgrade()),
+            ears: Ears {
+                jobs: sender.clone(),
+                seat: seat.downgrade(),
+                will_look: Arc::default(),
+            },
             tell,
             failure: None,
             waiting: VecDeque::new(),
@@ -329,6 +352,9 @@ impl Actor for Worker {
             self.find();
         }
         loop {
+            // Before it looks into its post for the last time.
+            let will_look = self.dirty_since.is_some();
+            self.ears.will_look.store(will_look, Ordering::SeqCst);
             match self.next() {
                 Next::Rest(rest) => return rest,
                 Next::End => match (self.end)(&self.jobs) {

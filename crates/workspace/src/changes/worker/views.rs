@@ -9,7 +9,7 @@ use innkeeper_protocol::workspace::changes::{
 };
 use serde_json::json;
 
-use super::{Job, Worker, nothing_kept};
+use super::{Worker, nothing_kept};
 use crate::changes::git::{GitError, GitResult};
 use crate::changes::live::Difference;
 use crate::changes::place::{Part, Place, Seen, Watch, nowhere};
@@ -184,12 +184,8 @@ impl Worker {
             if !matches!(place.watch, Watch::Off) {
                 continue;
             }
-            let (jobs, seat) = self.own.clone();
-            let hear = move |event| {
-                if jobs.send(Job::Heard(at, event)).is_ok() {
-                    seat.tell();
-                }
-            };
+            let ears = self.ears.clone();
+            let hear = move |event| ears.hear(at, event);
             place.watch = match self.hub.listen(roots(&place.repository), hear) {
                 Ok(listening) => Watch::On(listening),
                 Err(error) => {
