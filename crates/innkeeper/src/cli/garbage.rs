@@ -87,7 +87,7 @@ fn abandoned_files(data_dir: &Path) -> Vec<PathBuf> {
         let age = modified.map(|at| SystemTime::now().duration_since(at).unwrap_or_default());
         age.is_ok_and(|age| age >= ABANDONED)
     };
-    // These may be of a command that runs beside this one.
+    // These may be of a command that runs at the same time.
     let unfinished = |name: &str| name.starts_with(PARTIAL_PREFIX) || name.starts_with(".doctor.");
     let mut files = named(data_dir, &unfinished);
     files.extend(named(&data_dir.join(BACKUPS_DIRECTORY), &unfinished));

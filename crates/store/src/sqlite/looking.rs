@@ -57,10 +57,10 @@ pub fn check_soundness(dir: &Path) -> Result<(), StoreError> {
 
 /// A database to look into, wherever it is.
 ///
-/// What a host is writing has a write-ahead log beside it, which takes files
+/// What a host is writing has a write-ahead log next to it, which takes files
 /// that can be written. Where there is none, the file alone is all there is: so
 /// a copy can be read on a disk that cannot be written, and nothing is left
-/// beside it.
+/// next to it.
 pub(super) fn open_file(file: &Path) -> Result<Connection, StoreError> {
     // Said here, where it is known why.
     let not_read = |source| StoreError::NotRead {
@@ -117,7 +117,7 @@ fn open_as_it_is(file: &Path) -> Result<Connection, StoreError> {
     Ok(Connection::open_with_flags(uri, flags)?)
 }
 
-/// The file that SQLite keeps beside a database.
+/// The file that SQLite keeps next to a database.
 pub(super) fn side_file(file: &Path, suffix: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(suffix);

@@ -107,7 +107,7 @@ fn a_file_that_is_no_database_is_called_damaged() {
     assert!(matches!(error, StoreError::Damaged(_)), "{error}");
 }
 
-/// As on a disk that cannot be written: SQLite wants a file beside it.
+/// As on a disk that cannot be written: SQLite wants a file next to it.
 #[cfg(unix)]
 #[test]
 fn a_database_is_read_where_no_file_can_be_made_beside_it() {
