@@ -61,8 +61,8 @@ impl Catalogue {
         }
     }
 
-    /// The session that a channel belongs to: itself, or that of the chat or
-    /// the changeset.
+    /// The session that a channel belongs to: itself, or that of the chat, the
+    /// changeset or the annotations.
     pub(crate) fn session_of(&self, core: &Core, channel: &ChannelUri) -> Option<ChannelUri> {
         if self.contains(channel) {
             return Some(channel.clone());
@@ -77,6 +77,7 @@ impl Catalogue {
         let listed = self.session_of_chat.get(chat).cloned();
         let session = listed
             .or_else(|| chat.session_of_default_chat())
+            .or_else(|| chat.session_of_annotations())
             .or_else(|| Some(changeset_uri::parse(chat)?.0));
         session.filter(|session| self.contains(session))
     }

@@ -16,7 +16,7 @@ use crate::compat::Meant;
 use crate::core::channels::Channel;
 use crate::core::{Refusal, Sender, Verdict};
 use crate::requests::store_failure_message;
-use crate::{ConnectionId, Effect, Engine};
+use crate::{ConnectionId, Effect, Engine, annotations};
 
 /// How much of a name is repeated to who said it.
 const NAMED: usize = 200;
@@ -79,6 +79,9 @@ impl Engine {
             Some(Channel::Changeset(_)) => {
                 let core = &mut self.core;
                 self.changes.dispatched(core, &channel, action, sender);
+            }
+            Some(Channel::Annotations(_)) => {
+                annotations::dispatched(&mut self.core, &channel, action, sender);
             }
             Some(Channel::Watch(_)) => {
                 let refused: Verdict<()> = Verdict::NotAccepted(action);

@@ -351,7 +351,11 @@ impl Engine {
                 Some(Channel::Terminal(terminal)) => younger(terminal.born),
                 Some(Channel::Changeset(changeset)) => younger(changeset.born),
                 Some(
-                    Channel::Root(_) | Channel::Session(_) | Channel::Chat(_) | Channel::Watch(_),
+                    Channel::Root(_)
+                    | Channel::Session(_)
+                    | Channel::Chat(_)
+                    | Channel::Watch(_)
+                    | Channel::Annotations(_),
                 ) => false,
                 None => changeset_uri::parse(uri).is_some(),
             })

@@ -37,9 +37,10 @@
 //! 13. `customizations`: what sessions are customized with, on or off
 //! 14. `compat`: what is done for clients of older protocol versions
 //! 15. `changes`: changesets, checkpoints, working trees
-//! 16. `turns`: conversations with agents, and what happens in their turns
-//! 17. `sessions`: creation, residency and end of sessions, and what is derived
-//! 18. `completions`: what may complete what somebody types
+//! 16. `annotations`: what is written about lines of files
+//! 17. `turns`: conversations with agents, and what happens in their turns
+//! 18. `sessions`: creation, residency and end of sessions, and what is derived
+//! 19. `completions`: what may complete what somebody types
 //!
 //! # Calling order
 //!
@@ -58,6 +59,7 @@
 //! - Every turn ends.
 
 mod agents;
+mod annotations;
 mod catalogue;
 mod changes;
 mod client_calls;

@@ -52,7 +52,7 @@ use crate::effect::Ticket;
 use crate::labels::{Label, Locale, agent};
 use crate::terminals::Terminals;
 
-pub(crate) use attachments::chats_referred_to;
+pub(crate) use attachments::channels_referred_to;
 pub use commands::COMMAND_PREFIX;
 pub(crate) use input_needed::requests_of;
 pub(crate) use messages::check_message;

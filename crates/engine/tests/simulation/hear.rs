@@ -174,6 +174,9 @@ fn shot(snapshot: &snapshot::Snapshot) -> Shot {
         snapshot::SnapshotState::Session(state) => State::Session(state),
         snapshot::SnapshotState::Chat(chat) => State::Chat(Box::new(chat.decode().unwrap())),
         snapshot::SnapshotState::Changeset(state) => State::Changeset(state),
+        snapshot::SnapshotState::Annotations(_) => {
+            unreachable!("nobody subscribes to annotations here")
+        }
         snapshot::SnapshotState::Terminal(_) | snapshot::SnapshotState::ResourceWatch(_) => {
             unreachable!("nobody opens terminals or watches here")
         }

@@ -75,6 +75,8 @@ impl Ledger {
                     }
                 }
                 StoreOp::ShareContent { .. }
+                | StoreOp::PutAnnotation { .. }
+                | StoreOp::RemoveAnnotation { .. }
                 | StoreOp::TruncateTurns { .. }
                 | StoreOp::PutClient(_)
                 | StoreOp::PutRootConfig { .. }
