@@ -1,38 +1,31 @@
 //! Annotations: what people, and agents, write about lines of files. Each session
-//! has a channel of them, beside its own.
+//! has a channel of them, beside its own. They follow their lines when files
+//! change ([`Anchoring`]).
 //!
 //! *Invariant*: an annotation has at least one entry.
 
+mod anchor;
+mod anchoring;
 mod judging;
 mod telling;
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::newest::actions::StateAction;
 
-use crate::core::{Core, Sender};
+use crate::core::Core;
 
+pub(crate) use anchoring::Anchoring;
 pub(crate) use telling::told;
 
 /// What follows from an action that was accepted.
 #[derive(Debug)]
-pub(crate) enum After {
+enum After {
     Nothing,
-    /// The annotation with this id stands in another place.
-    Anchor(String),
-}
-
-/// Takes what a client dispatched to the annotations of a session.
-pub(crate) fn dispatched(
-    core: &mut Core,
-    channel: &ChannelUri,
-    action: StateAction,
-    sender: Sender,
-) {
-    let Some(known) = core.channels.annotations(channel) else {
-        return;
-    };
-    let verdict = judging::judge(known, action);
-    core.carry_out(channel, sender, verdict);
+    /// Somebody said where the annotation with this id stands. If it was moved,
+    /// what was noted of its lines is about others.
+    Placed {
+        id: String,
+        moved: bool,
+    },
 }
 
 /// The counts of a session's annotations follow what there is.

@@ -16,7 +16,7 @@ use crate::compat::Meant;
 use crate::core::channels::Channel;
 use crate::core::{Refusal, Sender, Verdict};
 use crate::requests::store_failure_message;
-use crate::{ConnectionId, Effect, Engine, annotations};
+use crate::{ConnectionId, Effect, Engine};
 
 /// How much of a name is repeated to who said it.
 const NAMED: usize = 200;
@@ -81,7 +81,8 @@ impl Engine {
                 self.changes.dispatched(core, &channel, action, sender);
             }
             Some(Channel::Annotations(_)) => {
-                annotations::dispatched(&mut self.core, &channel, action, sender);
+                let core = &mut self.core;
+                self.anchoring.dispatched(core, &channel, action, sender);
             }
             Some(Channel::Watch(_)) => {
                 let refused: Verdict<()> = Verdict::NotAccepted(action);

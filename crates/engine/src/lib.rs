@@ -92,6 +92,7 @@ use innkeeper_protocol::record::Boot;
 
 use crate::core::Core;
 use agents::Agents;
+use annotations::Anchoring;
 use catalogue::Catalogue;
 use changes::Changes;
 use client_calls::ClientCalls;
@@ -128,6 +129,7 @@ pub struct Engine {
     customizations: Customizations,
     compat: Compat,
     changes: Changes,
+    anchoring: Anchoring,
     turns: Turns,
     sessions: Sessions,
     completions: Completions,
@@ -166,6 +168,7 @@ impl Engine {
             customizations: Customizations::new(boot.switches),
             compat: Compat::default(),
             changes: Changes::default(),
+            anchoring: Anchoring::default(),
             turns: Turns::default(),
             completions: Completions::default(),
             postponed: HashMap::default(),
@@ -252,6 +255,7 @@ impl Engine {
                 terminals: &mut self.terminals,
                 customizations: &mut self.customizations,
                 changes: &mut self.changes,
+                anchoring: &mut self.anchoring,
             },
             calls: &mut self.client_calls,
             resources: &mut self.resources,

@@ -41,6 +41,7 @@ use innkeeper_protocol::newest::state::{
 use innkeeper_protocol::{ChannelUri, TurnId};
 
 use crate::agents::Agents;
+use crate::annotations::Anchoring;
 use crate::catalogue::Catalogue;
 use crate::changes::Changes;
 use crate::clients::Clients;
@@ -91,6 +92,7 @@ pub(crate) struct TurnsMut<'a> {
     pub(crate) terminals: &'a mut Terminals,
     pub(crate) customizations: &'a mut Customizations,
     pub(crate) changes: &'a mut Changes,
+    pub(crate) anchoring: &'a mut Anchoring,
 }
 
 /// How a turn ends.
@@ -150,6 +152,7 @@ impl TurnsMut<'_> {
         if !turn.recounted {
             self.changes.keep_state_after(self.core, uri, &turn.id);
         }
+        self.files_changed(uri);
         self.compat.turn_ended(self.core, self.clients, uri);
         self.terminals.end_runs_of(self.core, uri, &turn.id);
         let own = self.own.backend(uri).map(|backend| backend.id);
@@ -325,7 +328,15 @@ impl TurnsMut<'_> {
         self.core.emit(uri, action, None);
         self.clear_activity(uri);
         self.changes.keep_state_after(self.core, uri, &turn.id);
+        self.files_changed(uri);
         self.compat.turn_ended(self.core, self.clients, uri);
+    }
+
+    /// The turn of a chat may have changed files: annotations follow their lines.
+    fn files_changed(&mut self, chat: &ChannelUri) {
+        if let Some(session) = self.core.channels.session_of(chat) {
+            self.anchoring.files_changed(self.core, &session);
+        }
     }
 
     /// The host ended while a turn was running, is about to, or has lost a part

@@ -11,6 +11,7 @@ use innkeeper_protocol::newest::state::{
 use innkeeper_protocol::outgoing::RejectionCode;
 
 use super::After;
+use super::anchor::Anchor;
 use crate::core::channels::{Annotations, length_of_json};
 use crate::core::{Refusal, Verdict};
 
@@ -29,8 +30,11 @@ const MOST_BYTES: usize = 8 * 1024 * 1024;
 pub(super) fn judge(known: &Annotations, action: StateAction) -> Verdict<After> {
     let (checked, after) = match &action {
         StateAction::AnnotationsSet(set) => {
-            let id = set.annotation.id.clone();
-            (check_set(known, &set.annotation), After::Anchor(id))
+            let after = After::Placed {
+                id: set.annotation.id.clone(),
+                moved: is_moved(known, &set.annotation),
+            };
+            (check_set(known, &set.annotation), after)
         }
         StateAction::AnnotationsUpdated(updated) => {
             let origin = updated.origin.as_ref();
@@ -40,7 +44,10 @@ pub(super) fn judge(known: &Annotations, action: StateAction) -> Verdict<After> 
                 .and_then(|()| updated.range.as_ref().map_or(Ok(()), check_range));
             let moves = updated.resource.is_some() || updated.range.is_some();
             let after = match moves {
-                true => After::Anchor(updated.annotation_id.clone()),
+                true => After::Placed {
+                    id: updated.annotation_id.clone(),
+                    moved: true,
+                },
                 false => After::Nothing,
             };
             (checked, after)
@@ -70,6 +77,15 @@ pub(super) fn judge(known: &Annotations, action: StateAction) -> Verdict<After> 
         Ok(()) => Verdict::Apply(action, after),
         Err(refusal) => Verdict::Reject(action, refusal),
     }
+}
+
+/// Whether an annotation is put elsewhere with the note of where it was.
+fn is_moved(known: &Annotations, annotation: &Annotation) -> bool {
+    known.find(&annotation.id).is_some_and(|before| {
+        let place = (&annotation.resource, &annotation.range);
+        place != (&before.resource, &before.range)
+            && Anchor::read(annotation.meta.as_ref()) == Anchor::read(before.meta.as_ref())
+    })
 }
 
 fn limit_reached(reason: String) -> Refusal {

@@ -363,6 +363,10 @@ impl World {
                     let checked = Input::DirectoriesChecked { ticket, wrong };
                     self.answers.push(checked);
                 }
+                Effect::ReadText { ticket, .. } => {
+                    let text = None;
+                    self.answers.push(Input::TextRead { ticket, text });
+                }
                 Effect::FindFiles { ticket, .. } => {
                     let files = Vec::new();
                     self.answers.push(Input::FilesFound { ticket, files });
