@@ -283,8 +283,8 @@ pub(crate) fn has_no_word_for(
     has_none
         || !version.has_watches()
             && (core.channels.watch(channel).is_some()
-            || is_telemetry_channel(channel.as_str())
-            || changeset_uri::parse(channel).is_some())
+                || is_telemetry_channel(channel.as_str())
+                || changeset_uri::parse(channel).is_some())
 }
 
 /// Adds to a snapshot what older versions show with it.

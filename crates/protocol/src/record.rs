@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 
 use crate::newest::actions::{ActionOrigin, StateAction};
 use crate::newest::state::{
-    AgentSelection, Annotation, ChangesSummary, Changeset, ChatState, FileEdit, ModelSelection, SessionState,
-    SessionSummary,
+    AgentSelection, Annotation, ChangesSummary, Changeset, ChatState, FileEdit, ModelSelection,
+    SessionState, SessionSummary,
 };
 use crate::snapshot::StoredTurn;
 use crate::version::Version;

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::newest::state::{
-    AnnotationsState, ChangesSummary, ChangesetState, ChatState, FileEdit, ResourceWatchState, RootState,
-    SessionState, SessionSummary, TerminalState, Turn,
+    AnnotationsState, ChangesSummary, ChangesetState, ChatState, FileEdit, ResourceWatchState,
+    RootState, SessionState, SessionSummary, TerminalState, Turn,
 };
 use crate::record::{Excerpts, Selection};
 use crate::{ChannelUri, Seq, TurnId};

@@ -54,15 +54,16 @@ impl Anchor {
         // Lines that say nothing are everywhere: only the surroundings tell.
         let is_blank = self.lines.iter().all(|line| line.trim().is_empty());
         let places = (0..=all.len() - count).filter(|&at| {
-            self.lines.iter().zip(&all[at..]).all(|(one, other)| one == other)
+            self.lines
+                .iter()
+                .zip(&all[at..])
+                .all(|(one, other)| one == other)
         });
         places
             .take(MOST_PLACES)
             .map(|at| (self.likeness(&all, at), at))
             .filter(|(likeness, _)| !is_blank || *likeness > 0)
-            .max_by_key(|(likeness, at)| {
-                (*likeness, std::cmp::Reverse((at.abs_diff(was_at), *at)))
-            })
+            .max_by_key(|(likeness, at)| (*likeness, std::cmp::Reverse((at.abs_diff(was_at), *at))))
             .map(|(_, at)| at)
     }
 

@@ -5,9 +5,7 @@ use std::collections::HashSet;
 
 use innkeeper_protocol::newest::actions::{AnnotationsRemovedAction, StateAction};
 use innkeeper_protocol::newest::common::{JsonObject, StringOrMarkdown};
-use innkeeper_protocol::newest::state::{
-    Annotation, AnnotationEntry, AnnotationOrigin, TextRange,
-};
+use innkeeper_protocol::newest::state::{Annotation, AnnotationEntry, AnnotationOrigin, TextRange};
 use innkeeper_protocol::outgoing::RejectionCode;
 
 use super::After;
@@ -177,7 +175,9 @@ fn check_entry(entry: &AnnotationEntry) -> Result<(), Refusal> {
         StringOrMarkdown::Markdown { markdown } => markdown,
     };
     if text.trim().is_empty() {
-        return Err("an entry needs a text; to delete one, dispatch `annotations/entryRemoved`".into());
+        return Err(
+            "an entry needs a text; to delete one, dispatch `annotations/entryRemoved`".into(),
+        );
     }
     if text.len() > MOST_TEXT_BYTES {
         let bytes = text.len();
@@ -213,9 +213,11 @@ fn check_origin(known: &Annotations, origin: &AnnotationOrigin) -> Result<(), Re
 fn check_resource(resource: &str) -> Result<(), Refusal> {
     match resource.split_once(':') {
         Some((scheme, rest)) if !scheme.is_empty() && !rest.is_empty() => Ok(()),
-        _ => Err("the `resource` of an annotation is the URI of a file, such as \
+        _ => Err(
+            "the `resource` of an annotation is the URI of a file, such as \
              `file:///project/main.rs`"
-            .into()),
+                .into(),
+        ),
     }
 }
 

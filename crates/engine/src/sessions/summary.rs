@@ -5,7 +5,8 @@ use innkeeper_protocol::newest::notifications::{
     PartialSessionSummary, SessionSummaryChangedParams,
 };
 use innkeeper_protocol::newest::state::{
-    AnnotationsSummary, ChangesSummary, Changeset, ChatSummary, SessionState, SessionStatus, SessionSummary,
+    AnnotationsSummary, ChangesSummary, Changeset, ChatSummary, SessionState, SessionStatus,
+    SessionSummary,
 };
 use innkeeper_protocol::outgoing::Notification;
 use innkeeper_protocol::record::{CountedChangeset, Selection, SummaryFacts};

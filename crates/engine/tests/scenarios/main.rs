@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "all of this is tests")]
 
 mod agents;
+mod annotations;
 mod answered;
 mod changes;
 mod client_resources;

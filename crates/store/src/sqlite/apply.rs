@@ -83,9 +83,7 @@ impl Applying<'_> {
                 session,
                 annotation,
             } => put_annotation(connection, session, annotation),
-            StoreOp::RemoveAnnotation { session, id } => {
-                remove_annotation(connection, session, id)
-            }
+            StoreOp::RemoveAnnotation { session, id } => remove_annotation(connection, session, id),
             StoreOp::ReserveSeq { until } => {
                 self.sequence.reserved = *until;
                 Ok(())

@@ -1,8 +1,8 @@
 //! A session in memory.
 
 use innkeeper_protocol::newest::state::{
-    AnnotationsSummary, ChangesSummary, ChatSummary, FileEdit, SessionChatSummary, SessionLifecycle, SessionState,
-    SessionSummary,
+    AnnotationsSummary, ChangesSummary, ChatSummary, FileEdit, SessionChatSummary,
+    SessionLifecycle, SessionState, SessionSummary,
 };
 use innkeeper_protocol::record::{SessionNotes, SessionRecord, SummaryFacts};
 use innkeeper_protocol::{ChannelUri, Timestamp};
