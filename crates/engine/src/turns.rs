@@ -10,6 +10,7 @@ mod commands;
 mod delegation;
 mod dispatch;
 mod edits;
+mod host_tools;
 mod imported;
 mod input_needed;
 mod messages;

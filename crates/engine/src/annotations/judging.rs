@@ -150,6 +150,15 @@ fn check_added(
     check_growth(known, growth)
 }
 
+/// Whether an agent may say this to an annotation.
+pub(crate) fn check_answer(
+    known: &Annotations,
+    annotation: &Annotation,
+    entry: &AnnotationEntry,
+) -> Result<(), String> {
+    check_added(known, annotation, entry).map_err(|refusal| refusal.reason)
+}
+
 fn too_many_entries() -> Refusal {
     limit_reached(format!(
         "an annotation has at most {MOST_ENTRIES} entries; delete some, or begin another annotation"

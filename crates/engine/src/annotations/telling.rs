@@ -64,6 +64,10 @@ fn text_of(
             open.for_each(|annotation| tell(text_of_one(annotation, directory)));
         }
     }
+    text.push_str(
+        "\nWhen you have dealt with a comment, call the tool `resolve_annotation` with its id, if \
+         you have that tool.\n",
+    );
     if left_out > 0 {
         let _ = writeln!(text, "\n({left_out} more comments did not fit.)");
     }

@@ -22,7 +22,9 @@ impl SessionsMut<'_> {
         while let Some(uri) = self.core().next_touched() {
             self.turns.changes.track(self.turns.core, &uri);
             self.turns.changes.settle(self.turns.core, &uri);
-            annotations::settle(self.turns.core, &uri);
+            if annotations::settle(self.turns.core, &uri) {
+                self.turns.offer_client_tools(&uri);
+            }
             self.customizations().update(&uri);
             self.update_chat_catalogue(&uri);
             self.update_input_needed(&uri);

@@ -17,6 +17,7 @@ use innkeeper_protocol::telemetry::SpanOutcome;
 use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 
 use super::attachments::with_data;
+use super::host_tools;
 use super::pending::Steering;
 use super::running::{Backend, BackendPhase};
 use super::{Ending, TurnsMut};
@@ -456,5 +457,5 @@ fn client_tools(session: &Session) -> Arc<[ClientTool]> {
             definition: definition.clone(),
         })
     });
-    offered.collect()
+    offered.chain(host_tools::tools_of(session)).collect()
 }

@@ -2,7 +2,11 @@
 
 use innkeeper_engine::Limits;
 use innkeeper_judges::{mirror, name_of};
-use innkeeper_protocol::agent::{AgentCommand, TurnEvent};
+use innkeeper_protocol::agent::{
+    AgentCommand, Approval, Decision, ToolReady, ToolStart, TurnEvent,
+};
+use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::state::{ToolCallClientContributor, ToolCallContributor};
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
@@ -377,6 +381,9 @@ fn ask(host: &mut Host, turn: &str, ids: Option<&[&str]>) {
     host.dispatch(1, &chat(), action);
 }
 
+const HINT: &str = "\nWhen you have dealt with a comment, call the tool `resolve_annotation` with \
+                    its id, if you have that tool.\n";
+
 const TEXT: &str = "fn main() {\n    go();\n    stop();\n}\n";
 
 #[test]
@@ -399,6 +406,8 @@ fn an_agent_is_told_where_comments_stand_and_who_said_what() {
         "Comments on files:\n\n\
          - /project/src/main.rs, lines 2-3 (comment `a`):\n  >     go();\n  >     stop();\n  \
          user: Why?\n  agent: Because\n    of that.\n"
+            .to_owned()
+            + HINT
     );
     let kept = host.state(&chat())["activeTurn"]["message"]["attachments"].clone();
     assert_eq!(kept, message(None)["attachments"]);
@@ -416,6 +425,8 @@ fn an_agent_is_told_of_resolved_comments_that_are_named() {
         "Comments on files:\n\n\
          - /project/src/main.rs (comment `a`, resolved):\n  user: Why?\n\n\
          - The comment `gone` has been deleted.\n"
+            .to_owned()
+            + HINT
     );
 }
 
@@ -513,4 +524,99 @@ fn lines_that_a_client_quotes_are_looked_for() {
     quoted["_meta"] = json!({"innkeeper": {"anchor": "found", "lines": ["    go();"]}});
     set(&mut host, quoted);
     assert_eq!(anchor(&mut host).0, lines(2, 2));
+}
+
+// What agents do
+
+/// The names of the tools that the agent was offered last.
+fn offered(host: &Host) -> Vec<String> {
+    let mut commands = host.commands.iter().rev();
+    let tools = commands.find_map(|command| match command {
+        AgentCommand::OfferTools { tools, .. } => Some(tools),
+        _ => None,
+    });
+    let tools = tools.into_iter().flat_map(|tools| tools.iter());
+    tools.map(|tool| tool.definition.name.clone()).collect()
+}
+
+/// An agent calls a tool of the host. Returns what it is answered.
+fn call(host: &mut Host, id: &str, name: &str, input: Value) -> (bool, String) {
+    let start = ToolStart {
+        call: id.into(),
+        name: name.to_owned(),
+        display_name: name.to_owned(),
+        intention: None,
+        contributor: Some(ToolCallContributor::Client(ToolCallClientContributor {
+            client_id: "innkeeper:host".to_owned(),
+        })),
+        meta: None,
+    };
+    host.in_turn("t1", TurnEvent::ToolStarted(Box::new(start)));
+    let ready = ToolReady {
+        call: id.into(),
+        input: Some(input.to_string()),
+        message: StringOrMarkdown::Plain(name.to_owned()),
+        approval: Approval::NotNeeded,
+        meta: None,
+    };
+    host.in_turn("t1", TurnEvent::ToolReady(Box::new(ready)));
+    let Some(AgentCommand::Decide { decision, .. }) = host.commands.last() else {
+        panic!("the agent was not answered: {:?}", host.commands.last());
+    };
+    let Decision::ClientTool { result, .. } = &**decision else {
+        panic!("another decision: {decision:?}");
+    };
+    let StringOrMarkdown::Plain(said) = result.past_tense_message.clone() else {
+        panic!("not plain");
+    };
+    (result.success, said)
+}
+
+#[test]
+fn agents_are_offered_to_resolve_and_answer_comments_while_there_are_any() {
+    let mut host = host();
+    assert_eq!(offered(&host), [""; 0]);
+    set(&mut host, annotation("a"));
+    assert_eq!(offered(&host), ["resolve_annotation", "answer_annotation"]);
+    say(&mut host, json!({"type": "annotations/removed", "annotationId": "a"}));
+    assert_eq!(offered(&host), [""; 0]);
+}
+
+#[test]
+fn an_agent_answers_and_resolves_a_comment() {
+    let mut host = host();
+    set(&mut host, annotation("a"));
+    host.start_turn(1, "t1");
+    let answer = json!({"id": "a", "answer": "I will."});
+    let (success, said) = call(&mut host, "c1", "answer_annotation", answer);
+    assert!(success, "{said}");
+    let known = annotations(&mut host)[0].clone();
+    assert_eq!(known["resolved"], false);
+    assert_eq!(known["entries"][1]["text"], json!({"markdown": "I will."}));
+    assert_eq!(known["entries"][1]["_meta"], json!({"innkeeper": {"author": "agent"}}));
+    let (success, said) = call(&mut host, "c2", "resolve_annotation", json!({"id": "a"}));
+    assert!(success, "{said}");
+    assert_eq!(annotations(&mut host)[0]["resolved"], true);
+}
+
+#[test]
+fn an_agent_is_told_why_a_comment_cannot_be_resolved() {
+    let mut host = host();
+    set(&mut host, annotation("a"));
+    host.start_turn(1, "t1");
+    let long = "x".repeat(64 * 1024 + 1);
+    for (index, (name, input, reason)) in [
+        ("resolve_annotation", json!({"id": "none"}), "there is no comment `none`"),
+        ("resolve_annotation", json!({}), "give an `id`"),
+        ("answer_annotation", json!({"id": "a"}), "give an `answer`"),
+        ("answer_annotation", json!({"id": "a", "answer": long}), "at most 65536"),
+        ("rm", json!({"id": "a"}), "no tool `rm`"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (success, said) = call(&mut host, &format!("c{index}"), name, input);
+        assert!(!success && said.contains(reason), "{said}");
+    }
+    assert_eq!(annotations(&mut host), json!([annotation("a")]));
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ahp::reducers::{
-    apply_action_to_changeset, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
+    apply_action_to_annotations, apply_action_to_changeset, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
     apply_action_to_terminal,
 };
 use ahp::{Client, ClientConfig, SubscriptionEvent};
@@ -25,7 +25,7 @@ use innkeeper_protocol::newest::actions::{
 };
 use innkeeper_protocol::newest::commands::{InitializeResult, SubscribeView};
 use innkeeper_protocol::newest::state::{
-    ChangesetState, ChatState, Message, MessageKind, MessageOrigin, ResourceWatchState,
+    AnnotationsState, ChangesetState, ChatState, Message, MessageKind, MessageOrigin, ResourceWatchState,
     ResponsePart, RootState, SessionLifecycle, SessionState, Snapshot, SnapshotState,
     TerminalState, TurnState,
 };
@@ -371,6 +371,19 @@ impl Folded for ChangesetState {
 
     fn apply(&mut self, action: &StateAction) {
         apply_action_to_changeset(self, action);
+    }
+}
+
+impl Folded for AnnotationsState {
+    fn from_snapshot(state: SnapshotState) -> Self {
+        match state {
+            SnapshotState::Annotations(annotations) => *annotations,
+            other => panic!("not annotations: {other:?}"),
+        }
+    }
+
+    fn apply(&mut self, action: &StateAction) {
+        apply_action_to_annotations(self, action);
     }
 }
 
