@@ -39,9 +39,8 @@ pub(crate) fn settle(core: &mut Core, session: &ChannelUri) -> bool {
     if let Some((known, summary)) = known.zip(summary) {
         // Once there were any, also that there are none any more.
         let is_news = summary.annotation_count > 0 || known.annotations.is_some();
-        let has_any = |it: &Option<AnnotationsSummary>| {
-            it.as_ref().is_some_and(|it| it.annotation_count > 0)
-        };
+        let has_any =
+            |it: &Option<AnnotationsSummary>| it.as_ref().is_some_and(|it| it.annotation_count > 0);
         let had_any = has_any(&known.annotations);
         known.annotations = is_news.then_some(summary);
         return had_any != has_any(&known.annotations);

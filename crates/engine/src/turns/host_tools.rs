@@ -108,7 +108,9 @@ impl TurnsMut<'_> {
         let channel = channel.ok_or("there is no such session")?;
         let known = self.core.channels.annotations(&channel);
         let Some((known, annotation)) = known.and_then(|it| Some((it, it.find(&id)?))) else {
-            return Err(format!("there is no comment `{id}`; it may have been deleted"));
+            return Err(format!(
+                "there is no comment `{id}`; it may have been deleted"
+            ));
         };
         let is_resolved = annotation.resolved;
         let resolves = match name {
@@ -122,7 +124,9 @@ impl TurnsMut<'_> {
                 // Numbers only grow, so no other entry is called that.
                 id: format!("agent-{}", self.core.server_seq()),
                 text: StringOrMarkdown::Markdown { markdown },
-                meta: json!({"innkeeper": {"author": "agent"}}).as_object().cloned(),
+                meta: json!({"innkeeper": {"author": "agent"}})
+                    .as_object()
+                    .cloned(),
             };
             check_answer(known, annotation, &entry)?;
             let action = AnnotationsEntrySetAction {

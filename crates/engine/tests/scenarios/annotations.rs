@@ -578,7 +578,10 @@ fn agents_are_offered_to_resolve_and_answer_comments_while_there_are_any() {
     assert_eq!(offered(&host), [""; 0]);
     set(&mut host, annotation("a"));
     assert_eq!(offered(&host), ["resolve_annotation", "answer_annotation"]);
-    say(&mut host, json!({"type": "annotations/removed", "annotationId": "a"}));
+    say(
+        &mut host,
+        json!({"type": "annotations/removed", "annotationId": "a"}),
+    );
     assert_eq!(offered(&host), [""; 0]);
 }
 
@@ -593,7 +596,10 @@ fn an_agent_answers_and_resolves_a_comment() {
     let known = annotations(&mut host)[0].clone();
     assert_eq!(known["resolved"], false);
     assert_eq!(known["entries"][1]["text"], json!({"markdown": "I will."}));
-    assert_eq!(known["entries"][1]["_meta"], json!({"innkeeper": {"author": "agent"}}));
+    assert_eq!(
+        known["entries"][1]["_meta"],
+        json!({"innkeeper": {"author": "agent"}})
+    );
     let (success, said) = call(&mut host, "c2", "resolve_annotation", json!({"id": "a"}));
     assert!(success, "{said}");
     assert_eq!(annotations(&mut host)[0]["resolved"], true);
@@ -606,10 +612,18 @@ fn an_agent_is_told_why_a_comment_cannot_be_resolved() {
     host.start_turn(1, "t1");
     let long = "x".repeat(64 * 1024 + 1);
     for (index, (name, input, reason)) in [
-        ("resolve_annotation", json!({"id": "none"}), "there is no comment `none`"),
+        (
+            "resolve_annotation",
+            json!({"id": "none"}),
+            "there is no comment `none`",
+        ),
         ("resolve_annotation", json!({}), "give an `id`"),
         ("answer_annotation", json!({"id": "a"}), "give an `answer`"),
-        ("answer_annotation", json!({"id": "a", "answer": long}), "at most 65536"),
+        (
+            "answer_annotation",
+            json!({"id": "a", "answer": long}),
+            "at most 65536",
+        ),
         ("rm", json!({"id": "a"}), "no tool `rm`"),
     ]
     .into_iter()

@@ -30,9 +30,8 @@ async fn a_comment_follows_its_line_and_survives_a_restart() {
     });
     let set = json!({"type": "annotations/set", "annotation": annotation});
     act(&stage.guest, CHANNEL, set).await;
-    let quoted = |state: &Value| {
-        state["annotations"][0]["_meta"]["innkeeper"]["lines"] == json!(["bread"])
-    };
+    let quoted =
+        |state: &Value| state["annotations"][0]["_meta"]["innkeeper"]["lines"] == json!(["bread"]);
     until(&mut watch, "the quoted line", quoted).await;
 
     let content = "water\nsoup\nbread\n";
