@@ -344,7 +344,7 @@ fn clients_of_every_version_with_annotations_hold_what_the_host_holds() {
         assert_eq!(mirror.state(CHANNEL).unwrap(), fresh, "{version}");
         assert_eq!(
             fresh["annotations"].as_array().unwrap().len(),
-            1,
+            2,
             "{version}"
         );
     }
