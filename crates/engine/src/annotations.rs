@@ -13,6 +13,7 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::state::AnnotationsSummary;
 
 use crate::core::Core;
+use crate::core::channels::Annotations;
 
 pub(crate) use anchoring::Anchoring;
 pub(crate) use judging::check_answer;
@@ -34,7 +35,7 @@ enum After {
 /// Returns whether the first one has come, or the last one has gone.
 pub(crate) fn settle(core: &mut Core, session: &ChannelUri) -> bool {
     let uri = ChannelUri::annotations_of(session.as_str());
-    let summary = core.channels.annotations(&uri).map(|it| it.summary());
+    let summary = core.channels.annotations(&uri).map(Annotations::summary);
     let known = core.channels.session_mut(session);
     if let Some((known, summary)) = known.zip(summary) {
         // Once there were any, also that there are none any more.

@@ -7,6 +7,7 @@ mod annotations;
 mod answered;
 mod changes;
 mod client_resources;
+mod comments;
 mod creation;
 mod drafts;
 mod editors;
