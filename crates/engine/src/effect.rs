@@ -115,7 +115,7 @@ pub enum Effect {
         task: Box<ResourceTask>,
         encoding: Option<ContentEncoding>,
     },
-    /// Content that the host keeps beside the state; answered like a resource.
+    /// Content that the host keeps outside the state; answered like a resource.
     ReadContent {
         ticket: Ticket,
         by: ConnectionId,

@@ -4,6 +4,7 @@
 //! compiler.
 
 mod chat;
+mod queue_size;
 mod session;
 mod turn_size;
 

@@ -29,7 +29,7 @@ pub async fn serve(
         loop {
             connection.queue.ready_for_requests().await;
             line.clear();
-            // And the end of the line, which is no part of the message.
+            // And the end of the line, which is not part of the message.
             let most = message_bytes as u64 + 2;
             let mut limited = tokio::io::AsyncReadExt::take(&mut input, most);
             if limited.read_until(b'\n', &mut line).await? == 0 {
