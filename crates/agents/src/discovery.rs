@@ -157,7 +157,7 @@ const KNOWN: &[Known] = &[
     },
 ];
 
-/// Agents that need a program beside them: their own command, that program,
+/// Agents that need another program: their own command, that program,
 /// and how to get it.
 const ADAPTED: &[(&str, &str, &[&str], &str)] = &[
     (

@@ -1,5 +1,5 @@
 //! Changes of files that agents tell of, with the text before and after in
-//! them: the engine keeps that beside the state and refers to it.
+//! them: the engine keeps that outside the state and refers to it.
 
 use std::path::Path;
 

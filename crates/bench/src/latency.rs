@@ -1,5 +1,5 @@
 //! How long from a dispatched action to its echo, which is durable by then,
-//! beside a bare echo; and how long from the last word of an agent to the end
+//! next to a bare echo; and how long from the last word of an agent to the end
 //! of its turn, which is durable as well.
 
 use std::time::{Duration, Instant};

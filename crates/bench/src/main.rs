@@ -1,4 +1,4 @@
-//! Benchmarks. Every figure of the host stands beside a floor that was
+//! Benchmarks. Every figure of the host stands next to a floor that was
 //! measured in the same run, because machines differ and are shared: the ratio
 //! is what counts.
 //!

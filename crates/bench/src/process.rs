@@ -129,7 +129,7 @@ impl Drop for Server {
     }
 }
 
-/// The binary that was built beside this one.
+/// The binary that was built next to this one.
 pub(crate) fn host_binary() -> Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name("innkeeper");
     if !path.exists() {

@@ -1,5 +1,5 @@
 //! How long from the start of a turn to the agent's first word, in repositories
-//! of several sizes, beside a host that keeps no states of them. The first turn
+//! of several sizes, next to a host that keeps no states of them. The first turn
 //! of a session finds nothing kept; the others find the state after the one
 //! before.
 

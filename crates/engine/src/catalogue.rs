@@ -89,12 +89,12 @@ impl Catalogue {
             || self.session_of(core, channel).is_some()
     }
 
-    /// Whether a chat is one beside its session's default chat.
+    /// Whether a chat is one besides its session's default chat.
     pub(crate) fn is_further_chat(&self, chat: &str) -> bool {
         self.session_of_chat.contains_key(chat)
     }
 
-    /// The chats of a session beside its default one.
+    /// The chats of a session besides its default one.
     pub(crate) fn further_chats_of(&self, session: &ChannelUri) -> Vec<ChannelUri> {
         let all = self.session_of_chat.iter();
         let of_session = all.filter(|(_, its_session)| *its_session == session);

@@ -83,7 +83,7 @@ pub struct Limits {
     pub chats: usize,
     /// Messages that wait in one chat's queue.
     pub queued_messages: usize,
-    /// Tool input and results that are larger are kept beside the state.
+    /// Tool input and results that are larger are kept outside the state.
     pub inline_bytes: usize,
     /// How large a turn may become, with all that it says and does.
     pub turn_bytes: usize,

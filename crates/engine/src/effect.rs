@@ -122,7 +122,7 @@ pub enum Effect {
         scope: Scope,
         file: String,
     },
-    /// Content that the host keeps beside the state; answered like a resource.
+    /// Content that the host keeps outside the state; answered like a resource.
     ReadContent {
         ticket: Ticket,
         by: ConnectionId,

@@ -60,7 +60,7 @@ impl Engine {
             Ok(command) => command,
             Err(error) => {
                 tracing::debug!(%error, "a message that this host cannot read");
-                // What is no message at all is answered without an id; a
+                // What is not a message at all is answered without an id; a
                 // notification is not answered, whatever is wrong with it.
                 let is_message = !matches!(error.code, PARSE_ERROR | INVALID_REQUEST);
                 return match is_message {

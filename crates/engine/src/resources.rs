@@ -36,7 +36,7 @@ const MOST_GRANTS: usize = 1_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Resources {
-    /// What clients were granted beside what is open to all of them.
+    /// What clients were granted besides what is open to all of them.
     grants: HashMap<ClientId, Roots>,
     waiting: HashMap<Ticket, WaitingRequest>,
     uploads: Uploads,

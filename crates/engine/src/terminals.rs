@@ -53,7 +53,7 @@ pub(crate) struct Terminals {
     last: u64,
 }
 
-/// What the host knows of a terminal beside its state.
+/// What the host knows of a terminal besides its state.
 #[derive(Debug)]
 struct Terminal {
     id: TerminalId,

@@ -32,7 +32,7 @@ pub(crate) struct Watches {
     last: u64,
 }
 
-/// What the host knows of a watch beside its state.
+/// What the host knows of a watch besides its state.
 #[derive(Debug)]
 struct Watch {
     id: WatchId,

@@ -124,7 +124,7 @@ fn complain(message: &str) {
     let _ = writeln!(io::stderr(), "innkeeper: {line}");
 }
 
-/// Prints to standard output. A reader that has seen enough is no failure.
+/// Prints to standard output. A reader that has seen enough is not a failure.
 fn print(text: &str) -> Outcome {
     let mut out = io::stdout().lock();
     let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());

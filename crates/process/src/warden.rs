@@ -1,4 +1,4 @@
-//! The warden: a small process beside the host that outlives it by a moment.
+//! The warden: a small process next to the host that outlives it by a moment.
 //! The host tells it which process groups there are, and which sessions of
 //! terminals; when the host is gone without having ended them (it was killed,
 //! or crashed), the warden does.

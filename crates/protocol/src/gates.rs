@@ -98,7 +98,7 @@ pub(crate) struct LoweredFacts {
     pub(crate) newer: Object,
 }
 
-/// A state with its channel, and with what must be known beside it where one
+/// A state with its channel, and with what must be known besides it where one
 /// channel of an old version is made of several of the newest.
 #[derive(Debug, Clone, Default)]
 pub struct SnapshotForGates {

@@ -222,7 +222,7 @@ pub struct SessionRecord {
 }
 
 /// What older versions say of a session in the catalogue and the newest does
-/// not. It stands beside the summary, in memory and in the store.
+/// not. It stands next to the summary, in memory and in the store.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SummaryFacts {

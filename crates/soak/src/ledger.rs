@@ -65,6 +65,10 @@ struct Session {
     /// run, and whether it was echoed.
     queued: BTreeMap<String, (String, bool)>,
     queued_open: BTreeMap<Said, String>,
+    /// What was said in it while nobody had given it a title. The host takes
+    /// one from the first message, and may die before anybody hears of that.
+    said: Vec<String>,
+    renamed: bool,
     /// Turns that have ended, as the host first showed them in a later life.
     ended: BTreeMap<String, Value>,
 }
@@ -108,6 +112,8 @@ impl Ledger {
             turns: BTreeMap::new(),
             queued: BTreeMap::new(),
             queued_open: BTreeMap::new(),
+            said: Vec::new(),
+            renamed: false,
             ended: BTreeMap::new(),
         };
         self.sessions.insert(session.to_owned(), new);
@@ -137,6 +143,9 @@ impl Ledger {
         let Some(it) = self.sessions.get_mut(session) else {
             return;
         };
+        if ["turnStarted", "pendingMessageSet"].contains(&verb(action)) {
+            it.said.push(message(action));
+        }
         match verb(action) {
             "titleChanged" => drop(it.title.open.insert(said, text(&action["title"]))),
             "isArchivedChanged" => {
@@ -188,7 +197,10 @@ impl Ledger {
                 let host = (String::new(), seq);
                 it.title.open.insert(host, text(&action["title"]));
             }
-            "titleChanged" => it.title.is_told(seq, text(&action["title"])),
+            "titleChanged" => {
+                it.renamed = true;
+                it.title.is_told(seq, text(&action["title"]));
+            }
             "isArchivedChanged" => it.archived.is_told(seq, action["isArchived"].to_string()),
             "draftChanged" => it.draft.is_told(seq, text(&action["draft"]["text"])),
             "pendingMessageSet" => {
@@ -245,8 +257,13 @@ impl Ledger {
         };
         let archived = session["status"].as_u64().unwrap_or(0) & ARCHIVED != 0;
         let archived = archived.to_string();
+        let title = session["title"].as_str();
+        if let Some(title) = title.filter(|title| it.is_said(title)) {
+            let host = (String::new(), seq);
+            it.title.open.insert(host, title.to_owned());
+        }
         let registers = [
-            (Promise::Titles, &mut it.title, session["title"].as_str()),
+            (Promise::Titles, &mut it.title, title),
             (Promise::Archived, &mut it.archived, Some(archived.as_str())),
             (
                 Promise::Drafts,
@@ -267,6 +284,12 @@ impl Ledger {
 }
 
 impl Session {
+    /// Whether the host may have taken a title from something that was said.
+    fn is_said(&self, title: &str) -> bool {
+        let beginning = title.trim_end_matches('…');
+        !self.renamed && self.said.iter().any(|text| text.starts_with(beginning))
+    }
+
     fn ends(&mut self, turn: &str, end: &'static str, report: &mut Report) {
         let told = self.turns.entry(turn.to_owned()).or_default();
         let before = told.replace(end);

@@ -1,5 +1,5 @@
 //! The store in a directory: one SQLite file, one connection that writes and a
-//! few that read beside it.
+//! few that read next to it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -108,7 +108,7 @@ fn path_with(first: &Path) -> Result<OsString> {
     )?)
 }
 
-/// The binary that was built beside this one.
+/// The binary that was built next to this one.
 fn binary() -> Result<PathBuf> {
     let path = std::env::current_exe()?.with_file_name("innkeeper");
     if !path.exists() {

@@ -189,7 +189,7 @@ impl Keeper {
                 true
             }
             Message::Changed(Ok(event)) => {
-                // Reading is no change; else each look would lead to another.
+                // Reading is not a change; else each look would lead to another.
                 if !event.kind.is_access() {
                     let lost = event.need_rescan();
                     let paths = &event.paths;

@@ -62,13 +62,24 @@ struct Desk {
     has_clock: bool,
 }
 
-/// Where an actor is while it rests.
+/// Where an actor is while it rests. When the last clone goes, so does the
+/// actor: on a thread of the pool, as whoever drops this may hold locks.
 #[derive(Clone)]
-pub(crate) struct Seat(Arc<Place>);
+pub(crate) struct Seat(Arc<Owner>);
 
-/// A seat that does not keep its actor alive.
+/// How an actor is told that there is something to do. It keeps no actor in its
+/// seat.
 #[derive(Clone)]
-pub(crate) struct WeakSeat(Weak<Place>);
+pub(crate) struct Bell(Arc<Place>);
+
+struct Owner(Arc<Place>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        lock(&self.0.state).is_left = true;
+        Bell(Arc::clone(&self.0)).ring();
+    }
+}
 
 struct Place {
     pool: Pool,
@@ -79,6 +90,8 @@ struct Place {
 #[derive(Debug, Default)]
 struct State {
     phase: Phase,
+    /// Nobody has the seat any more.
+    is_left: bool,
     /// The next time that it will be looked at by itself.
     alarm: Option<Instant>,
 }
@@ -132,25 +145,34 @@ impl Pool {
 
     /// A place for an actor that is still to come.
     pub(crate) fn seat(&self) -> Seat {
-        Seat(Arc::new(Place {
+        Seat(Arc::new(Owner(Arc::new(Place {
             pool: self.clone(),
             actor: Mutex::default(),
             state: Mutex::default(),
-        }))
+        }))))
     }
 
     /// Does something once.
     pub(crate) fn run(&self, work: impl FnOnce() + Send + 'static) {
-        struct Once<F>(Option<F>);
+        // It keeps its own seat until it is done.
+        struct Once<F> {
+            work: Option<F>,
+            _seat: Seat,
+        }
         impl<F: FnOnce() + Send> Actor for Once<F> {
             fn work(&mut self) -> Rest {
-                if let Some(work) = self.0.take() {
+                if let Some(work) = self.work.take() {
                     work();
                 }
                 Rest::Over
             }
         }
-        self.seat().take(Box::new(Once(Some(work))));
+        let seat = self.seat();
+        let once = Once {
+            work: Some(work),
+            _seat: seat.clone(),
+        };
+        seat.take(Box::new(once));
     }
 
     fn desk(&self) -> MutexGuard<'_, Desk> {
@@ -264,27 +286,28 @@ impl Desk {
 impl Seat {
     /// Sits down, and looks what there is to do.
     pub(crate) fn take(&self, actor: Box<dyn Actor>) {
-        *lock(&self.0.actor) = Some(actor);
+        *lock(&self.0.0.actor) = Some(actor);
         self.tell();
     }
 
     /// There is something to do. Returns whether anybody is there.
     pub(crate) fn tell(&self) -> bool {
+        self.bell().ring()
+    }
+
+    pub(crate) fn bell(&self) -> Bell {
+        Bell(Arc::clone(&self.0.0))
+    }
+}
+
+impl Bell {
+    /// Likewise.
+    pub(crate) fn ring(&self) -> bool {
         let place = &self.0;
         if place.is_to_work(None) {
             place.pool.push(Arc::clone(place));
         }
         lock(&place.state).phase != Phase::Over
-    }
-
-    pub(crate) fn downgrade(&self) -> WeakSeat {
-        WeakSeat(Arc::downgrade(&self.0))
-    }
-}
-
-impl WeakSeat {
-    pub(crate) fn tell(&self) -> bool {
-        self.0.upgrade().is_some_and(|place| Seat(place).tell())
     }
 }
 
@@ -314,15 +337,16 @@ impl Place {
     fn work(self: Arc<Self>) {
         lock(&self.state).phase = Phase::Working;
         let mut seated = lock(&self.actor);
-        let rest = match seated.as_mut() {
+        let is_left = lock(&self.state).is_left;
+        let rest = match seated.as_mut().filter(|_| !is_left) {
             // One that panics takes neither the thread nor others along.
             Some(actor) => catch_unwind(AssertUnwindSafe(|| actor.work())).unwrap_or(Rest::Over),
+            None if is_left => Rest::Over,
             None => Rest::UntilTold,
         };
-        if rest == Rest::Over {
-            *seated = None;
-        }
+        let gone = seated.take_if(|_| rest == Rest::Over);
         drop(seated);
+        drop(gone);
         let mut state = lock(&self.state);
         let was_told = state.phase == Phase::WorkingAndTold;
         state.phase = match rest {
@@ -426,6 +450,30 @@ mod tests {
         desk.order(Rest::Over);
         assert!(desk.said.recv().is_err(), "it was dropped");
         assert!(!desk.seat.tell());
+    }
+
+    /// Whoever lets go of a seat may hold locks that the actor needs to end.
+    #[test]
+    fn one_whose_seat_is_left_ends_on_a_thread_of_the_pool() {
+        struct Ends(Sender<Option<String>>);
+        impl Actor for Ends {
+            fn work(&mut self) -> Rest {
+                Rest::UntilTold
+            }
+        }
+        impl Drop for Ends {
+            fn drop(&mut self) {
+                let name = std::thread::current().name().map(str::to_owned);
+                let _ = self.0.send(name);
+            }
+        }
+        let (says, ended) = channel();
+        let seat = Pool::new("of the pool").seat();
+        seat.take(Box::new(Ends(says)));
+        let bell = seat.bell();
+        drop(seat);
+        assert_eq!(ended.recv(), Ok(Some("of the pool".to_owned())));
+        while bell.ring() {}
     }
 
     #[test]

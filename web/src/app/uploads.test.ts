@@ -75,6 +75,24 @@ describe("attachments that do not fit into a message", () => {
     expect(draft()?.note).toMatch(/you changed the message/);
   });
 
+  test("wait in the editor if something was attached or removed meanwhile", async () => {
+    const changes = [
+      (known: readonly MessageAttachment[]) => [...known, picture("late.png", 10)],
+      (known: readonly MessageAttachment[]) => known.filter(({ label }) => label !== "dot.png"),
+    ];
+    for (const change of changes) {
+      let isChanged = false;
+      const { host, store, sent, said, draft } = hostWith(() => {
+        if (!isChanged) store.write(CHAT, (known) => ({ ...known, attachments: change(known.attachments) }));
+        isChanged = true;
+      });
+      const expected = change(said.attachments).map(({ label }) => label);
+      await sayLarge(host, CHAT, said, "steer");
+      expect(sent).toEqual([]);
+      expect(draft()?.words.attachments.map(({ label }) => label)).toEqual(expected);
+    }
+  });
+
   test("go along with a steering message if a turn has begun meanwhile", async () => {
     const { host, sent, said, say } = hostWith(() => say(started("t")));
     await sayLarge(host, CHAT, said, "steer");

@@ -5,9 +5,10 @@
 import { newId } from "../lib/id";
 import { ErrorCode, RpcError } from "../protocol/rpc";
 import type { MessageAttachment, URI } from "../protocol/types";
+import { goingAlong } from "../state/attachments";
 import { stateOf } from "../state/derive";
 import { MAX_WEIGHT } from "../state/refusal";
-import { weightOf } from "../state/words";
+import { sameWords, weightOf } from "../state/words";
 import type { Words } from "../state/words";
 import { say } from "./chat";
 import type { Said } from "./chat";
@@ -38,7 +39,9 @@ export async function sayLarge(host: Host, chat: URI, said: Said, manner: "steer
     return;
   }
   const now = editor();
-  if (now?.text !== said.text) {
+  // What was typed, attached or removed meanwhile is not sent unseen, and not lost.
+  const isSame = now && sameWords({ ...now, attachments: goingAlong(now.attachments, now.text) }, { text: said.text, attachments });
+  if (!isSame) {
     if (now) store.giveBack(chat, now, "Not sent: you changed the message while its attachments were uploaded.");
     return;
   }

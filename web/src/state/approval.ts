@@ -45,7 +45,7 @@ export interface ReadableInput {
   description?: string;
   /** Everything else that the input says, by name. */
   fields: { name: string; text: string }[];
-  /** An input that is no object: as it is. */
+  /** An input that is not an object: as it is. */
   text?: string;
 }
 

@@ -107,7 +107,7 @@ fn read_text(path: &Path) -> Result<String, Error> {
     }
     let mut text = String::new();
     let read = file.take(LARGEST + 1).read_to_string(&mut text);
-    // Cut within a letter, it is no text; but that is not what is wrong.
+    // Cut within a letter, it is not text; but that is not what is wrong.
     if metadata.len() > LARGEST || text.len() as u64 > LARGEST {
         return Err(refused(format!(
             "{} has more than {LARGEST} bytes, the most that can be read at once; read a part of \

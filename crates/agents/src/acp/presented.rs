@@ -82,7 +82,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// What a command's tool is given beside the command and what it is for.
+/// What a command's tool is given besides the command and what it is for.
 fn others(input: &Map<String, Value>, line: &str) -> Vec<(String, String)> {
     // Some agents say the command a second time, in pieces.
     let repeats = |value: &Value| match value {

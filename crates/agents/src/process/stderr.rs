@@ -93,7 +93,7 @@ impl StderrLog {
         }
     }
 
-    /// A log that cannot be written is no reason to stop anything.
+    /// A log that cannot be written is not a reason to stop anything.
     fn append(&self, line: &str) {
         let Some(path) = &self.path else {
             return;

@@ -148,7 +148,7 @@ impl Backend {
     }
 }
 
-/// What a backend knows beside the turn that runs. It may change while a step
+/// What a backend knows besides the turn that runs. It may change while a step
 /// is being played, hence the lock, which is never held while waiting.
 #[derive(Debug)]
 pub(super) struct Memory(Mutex<Known>);

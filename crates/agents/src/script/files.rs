@@ -52,7 +52,7 @@ impl Player<'_> {
     /// What the edit would change, for whoever is asked about it.
     async fn preview(&self, edit: &Edit) -> Option<FileEditCollection> {
         let Target { path, before, .. } = self.target(edit).await.ok()?;
-        // What is no text is not shown.
+        // What is not text is not shown.
         let before = before.map(String::from_utf8).transpose().ok()?;
         let edit = edits::edit(&path, before.as_deref(), &edit.content);
         Some(FileEditCollection { items: vec![edit] })

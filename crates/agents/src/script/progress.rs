@@ -26,7 +26,7 @@ impl Remaining {
 
 /// What is left of a scenario after the parts that it has made.
 pub(super) fn remaining(steps: Vec<Step>, parts: &[ResponsePart]) -> Vec<Remaining> {
-    // An interruption from outside is no step, nor is what the user said.
+    // An interruption from outside is not a step, nor is what the user said.
     let made_by_steps = |part: &&ResponsePart| match part {
         ResponsePart::Error(error) => error.error.error_type != "hostInterrupted",
         ResponsePart::SystemNotification(part) => steering::words(part).is_none(),

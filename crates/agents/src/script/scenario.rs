@@ -63,7 +63,7 @@ pub(super) fn steps_of(builtin: &Builtin) -> Result<Vec<Step>, ScenarioError> {
 
 fn quoting_hello(text: &str) -> Result<Vec<Step>, ScenarioError> {
     let mut steps = steps_of(&builtin::HELLO)?;
-    // In one piece: a message may be long, and an echo is no load test.
+    // In one piece: a message may be long, and an echo is not a load test.
     let quote = Speech::in_one_piece(format!("You said:\n\n{}", blockquote(text)));
     steps.insert(0, Step::Say(quote));
     Ok(steps)

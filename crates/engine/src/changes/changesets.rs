@@ -21,7 +21,7 @@ use crate::core::{Core, changeset_uri, error_info};
 use crate::effect::Subscriber;
 use crate::labels::operations;
 
-/// What the host knows of a changeset beside its state.
+/// What the host knows of a changeset besides its state.
 #[derive(Debug)]
 pub(super) struct View {
     id: ViewId,

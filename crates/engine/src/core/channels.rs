@@ -5,6 +5,7 @@
 
 mod annotations;
 mod chat;
+mod queue_size;
 mod session;
 mod turn_size;
 

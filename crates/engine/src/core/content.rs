@@ -1,4 +1,4 @@
-//! Content that is too large for the state is kept beside it, under a URI of
+//! Content that is too large for the state is kept outside it, under a URI of
 //! the host's own.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::{Core, inputs};
 pub(crate) const CONTENT_SCHEME: &str = "innkeeper-content:";
 
 impl Core {
-    /// Puts content of a chat beside the state and gives what refers to it.
+    /// Puts content of a chat outside the state and gives what refers to it.
     pub(crate) fn keep_content(
         &mut self,
         chat: &ChannelUri,
@@ -54,7 +54,7 @@ impl Core {
         Some(reference)
     }
 
-    /// Puts the input of a tool call beside the state. `left_out` says what is
+    /// Puts the input of a tool call outside the state. `left_out` says what is
     /// missing where it is too large to be shown, given the number of bytes
     /// and the URI.
     pub(crate) fn keep_input(

@@ -111,7 +111,7 @@ impl Core {
         self.emit_about(None, channel, action, sender);
     }
 
-    /// Likewise, for an action that is about a session beside its channel.
+    /// Likewise, for an action that is about a session besides its channel.
     pub(crate) fn emit_about(
         &mut self,
         session: Option<ChannelUri>,

@@ -1,4 +1,4 @@
-//! Chats beside a session's default one: empty ones, forks, side chats.
+//! Chats besides a session's default one: empty ones, forks, side chats.
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{

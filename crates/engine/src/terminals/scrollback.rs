@@ -2,7 +2,7 @@
 
 use innkeeper_protocol::newest::state::TerminalContentPart;
 
-/// What a command takes beside its line and its output.
+/// What a command takes besides its line and its output.
 const COMMAND_WEIGHT: usize = 100;
 
 /// Cuts the content at its beginning if it has grown too long.

@@ -1,6 +1,6 @@
 //! What clients dispatch to a chat: whether it is accepted, and what follows
 //! from it. The judges of tool calls, questions and messages that wait stand
-//! beside what else is said about those.
+//! besides what else is said about those.
 
 use innkeeper_protocol::newest::actions::{
     ChatToolCallConfirmedAction, ChatTruncatedAction, ChatTurnCancelledAction,

@@ -1,5 +1,5 @@
 //! The text of edited files. An agent hands it over in the edit itself, as a
-//! `data:` URI; it is kept beside the state, and the edit refers to it.
+//! `data:` URI; it is kept outside the state, and the edit refers to it.
 
 use std::collections::HashMap;
 

@@ -76,18 +76,20 @@ impl TurnsMut<'_> {
             // A turn that begins with the one would take the other along.
             return Err(format!("another pending message has the id `{}`", action.id).into());
         }
+        if action.kind != PendingMessageKind::Queued {
+            return Ok(());
+        }
         let is_new = !queue.iter().any(|queued| queued.id == action.id);
         let limit = self.core.config.limits.queued_messages;
-        if action.kind == PendingMessageKind::Queued && is_new && queue.len() >= limit {
+        if is_new && queue.len() >= limit {
             let reason = format!(
                 "a chat has at most {limit} queued messages; remove some, or raise \
                  limits.queued_messages"
             );
             return Err(Refusal::new(RejectionCode::LimitReached, reason));
         }
-        let others = queue.iter().filter(|queued| queued.id != action.id);
-        let bytes: usize = others.map(|it| length_of_json(&it.message)).sum();
-        if bytes + length_of_json(&action.message) > MAX_QUEUED_BYTES {
+        let others = chat.queue_bytes_without(&action.id);
+        if others + length_of_json(&action.message) > MAX_QUEUED_BYTES {
             let reason = format!(
                 "the messages that wait in a chat have at most {MAX_QUEUED_BYTES} bytes \
                  altogether; remove some, or wait until the agent has taken some up"

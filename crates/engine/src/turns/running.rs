@@ -35,7 +35,7 @@ pub(super) enum BackendPhase {
     Busy(TurnId),
 }
 
-/// What the host keeps about the active turn beside its state.
+/// What the host keeps about the active turn besides its state.
 #[derive(Debug)]
 pub(super) struct RunningTurn {
     pub(super) id: TurnId,

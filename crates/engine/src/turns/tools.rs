@@ -364,7 +364,7 @@ impl TurnsMut<'_> {
         tool_call(&self.core.channels.chat(uri)?.head, call)
     }
 
-    // What is too large for the state is kept beside it
+    // What is too large for the state is kept outside it
 
     fn small_enough_input(
         &mut self,

@@ -199,4 +199,12 @@ fn a_queue_is_bounded_in_bytes_too() {
     host.dispatch(1, &chat(), large("b"));
     host.dispatch(1, &chat(), queue("d"));
     assert_eq!(queued(&mut host), ["a", "b", "d"]);
+    // One that goes makes room, and so does one that runs.
+    let removed = json!({"type": "chat/pendingMessageRemoved", "kind": "queued", "id": "b"});
+    host.dispatch(1, &chat(), removed);
+    host.dispatch(1, &chat(), large("e"));
+    assert_eq!(queued(&mut host), ["a", "d", "e"]);
+    host.in_turn("t", TurnEvent::Completed);
+    host.dispatch(1, &chat(), large("f"));
+    assert_eq!(queued(&mut host), ["d", "e", "f"]);
 }

@@ -119,7 +119,7 @@ fn whatever_a_turn_grows_by_it_ends_when_it_is_too_large() {
             running(host, &id);
             host.in_turn("t", finished(&id, vec![text(700)]));
         }),
-        ("results kept beside the state", |host, times| {
+        ("results kept outside the state", |host, times| {
             let id = format!("c{times}");
             running(host, &id);
             host.in_turn("t", finished(&id, vec![text(2_000)]));

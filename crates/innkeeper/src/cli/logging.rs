@@ -35,7 +35,7 @@ pub(crate) fn start(args: &LogArgs) -> LogFeed {
         .with_target("innkeeper", args.level);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
-        // A terminal that is gone is no reason to stop: saying that nothing
+        // A terminal that is gone is not a reason to stop: saying that nothing
         // can be said there would.
         .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal());

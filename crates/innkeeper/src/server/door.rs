@@ -106,7 +106,7 @@ impl Drop for Place {
 }
 
 impl Visitor {
-    /// The visitor is no stranger.
+    /// The visitor is not a stranger.
     pub(crate) fn is_known(&self) {
         let mut visitors = self.door.lock();
         if let Some(gives_way) = visitors.strangers.remove(&self.number) {

@@ -11,7 +11,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 
-/// A handshake that takes longer is no handshake.
+/// A handshake that takes longer is not a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// Where the certificate chain and its key are, in PEM.

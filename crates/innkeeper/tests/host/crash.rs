@@ -8,12 +8,14 @@ use std::time::Duration;
 use crate::common::binary::Binary;
 use crate::common::git::git;
 use crate::common::{Folded as _, Guest, Watch, default_chat, in_time, message, script};
+use ahp::SubscriptionEvent;
+use futures_util::FutureExt as _;
 use innkeeper_protocol::newest::actions::{
     ActionEnvelope, ChatDraftChangedAction, SessionTitleChangedAction, StateAction,
 };
 use innkeeper_protocol::newest::commands::ReconnectResult;
 use innkeeper_protocol::newest::state::{
-    ChangesetState, ChatState, ResponsePart, SessionState, TurnState,
+    ChangesetState, ChatState, ResponsePart, SessionState, Snapshot, TurnState,
 };
 use serde_json::{Value, json};
 
@@ -119,7 +121,9 @@ async fn nothing_that_was_echoed_is_lost_however_often_the_host_is_killed() {
             last = Some(live(life, host, &guest, &mut promises).await);
             continue;
         };
-        // A client that comes back is served, from its own number on.
+        // A client that comes back is served, from its own number on; and what
+        // the host does then, such as ending a turn that was running, is told.
+        let mut told = guest.client.attach_subscription(&chat_uri).await;
         let channels = vec![chat_uri.clone()];
         match guest
             .client
@@ -140,7 +144,16 @@ async fn nothing_that_was_echoed_is_lost_however_often_the_host_is_killed() {
                 state = ChatState::from_snapshot(fresh.snapshots[0].state.clone());
             }
         }
-        let fresh: ChatState = guest.snapshot(&chat_uri).await;
+        let params = json!({"channel": chat_uri});
+        let subscribed = guest.request("subscribe", params).await.unwrap();
+        let fresh: Snapshot = serde_json::from_value(subscribed["snapshot"].clone()).unwrap();
+        // It came before the answer.
+        while let Some(Some(SubscriptionEvent::Action(envelope))) = told.recv().now_or_never() {
+            if envelope.server_seq <= u64::try_from(fresh.from_seq).unwrap() {
+                state.apply(&envelope.action);
+            }
+        }
+        let fresh = ChatState::from_snapshot(fresh.state);
         assert_eq!(
             state, fresh,
             "life {life}: what was replayed leads to what is there"

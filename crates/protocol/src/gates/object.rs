@@ -58,7 +58,7 @@ pub(crate) fn default(object: &mut Object, key: &str, value: impl Into<Value>) {
     }
 }
 
-/// Gives a row of the catalogue what the host knows beside it.
+/// Gives a row of the catalogue what the host knows besides it.
 pub(crate) fn take_facts(row: &mut Object, keys: &[&str]) {
     if let Some(Value::Object(mut facts)) = row.remove(FACTS) {
         for key in keys {

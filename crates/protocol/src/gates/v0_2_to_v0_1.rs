@@ -108,7 +108,7 @@ impl Gate for Changes {
 
     fn raise_action(&self, act: &mut Act) {
         for subject in ["session", "terminal"] {
-            // A terminal's claim may name a session; that is no subject.
+            // A terminal's claim may name a session; that is not a subject.
             if act.family() == subject
                 && let Some(Value::String(channel)) = act.action.remove(subject)
             {

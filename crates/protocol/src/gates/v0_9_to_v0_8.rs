@@ -207,7 +207,7 @@ fn lower_annotation(annotation: &mut Object) {
     }
 }
 
-/// Annotations live beside their session: `<session>/annotations`.
+/// Annotations live next to their session: `<session>/annotations`.
 fn annotation_origin(channel: &str) -> Object {
     let session = channel.strip_suffix("/annotations").unwrap_or(channel);
     object::of(json!({"session": session}))

@@ -159,3 +159,25 @@ fn a_number_that_goes_back_is_found() {
     ledger.begins_at(9, &mut report);
     assert_eq!(report.violations.len(), 1);
 }
+
+#[test]
+fn a_title_that_the_host_took_from_a_message_need_not_be_heard_of() {
+    let started = json!({"type": "chat/turnStarted", "turnId": "t",
+                         "message": {"text": "Tidy up the kitchen"}});
+    let renamed = told(1, json!({"type": "session/titleChanged", "title": "Mine"}));
+    for (heard, broken) in [(vec![], vec![]), (vec![renamed], vec![Promise::Titles])] {
+        let (mut ledger, mut report) = (Ledger::default(), Report::default());
+        ledger.asks_to_create(S);
+        ledger.created(S, true);
+        let chat = json!({"turns": []});
+        ledger.judge(S, 1, (&json!({"title": "New session"}), &chat), &mut report);
+        for envelope in &heard {
+            ledger.heard(S, envelope, &mut report);
+        }
+        ledger.said(S, ("c".to_owned(), 2), &started);
+        let shown = json!({"title": "Tidy up…"});
+        ledger.judge(S, 3, (&shown, &chat), &mut report);
+        let found: Vec<Promise> = report.violations.iter().map(|it| it.promise).collect();
+        assert_eq!(found, broken);
+    }
+}

@@ -2,7 +2,7 @@
 //! is prepared once, and nothing is serialized that is not stored.
 //!
 //! *Invariant*: an operation that makes no sense (a turn of a chat that is
-//! gone, say) changes nothing else and is no error, as an error here would
+//! gone, say) changes nothing else and is not an error, as an error here would
 //! hold up everything that waits behind it.
 
 use innkeeper_protocol::newest::state::Annotation;

@@ -1,4 +1,4 @@
-//! Batches that can never be stored, in files of their own beside the database:
+//! Batches that can never be stored, in files of their own next to the database:
 //! nothing that anybody said is gone without a trace.
 //!
 //! There are at most [`MOST_FILES`] of at most [`MOST_BYTES`]; the oldest make

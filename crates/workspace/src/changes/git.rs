@@ -115,7 +115,7 @@ impl Repository {
         }))
     }
 
-    /// A repository of our own beside a directory that is in none.
+    /// A repository of our own next to a directory that is in none.
     pub(crate) fn shadow(directory: &Path, home: &Path, index: PathBuf) -> GitResult<Self> {
         let git_dir = home.join("git");
         let repository = Self {

@@ -23,7 +23,7 @@ use super::git::{GitError, StandIns};
 use super::place::{Place, Watch, nowhere};
 use super::trees::Counts;
 use crate::hub::Hub;
-use crate::pool::{Actor, Pool, Rest, Seat, WeakSeat};
+use crate::pool::{Actor, Bell, Pool, Rest, Seat};
 use crate::resources::place::path_of_uri;
 pub(super) use keeping::Abandoned;
 use views::View;
@@ -79,7 +79,7 @@ impl Post {
 #[derive(Clone)]
 struct Ears {
     jobs: Sender<Job>,
-    seat: WeakSeat,
+    bell: Bell,
     /// It will look in a moment anyway.
     will_look: Arc<AtomicBool>,
 }
@@ -89,7 +89,7 @@ impl Ears {
     fn hear(&self, place: usize, event: notify::Result<notify::Event>) {
         let heard = self.jobs.send(Job::Heard(place, event)).is_ok();
         if heard && !self.will_look.load(Ordering::SeqCst) {
-            self.seat.tell();
+            self.bell.ring();
         }
     }
 }
@@ -171,7 +171,7 @@ impl Worker {
             jobs,
             ears: Ears {
                 jobs: sender.clone(),
-                seat: seat.downgrade(),
+                bell: seat.bell(),
                 will_look: Arc::default(),
             },
             tell,

@@ -88,7 +88,7 @@ fn fill(repository: &Repository, at: &Path, stand_ins: &StandIns) -> GitResult<(
         ask(&["ls-files", "-z"])
     });
     if checked.is_err() {
-        // It is no working tree before its files are there.
+        // It is not a working tree before its files are there.
         let _ = std::fs::remove_file(tree.git_dir.join("index"));
     }
     checked?;

@@ -112,7 +112,7 @@ fn read_manifest(tree: &dyn Tree, path: &str) -> Result<Map<String, Value>, Stri
     }
 }
 
-/// Where a component is: what the manifest says, beside the default place.
+/// Where a component is: what the manifest says, besides the default place.
 fn paths(
     contents: &mut Contents,
     manifest: &Map<String, Value>,

@@ -15,7 +15,7 @@ use super::*;
 const BEYOND: &str = "beyond";
 const SECRET: &str = "the secret";
 
-/// A directory that may be reached, and one beside it that may not.
+/// A directory that may be reached, and one next to it that may not.
 struct Yard {
     directory: TempDir,
     resources: ResourceService,

@@ -13,7 +13,7 @@ export function decode(text: string): string {
   });
 }
 
-/** What is no character is shown as the sign for that. */
+/** What is not a character is shown as the sign for that. */
 function character(code: number): string {
   const isCharacter = code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
   return isCharacter ? String.fromCodePoint(code) : "\ufffd";

@@ -66,7 +66,7 @@ describe("references", () => {
     expect(shown(text)).not.toContain("two");
   });
 
-  test("what is no definition is none", () => {
+  test("what is not a definition is none", () => {
     expect(shown("[a][1]\n\n```\n[1]: https://one.example\n```")).toContain("[a][1]");
     expect(shown("[constructor] [toString][]\n\n[1]: https://one.example")).toContain("[constructor] [toString][]");
   });

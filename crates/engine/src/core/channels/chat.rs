@@ -17,6 +17,7 @@ use innkeeper_protocol::snapshot::{ChatSnapshot, StoredTurn};
 use innkeeper_protocol::{ChannelUri, Seq, Timestamp};
 use serde_json::Value;
 
+use super::queue_size;
 use super::turn_size::{Growth, size_of_turn};
 use crate::core::history;
 
@@ -34,6 +35,7 @@ pub(crate) struct Chat {
     pub(crate) stored_at: Seq,
     /// How large the active turn is.
     turn_bytes: usize,
+    queue_bytes: usize,
     /// Changes to the stored turns that go with the row.
     turn_ops: Vec<StoreOp>,
 }
@@ -95,6 +97,7 @@ impl Chat {
             uri,
             session,
             turn_bytes: size_of_turn(head.active_turn.as_ref()),
+            queue_bytes: queue_size::size_of_all(&head),
             head,
             turns,
             notes,
@@ -112,9 +115,14 @@ impl Chat {
         }
         let growth = Growth::by(action);
         let before = growth.size_in(self.head.active_turn.as_ref());
+        let queued = queue_size::concerned(action);
+        let queued_before = queued.map_or(0, |id| queue_size::size_of(&self.head, id));
         let outcome = apply_action_to_chat(&mut self.head, action);
         if outcome == ReduceOutcome::Applied {
             self.grow(growth, before);
+            let queued_now = queued.map_or(0, |id| queue_size::size_of(&self.head, id));
+            let others = self.queue_bytes.saturating_sub(queued_before);
+            self.queue_bytes = others.saturating_add(queued_now);
             if !traits_of(action).is_within_turn {
                 self.dirty = true;
             }
@@ -143,6 +151,12 @@ impl Chat {
     /// How large the active turn is, with what it has in the host's own store.
     pub(crate) fn turn_bytes(&self) -> usize {
         self.turn_bytes
+    }
+
+    /// How large the queued messages are, besides the one with this id.
+    pub(crate) fn queue_bytes_without(&self, id: &str) -> usize {
+        let this = queue_size::size_of(&self.head, id);
+        self.queue_bytes.saturating_sub(this)
     }
 
     /// Which finished turn the reducer will look for.

@@ -4,7 +4,7 @@
 //! the one that was meant.
 //!
 //! *Invariant*: what is found is the repository *of* the working tree that the
-//! directory is in. A `.git` that is no directory must be answered by what it
+//! directory is in. A `.git` that is not a directory must be answered by what it
 //! points to; otherwise the directory is in no repository.
 
 use std::io;

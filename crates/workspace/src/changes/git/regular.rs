@@ -61,7 +61,7 @@ const WITHOUT_LINKS: [&str; 11] = [
     "worktrees",
 ];
 
-/// What is read to find out what to ignore, beside what git itself reads.
+/// What is read to find out what to ignore, besides what git itself reads.
 const IGNORING: [&str; 5] = [
     ".gitignore",
     ".gitattributes",

@@ -42,7 +42,7 @@ const OF_THE_USER: [&str; 8] = [
     "GIT_TEMPLATE_DIR",
 ];
 
-/// What git is told beside its task. An empty program is none.
+/// What git is told besides its task. An empty program is none.
 const TOLD: [(&str, &str); 9] = [
     ("GIT_ALLOW_PROTOCOL", ""),
     ("GIT_ASKPASS", ""),

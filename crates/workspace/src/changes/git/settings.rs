@@ -109,7 +109,7 @@ impl Settings {
             ("core", "worktree") => self.work_tree = setting.value.as_deref().map(path_of),
             ("core", "bare") => self.is_bare = is_true(),
             ("core", "repositoryformatversion") => {
-                // What is no number is no version that is known.
+                // What is not a number is not a version that is known.
                 self.version = value().parse().unwrap_or(u32::MAX);
             }
             ("extensions", "worktreeconfig") => self.by_work_tree = is_true(),

@@ -8,7 +8,7 @@ use innkeeper_protocol::workspace::changes::{
 use super::stage::{Stage, git};
 use crate::uri_of_path;
 
-/// A session in a repository and in a directory beside it that is in none.
+/// A session in a repository and in a directory next to it that is in none.
 fn in_two(files: &[(&str, &str)]) -> Stage {
     let mut stage = Stage::in_git(files);
     let other = stage.directory.with_file_name("other");

@@ -322,7 +322,7 @@ const TRAPS: &[Trap] = &[
     ),
 ];
 
-/// A place with a hostile repository and somebody else's beside it.
+/// A place with a hostile repository and somebody else's next to it.
 struct Ground {
     home: tempfile::TempDir,
     root: PathBuf,
