@@ -56,6 +56,7 @@ use crate::terminals::Terminals;
 
 pub(crate) use attachments::channels_referred_to;
 pub use commands::COMMAND_PREFIX;
+pub(crate) use host_tools::HOST;
 pub(crate) use input_needed::requests_of;
 pub(crate) use messages::check_message;
 

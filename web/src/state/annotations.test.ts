@@ -23,6 +23,7 @@ test("a comment stands under its line, or the nearest that says the same", () =>
   expect(placeIn(at(1), ["a", "b"])).toBe(1);
   expect(placeIn(at(1, found("b")), ["a", "b", "b"])).toBe(1);
   expect(placeIn(at(0, found("b")), ["a", "x", "b", "b"])).toBe(2);
+  expect(placeIn(at(9, found("b")), ["a", "b"])).toBe(1);
 });
 
 test("a comment whose line is not in the text stands nowhere in it", () => {

@@ -39,13 +39,19 @@ const CUT = 200;
 /** The line of a text under which it stands: its own, or the nearest that says the same. Lost ones stand nowhere. */
 export function placeIn(annotation: Annotation, lines: readonly string[]): number | undefined {
   if (!annotation.range || isLost(annotation)) return undefined;
-  const { start } = annotation.range;
+  const { line } = annotation.range.start;
   const [first] = quoteOf(annotation);
-  if (first === undefined) return start.line < lines.length ? start.line : undefined;
-  const says = (at: number) => lines[at]?.slice(0, CUT) === first.slice(0, CUT);
-  for (let away = 0; away <= lines.length; away++) {
-    if (says(start.line - away)) return start.line - away;
-    if (says(start.line + away)) return start.line + away;
+  if (first === undefined) return line < lines.length ? line : undefined;
+  return nearest(lines, line, first);
+}
+
+/** The line nearest to one that says this. */
+export function nearest(lines: readonly string[], line: number, quote: string): number | undefined {
+  const says = (at: number) => lines[at]?.slice(0, CUT) === quote.slice(0, CUT);
+  const furthest = Math.max(line, lines.length);
+  for (let away = 0; away <= furthest; away++) {
+    if (says(line - away)) return line - away;
+    if (says(line + away)) return line + away;
   }
   return undefined;
 }

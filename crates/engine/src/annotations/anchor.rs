@@ -1,6 +1,8 @@
 //! Where lines are that somebody wrote about, after their file has changed. A
 //! function of the lines as they were and the file as it is.
 
+use std::collections::HashMap;
+
 use innkeeper_protocol::newest::common::JsonObject;
 use serde_json::{Value, json};
 
@@ -12,8 +14,9 @@ const MOST_LINES: usize = 20;
 const CONTEXT: usize = 3;
 /// How much is remembered of a line.
 const MOST_LINE_BYTES: usize = 200;
-/// In how many places the lines may stand before nobody looks further.
-const MOST_PLACES: usize = 1_000;
+/// At how many places the lines are looked for. So many lines that say the same
+/// say little.
+const MOST_PLACES: usize = 200;
 
 /// The lines that an annotation is about, as they were when they were seen last.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -27,13 +30,13 @@ pub(super) struct Anchor {
 impl Anchor {
     /// What is in these lines of a text, the last one included; nothing if the
     /// text does not have them.
-    pub(super) fn of(text: &str, first: usize, last: usize) -> Option<Self> {
-        let all: Vec<&str> = lines_of(text);
+    pub(super) fn of(text: &Text<'_>, first: usize, last: usize) -> Option<Self> {
+        let all = &text.lines;
         if first >= all.len() || last < first {
             return None;
         }
         let end = (last + 1).min(all.len()).min(first + MOST_LINES);
-        let owned = |lines: &[&str]| lines.iter().map(|line| cut(line).to_owned()).collect();
+        let owned = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
         Some(Self {
             lines: owned(&all[first..end]),
             before: owned(&all[first.saturating_sub(CONTEXT)..first]),
@@ -45,23 +48,23 @@ impl Anchor {
     /// Where the lines begin now: in the place whose surroundings are most like
     /// what they were, and of several such places in the nearest. Nothing if the
     /// lines are nowhere.
-    pub(super) fn find(&self, text: &str, was_at: usize) -> Option<usize> {
-        let all: Vec<&str> = lines_of(text).into_iter().map(cut).collect();
-        let count = self.lines.len();
-        if count == 0 || count > all.len() {
-            return None;
-        }
+    pub(super) fn find(&self, text: &Text<'_>, was_at: usize) -> Option<usize> {
+        let all = &text.lines;
         // Lines that say nothing are everywhere: only the surroundings tell.
         let is_blank = self.lines.iter().all(|line| line.trim().is_empty());
-        let places = (0..=all.len() - count).filter(|&at| {
-            self.lines
-                .iter()
-                .zip(&all[at..])
-                .all(|(one, other)| one == other)
-        });
-        places
-            .take(MOST_PLACES)
-            .map(|at| (self.likeness(&all, at), at))
+        let places = text.places.get(self.lines.first()?.as_str())?;
+        let has_all = |at: &usize| {
+            let there = all[*at..].iter();
+            *at + self.lines.len() <= all.len()
+                && self
+                    .lines
+                    .iter()
+                    .zip(there)
+                    .all(|(one, other)| one == other)
+        };
+        near(places, was_at)
+            .filter(has_all)
+            .map(|at| (self.likeness(all, at), at))
             .filter(|(likeness, _)| !is_blank || *likeness > 0)
             .max_by_key(|(likeness, at)| (*likeness, std::cmp::Reverse((at.abs_diff(was_at), *at))))
             .map(|(_, at)| at)
@@ -107,10 +110,32 @@ impl Anchor {
     }
 }
 
-/// The lines of a text as editors count them: a text that ends with a line break
-/// has an empty last line, which nobody writes about.
-fn lines_of(text: &str) -> Vec<&str> {
-    text.lines().collect()
+/// A text in which many anchors are looked for: what each line says, as much as
+/// is remembered, and where it says that. (A text that ends with a line break has
+/// an empty last line for editors, which nobody writes about.)
+#[derive(Debug)]
+pub(super) struct Text<'a> {
+    lines: Vec<&'a str>,
+    /// In order.
+    places: HashMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn of(text: &'a str) -> Self {
+        let lines: Vec<&str> = text.lines().map(cut).collect();
+        let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, line) in lines.iter().enumerate() {
+            places.entry(line).or_default().push(at);
+        }
+        Self { lines, places }
+    }
+}
+
+/// The places around one, as many as are looked at.
+fn near(places: &[usize], place: usize) -> impl Iterator<Item = usize> {
+    let at = places.partition_point(|it| *it < place);
+    let first = at.saturating_sub(MOST_PLACES / 2);
+    places[first..].iter().take(MOST_PLACES).copied()
 }
 
 fn cut(line: &str) -> &str {
@@ -143,11 +168,11 @@ mod tests {
             let lines = numbered(count);
             let first = first % count;
             let last = (first + height).min(count - 1);
-            let anchor = Anchor::of(&text(&lines), first, last).unwrap();
+            let anchor = Anchor::of(&Text::of(&text(&lines)), first, last).unwrap();
             let mut now: Vec<String> = (0..above).map(|n| format!("above {n}")).collect();
             now.extend(lines);
             now.extend((0..below).map(|n| format!("below {n}")));
-            prop_assert_eq!(anchor.find(&text(&now), first), Some(first + above));
+            prop_assert_eq!(anchor.find(&Text::of(&text(&now)), first), Some(first + above));
         }
 
         #[test]
@@ -157,9 +182,9 @@ mod tests {
             let mut lines = numbered(count);
             let first = first % count;
             let last = (first + height).min(count - 1);
-            let anchor = Anchor::of(&text(&lines), first, last).unwrap();
+            let anchor = Anchor::of(&Text::of(&text(&lines)), first, last).unwrap();
             lines.drain(first..=last);
-            prop_assert_eq!(anchor.find(&text(&lines), first), None);
+            prop_assert_eq!(anchor.find(&Text::of(&text(&lines)), first), None);
         }
 
         #[test]
@@ -168,8 +193,8 @@ mod tests {
         ) {
             let first = first % lines.len();
             prop_assume!(!lines[first].trim().is_empty());
-            let anchor = Anchor::of(&text(&lines), first, first).unwrap();
-            prop_assert_eq!(anchor.find(&text(&lines), first), Some(first));
+            let anchor = Anchor::of(&Text::of(&text(&lines)), first, first).unwrap();
+            prop_assert_eq!(anchor.find(&Text::of(&text(&lines)), first), Some(first));
         }
 
         #[test]
@@ -177,10 +202,10 @@ mod tests {
             one in "(\\PC{0,6}\n){0,12}", other in "(\\PC{0,6}\n){0,12}",
             first in 0usize..12, height in 0usize..3, was_at in 0usize..20,
         ) {
-            if let Some(anchor) = Anchor::of(&one, first, first + height)
-                && let Some(at) = anchor.find(&other, was_at)
+            if let Some(anchor) = Anchor::of(&Text::of(&one), first, first + height)
+                && let Some(at) = anchor.find(&Text::of(&other), was_at)
             {
-                let again = Anchor::of(&other, at, at + anchor.lines.len() - 1).unwrap();
+                let again = Anchor::of(&Text::of(&other), at, at + anchor.lines.len() - 1).unwrap();
                 prop_assert_eq!(again.lines, anchor.lines);
             }
         }
@@ -189,21 +214,28 @@ mod tests {
     #[test]
     fn of_equal_lines_those_with_the_same_surroundings_are_meant() {
         let then = "fn a() {\n  go();\n}\nfn b() {\n  go();\n}\n";
-        let anchor = Anchor::of(then, 4, 4).unwrap();
+        let anchor = Anchor::of(&Text::of(then), 4, 4).unwrap();
         let now = "fn b() {\n  go();\n}\nfn a() {\n  go();\n}\n";
-        assert_eq!(anchor.find(now, 4), Some(1));
+        assert_eq!(anchor.find(&Text::of(now), 4), Some(1));
+    }
+
+    #[test]
+    fn among_many_equal_lines_the_nearest_are_looked_at() {
+        let lines = vec!["go();".to_owned(); 10_000];
+        let anchor = Anchor::of(&Text::of(&text(&lines)), 7_000, 7_001).unwrap();
+        assert_eq!(anchor.find(&Text::of(&text(&lines)), 7_000), Some(7_000));
     }
 
     #[test]
     fn a_blank_line_is_found_by_its_surroundings_only() {
-        let anchor = Anchor::of("a\n\nb\n", 1, 1).unwrap();
-        assert_eq!(anchor.find("x\na\n\nb\n", 1), Some(2));
-        assert_eq!(anchor.find("x\n\ny\n", 1), None);
+        let anchor = Anchor::of(&Text::of("a\n\nb\n"), 1, 1).unwrap();
+        assert_eq!(anchor.find(&Text::of("x\na\n\nb\n"), 1), Some(2));
+        assert_eq!(anchor.find(&Text::of("x\n\ny\n"), 1), None);
     }
 
     #[test]
     fn what_else_stands_in_the_meta_of_an_annotation_stays() {
-        let anchor = Anchor::of("a\nb\n", 0, 0).unwrap();
+        let anchor = Anchor::of(&Text::of("a\nb\n"), 0, 0).unwrap();
         let meta = json!({"other": 1, "innkeeper": {"color": "red"}});
         let meta = anchor.write(meta.as_object());
         assert_eq!(meta["other"], 1);

@@ -13,7 +13,7 @@ use innkeeper_protocol::newest::actions::{
 use innkeeper_protocol::newest::state::{Annotation, TextPosition, TextRange};
 use innkeeper_protocol::workspace::resource::Scope;
 
-use super::anchor::{Anchor, MOST_FILE_BYTES};
+use super::anchor::{Anchor, MOST_FILE_BYTES, Text};
 use super::{After, judging};
 use crate::core::{Core, Sender};
 use crate::effect::{Effect, Ticket};
@@ -128,6 +128,8 @@ impl Anchoring {
         };
         let all = known.state.annotations.iter();
         let there = all.filter(|it| is_anchored(it) && it.resource == file);
+        let text = text.map(Text::of);
+        let text = text.as_ref();
         let actions: Vec<StateAction> = there
             .filter_map(|annotation| match looking.moved.remove(&annotation.id) {
                 true => note(annotation, text),
@@ -155,7 +157,7 @@ fn lines_of(range: &TextRange) -> Option<(usize, usize)> {
 }
 
 /// Notes what is in the lines of an annotation.
-fn note(annotation: &Annotation, text: Option<&str>) -> Option<StateAction> {
+fn note(annotation: &Annotation, text: Option<&Text<'_>>) -> Option<StateAction> {
     let (first, last) = lines_of(annotation.range.as_ref()?)?;
     let anchor = text.and_then(|text| Anchor::of(text, first, last));
     // Whoever made it may have quoted lines that are not there any more.
@@ -167,7 +169,7 @@ fn note(annotation: &Annotation, text: Option<&str>) -> Option<StateAction> {
 }
 
 /// Looks for the lines of an annotation.
-fn follow(annotation: &Annotation, text: Option<&str>) -> Option<StateAction> {
+fn follow(annotation: &Annotation, text: Option<&Text<'_>>) -> Option<StateAction> {
     let range = annotation.range.as_ref()?;
     let (first, last) = lines_of(range)?;
     let Some(anchor) = Anchor::read(annotation.meta.as_ref()).filter(|it| !it.lines.is_empty())

@@ -20,7 +20,7 @@ use crate::annotations::check_answer;
 use crate::core::channels::Session;
 
 /// Whose tools they are, where those of clients name their client.
-pub(super) const HOST: &str = "innkeeper:host";
+pub(crate) const HOST: &str = "innkeeper:host";
 
 const RESOLVE: &str = "resolve_annotation";
 const ANSWER: &str = "answer_annotation";

@@ -1,20 +1,19 @@
 // What the session's work did to files: which, how much, line by line, and
 // what can be done about it.
 
-import { useCallback, useState } from "react";
-import { comment } from "../../app/annotations";
+import { useState } from "react";
 import { useApp, useChannel, useHost } from "../../app/context";
 import { messageOf } from "../../app/sessions";
 import { hostSetting, setHostSetting } from "../../app/settings";
-import { linesOf } from "../../lib/diff/lines";
 import { plain } from "../../lib/text";
 import type { Annotation, ChangesetFile, ChangesetOperation, ChangesetState } from "../../protocol/types";
-import { annotationsOf, byLine } from "../../state/annotations";
+import { annotationsOf } from "../../state/annotations";
 import { choicesOf, isLate } from "../../state/changesets";
 import { Dialog } from "../ui/Dialog";
 import { Menu } from "../ui/Menu";
-import { CommentList, Thread } from "./Comments";
-import type { DiffComments, DiffStyle } from "./DiffView";
+import { CommentList } from "./Comments";
+import { useCommentsOn } from "./commentsOn";
+import type { DiffStyle } from "./DiffView";
 import { EditBody } from "./FileEditView";
 import { FileTree, uriOf } from "./FileTree";
 import { PaneHead } from "./PaneHead";
@@ -66,18 +65,7 @@ function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyl
   const [asked, setAsked] = useState<{ operation: ChangesetOperation; file?: ChangesetFile }>();
   const file = changes?.files.find(({ id }) => id === selected) ?? changes?.files[0];
   const resource = file?.edit.after?.uri;
-  const commentsOn = useCallback(
-    (text: string): DiffComments => {
-      const places = byLine(annotations, resource ?? "", linesOf(text));
-      return {
-        under: (line) => session && places.get(line)?.map((known) => <Thread key={known.id} session={session} annotation={known} />),
-        onComment: (line, quote, words) => {
-          if (session && resource) comment(host, session, { resource, line, quote, text: words });
-        },
-      };
-    },
-    [annotations, host, resource, session],
-  );
+  const commentsOn = useCommentsOn(resource, annotations);
   if (!changes) return <p className="pane-note">Loading…</p>;
 
   const invoke = async ({ operation, file: of }: NonNullable<typeof asked>) => {

@@ -1,9 +1,9 @@
 // Comments on lines of files: threads under their lines, and a list of all.
 
-import { useState } from "react";
 import type { KeyboardEvent } from "react";
 import { answer, removeComment, resolve, sendComments } from "../../app/annotations";
 import { useApp, useHost } from "../../app/context";
+import { useKept } from "../../app/kept";
 import { count, firstLine, plain } from "../../lib/text";
 import type { Annotation, URI } from "../../protocol/types";
 import { pathWithin } from "../../protocol/uri";
@@ -11,37 +11,34 @@ import { authorOf, isLost, openOnes, quoteOf } from "../../state/annotations";
 
 interface FormProps {
   label: string;
+  text: string;
+  onText: (text: string) => void;
   onSave: (text: string) => void;
-  onCancel?: () => void;
+  onCancel: () => void;
 }
 
 /** Control and Enter saves, Escape leaves. */
-export function CommentForm({ label, onSave, onCancel }: FormProps) {
-  const [text, setText] = useState("");
+export function CommentForm({ label, text, onText, onSave, onCancel }: FormProps) {
   const save = () => {
-    if (!text.trim()) return;
-    onSave(text.trim());
-    setText("");
+    if (text.trim()) onSave(text.trim());
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) save();
-    else if (event.key === "Escape" && onCancel) onCancel();
+    else if (event.key === "Escape") onCancel();
     else return;
     event.preventDefault();
     event.stopPropagation();
   };
   return (
     <div className="comment-form">
-      <textarea aria-label={label} placeholder={label} rows={2} value={text} autoFocus={onCancel !== undefined} onChange={({ target }) => setText(target.value)} onKeyDown={onKeyDown} />
+      <textarea aria-label={label} placeholder={label} rows={2} value={text} autoFocus onChange={({ target }) => onText(target.value)} onKeyDown={onKeyDown} />
       <div className="button-row">
         <button type="button" className="button primary" disabled={!text.trim()} onClick={save}>
           Save
         </button>
-        {onCancel && (
-          <button type="button" className="button" onClick={onCancel}>
-            Cancel
-          </button>
-        )}
+        <button type="button" className="button" onClick={onCancel}>
+          Cancel
+        </button>
       </div>
     </div>
   );
@@ -49,8 +46,8 @@ export function CommentForm({ label, onSave, onCancel }: FormProps) {
 
 export function Thread({ session, annotation }: { session: URI; annotation: Annotation }) {
   const host = useHost();
-  const [answers, setAnswers] = useState(false);
   const { id, entries, resolved } = annotation;
+  const [answering, setAnswering] = useKept<string>(`answer.${id}`);
   return (
     <div className="comment" role="group" aria-label={resolved ? "Resolved comment" : "Comment"}>
       {isLost(annotation) && <p className="muted">These lines are no longer in the file:</p>}
@@ -61,7 +58,7 @@ export function Thread({ session, annotation }: { session: URI; annotation: Anno
         </p>
       ))}
       <div className="button-row">
-        <button type="button" className="button" onClick={() => setAnswers(true)}>
+        <button type="button" className="button" onClick={() => setAnswering(answering ?? "")}>
           Answer
         </button>
         <button type="button" className="button" onClick={() => resolve(host, session, id, !resolved)}>
@@ -71,13 +68,15 @@ export function Thread({ session, annotation }: { session: URI; annotation: Anno
           Delete comment
         </button>
       </div>
-      {answers && (
+      {answering !== undefined && (
         <CommentForm
           label="Answer"
-          onCancel={() => setAnswers(false)}
+          text={answering}
+          onText={setAnswering}
+          onCancel={() => setAnswering(undefined)}
           onSave={(text) => {
             answer(host, session, id, text);
-            setAnswers(false);
+            setAnswering(undefined);
           }}
         />
       )}
