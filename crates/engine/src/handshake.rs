@@ -312,8 +312,8 @@ impl Engine {
         }
         let most = self.core.config.limits.page_sessions;
         for (summary, facts) in self.catalogue.told_after(seen, most) {
-            let params = everything(summary);
-            let notification = Notification::SessionSummaryChanged(params, facts.clone());
+            let params = everything(&summary);
+            let notification = Notification::SessionSummaryChanged(params, facts);
             let message = HostMessage::Notification(Box::new(notification));
             self.core.effect(Effect::Send { to, message });
         }

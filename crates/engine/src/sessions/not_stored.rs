@@ -115,8 +115,8 @@ impl SessionsMut<'_> {
                     self.turns.catalogue.add_further_chat(chat, uri);
                 }
                 let summary = loaded.session.summary.clone();
-                let before = self.turns.catalogue.live(uri);
-                let is_less = before.is_some_and(|before| says_less(before, &summary));
+                let before = self.turns.catalogue.told(uri);
+                let is_less = before.is_some_and(|before| says_less(&before, &summary));
                 let row = (&summary, &loaded.session.facts);
                 self.turns.catalogue.set_live(uri, row, seq);
                 if known && !is_less {

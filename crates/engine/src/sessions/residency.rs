@@ -238,6 +238,7 @@ impl SessionsMut<'_> {
         let Some(session) = self.core().channels.remove_session(uri) else {
             return;
         };
+        self.turns.catalogue.rest(uri);
         self.core().inputs.forget(uri);
         self.turns.changes.untrack(self.turns.core, uri);
         self.customizations().leave(uri);
