@@ -143,6 +143,7 @@ impl Host {
                     ticket,
                     wrong: None,
                 }),
+                Effect::ReadText { ticket, .. } => Some(Input::TextRead { ticket, text: None }),
                 Effect::FindFiles { ticket, .. } => Some(Input::FilesFound {
                     ticket,
                     files: Vec::new(),

@@ -13,7 +13,7 @@ use innkeeper_protocol::record::{CatalogueRow, SummaryFacts};
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::{ChannelUri, Seq, Timestamp};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::core::Core;
 use crate::core::changeset_uri;
@@ -39,6 +39,33 @@ enum Summary {
     Live(Box<SessionSummary>, Box<SummaryFacts>),
 }
 
+impl Summary {
+    /// What it says; nothing if it cannot be read.
+    fn read(&self) -> Option<(SessionSummary, SummaryFacts)> {
+        match self {
+            Self::Live(summary, facts) => Some(((**summary).clone(), (**facts).clone())),
+            Self::Stored(summary, facts) => {
+                let facts = facts.as_ref().map(|json| serde_json::from_str(json.get()));
+                let facts = facts.transpose().ok()?.unwrap_or_default();
+                Some((serde_json::from_str(summary.get()).ok()?, facts))
+            }
+        }
+    }
+
+    /// As JSON, if it is not that already.
+    fn written(&self) -> Option<Self> {
+        let Self::Live(summary, facts) = self else {
+            return None;
+        };
+        let summary = to_raw_value(summary).ok()?;
+        let facts = match facts.is_empty() {
+            true => None,
+            false => Some(to_raw_value(facts).ok()?.into()),
+        };
+        Some(Self::Stored(summary.into(), facts))
+    }
+}
+
 impl Catalogue {
     /// The sessions that are stored, and their further chats with the sessions
     /// that these belong to.
@@ -61,8 +88,8 @@ impl Catalogue {
         }
     }
 
-    /// The session that a channel belongs to: itself, or that of the chat or
-    /// the changeset.
+    /// The session that a channel belongs to: itself, or that of the chat, the
+    /// changeset or the annotations.
     pub(crate) fn session_of(&self, core: &Core, channel: &ChannelUri) -> Option<ChannelUri> {
         if self.contains(channel) {
             return Some(channel.clone());
@@ -77,6 +104,7 @@ impl Catalogue {
         let listed = self.session_of_chat.get(chat).cloned();
         let session = listed
             .or_else(|| chat.session_of_default_chat())
+            .or_else(|| chat.session_of_annotations())
             .or_else(|| Some(changeset_uri::parse(chat)?.0));
         session.filter(|session| self.contains(session))
     }
@@ -117,10 +145,19 @@ impl Catalogue {
     }
 
     /// The summary of a session that was in memory in this life of the host.
-    pub(crate) fn live(&self, session: &ChannelUri) -> Option<&SessionSummary> {
-        match &self.rows.get(session)?.summary {
-            Summary::Live(summary, _) => Some(summary),
-            Summary::Stored(..) => None,
+    pub(crate) fn told(&self, session: &ChannelUri) -> Option<SessionSummary> {
+        let row = self.rows.get(session)?;
+        let was_told = row.told_at > Seq::ZERO;
+        was_told.then(|| Some(row.summary.read()?.0)).flatten()
+    }
+
+    /// The session leaves memory: its summary takes as little room as one that
+    /// was only ever stored.
+    pub(crate) fn rest(&mut self, session: &ChannelUri) {
+        if let Some(row) = self.rows.get_mut(session)
+            && let Some(stored) = row.summary.written()
+        {
+            row.summary = stored;
         }
     }
 
@@ -141,24 +178,13 @@ impl Catalogue {
 
     /// The summaries that were told after a number in this life of the host,
     /// at most so many of the latest.
-    pub(crate) fn told_after(
-        &self,
-        seq: Seq,
-        most: usize,
-    ) -> Vec<(&SessionSummary, &SummaryFacts)> {
-        let told = self.rows.values().filter(|row| row.told_at > seq);
-        let mut told: Vec<(Seq, (&SessionSummary, &SummaryFacts))> = told
-            .filter_map(|row| match &row.summary {
-                Summary::Live(summary, facts) => Some((row.told_at, (&**summary, &**facts))),
-                Summary::Stored(..) => None,
-            })
-            .collect();
-        told.sort_by(|(a, (one, _)), (b, (other, _))| {
-            a.cmp(b).then(one.resource.cmp(&other.resource))
-        });
+    pub(crate) fn told_after(&self, seq: Seq, most: usize) -> Vec<(SessionSummary, SummaryFacts)> {
+        let told = self.rows.iter().filter(|(_, row)| row.told_at > seq);
+        let mut told: Vec<(&ChannelUri, &Row)> = told.collect();
+        told.sort_by_key(|(uri, row)| (row.told_at, *uri));
         let left_out = told.len().saturating_sub(most);
-        told.drain(..left_out);
-        told.into_iter().map(|(_, row)| row).collect()
+        let told = told.drain(left_out..);
+        told.filter_map(|(_, row)| row.summary.read()).collect()
     }
 
     /// Whether any session works in a directory or below it. What is only

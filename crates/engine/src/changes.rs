@@ -84,6 +84,8 @@ enum Kind {
 pub(crate) enum News {
     /// The state before a turn of this session is kept.
     StateKept { session: ChannelUri, turn: String },
+    /// Files that this session shows may have changed.
+    FilesChanged { session: ChannelUri },
     /// No state of this session will be kept.
     NothingKept { session: ChannelUri },
     /// The session has a working tree of its own now.
@@ -203,7 +205,10 @@ impl Changes {
                     core.touch(&session);
                 }
             }
-            ChangesEvent::View { view, news } => self.view_changed(core, clients, view, news),
+            ChangesEvent::View { view, news } => {
+                self.view_changed(core, clients, view, news);
+                return Some(News::FilesChanged { session });
+            }
             ChangesEvent::Operated {
                 operation,
                 outcome,

@@ -278,10 +278,13 @@ pub(crate) fn has_no_word_for(
     connection: ConnectionId,
     channel: &ChannelUri,
 ) -> bool {
-    !clients.version_of(connection).has_watches()
-        && (core.channels.watch(channel).is_some()
-            || is_telemetry_channel(channel.as_str())
-            || changeset_uri::parse(channel).is_some())
+    let version = clients.version_of(connection);
+    let has_none = !version.has_annotations() && core.channels.annotations(channel).is_some();
+    has_none
+        || !version.has_watches()
+            && (core.channels.watch(channel).is_some()
+                || is_telemetry_channel(channel.as_str())
+                || changeset_uri::parse(channel).is_some())
 }
 
 /// Adds to a snapshot what older versions show with it.

@@ -80,6 +80,10 @@ impl Engine {
                 let core = &mut self.core;
                 self.changes.dispatched(core, &channel, action, sender);
             }
+            Some(Channel::Annotations(_)) => {
+                let core = &mut self.core;
+                self.anchoring.dispatched(core, &channel, action, sender);
+            }
             Some(Channel::Watch(_)) => {
                 let refused: Verdict<()> = Verdict::NotAccepted(action);
                 self.core.carry_out(&channel, sender, refused);

@@ -115,6 +115,13 @@ pub enum Effect {
         task: Box<ResourceTask>,
         encoding: Option<ContentEncoding>,
     },
+    /// A file that the engine itself looks into, if it is a text and within the
+    /// scope.
+    ReadText {
+        ticket: Ticket,
+        scope: Scope,
+        file: String,
+    },
     /// Content that the host keeps outside the state; answered like a resource.
     ReadContent {
         ticket: Ticket,

@@ -25,7 +25,7 @@ use crate::core::{CatchUp, changeset_uri, pick, telemetry_capabilities};
 use crate::labels::Locale;
 use crate::postponed::{Postponed, WaitingReconnect};
 use crate::sessions::everything;
-use crate::turns::COMMAND_PREFIX;
+use crate::turns::{COMMAND_PREFIX, HOST};
 use crate::{CloseReason, ConnectionId, Effect, Engine, Ticket, completions};
 
 impl Engine {
@@ -81,9 +81,7 @@ impl Engine {
                 "this connection is initialized already",
             ));
         }
-        if params.client_id.is_empty() {
-            return Err(RpcError::invalid_params("`clientId` must not be empty"));
-        }
+        check_client_id(&params.client_id)?;
         if let Some(wire) = version.as_offered(&params.protocol_versions) {
             return Ok(wire.to_owned());
         }
@@ -167,8 +165,7 @@ impl Engine {
             let error = RpcError::invalid_request("this connection is initialized already");
             return self.core.fail(connection, Some(id), error);
         }
-        if params.client_id.is_empty() {
-            let error = RpcError::invalid_params("`clientId` must not be empty");
+        if let Err(error) = check_client_id(&params.client_id) {
             return self.core.fail(connection, Some(id), error);
         }
         let wire = match self.clients.spoken_by(&params.client_id) {
@@ -315,8 +312,8 @@ impl Engine {
         }
         let most = self.core.config.limits.page_sessions;
         for (summary, facts) in self.catalogue.told_after(seen, most) {
-            let params = everything(summary);
-            let notification = Notification::SessionSummaryChanged(params, facts.clone());
+            let params = everything(&summary);
+            let notification = Notification::SessionSummaryChanged(params, facts);
             let message = HostMessage::Notification(Box::new(notification));
             self.core.effect(Effect::Send { to, message });
         }
@@ -351,10 +348,26 @@ impl Engine {
                 Some(Channel::Terminal(terminal)) => younger(terminal.born),
                 Some(Channel::Changeset(changeset)) => younger(changeset.born),
                 Some(
-                    Channel::Root(_) | Channel::Session(_) | Channel::Chat(_) | Channel::Watch(_),
+                    Channel::Root(_)
+                    | Channel::Session(_)
+                    | Channel::Chat(_)
+                    | Channel::Watch(_)
+                    | Channel::Annotations(_),
                 ) => false,
                 None => changeset_uri::parse(uri).is_some(),
             })
+    }
+}
+
+/// What a client may call itself: anything that is not empty, and not what the
+/// host calls itself where a tool names its owner.
+fn check_client_id(id: &str) -> Result<(), RpcError> {
+    match id {
+        "" => Err(RpcError::invalid_params("`clientId` must not be empty")),
+        HOST => Err(RpcError::invalid_params(format!(
+            "`{HOST}` is the name of this host; choose another `clientId`"
+        ))),
+        _ => Ok(()),
     }
 }
 

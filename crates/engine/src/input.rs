@@ -70,6 +70,11 @@ pub enum Input {
         ticket: Ticket,
         outcome: Result<Finished, ResourceError>,
     },
+    /// The answer to [`crate::Effect::ReadText`].
+    TextRead {
+        ticket: Ticket,
+        text: Option<String>,
+    },
     /// The answer to [`crate::Effect::TakeContent`].
     ContentTaken {
         ticket: Ticket,

@@ -37,9 +37,10 @@
 //! 13. `customizations`: what sessions are customized with, on or off
 //! 14. `compat`: what is done for clients of older protocol versions
 //! 15. `changes`: changesets, checkpoints, working trees
-//! 16. `turns`: conversations with agents, and what happens in their turns
-//! 17. `sessions`: creation, residency and end of sessions, and what is derived
-//! 18. `completions`: what may complete what somebody types
+//! 16. `annotations`: what is written about lines of files
+//! 17. `turns`: conversations with agents, and what happens in their turns
+//! 18. `sessions`: creation, residency and end of sessions, and what is derived
+//! 19. `completions`: what may complete what somebody types
 //!
 //! # Calling order
 //!
@@ -58,6 +59,7 @@
 //! - Every turn ends.
 
 mod agents;
+mod annotations;
 mod catalogue;
 mod changes;
 mod client_calls;
@@ -90,6 +92,7 @@ use innkeeper_protocol::record::Boot;
 
 use crate::core::Core;
 use agents::Agents;
+use annotations::Anchoring;
 use catalogue::Catalogue;
 use changes::Changes;
 use client_calls::ClientCalls;
@@ -126,6 +129,7 @@ pub struct Engine {
     customizations: Customizations,
     compat: Compat,
     changes: Changes,
+    anchoring: Anchoring,
     turns: Turns,
     sessions: Sessions,
     completions: Completions,
@@ -164,6 +168,7 @@ impl Engine {
             customizations: Customizations::new(boot.switches),
             compat: Compat::default(),
             changes: Changes::default(),
+            anchoring: Anchoring::default(),
             turns: Turns::default(),
             completions: Completions::default(),
             postponed: HashMap::default(),
@@ -250,6 +255,7 @@ impl Engine {
                 terminals: &mut self.terminals,
                 customizations: &mut self.customizations,
                 changes: &mut self.changes,
+                anchoring: &mut self.anchoring,
             },
             calls: &mut self.client_calls,
             resources: &mut self.resources,

@@ -42,6 +42,9 @@ impl Engine {
                 self.completions.files_found(core, ticket, files);
             }
             Input::ResourceDone { ticket, outcome } => self.resources.done(core, ticket, outcome),
+            Input::TextRead { ticket, text } => {
+                self.anchoring.text_read(core, ticket, text.as_deref());
+            }
             Input::ContentTaken { ticket, outcome } => {
                 self.resources.taken(core, &self.catalogue, ticket, outcome);
             }
@@ -127,6 +130,9 @@ impl Engine {
         match self.changes.reported(&mut self.core, &self.clients, report) {
             None => {}
             Some(News::StateKept { session, turn }) => self.turns().state_kept(&session, &turn),
+            Some(News::FilesChanged { session }) => {
+                self.anchoring.files_changed(&mut self.core, &session);
+            }
             Some(News::NothingKept { session }) => self.turns().nothing_kept(&session),
             Some(News::Isolated { session }) => self.sessions().isolated(&session),
             Some(News::IsolationFailed { session, error }) => {

@@ -15,7 +15,7 @@ use innkeeper_protocol::{ChannelUri, ClientId};
 use crate::client_calls::is_of_client;
 use crate::postponed::Postponed;
 use crate::resources::{Asking, is_kept};
-use crate::turns::chats_referred_to;
+use crate::turns::channels_referred_to;
 use crate::{ConnectionId, Engine, compat, terminals};
 
 impl Engine {
@@ -122,7 +122,7 @@ impl Engine {
         let channel = match command {
             Command::Subscribe(params) => &params.channel,
             Command::Dispatch(dispatch) => {
-                let mut channels = chats_referred_to(&dispatch.action);
+                let mut channels = channels_referred_to(&dispatch.action);
                 channels.push(dispatch.channel.clone());
                 return self.sessions().to_load(&channels);
             }

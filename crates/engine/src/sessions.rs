@@ -161,6 +161,8 @@ impl SessionsMut<'_> {
         turns.terminals.dispose_of_session(turns.core, uri);
         let core = self.core();
         core.subscriptions.remove_channel(uri);
+        core.subscriptions
+            .remove_channel(&ChannelUri::annotations_of(uri.as_str()));
         core.step.durable_first = true;
         core.store(StoreOp::DisposeSession {
             session: uri.clone(),

@@ -10,6 +10,7 @@ mod commands;
 mod delegation;
 mod dispatch;
 mod edits;
+mod host_tools;
 mod imported;
 mod input_needed;
 mod messages;
@@ -41,6 +42,7 @@ use innkeeper_protocol::newest::state::{
 use innkeeper_protocol::{ChannelUri, TurnId};
 
 use crate::agents::Agents;
+use crate::annotations::Anchoring;
 use crate::catalogue::Catalogue;
 use crate::changes::Changes;
 use crate::clients::Clients;
@@ -52,8 +54,9 @@ use crate::effect::Ticket;
 use crate::labels::{Label, Locale, agent};
 use crate::terminals::Terminals;
 
-pub(crate) use attachments::chats_referred_to;
+pub(crate) use attachments::channels_referred_to;
 pub use commands::COMMAND_PREFIX;
+pub(crate) use host_tools::HOST;
 pub(crate) use input_needed::requests_of;
 pub(crate) use messages::check_message;
 
@@ -91,6 +94,7 @@ pub(crate) struct TurnsMut<'a> {
     pub(crate) terminals: &'a mut Terminals,
     pub(crate) customizations: &'a mut Customizations,
     pub(crate) changes: &'a mut Changes,
+    pub(crate) anchoring: &'a mut Anchoring,
 }
 
 /// How a turn ends.
@@ -150,6 +154,7 @@ impl TurnsMut<'_> {
         if !turn.recounted {
             self.changes.keep_state_after(self.core, uri, &turn.id);
         }
+        self.files_changed(uri);
         self.compat.turn_ended(self.core, self.clients, uri);
         self.terminals.end_runs_of(self.core, uri, &turn.id);
         let own = self.own.backend(uri).map(|backend| backend.id);
@@ -325,7 +330,15 @@ impl TurnsMut<'_> {
         self.core.emit(uri, action, None);
         self.clear_activity(uri);
         self.changes.keep_state_after(self.core, uri, &turn.id);
+        self.files_changed(uri);
         self.compat.turn_ended(self.core, self.clients, uri);
+    }
+
+    /// The turn of a chat may have changed files: annotations follow their lines.
+    fn files_changed(&mut self, chat: &ChannelUri) {
+        if let Some(session) = self.core.channels.session_of(chat) {
+            self.anchoring.files_changed(self.core, &session);
+        }
     }
 
     /// The host ended while a turn was running, is about to, or has lost a part

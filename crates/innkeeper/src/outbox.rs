@@ -153,6 +153,11 @@ impl Subjects {
                 ticket,
                 directories,
             } => machine.check_directories(ticket, directories),
+            Effect::ReadText {
+                ticket,
+                scope,
+                file,
+            } => machine.read_text(ticket, scope, file),
             Effect::FindFiles {
                 ticket,
                 by,

@@ -27,6 +27,10 @@ impl PartialEq for ChannelUri {
     }
 }
 
+/// What a session's URI and that of its annotations differ in. Clients of older
+/// versions compute it.
+const ANNOTATIONS: &str = "/annotations";
+
 impl ChannelUri {
     /// The channel that every host has.
     pub fn root() -> Self {
@@ -49,6 +53,16 @@ impl ChannelUri {
         let encoded = self.0.strip_prefix("ahp-chat://default/")?;
         let bytes = URL_SAFE_NO_PAD.decode(encoded).ok()?;
         String::from_utf8(bytes).ok().map(Self::from)
+    }
+
+    /// Where a session's annotations are.
+    pub fn annotations_of(session: &str) -> Self {
+        Self::from(format!("{session}{ANNOTATIONS}"))
+    }
+
+    /// The session whose annotations these would be, if it has that form.
+    pub fn session_of_annotations(&self) -> Option<Self> {
+        self.0.strip_suffix(ANNOTATIONS).map(Self::from)
     }
 
     /// The chat in which another agent works for a tool call. Clients compute

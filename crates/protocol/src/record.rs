@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 
 use crate::newest::actions::{ActionOrigin, StateAction};
 use crate::newest::state::{
-    AgentSelection, ChangesSummary, Changeset, ChatState, FileEdit, ModelSelection, SessionState,
-    SessionSummary,
+    AgentSelection, Annotation, ChangesSummary, Changeset, ChatState, FileEdit, ModelSelection,
+    SessionState, SessionSummary,
 };
 use crate::snapshot::StoredTurn;
 use crate::version::Version;
@@ -186,6 +186,14 @@ pub enum StoreOp {
     PutContent(ContentRecord),
     /// The contents of a session belong to a copy of it as well.
     ShareContent { from: ChannelUri, with: ChannelUri },
+    /// Writes an annotation of a session: over the one with its id, or behind
+    /// all others.
+    PutAnnotation {
+        session: ChannelUri,
+        annotation: Box<Annotation>,
+    },
+    /// Removes one of them.
+    RemoveAnnotation { session: ChannelUri, id: String },
     /// Promises that no number up to `until` is given out a second time.
     ReserveSeq { until: Seq },
     /// Allows the store to forget log entries whose numbers are all below.
@@ -374,6 +382,8 @@ pub struct ContentRecord {
 pub struct LoadedSession {
     pub session: SessionRecord,
     pub chats: Vec<LoadedChat>,
+    /// In the order in which they were first written.
+    pub annotations: Vec<Annotation>,
     /// Those of its contents, shared ones included.
     pub excerpts: Excerpts,
 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::newest::state::{
-    ChangesSummary, ChangesetState, ChatState, FileEdit, ResourceWatchState, RootState,
-    SessionState, SessionSummary, TerminalState, Turn,
+    AnnotationsState, ChangesSummary, ChangesetState, ChatState, FileEdit, ResourceWatchState,
+    RootState, SessionState, SessionSummary, TerminalState, Turn,
 };
 use crate::record::{Excerpts, Selection};
 use crate::{ChannelUri, Seq, TurnId};
@@ -104,6 +104,7 @@ pub enum SnapshotState {
     Terminal(Box<TerminalState>),
     ResourceWatch(Box<ResourceWatchState>),
     Changeset(Box<ChangesetState>),
+    Annotations(Box<AnnotationsState>),
 }
 
 /// A chat's state: `head` is all of it but the finished turns.

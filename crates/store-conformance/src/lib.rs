@@ -87,7 +87,8 @@ macro_rules! store_suite {
                 days_in_which_the_host_is_started_count_once_each,
                 without_a_time_to_be_kept_a_disposed_session_goes_with_the_next_start,
                 contents_that_are_shared_with_a_copy_live_as_long_as_one_of_both,
-                excerpts_of_contents_come_with_the_session_and_with_its_copy;
+                excerpts_of_contents_come_with_the_session_and_with_its_copy,
+                annotations_come_with_their_session_in_order_and_go_with_it;
             log:
                 an_action_comes_back_as_it_went,
                 a_range_has_every_entry_that_touches_it,

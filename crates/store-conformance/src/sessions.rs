@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::record::{ClientRecord, LoadedSession, StoreOp};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::json;
@@ -338,6 +339,45 @@ pub fn excerpts_of_contents_come_with_the_session_and_with_its_copy<S: Subject>(
     stage.apply([dispose(S, 5)]);
     stage.store.delete(&S.into()).unwrap();
     assert_eq!(excerpts(&stage, COPY), own[..1], "it outlives the original");
+}
+
+pub fn annotations_come_with_their_session_in_order_and_go_with_it<S: Subject>(
+    subject: impl Fn() -> S,
+) {
+    let put = |id: &str, text: &str| {
+        let annotation = json!({
+            "id": id, "origin": {"session": S}, "resource": "file:///a", "resolved": false,
+            "entries": [{"id": "e", "text": text}],
+        });
+        StoreOp::PutAnnotation {
+            session: S.into(),
+            annotation: Box::new(of(annotation)),
+        }
+    };
+    let remove = |id: &str| StoreOp::RemoveAnnotation {
+        session: S.into(),
+        id: id.to_owned(),
+    };
+    let ids = |stage: &Stage<S>| {
+        let annotations = stage.load(S).unwrap().annotations.into_iter();
+        let ids = annotations.map(|it| match it.entries[0].text.clone() {
+            StringOrMarkdown::Plain(text) => format!("{} {text}", it.id),
+            StringOrMarkdown::Markdown { .. } => it.id,
+        });
+        ids.collect::<Vec<_>>()
+    };
+    let mut stage = Stage::new(subject());
+    stage.apply([
+        put_session(S, "S", 1),
+        put("b", "1"),
+        put("a", "1"),
+        put("c", "1"),
+    ]);
+    stage.apply([put("b", "2"), remove("a"), remove("none"), put("a", "3")]);
+    assert_eq!(ids(&stage), ["b 2", "c 1", "a 3"]);
+    stage.apply([dispose(S, 5)]);
+    stage.apply([put_session(S, "New", 6)]);
+    assert_eq!(ids(&stage), [""; 0]);
 }
 
 /// What the host tells apart to remove it: a session that was made and never

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
+use innkeeper_protocol::newest::state::Annotation;
 use innkeeper_protocol::record::store::{
     Archive, DisposedRow, Journal, Notify, Store, StoreFault, Tended,
 };
@@ -169,6 +170,7 @@ struct Kept {
     contents: BTreeMap<String, ContentRecord>,
     /// Sessions that have a content of another one.
     shares: BTreeSet<(String, ChannelUri)>,
+    annotations: BTreeMap<ChannelUri, Vec<Annotation>>,
     clients: BTreeMap<ClientId, ClientRecord>,
     root_config: Option<Value>,
     switches: Option<Value>,
@@ -283,6 +285,8 @@ impl Kept {
                 | StoreOp::PutSwitches { .. }
                 | StoreOp::PutContent(_)
                 | StoreOp::ShareContent { .. }
+                | StoreOp::PutAnnotation { .. }
+                | StoreOp::RemoveAnnotation { .. }
                 | StoreOp::ReserveSeq { .. }
                 | StoreOp::TrimLog { .. }
                 | StoreOp::Reread { .. } => {}
@@ -336,6 +340,21 @@ impl Kept {
                 self.contents.insert(content.uri.clone(), content.clone());
             }
             StoreOp::ShareContent { from, with } => self.share(from, with),
+            StoreOp::PutAnnotation {
+                session,
+                annotation,
+            } => {
+                let known = self.annotations.entry(session.clone()).or_default();
+                match known.iter_mut().find(|it| it.id == annotation.id) {
+                    Some(known) => known.clone_from(annotation),
+                    None => known.push((**annotation).clone()),
+                }
+            }
+            StoreOp::RemoveAnnotation { session, id } => {
+                if let Some(known) = self.annotations.get_mut(session) {
+                    known.retain(|annotation| annotation.id != *id);
+                }
+            }
             StoreOp::ReserveSeq { until } => self.sequence.reserved = *until,
             StoreOp::Reread { below, .. } => {
                 self.sequence.last = self.sequence.last.max(below.back(1));
@@ -412,13 +431,17 @@ impl Kept {
         self.shares.extend(shares);
     }
 
-    /// Removes the log of a session's own channel and of its chats.
+    /// Removes the log of a session's own channel, of its chats and of its
+    /// annotations.
     fn forget_log(&mut self, session: &ChannelUri) {
         self.end_entries();
+        let annotations = ChannelUri::annotations_of(session.as_str());
         let chats = &self.chats;
         let is_of_session = |channel: &ChannelUri| {
             let chat = chats.get(channel);
-            channel == session || chat.is_some_and(|chat| chat.record.session == *session)
+            channel == session
+                || *channel == annotations
+                || chat.is_some_and(|chat| chat.record.session == *session)
         };
         self.log.retain(|_, entry| !is_of_session(&entry.channel));
     }
@@ -434,6 +457,7 @@ impl Kept {
     /// Removes a session with all that it owns but its log.
     fn purge(&mut self, session: &ChannelUri) -> bool {
         self.chats.retain(|_, chat| chat.record.session != *session);
+        self.annotations.remove(session);
         self.shares.retain(|(_, with)| with != session);
         let shares = &mut self.shares;
         self.contents.retain(|uri, content| {
@@ -489,6 +513,7 @@ impl Kept {
         Some(LoadedSession {
             session: kept.record.clone(),
             chats: chats.collect(),
+            annotations: self.annotations.get(session).cloned().unwrap_or_default(),
             excerpts: self.excerpts_of(session),
         })
     }

@@ -3,6 +3,7 @@
 //! To add a kind of channel: add a variant to [`Channel`] and follow the
 //! compiler.
 
+mod annotations;
 mod chat;
 mod queue_size;
 mod session;
@@ -25,6 +26,7 @@ use innkeeper_protocol::{ChannelUri, Seq};
 use super::replay::OpenStream;
 use crate::labels::Locale;
 
+pub(crate) use annotations::Annotations;
 pub(crate) use chat::{Chat, plain_message};
 pub(crate) use session::{Session, compact};
 pub(crate) use turn_size::{id_of_call, length_of_json};
@@ -38,6 +40,7 @@ pub(crate) enum Channel {
     Terminal(Box<Ephemeral<TerminalState>>),
     Changeset(Box<Ephemeral<ChangesetState>>),
     Watch(Box<Ephemeral<ResourceWatchState>>),
+    Annotations(Box<Annotations>),
 }
 
 /// A channel that ends with this life of the host: what happens on it can be
@@ -62,6 +65,9 @@ impl Channel {
                 SnapshotState::Changeset(Box::new(changeset.state.clone()))
             }
             Self::Watch(watch) => SnapshotState::ResourceWatch(Box::new(watch.state.clone())),
+            Self::Annotations(annotations) => {
+                SnapshotState::Annotations(Box::new(annotations.state.clone()))
+            }
         }
     }
 
@@ -70,7 +76,11 @@ impl Channel {
         let directories = match self {
             Self::Session(session) => &session.state.working_directories,
             Self::Chat(chat) => &chat.head.working_directories,
-            Self::Root(_) | Self::Terminal(_) | Self::Changeset(_) | Self::Watch(_) => &None,
+            Self::Root(_)
+            | Self::Terminal(_)
+            | Self::Changeset(_)
+            | Self::Watch(_)
+            | Self::Annotations(_) => &None,
         };
         directories.as_deref().unwrap_or_default()
     }
@@ -82,7 +92,7 @@ impl Channel {
     /// Whether the channel ends with this life of the host.
     pub(crate) fn is_ephemeral(&self) -> bool {
         match self {
-            Self::Root(_) | Self::Session(_) | Self::Chat(_) => false,
+            Self::Root(_) | Self::Session(_) | Self::Chat(_) | Self::Annotations(_) => false,
             Self::Terminal(_) | Self::Changeset(_) | Self::Watch(_) => true,
         }
     }
@@ -169,6 +179,8 @@ impl Channels {
     of_kind!(terminal, Terminal, Ephemeral<TerminalState>);
     of_kind_mut!(terminal_mut, Terminal, Ephemeral<TerminalState>);
     of_kind!(changeset, Changeset, Ephemeral<ChangesetState>);
+    of_kind!(annotations, Annotations, Annotations);
+    of_kind_mut!(annotations_mut, Annotations, Annotations);
     of_kind!(watch, Watch, Ephemeral<ResourceWatchState>);
 
     pub(crate) fn root(&self) -> Option<&RootState> {
@@ -281,6 +293,11 @@ impl Channels {
         self.insert(session.uri.clone(), Channel::Session(Box::new(session)));
     }
 
+    pub(crate) fn insert_annotations(&mut self, annotations: Annotations) {
+        let uri = annotations.uri.clone();
+        self.insert(uri, Channel::Annotations(Box::new(annotations)));
+    }
+
     pub(crate) fn insert_chat(&mut self, chat: Chat) {
         self.insert(chat.uri.clone(), Channel::Chat(Box::new(chat)));
     }
@@ -297,8 +314,10 @@ impl Channels {
         Some(removed)
     }
 
+    /// Removes a session, with its annotations.
     pub(crate) fn remove_session(&mut self, uri: &ChannelUri) -> Option<Session> {
         self.session(uri)?;
+        self.remove(&ChannelUri::annotations_of(uri.as_str()));
         match self.remove(uri)? {
             Channel::Session(session) => Some(*session),
             _ => None,

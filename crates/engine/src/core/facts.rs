@@ -31,6 +31,10 @@ pub(super) fn facts_of(channel: &Channel) -> GateFacts {
             is_default_chat: chat.is_default,
             extra: None,
         },
+        Channel::Annotations(annotations) => GateFacts {
+            session: Some(annotations.session.clone()),
+            ..GateFacts::default()
+        },
         Channel::Root(_)
         | Channel::Session(_)
         | Channel::Terminal(_)
@@ -75,7 +79,9 @@ pub(super) fn extra_facts_after(
         Channel::Chat(chat) => of_chat(chat, action, &before)?,
         Channel::Session(session) => of_session(session, action, before)?,
         Channel::Changeset(changeset) => of_changeset(&changeset.state, action)?,
-        Channel::Root(_) | Channel::Terminal(_) | Channel::Watch(_) => return None,
+        Channel::Root(_) | Channel::Terminal(_) | Channel::Watch(_) | Channel::Annotations(_) => {
+            return None;
+        }
     };
     (extra != ExtraFacts::default()).then(|| Box::new(extra))
 }

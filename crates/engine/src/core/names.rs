@@ -19,6 +19,7 @@ pub(crate) fn is_of_host(uri: &ChannelUri) -> bool {
     ];
     *uri == ChannelUri::root()
         || is_telemetry_channel(uri.as_str())
+        || uri.session_of_annotations().is_some()
         || schemes
             .iter()
             .any(|scheme| uri.as_str().starts_with(scheme))

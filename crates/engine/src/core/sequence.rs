@@ -348,6 +348,10 @@ fn reduce(channel: &mut Channel, action: &StateAction) -> (ReduceOutcome, Option
             apply_action_to_changeset(&mut changeset.state, action),
             None,
         ),
+        Channel::Annotations(annotations) => {
+            let outcome = annotations.reduce(action);
+            (outcome, Some(annotations.session.clone()))
+        }
         Channel::Watch(watch) => (
             apply_action_to_resource_watch(&mut watch.state, action),
             None,

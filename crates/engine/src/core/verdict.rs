@@ -82,6 +82,7 @@ fn why_not_accepted(channel: Option<&Channel>, action: &StateAction, sender: &Se
         Some(Channel::Terminal(_)) => "a terminal",
         Some(Channel::Changeset(_)) => "a changeset",
         Some(Channel::Watch(_)) => "a watch",
+        Some(Channel::Annotations(_)) => "the annotations of a session",
         None => "this channel",
     };
     let reason = match action {

@@ -20,7 +20,7 @@ use super::unwritten::look_at_later;
 use super::{SessionsMut, summary, sweep_if_crowded};
 use crate::agents::{check_model, resolve_settings, schema_of_sessions};
 use crate::core::changeset_uri::percent_decoded;
-use crate::core::channels::{Chat, Session};
+use crate::core::channels::{Annotations, Chat, Session};
 use crate::core::is_of_host;
 use crate::effect::ConnectionId;
 use crate::labels::Label;
@@ -144,6 +144,7 @@ impl SessionsMut<'_> {
             },
             changes: None,
             diffs: Vec::new(),
+            annotations: None,
             last_used: self.turns.core.now,
             dirty: true,
         };
@@ -164,6 +165,8 @@ impl SessionsMut<'_> {
         let core = self.core();
         core.channels.insert_chat(chat);
         core.channels.insert_session(session);
+        core.channels
+            .insert_annotations(Annotations::new(&uri, Vec::new()));
         sweep_if_crowded(core);
         core.step.durable_first = true;
         core.touch(&uri);

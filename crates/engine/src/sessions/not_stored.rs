@@ -61,6 +61,7 @@ impl SessionsMut<'_> {
                 || core.channels.session_of(channel).as_ref() == Some(uri)
                 || catalogue.session_of(core, channel).as_ref() == Some(uri)
                 || channel.session_of_default_chat().as_ref() == Some(uri)
+                || channel.session_of_annotations().as_ref() == Some(uri)
         };
         let channels = core.subscriptions.channels().filter(is_its);
         let followers = channels.filter_map(|channel| core.subscriptions.of_channel(channel));
@@ -114,8 +115,8 @@ impl SessionsMut<'_> {
                     self.turns.catalogue.add_further_chat(chat, uri);
                 }
                 let summary = loaded.session.summary.clone();
-                let before = self.turns.catalogue.live(uri);
-                let is_less = before.is_some_and(|before| says_less(before, &summary));
+                let before = self.turns.catalogue.told(uri);
+                let is_less = before.is_some_and(|before| says_less(&before, &summary));
                 let row = (&summary, &loaded.session.facts);
                 self.turns.catalogue.set_live(uri, row, seq);
                 if known && !is_less {
@@ -136,6 +137,8 @@ impl SessionsMut<'_> {
                 self.turns.catalogue.remove(uri);
                 self.forget_chat(&default);
                 self.core().subscriptions.remove_channel(uri);
+                let annotations = ChannelUri::annotations_of(uri.as_str());
+                self.core().subscriptions.remove_channel(&annotations);
                 self.tell_of_end(uri);
             }
             None => {}

@@ -10,7 +10,7 @@ use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 use super::{SessionsMut, next_sweep, sweep_if_crowded};
 use crate::compat;
 use crate::core::Deadline;
-use crate::core::channels::{Chat, Session};
+use crate::core::channels::{Annotations, Chat, Session};
 use crate::core::history;
 use crate::effect::{Effect, Ticket};
 use crate::labels::Label;
@@ -134,6 +134,7 @@ impl SessionsMut<'_> {
         let LoadedSession {
             session,
             chats,
+            annotations,
             excerpts,
         } = loaded;
         let uri = session.uri;
@@ -144,6 +145,7 @@ impl SessionsMut<'_> {
             notes: session.notes,
             changes: session.summary.changes.clone(),
             diffs: Vec::new(),
+            annotations: session.summary.annotations.clone(),
             published: session.summary,
             facts: session.facts,
             last_used: self.turns.core.now,
@@ -151,6 +153,8 @@ impl SessionsMut<'_> {
         };
         let never_ready = session.is_being_created();
         self.core().channels.insert_session(session);
+        let annotations = Annotations::new(&uri, annotations);
+        self.core().channels.insert_annotations(annotations);
         sweep_if_crowded(self.core());
         for chat in chats {
             let chat = stored_chat(chat);
@@ -226,6 +230,7 @@ impl SessionsMut<'_> {
             && !session.is_being_created()
             && !subscriptions.has_channel(&session.uri)
             && !self.turns.changes.are_looked_at(&session.uri)
+            && !subscriptions.has_channel(&ChannelUri::annotations_of(session.uri.as_str()))
             && session.chat_uris().iter().all(quiet)
     }
 
@@ -233,6 +238,7 @@ impl SessionsMut<'_> {
         let Some(session) = self.core().channels.remove_session(uri) else {
             return;
         };
+        self.turns.catalogue.rest(uri);
         self.core().inputs.forget(uri);
         self.turns.changes.untrack(self.turns.core, uri);
         self.customizations().leave(uri);

@@ -11,6 +11,7 @@ use innkeeper_protocol::record::StoreOp;
 
 use super::SessionsMut;
 use super::summary::leading_chat;
+use crate::annotations;
 use crate::core::channels::Session;
 
 impl SessionsMut<'_> {
@@ -21,6 +22,9 @@ impl SessionsMut<'_> {
         while let Some(uri) = self.core().next_touched() {
             self.turns.changes.track(self.turns.core, &uri);
             self.turns.changes.settle(self.turns.core, &uri);
+            if annotations::settle(self.turns.core, &uri) {
+                self.turns.offer_client_tools(&uri);
+            }
             self.customizations().update(&uri);
             self.update_chat_catalogue(&uri);
             self.update_input_needed(&uri);
@@ -92,7 +96,12 @@ impl SessionsMut<'_> {
         if std::mem::take(&mut session.dirty) {
             ops.push(StoreOp::PutSession(Box::new(session.record())));
         }
-        for chat in Session::chat_uris(session) {
+        let chats = Session::chat_uris(session);
+        let annotations = ChannelUri::annotations_of(uri.as_str());
+        if let Some(annotations) = core.channels.annotations_mut(&annotations) {
+            annotations.store(ops);
+        }
+        for chat in chats {
             if let Some(chat) = core.channels.chat_mut(&chat).filter(|chat| chat.dirty) {
                 chat.store(seq, ops);
             }

@@ -5,7 +5,8 @@ use innkeeper_protocol::newest::notifications::{
     PartialSessionSummary, SessionSummaryChangedParams,
 };
 use innkeeper_protocol::newest::state::{
-    ChangesSummary, Changeset, ChatSummary, SessionState, SessionStatus, SessionSummary,
+    AnnotationsSummary, ChangesSummary, Changeset, ChatSummary, SessionState, SessionStatus,
+    SessionSummary,
 };
 use innkeeper_protocol::outgoing::Notification;
 use innkeeper_protocol::record::{CountedChangeset, Selection, SummaryFacts};
@@ -18,7 +19,7 @@ use crate::core::{ACTIVITY_BITS, Core, Deadline};
 
 /// The summary of a session that is just being created.
 pub(super) fn first(uri: &ChannelUri, state: &SessionState, now: Timestamp) -> SessionSummary {
-    derive(uri, state, &now.to_string(), None)
+    derive(uri, state, &now.to_string(), (None, None))
 }
 
 impl SessionsMut<'_> {
@@ -161,8 +162,13 @@ fn facts_changed(before: &SummaryFacts, after: &SummaryFacts) -> SummaryFacts {
 }
 
 fn summary_of(session: &Session) -> SessionSummary {
-    let (created_at, changes) = (&session.published.created_at, session.changes.as_ref());
-    derive(&session.uri, &session.state, created_at, changes)
+    let counts = (session.changes.as_ref(), session.annotations.as_ref());
+    derive(
+        &session.uri,
+        &session.state,
+        &session.published.created_at,
+        counts,
+    )
 }
 
 /// What a session amounts to: its own facts, and its chats taken together.
@@ -170,7 +176,7 @@ fn derive(
     uri: &ChannelUri,
     state: &SessionState,
     created_at: &str,
-    changes: Option<&ChangesSummary>,
+    (changes, annotations): (Option<&ChangesSummary>, Option<&AnnotationsSummary>),
 ) -> SessionSummary {
     let leading = leading_chat(state);
     let activity_bits =
@@ -188,7 +194,8 @@ fn derive(
         origin: state.origin.clone(),
         project: state.project.clone(),
         working_directories: state.working_directories.clone(),
-        annotations: state.annotations.clone(),
+        // No action can put the counts into the session's own state.
+        annotations: annotations.cloned(),
         resource: uri.to_string(),
         created_at: created_at.to_owned(),
         modified_at: newest.unwrap_or(created_at).to_owned(),

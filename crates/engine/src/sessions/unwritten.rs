@@ -2,8 +2,8 @@
 //! is opened, before a word is typed; what was opened and forgotten goes when
 //! nobody has had it open for a while, and clients are told so.
 //!
-//! *Invariant*: a session with a turn, a draft, a title, a setting or a
-//! terminal of its own never goes by itself.
+//! *Invariant*: a session with a turn, a draft, a title, a setting, an
+//! annotation or a terminal of its own never goes by itself.
 
 use innkeeper_protocol::newest::state::{Message, SessionStatus};
 use innkeeper_protocol::{ChannelUri, Timestamp};
@@ -68,6 +68,7 @@ impl SessionsMut<'_> {
         session.is_being_created()
             || subscriptions.has_channel(&session.uri)
             || self.turns.changes.are_looked_at(&session.uri)
+            || subscriptions.has_channel(&ChannelUri::annotations_of(session.uri.as_str()))
             || chats.any(|chat| subscriptions.has_channel(&chat))
     }
 
@@ -93,6 +94,7 @@ impl SessionsMut<'_> {
             })
         });
         as_given
+            && session.annotations.is_none()
             && session.notes.title_is_open
             && session.state.status & SessionStatus::IsArchived.bits() == 0
             && session.chat_uris().iter().all(untouched)

@@ -251,18 +251,20 @@ pub(super) fn with_data(mut message: Message, content: &AttachedContent) -> (Mes
     (message, left_out)
 }
 
-/// The chats that a message refers to: where their history ends is fixed or
-/// checked when it is accepted.
-pub(crate) fn chats_referred_to(action: &StateAction) -> Vec<ChannelUri> {
+/// The channels that a message refers to. Where the history of a chat ends is
+/// fixed or checked when the message is accepted, and the agent is told what
+/// annotations say.
+pub(crate) fn channels_referred_to(action: &StateAction) -> Vec<ChannelUri> {
     let message = match action {
         StateAction::ChatTurnStarted(action) => &action.message,
         StateAction::ChatPendingMessageSet(action) => &action.message,
         _ => return Vec::new(),
     };
     let attachments = message.attachments.iter().flatten();
-    let chats = attachments.filter_map(|attachment| match attachment {
+    let channels = attachments.filter_map(|attachment| match attachment {
         MessageAttachment::Chat(chat) => Some(&chat.resource),
+        MessageAttachment::Annotations(annotations) => Some(&annotations.resource),
         _ => None,
     });
-    chats.map(|uri| ChannelUri::from(uri.as_str())).collect()
+    channels.map(|uri| ChannelUri::from(uri.as_str())).collect()
 }

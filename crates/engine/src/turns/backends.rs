@@ -17,9 +17,11 @@ use innkeeper_protocol::telemetry::SpanOutcome;
 use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 
 use super::attachments::with_data;
+use super::host_tools;
 use super::pending::Steering;
 use super::running::{Backend, BackendPhase};
 use super::{Ending, TurnsMut};
+use crate::annotations;
 use crate::changes::awaits_worktree;
 use crate::core::channels::Session;
 use crate::core::error_info;
@@ -359,7 +361,8 @@ impl TurnsMut<'_> {
         backend.phase = BackendPhase::Busy(turn.id.clone());
         backend.used = self.core.now;
         turn.prompted = true;
-        let (message, left_out) = with_data(active.message.clone(), &turn.attached);
+        let message = annotations::told(self.core, active.message.clone());
+        let (message, left_out) = with_data(message, &turn.attached);
         let prompt = Prompt {
             backend: backend.id,
             turn: turn.id.clone(),
@@ -454,5 +457,5 @@ fn client_tools(session: &Session) -> Arc<[ClientTool]> {
             definition: definition.clone(),
         })
     });
-    offered.collect()
+    offered.chain(host_tools::tools_of(session)).collect()
 }

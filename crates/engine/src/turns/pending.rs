@@ -30,6 +30,7 @@ use super::TurnsMut;
 use super::attachments::with_data;
 use super::dispatch::After;
 use super::messages::{check_message, check_takes_messages};
+use crate::annotations;
 use crate::compat::select;
 use crate::core::channels::Chat;
 use crate::core::channels::length_of_json;
@@ -130,6 +131,7 @@ impl TurnsMut<'_> {
         };
         let mut left_out = 0;
         let message = news.map(|PendingMessage { id, message }| {
+            let message = annotations::told(self.core, message);
             let (message, missing) = with_data(message, &turn.attached);
             left_out = missing;
             Box::new(PendingMessage { id, message })

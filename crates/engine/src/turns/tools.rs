@@ -27,6 +27,7 @@ use innkeeper_protocol::{CallId, ChannelUri};
 use serde_json::json;
 
 use super::TurnsMut;
+use super::host_tools::HOST;
 use crate::core::channels::id_of_call;
 use crate::labels::{Label, Locale, agent};
 
@@ -125,6 +126,8 @@ impl TurnsMut<'_> {
             confirmed: None,
             options: None,
         };
+        let host_input = owner.as_deref().filter(|owner| *owner == HOST);
+        let host_input = host_input.and_then(|_| action.tool_input.clone());
         let mut approved_by_setting = false;
         match ready.approval {
             Approval::NotNeeded => action.confirmed = Some(ToolCallConfirmationReason::NotNeeded),
@@ -165,6 +168,13 @@ impl TurnsMut<'_> {
             self.decided(uri, Decision::Tool { call, verdict });
         }
         match owner.filter(|_| runs) {
+            Some(owner) if owner == HOST => {
+                let input = host_input.as_ref().and_then(|input| match input {
+                    ToolInput::Inline(text) => Some(text.as_str()),
+                    _ => None,
+                });
+                self.run_host_tool(uri, &ready.call, input);
+            }
             Some(owner) => self.expect_client_to_run(uri, &ready.call, &owner),
             None if runs && !approved_by_setting && !changes_nothing => self.agent_runs_tool(uri),
             None => {}

@@ -86,7 +86,7 @@ fn sound(version: Version, kind: &str) -> (String, Value) {
         "defaultChatChanged" => json!({"defaultChat": chat()}),
         "draftChanged" => json!({"draft": message}),
         "filesReviewChanged" | "filesReviewedChanged" => json!({"files": [], "reviewed": true}),
-        // Annotations, which no session has.
+        // Of annotations.
         "entrySet" | "entryRemoved" | "removed" => json!({"annotationId": "x"}),
         _ => panic!("what does `{kind}` say?"),
     };
@@ -110,6 +110,7 @@ fn sound(version: Version, kind: &str) -> (String, Value) {
             (SESSION.to_owned(), in_words_of(version, verb, action))
         }
         "session" => (SESSION.to_owned(), of_session(version, action)),
+        "annotations" => (format!("{SESSION}/annotations"), action),
         _ => (SESSION.to_owned(), action),
     }
 }

@@ -28,6 +28,18 @@ fn before_the_handshake_only_a_ping_is_answered() {
 }
 
 #[test]
+fn nobody_enters_without_a_name_or_under_that_of_the_host() {
+    for name in ["", "innkeeper:host"] {
+        let mut host = Host::new();
+        host.connect(1);
+        let params = json!({"clientId": name, "protocolVersions": ["1.0.0"]});
+        assert_eq!(host.refused(1, "initialize", params), -32602);
+        let params = json!({"clientId": name, "lastSeenServerSeq": 0, "subscriptions": []});
+        assert_eq!(host.refused(1, "reconnect", params), -32602);
+    }
+}
+
+#[test]
 fn a_version_that_nobody_speaks_is_told_the_others_and_closed() {
     let mut host = Host::new();
     host.connect(1);

@@ -51,6 +51,8 @@ pub(crate) struct Host {
     pub(crate) scopes: Vec<Scope>,
     /// Questions for directories that are left open, if they are to be.
     pub(crate) held_checks: Option<Vec<Ticket>>,
+    /// The files that the engine can look into, by URI.
+    pub(crate) files: BTreeMap<String, String>,
     /// Working trees that are to go because nobody works in them.
     pub(crate) removed: Vec<Leftovers>,
     /// The store takes nothing any more that is about a session.
@@ -102,6 +104,7 @@ impl Host {
             changes: Vec::new(),
             scopes: Vec::new(),
             held_checks: None,
+            files: BTreeMap::new(),
             removed: Vec::new(),
             refuses: false,
             requests: 0,
@@ -234,6 +237,10 @@ impl Host {
                     let missing = directories.iter().find(is_missing);
                     let wrong = missing.map(|uri| format!("`{uri}` does not exist"));
                     self.feed(Input::DirectoriesChecked { ticket, wrong });
+                }
+                Effect::ReadText { ticket, file, .. } => {
+                    let text = self.files.get(&file).cloned();
+                    self.feed(Input::TextRead { ticket, text });
                 }
                 Effect::FindFiles { ticket, .. } => {
                     let files = Vec::new();

@@ -3,9 +3,11 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "all of this is tests")]
 
 mod agents;
+mod annotations;
 mod answered;
 mod changes;
 mod client_resources;
+mod comments;
 mod creation;
 mod drafts;
 mod editors;

@@ -243,19 +243,6 @@ fn a_chat_that_is_attached_is_fixed_at_its_latest_turn() {
 }
 
 #[test]
-fn annotations_that_are_attached_are_kept_and_passed_on_as_they_are() {
-    let mut host = host();
-    let attachments = json!([
-        {"type": "annotations", "label": "Remarks", "resource": "ahp-session:/1/annotations",
-         "annotationIds": ["a", "b"]},
-    ]);
-    start(&mut host, "t", &attachments);
-    assert_eq!(given(&host), attachments);
-    let state = host.state(&chat());
-    assert_eq!(state["activeTurn"]["message"]["attachments"], attachments);
-}
-
-#[test]
 fn the_agent_is_told_what_was_said_in_an_attached_chat_up_to_the_turn_that_is_meant() {
     let mut host = host();
     host.whole_turns(3);

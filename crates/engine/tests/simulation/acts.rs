@@ -4,6 +4,7 @@
 use innkeeper_protocol::ChannelUri;
 use serde_json::{Value, json};
 
+use crate::annotations;
 use crate::changes::{DIRECTORIES, any_changeset, is_changeset};
 use crate::client::{Asked, ROOT};
 use crate::dispatches::{dispatch_to_chat, dispatch_to_session};
@@ -109,6 +110,7 @@ pub(crate) fn act(world: &mut World, client: usize) {
         (2, "disposeChat"),
         (5, "invokeChangesetOperation"),
         (4, "review"),
+        (6, "annotate"),
         (4, "fetchTurns"),
         (2, "completions"),
         (2, "sessionConfigCompletions"),
@@ -123,6 +125,7 @@ pub(crate) fn act(world: &mut World, client: usize) {
     match kind {
         "invokeChangesetOperation" => invoke(world, client),
         "review" => review(world, client),
+        "annotate" => annotations::write(world, client),
         "subscribe" => subscribe(world, client),
         "unsubscribe" => unsubscribe(world, client),
         "createSession" => create_session(world, client),
@@ -309,7 +312,7 @@ pub(crate) fn any_chat(world: &mut World, client: usize) -> String {
         .flat_map(|(uri, mirror)| match &mirror.state {
             State::Chat(_) => vec![uri.clone(), uri.clone()],
             State::Session(state) => state.chats.iter().map(|c| c.resource.clone()).collect(),
-            State::Root(_) | State::Changeset(_) => Vec::new(),
+            State::Root(_) | State::Changeset(_) | State::Annotations(_) => Vec::new(),
         })
         .collect();
     match world.rng.pick(&known) {
@@ -319,11 +322,12 @@ pub(crate) fn any_chat(world: &mut World, client: usize) -> String {
 }
 
 fn subscribe(world: &mut World, client: usize) {
-    let channel = match world.rng.below(14) {
+    let channel = match world.rng.below(16) {
         0..=3 => any_session(world),
         4..=7 => ChannelUri::default_chat_of(&any_session(world)).to_string(),
         8 => any_listed_chat(world, client),
         9 => "x:unknown".to_owned(),
+        10 | 11 => annotations::channel_of(&any_session(world)),
         _ => {
             let session = any_session(world);
             let turns = world.clients[client].turns(ChannelUri::default_chat_of(&session).as_str());
@@ -415,11 +419,12 @@ fn unsubscribe(world: &mut World, client: usize) {
     let is_further = |uri: &str| uri.contains("chat:/") && !uri.starts_with("ahp-chat://");
     let plain =
         |uri: &str| ChannelUri::from(uri).session_of_default_chat().is_some() || is_further(uri);
+    let is_beside = |uri: &str| is_changeset(uri) || annotations::is_annotations(uri);
     // A session is left only when none of its further chats is followed.
     let further = mirrors.keys().any(|uri| is_further(uri));
     let candidates: Vec<String> = mirrors
         .keys()
-        .filter(|uri| *uri != ROOT && (plain(uri) || is_changeset(uri) || !further))
+        .filter(|uri| *uri != ROOT && (plain(uri) || is_beside(uri) || !further))
         .cloned()
         .collect();
     let channel = match world.rng.pick(&candidates) {

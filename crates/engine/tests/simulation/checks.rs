@@ -11,6 +11,7 @@ use innkeeper_protocol::newest::state::{
 use serde_json::json;
 
 use crate::acts::{ask, dispatch};
+use crate::annotations;
 use crate::changes;
 use crate::client::{Asked, Mirror, ROOT};
 use crate::hear::State;
@@ -64,7 +65,9 @@ fn look_at_everything(world: &mut World) -> BTreeMap<String, SessionSummary> {
     let followed = mirrors.chain(onlookers.flat_map(|it| it.followed.keys()));
     let changesets = followed.filter(|uri| changes::is_changeset(uri)).cloned();
     let changesets: BTreeSet<String> = changesets.collect();
-    for chat in chats.into_iter().chain(changesets) {
+    let sessions = world.ledger.sessions.keys();
+    let annotations: Vec<String> = sessions.map(|uri| annotations::channel_of(uri)).collect();
+    for chat in chats.into_iter().chain(changesets).chain(annotations) {
         let asked = Asked::Subscribe(chat.clone());
         ask(
             world,
@@ -126,6 +129,10 @@ fn check_auditor(world: &World, listed: &BTreeMap<String, SessionSummary>) {
             State::Changeset(changeset) => {
                 let status = &changeset.status;
                 assert_ne!(*status, ChangesetStatus::Computing, "{uri} is computed");
+            }
+            State::Annotations(state) => {
+                let mut entries = state.annotations.iter().map(|it| it.entries.len());
+                assert!(entries.all(|count| count > 0), "without an entry in {uri}");
             }
         }
     }
@@ -220,6 +227,12 @@ fn check_ledger(world: &World) {
         if let Some(read) = facts.read {
             assert_eq!(has(SessionStatus::IsRead), read, "{uri} read");
         }
+        let channel = annotations::channel_of(uri);
+        let shown = auditor.mirrors.get(&channel).map(|it| &it.state);
+        let Some(State::Annotations(shown)) = shown else {
+            panic!("the annotations of {uri} are lost");
+        };
+        assert_eq!(**shown, facts.annotations, "annotations of {uri}");
     }
     for (uri, facts) in &world.ledger.chats {
         let chat = chat_of(world, AUDITOR, uri);
@@ -235,7 +248,7 @@ fn check_ledger(world: &World) {
     }
     let shown = auditor.mirrors.keys();
     let shown = shown.filter(|uri| !changes::is_changeset(uri)).count();
-    let known = 1 + world.ledger.sessions.len() + world.ledger.chats.len();
+    let known = 1 + 2 * world.ledger.sessions.len() + world.ledger.chats.len();
     assert_eq!(shown, known, "channels: {:?}", auditor.mirrors.keys());
 }
 

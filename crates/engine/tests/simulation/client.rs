@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ahp::reducers::{
-    apply_action_to_changeset, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
+    apply_action_to_annotations, apply_action_to_changeset, apply_action_to_chat,
+    apply_action_to_root, apply_action_to_session,
 };
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{ActionEnvelope, StateAction};
@@ -13,6 +14,7 @@ use innkeeper_protocol::newest::notifications::PartialSessionSummary;
 use innkeeper_protocol::newest::state::SessionSummary;
 use serde_json::{Value, json};
 
+use crate::annotations;
 use crate::changes;
 use crate::hear::{Answer, Heard, Shot, State};
 
@@ -210,6 +212,7 @@ impl Client {
             State::Session(state) => apply_action_to_session(state, &envelope.action),
             State::Chat(state) => apply_action_to_chat(state, &envelope.action),
             State::Changeset(state) => apply_action_to_changeset(state, &envelope.action),
+            State::Annotations(state) => apply_action_to_annotations(state, &envelope.action),
         };
         Ok(())
     }
@@ -302,6 +305,7 @@ impl Client {
         }
         self.mirrors
             .remove(ChannelUri::default_chat_of(session).as_str());
+        self.mirrors.remove(&annotations::channel_of(session));
         let changesets = changes::prefix(session);
         self.mirrors.retain(|uri, _| !uri.starts_with(&changesets));
         if let Some(Mirror {

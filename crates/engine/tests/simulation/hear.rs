@@ -11,7 +11,8 @@ use innkeeper_protocol::newest::notifications::{
     SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
 use innkeeper_protocol::newest::state::{
-    ChangesetState, ChatState, RootState, SessionState, SessionSummary, Snapshot, SnapshotState,
+    AnnotationsState, ChangesetState, ChatState, RootState, SessionState, SessionSummary, Snapshot,
+    SnapshotState,
 };
 use innkeeper_protocol::outgoing::{
     HostMessage, Notification, ReconnectReply, Rejection, Reply, SummaryItem, encode,
@@ -68,6 +69,7 @@ pub(crate) enum State {
     Session(Box<SessionState>),
     Chat(Box<ChatState>),
     Changeset(Box<ChangesetState>),
+    Annotations(Box<AnnotationsState>),
 }
 
 /// Takes a typed message apart.
@@ -174,6 +176,7 @@ fn shot(snapshot: &snapshot::Snapshot) -> Shot {
         snapshot::SnapshotState::Session(state) => State::Session(state),
         snapshot::SnapshotState::Chat(chat) => State::Chat(Box::new(chat.decode().unwrap())),
         snapshot::SnapshotState::Changeset(state) => State::Changeset(state),
+        snapshot::SnapshotState::Annotations(state) => State::Annotations(state),
         snapshot::SnapshotState::Terminal(_) | snapshot::SnapshotState::ResourceWatch(_) => {
             unreachable!("nobody opens terminals or watches here")
         }
@@ -254,6 +257,7 @@ fn read_shot(snapshot: Snapshot) -> Shot {
         SnapshotState::Session(state) => State::Session(state),
         SnapshotState::Chat(state) => State::Chat(state),
         SnapshotState::Changeset(state) => State::Changeset(state),
+        SnapshotState::Annotations(state) => State::Annotations(state),
         other => panic!("no channel of this host has this state: {other:?}"),
     };
     Shot {

@@ -4,10 +4,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use innkeeper_protocol::Seq;
+use ahp::reducers::apply_action_to_annotations;
 use innkeeper_protocol::newest::actions::StateAction;
-use innkeeper_protocol::newest::state::{ChatOrigin, Message, PendingMessageKind};
+use innkeeper_protocol::newest::state::{
+    AnnotationsState, ChatOrigin, Message, PendingMessageKind,
+};
 use innkeeper_protocol::record::{Sequenced, StoreBatch, StoreOp};
+use innkeeper_protocol::{ChannelUri, Seq};
 
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -24,6 +27,7 @@ pub(crate) struct SessionFacts {
     pub(crate) title: Option<String>,
     pub(crate) archived: Option<bool>,
     pub(crate) read: Option<bool>,
+    pub(crate) annotations: AnnotationsState,
 }
 
 #[derive(Debug, Default)]
@@ -75,6 +79,8 @@ impl Ledger {
                     }
                 }
                 StoreOp::ShareContent { .. }
+                | StoreOp::PutAnnotation { .. }
+                | StoreOp::RemoveAnnotation { .. }
                 | StoreOp::TruncateTurns { .. }
                 | StoreOp::PutClient(_)
                 | StoreOp::PutRootConfig { .. }
@@ -140,6 +146,16 @@ impl Ledger {
             }
             StateAction::ChatQueuedMessagesReordered(a) => {
                 self.chat(action).queue.clone_from(&a.order);
+            }
+            action @ (StateAction::AnnotationsSet(_)
+            | StateAction::AnnotationsUpdated(_)
+            | StateAction::AnnotationsRemoved(_)
+            | StateAction::AnnotationsEntrySet(_)
+            | StateAction::AnnotationsEntryRemoved(_)) => {
+                let session = ChannelUri::from(channel.as_str()).session_of_annotations();
+                let session = session.unwrap_or_else(|| panic!("{channel} is of no session"));
+                let facts = self.session(session.to_string());
+                apply_action_to_annotations(&mut facts.annotations, action);
             }
             _ => {}
         }

@@ -7,6 +7,7 @@ use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
 use crate::acts::{any_session, operation, review};
+use crate::annotations;
 use crate::changes::{any_changeset, is_changeset};
 use crate::dispatches::{dispatch_to_chat, dispatch_to_session};
 use crate::machine_acts;
@@ -36,6 +37,7 @@ pub(crate) fn act(world: &mut World, index: usize) {
         (6, "check"),
         (5, "operate"),
         (6, "review"),
+        (8, "annotate"),
         (14, "machine"),
     ]);
     match kind {
@@ -59,10 +61,13 @@ pub(crate) fn act(world: &mut World, index: usize) {
             let method = "invokeChangesetOperation";
             ask(world, index, method, Some(channel), params, Asked::Other);
         }
-        "review" => {
+        "review" | "annotate" => {
             let prompter = world.rng.below(ACTORS);
             world.speaker = Some(index);
-            review(world, prompter);
+            match kind {
+                "review" => review(world, prompter),
+                _ => annotations::write(world, prompter),
+            }
             world.speaker = None;
         }
         "select" if before_0_5 => select(world, index),
@@ -153,11 +158,13 @@ fn subscribe(world: &mut World, index: usize) {
         let it = &world.onlookers[index];
         (it.is_flat(), it.is_draft())
     };
-    let channel = match world.rng.below(14) {
+    let has_annotations = world.onlookers[index].version.has_annotations();
+    let channel = match world.rng.below(17) {
         0..=3 => session,
         4..=7 if !is_flat => ChannelUri::default_chat_of(&session).to_string(),
         8 | 9 => any_further_chat(world, index),
         10..=13 if !is_draft => any_changeset(&mut world.rng, &session, &[]),
+        14..=16 if has_annotations => annotations::channel_of(&session),
         _ => session,
     };
     if world.onlookers[index].followed.contains_key(&channel) {
@@ -179,6 +186,9 @@ pub(crate) fn follow(world: &mut World, index: usize, session: &str) {
     }
     if !world.onlookers[index].is_draft() {
         channels.push(any_changeset(&mut world.rng, session, &[]));
+    }
+    if world.onlookers[index].version.has_annotations() {
+        channels.push(annotations::channel_of(session));
     }
     channels.retain(|channel| !world.onlookers[index].followed.contains_key(channel));
     for channel in channels {
@@ -220,7 +230,8 @@ fn unsubscribe(world: &mut World, index: usize) {
     let keeps_sessions = it.followed.keys().any(further);
     let may_go = it.followed.keys().filter(|uri| {
         let is_chat = uri.contains("chat:/");
-        **uri != it.root() && (is_chat || is_changeset(uri) || !keeps_sessions)
+        let is_beside = is_changeset(uri) || annotations::is_annotations(uri);
+        **uri != it.root() && (is_chat || is_beside || !keeps_sessions)
     });
     let may_go: Vec<String> = may_go.cloned().collect();
     if let Some(channel) = world.rng.pick(&may_go).cloned() {

@@ -9,6 +9,7 @@
 
 mod acts;
 mod agent;
+mod annotations;
 mod changes;
 mod checks;
 mod client;
@@ -66,6 +67,8 @@ const EXPECTED: &[&str] = &[
     "disposeChat",
     "invokeChangesetOperation",
     "changeset/filesReviewChanged",
+    "annotations/set",
+    "annotations/entrySet",
     "operation",
     "fetchTurns",
     "fetchTurns with a cursor",

@@ -11,6 +11,7 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
+use crate::annotations;
 use crate::changes;
 /// The scheme of watches.
 const WATCH: &str = "ahp-resource-watch:";
@@ -222,6 +223,7 @@ impl Onlooker {
             .collect();
         gone.push(session.to_owned());
         gone.push(ChannelUri::default_chat_of(session).to_string());
+        gone.push(annotations::channel_of(session));
         let changesets = changes::prefix(session);
         let of_session = self.followed.keys();
         let of_session = of_session.filter(|uri| uri.starts_with(&changesets));

@@ -19,7 +19,6 @@ const SCHEDULES: u64 = 1_000;
 /// What this host does not do yet, or not without a machine: it is never told
 /// here. Whatever is not in this list must be told.
 const ABSENT: &[&str] = &[
-    "annotations/",
     "automation/",
     "automationRun/",
     "canvas/",

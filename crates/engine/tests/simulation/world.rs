@@ -31,6 +31,7 @@ use innkeeper_store::{MemoryStore, SqliteStore, StoreOptions};
 use tempfile::TempDir;
 
 use crate::agent::{Backends, kind_of, profiles};
+use crate::annotations;
 use crate::changes;
 use crate::client::Client;
 use crate::customizations;
@@ -362,6 +363,11 @@ impl World {
                     let wrong = None;
                     let checked = Input::DirectoriesChecked { ticket, wrong };
                     self.answers.push(checked);
+                }
+                Effect::ReadText { ticket, .. } => {
+                    let text = self.rng.pick(&annotations::TEXTS).copied().flatten();
+                    let text = text.map(str::to_owned);
+                    self.answers.push(Input::TextRead { ticket, text });
                 }
                 Effect::FindFiles { ticket, .. } => {
                     let files = Vec::new();

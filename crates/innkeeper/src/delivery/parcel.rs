@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use innkeeper_protocol::action_traits::{ActionContent, traits_of};
+use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
     Message, MessageAttachment, TerminalContentPart, ToolInput, ToolResultContent,
 };
@@ -215,6 +216,14 @@ fn weight_of_state(state: &SnapshotState) -> usize {
             FIXED_WEIGHT + texts.sum::<usize>()
         }
         SnapshotState::ResourceWatch(_) => FIXED_WEIGHT,
+        SnapshotState::Annotations(state) => {
+            let entries = state.annotations.iter().flat_map(|it| &it.entries);
+            let texts = entries.map(|entry| match &entry.text {
+                StringOrMarkdown::Plain(text) => FIXED_WEIGHT + text.len(),
+                StringOrMarkdown::Markdown { markdown } => FIXED_WEIGHT + markdown.len(),
+            });
+            (1 + state.annotations.len()) * FIXED_WEIGHT + texts.sum::<usize>()
+        }
         SnapshotState::Changeset(changeset) => (1 + 2 * changeset.files.len()) * FIXED_WEIGHT,
         SnapshotState::Chat(chat) => {
             let turns = chat.turns.iter().map(|turn| turn.json.get().len());

@@ -56,6 +56,18 @@ impl MachineTasks {
         });
     }
 
+    pub(super) fn read_text(&self, ticket: Ticket, scope: Scope, file: String) {
+        let resources = self.machine.resources.clone();
+        self.reports.blocking(move || {
+            let read = resources.perform(&scope, &ResourceTask::Read { uri: file });
+            let text = match read {
+                Ok(ResourceDone::Content { data, .. }) => String::from_utf8(data.into()).ok(),
+                _ => None,
+            };
+            Input::TextRead { ticket, text }
+        });
+    }
+
     pub(super) fn terminal(&self, command: TerminalCommand) {
         self.machine.terminals.command(command);
     }

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ahp::reducers::{
-    apply_action_to_changeset, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
-    apply_action_to_terminal,
+    apply_action_to_annotations, apply_action_to_changeset, apply_action_to_chat,
+    apply_action_to_root, apply_action_to_session, apply_action_to_terminal,
 };
 use ahp::{Client, ClientConfig, SubscriptionEvent};
 use ahp_ws::WebSocketTransport;
@@ -25,9 +25,9 @@ use innkeeper_protocol::newest::actions::{
 };
 use innkeeper_protocol::newest::commands::{InitializeResult, SubscribeView};
 use innkeeper_protocol::newest::state::{
-    ChangesetState, ChatState, Message, MessageKind, MessageOrigin, ResourceWatchState,
-    ResponsePart, RootState, SessionLifecycle, SessionState, Snapshot, SnapshotState,
-    TerminalState, TurnState,
+    AnnotationsState, ChangesetState, ChatState, Message, MessageKind, MessageOrigin,
+    ResourceWatchState, ResponsePart, RootState, SessionLifecycle, SessionState, Snapshot,
+    SnapshotState, TerminalState, TurnState,
 };
 use innkeeper_store::{SqliteStore, StoreOptions};
 use serde_json::{Value, json};
@@ -371,6 +371,19 @@ impl Folded for ChangesetState {
 
     fn apply(&mut self, action: &StateAction) {
         apply_action_to_changeset(self, action);
+    }
+}
+
+impl Folded for AnnotationsState {
+    fn from_snapshot(state: SnapshotState) -> Self {
+        match state {
+            SnapshotState::Annotations(annotations) => *annotations,
+            other => panic!("not annotations: {other:?}"),
+        }
+    }
+
+    fn apply(&mut self, action: &StateAction) {
+        apply_action_to_annotations(self, action);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the host does on the machine that it runs on, over a real socket:
 //! real files, real ptys, real watchers, in directories of the test's own.
 
+mod annotations;
 mod changes;
 mod resources;
 mod terminals;

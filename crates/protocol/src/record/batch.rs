@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::newest::actions::{ActionOrigin, StateAction};
-use crate::newest::state::{ChatState, SessionState, SessionSummary};
+use crate::newest::state::{Annotation, ChatState, SessionState, SessionSummary};
 use crate::record::{ChatNotes, SessionNotes, StoreBatch, StoreOp};
 use crate::snapshot::StoredTurn;
 use crate::{ChannelUri, Seq, Timestamp};
@@ -50,17 +50,18 @@ impl StoreBatch {
 fn session_of(op: &StoreOp) -> Option<&ChannelUri> {
     match op {
         StoreOp::Append(action) => {
-            // What is stored of channels is the root's, a session's or a chat's,
-            // and a chat's names its session.
+            // What is stored of channels is the root's, a session's, a chat's or
+            // that of a session's annotations; these two name their session.
             let own = Some(&action.channel).filter(|channel| **channel != ChannelUri::root());
             action.facts.session.as_ref().or(own)
         }
         StoreOp::PutSession(record) => Some(&record.uri),
         StoreOp::PutChat(record) => Some(&record.session),
         StoreOp::PutContent(record) => Some(&record.session),
-        StoreOp::DisposeSession { session, .. } | StoreOp::ShareContent { with: session, .. } => {
-            Some(session)
-        }
+        StoreOp::DisposeSession { session, .. }
+        | StoreOp::PutAnnotation { session, .. }
+        | StoreOp::RemoveAnnotation { session, .. }
+        | StoreOp::ShareContent { with: session, .. } => Some(session),
         // These stand beside one that names the session of the chat.
         StoreOp::DeleteChat { .. }
         | StoreOp::AppendTurn { .. }
@@ -137,6 +138,14 @@ enum Line<'a> {
         from: &'a ChannelUri,
         with: &'a ChannelUri,
     },
+    PutAnnotation {
+        session: &'a ChannelUri,
+        annotation: &'a Annotation,
+    },
+    RemoveAnnotation {
+        session: &'a ChannelUri,
+        id: &'a str,
+    },
     ReserveSeq {
         until: Seq,
     },
@@ -196,6 +205,14 @@ impl<'a> From<&'a StoreOp> for Line<'a> {
                 data: STANDARD.encode(&content.data),
             },
             StoreOp::ShareContent { from, with } => Self::ShareContent { from, with },
+            StoreOp::PutAnnotation {
+                session,
+                annotation,
+            } => Self::PutAnnotation {
+                session,
+                annotation,
+            },
+            StoreOp::RemoveAnnotation { session, id } => Self::RemoveAnnotation { session, id },
             StoreOp::ReserveSeq { until } => Self::ReserveSeq { until: *until },
             StoreOp::TrimLog { below } => Self::TrimLog { below: *below },
             StoreOp::Reread { session, below } => Self::Reread {

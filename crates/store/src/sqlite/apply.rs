@@ -5,6 +5,7 @@
 //! gone, say) changes nothing else and is not an error, as an error here would
 //! hold up everything that waits behind it.
 
+use innkeeper_protocol::newest::state::Annotation;
 use innkeeper_protocol::record::{
     ChatRecord, ClientRecord, ContentRecord, SessionRecord, StoreBatch, StoreOp,
 };
@@ -78,6 +79,11 @@ impl Applying<'_> {
             StoreOp::PutSwitches { values } => put_setting(connection, SWITCHES, values),
             StoreOp::PutContent(content) => put_content(connection, content),
             StoreOp::ShareContent { from, with } => sessions::share_content(connection, from, with),
+            StoreOp::PutAnnotation {
+                session,
+                annotation,
+            } => put_annotation(connection, session, annotation),
+            StoreOp::RemoveAnnotation { session, id } => remove_annotation(connection, session, id),
             StoreOp::ReserveSeq { until } => {
                 self.sequence.reserved = *until;
                 Ok(())
@@ -291,6 +297,35 @@ fn put_content(connection: &Connection, content: &ContentRecord) -> Result<(), S
             &*content.data,
             content.excerpt.as_deref(),
         ])?;
+    Ok(())
+}
+
+fn put_annotation(
+    connection: &Connection,
+    session: &ChannelUri,
+    annotation: &Annotation,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "INSERT INTO annotation (session, id, json) VALUES (?1, ?2, ?3)
+             ON CONFLICT (session, id) DO UPDATE SET json = excluded.json",
+        )?
+        .execute([
+            session.as_str(),
+            &annotation.id,
+            &json("annotation", annotation)?,
+        ])?;
+    Ok(())
+}
+
+fn remove_annotation(
+    connection: &Connection,
+    session: &ChannelUri,
+    id: &str,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached("DELETE FROM annotation WHERE session = ?1 AND id = ?2")?
+        .execute([session.as_str(), id])?;
     Ok(())
 }
 

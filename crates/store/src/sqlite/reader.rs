@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use innkeeper_protocol::newest::state::Annotation;
 use innkeeper_protocol::record::store::{Archive, DisposedRow, StoreFault};
 use innkeeper_protocol::record::{
     CatalogueRow, ChatRecord, ContentRecord, Excerpts, LoadedChat, LoadedSession, LogEntry,
@@ -92,11 +93,27 @@ fn load_session(
         });
     }
     let excerpts = load_excerpts(&tx, &session.uri)?;
+    let annotations = load_annotations(&tx, &session.uri)?;
     Ok(Some(LoadedSession {
         session,
         chats,
+        annotations,
         excerpts,
     }))
+}
+
+fn load_annotations(
+    connection: &Connection,
+    session: &ChannelUri,
+) -> Result<Vec<Annotation>, StoreError> {
+    let mut statement = connection
+        .prepare_cached("SELECT json FROM annotation WHERE session = ?1 ORDER BY place")?;
+    let mut rows = statement.query([session.as_str()])?;
+    let mut annotations = Vec::new();
+    while let Some(row) = rows.next()? {
+        annotations.push(parsed("annotation", text(row, 0)?)?);
+    }
+    Ok(annotations)
 }
 
 /// Of its own contents, and of those that it has from the one it copied.

@@ -1,6 +1,6 @@
 //! The end of sessions: disposed, brought back, or gone for good.
 //!
-//! *Invariant*: what a session owns (its chats, their turns, its contents) goes
+//! *Invariant*: what a session owns (its chats, their turns, its annotations, its contents) goes
 //! when its row goes; there is no other way to remove a session.
 
 use innkeeper_protocol::record::store::DisposedRow;
@@ -45,14 +45,19 @@ pub(crate) fn restore(connection: &Connection, session: &ChannelUri) -> Result<b
     Ok(restored > 0)
 }
 
-/// Removes the log of a session's own channel and of its chats.
+/// Removes the log of a session's own channel, of its chats and of its
+/// annotations.
 pub(crate) fn forget_log(connection: &Connection, session: &ChannelUri) -> Result<(), StoreError> {
     connection
         .prepare_cached(
             "DELETE FROM log WHERE channel IN
-                 (SELECT ?1 UNION ALL SELECT uri FROM chat WHERE session = ?1)",
+                 (SELECT ?1 UNION ALL SELECT ?2
+                  UNION ALL SELECT uri FROM chat WHERE session = ?1)",
         )?
-        .execute([session.as_str()])?;
+        .execute([
+            session.as_str(),
+            ChannelUri::annotations_of(session.as_str()).as_str(),
+        ])?;
     Ok(())
 }
 
@@ -85,6 +90,7 @@ pub(crate) fn purge(connection: &Connection, session: &ChannelUri) -> Result<boo
         "DELETE FROM content_share WHERE session <> ?1 AND EXISTS (SELECT 1 FROM content
              WHERE uri = content_share.content AND content.session = content_share.session)",
         "DELETE FROM content WHERE session = ?1",
+        "DELETE FROM annotation WHERE session = ?1",
         "DELETE FROM session_state WHERE uri = ?1",
     ] {
         connection

@@ -13,6 +13,7 @@ pub(crate) const FIXTURES: &[(i64, &str)] = &[
     (1, include_str!("../fixtures/v1.sql")),
     (2, include_str!("../fixtures/v2.sql")),
     (3, include_str!("../fixtures/v3.sql")),
+    (4, include_str!("../fixtures/v4.sql")),
 ];
 
 pub(crate) fn fixture(sql: &str, version: i64) -> tempfile::TempDir {

@@ -1,6 +1,7 @@
 // Every action that this client understands, by channel.
 
-import type { ErrorInfo, JsonObject, StringOrMarkdown, URI, UsageInfo } from "./common";
+import type { Annotation, AnnotationEntry, AnnotationOrigin } from "./annotations";
+import type { ErrorInfo, JsonObject, StringOrMarkdown, TextRange, URI, UsageInfo } from "./common";
 import type { Changeset, ChangesetFile, ChangesetOperation, ChangesetStatus, OperationStatus } from "./changeset";
 import type { BackgroundWork, ChatSummary, ResponsePart, Turn } from "./chat";
 import type { Customization, Enablement, McpServerState } from "./customization";
@@ -179,7 +180,21 @@ export type ChangesetAction =
     }
   | { type: "changeset/cleared" };
 
-export type StateAction = RootAction | SessionAction | ChatAction | TerminalAction | ChangesetAction;
+export type AnnotationsAction =
+  | { type: "annotations/set"; annotation: Annotation }
+  | {
+      type: "annotations/updated";
+      annotationId: string;
+      origin?: AnnotationOrigin;
+      resource?: URI;
+      range?: TextRange;
+      resolved?: boolean;
+    }
+  | { type: "annotations/removed"; annotationId: string }
+  | { type: "annotations/entrySet"; annotationId: string; entry: AnnotationEntry }
+  | { type: "annotations/entryRemoved"; annotationId: string; entryId: string };
+
+export type StateAction = RootAction | SessionAction | ChatAction | TerminalAction | ChangesetAction | AnnotationsAction;
 
 export interface ActionEnvelope {
   channel: URI;

@@ -1,4 +1,5 @@
 export type * from "./actions";
+export type * from "./annotations";
 export type * from "./changeset";
 export type * from "./chat";
 export * from "./common";

@@ -192,10 +192,24 @@ const changeset = [
   of("changeset/cleared"),
 ];
 
+const annotationId = id;
+const range = fc.constant({ start: { line: 1, character: 0 }, end: { line: 2, character: 0 } });
+const origin = fc.record({ session: id });
+const entry = fc.record({ id, text });
+const annotation = fc.record({ id, origin, resource: id, resolved: flag, entries: fc.array(entry, { minLength: 1, maxLength: 2 }) });
+const annotations = [
+  of("annotations/set", { annotation }),
+  of("annotations/set", { annotation }),
+  of("annotations/updated", { annotationId, origin: maybe(origin), resource: maybe(id), range: maybe(range), resolved: maybe(flag) }),
+  of("annotations/removed", { annotationId }),
+  of("annotations/entrySet", { annotationId, entry }),
+  of("annotations/entryRemoved", { annotationId, entryId: id }),
+];
+
 /** A run of actions; in a chat, mostly within a turn that has begun. */
 export function runsFor(channel: ChannelState["kind"]): fc.Arbitrary<StateAction[]> {
   const any = (actions: fc.Arbitrary<StateAction>[]) => fc.array(fc.oneof(...actions), { minLength: 5, maxLength: 50, size: "max" });
-  if (channel !== "chat") return any({ root, session, terminal, changeset }[channel]);
+  if (channel !== "chat") return any({ root, session, terminal, changeset, annotations }[channel]);
   const begin = { type: "chat/turnStarted", turnId: "a", startedAt: "2026-01-01T00:00:00Z", message: { text: "", origin: { kind: "user" } } };
   const start = { type: "chat/toolCallStart", turnId: "a", toolCallId: "a", toolName: "t", displayName: "d" };
   const begun = [begin, start] as unknown as StateAction[];
@@ -219,5 +233,7 @@ export function stateFor(channel: ChannelState["kind"]): ChannelState["state"] {
       return { title: "", content: [], lifecycle: { status: "running" }, claim: { kind: "client", clientId: "a" } };
     case "changeset":
       return { status: "computing", files: [] };
+    case "annotations":
+      return { annotations: [] };
   }
 }

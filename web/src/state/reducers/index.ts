@@ -1,7 +1,8 @@
 // The protocol's reducers: pure functions from a state and an action to the
 // next state. What is unknown or does not fit changes nothing.
 
-import type { ChangesetState, ChatState, RootState, SessionState, StateAction, TerminalState } from "../../protocol/types";
+import type { AnnotationsState, ChangesetState, ChatState, RootState, SessionState, StateAction, TerminalState } from "../../protocol/types";
+import { reduceAnnotations } from "./annotations";
 import { reduceChangeset } from "./changeset";
 import { reduceChat } from "./chat";
 import { reduceRoot } from "./root";
@@ -13,7 +14,8 @@ export type ChannelState =
   | { kind: "session"; state: SessionState }
   | { kind: "chat"; state: ChatState }
   | { kind: "terminal"; state: TerminalState }
-  | { kind: "changeset"; state: ChangesetState };
+  | { kind: "changeset"; state: ChangesetState }
+  | { kind: "annotations"; state: AnnotationsState };
 
 export function reduce(channel: ChannelState, action: StateAction): ChannelState {
   const state = next(channel, action);
@@ -32,6 +34,8 @@ function next(channel: ChannelState, action: StateAction): ChannelState["state"]
       return is(action, "terminal/") ? reduceTerminal(channel.state, action) : channel.state;
     case "changeset":
       return is(action, "changeset/") ? reduceChangeset(channel.state, action) : channel.state;
+    case "annotations":
+      return is(action, "annotations/") ? reduceAnnotations(channel.state, action) : channel.state;
   }
 }
 
@@ -47,5 +51,6 @@ export function channelOf(uri: string, state: unknown): ChannelState | undefined
   if (has("lifecycle") && has("chats")) return { kind: "session", state: state as SessionState };
   if (has("content") && has("claim")) return { kind: "terminal", state: state as TerminalState };
   if (has("files")) return { kind: "changeset", state: state as ChangesetState };
+  if (uri.endsWith("/annotations") && has("annotations")) return { kind: "annotations", state: state as AnnotationsState };
   return undefined;
 }

@@ -6,15 +6,20 @@ import { useApp, useChannel, useHost } from "../../app/context";
 import { messageOf } from "../../app/sessions";
 import { hostSetting, setHostSetting } from "../../app/settings";
 import { plain } from "../../lib/text";
-import type { ChangesetFile, ChangesetOperation, ChangesetState } from "../../protocol/types";
+import type { Annotation, ChangesetFile, ChangesetOperation, ChangesetState } from "../../protocol/types";
+import { annotationsOf } from "../../state/annotations";
 import { choicesOf, isLate } from "../../state/changesets";
 import { Dialog } from "../ui/Dialog";
 import { Menu } from "../ui/Menu";
+import { CommentList } from "./Comments";
+import { useCommentsOn } from "./commentsOn";
 import type { DiffStyle } from "./DiffView";
 import { EditBody } from "./FileEditView";
 import { FileTree, uriOf } from "./FileTree";
 import { PaneHead } from "./PaneHead";
 import type { PaneProps } from "./PaneHead";
+
+const NONE: readonly Annotation[] = [];
 
 export default function ChangesPane({ route }: PaneProps) {
   const session = useApp((state) => state.session);
@@ -53,10 +58,15 @@ export default function ChangesPane({ route }: PaneProps) {
 function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyle; canReview: boolean }) {
   const host = useHost();
   const changes = useChannel(uri, "changeset");
+  const session = useApp((state) => state.currentSessionId);
+  const chat = useApp((state) => state.chat?.resource);
+  const annotations = useChannel(session && annotationsOf(session), "annotations")?.annotations ?? NONE;
   const [selected, setSelected] = useState<string>();
   const [asked, setAsked] = useState<{ operation: ChangesetOperation; file?: ChangesetFile }>();
+  const file = changes?.files.find(({ id }) => id === selected) ?? changes?.files[0];
+  const resource = file?.edit.after?.uri;
+  const commentsOn = useCommentsOn(resource, annotations);
   if (!changes) return <p className="pane-note">Loading…</p>;
-  const file = changes.files.find(({ id }) => id === selected) ?? changes.files[0];
 
   const invoke = async ({ operation, file: of }: NonNullable<typeof asked>) => {
     setAsked(undefined);
@@ -86,10 +96,18 @@ function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyl
             : undefined
         }
       />
+      {session && (
+        <CommentList
+          session={session}
+          chat={chat}
+          annotations={annotations}
+          onSelect={(about) => setSelected(changes.files.find(({ edit }) => edit.after?.uri === about)?.id)}
+        />
+      )}
       {file && (
         <section className="change" aria-label="Difference">
           <Operations changes={changes} scope="resource" onInvoke={(operation) => ask(operation, file)} />
-          <EditBody key={`${file.id}:${file.edit.after?.content.uri}`} edit={file.edit} style={style} />
+          <EditBody key={`${file.id}:${file.edit.after?.content.uri}`} edit={file.edit} style={style} commentsOn={resource ? commentsOn : undefined} />
         </section>
       )}
       {asked && (

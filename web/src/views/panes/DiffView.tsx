@@ -2,6 +2,7 @@
 // the window are in the page, so its length does not matter.
 
 import { memo, useMemo, useRef } from "react";
+import type { ReactNode } from "react";
 import { Virtualizer } from "virtua";
 import { diffLines, linesOf } from "../../lib/diff/lines";
 import type { Change } from "../../lib/diff/lines";
@@ -10,23 +11,45 @@ import type { Pair, Row } from "../../lib/diff/rows";
 
 export type DiffStyle = "unified" | "split";
 
+/** What is written about lines of the later text, and how more is. */
+export interface DiffComments {
+  above?: ReactNode;
+  under: (line: number) => ReactNode;
+  onComment: (line: number, quote: string) => void;
+}
+
 interface Props {
   before: string;
   after: string;
   style: DiffStyle;
+  comments?: DiffComments;
 }
 
 const ROW_HEIGHT = 20;
 
-export const DiffView = memo(function DiffView({ before, after, style }: Props) {
+export const DiffView = memo(function DiffView({ before, after, style, comments }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const rows = useMemo(() => unified(diffLines(linesOf(before), linesOf(after))), [before, after]);
   const shown = useMemo(() => (style === "split" ? split(rows) : rows), [rows, style]);
-  if (rows.length === 0) return <p className="muted">No difference</p>;
+  const below = ({ after: line }: Change) => (line === undefined ? null : comments?.under(line));
+  if (rows.length === 0)
+    return (
+      <>
+        {comments?.above}
+        <p className="muted">No difference</p>
+      </>
+    );
   return (
     <div className={`diff diff-${style}`} ref={scroller} tabIndex={0} role="region" aria-label="Difference">
+      {comments?.above}
       <Virtualizer scrollRef={scroller} data={shown as (Row | Pair)[]} itemSize={ROW_HEIGHT}>
-        {(row, index) => <DiffRow key={index} row={row} />}
+        {(row, index) => (
+          <div key={index}>
+            <DiffRow row={row} onComment={comments?.onComment} />
+            {row.kind === "line" && below(row.change)}
+            {row.kind === "pair" && row.right && below(row.right)}
+          </div>
+        )}
       </Virtualizer>
     </div>
   );
@@ -34,13 +57,15 @@ export const DiffView = memo(function DiffView({ before, after, style }: Props) 
 
 const SIGNS = { same: " ", removed: "−", added: "+" } as const;
 
-function DiffRow({ row }: { row: Row | Pair }) {
+type OnComment = DiffComments["onComment"] | undefined;
+
+function DiffRow({ row, onComment }: { row: Row | Pair; onComment: OnComment }) {
   if (row.kind === "gap") return <div className="diff-gap">⋯ {row.count} unchanged</div>;
   if (row.kind === "pair") {
     return (
       <div className="diff-row">
         <Side change={row.left} number={row.left?.before} />
-        <Side change={row.right} number={row.right?.after} />
+        <Side change={row.right} number={row.right?.after} onComment={onComment} />
       </div>
     );
   }
@@ -48,18 +73,28 @@ function DiffRow({ row }: { row: Row | Pair }) {
   return (
     <div className={`diff-row diff-${change.kind}`}>
       <span className="diff-number">{change.before === undefined ? "" : change.before + 1}</span>
-      <span className="diff-number">{change.after === undefined ? "" : change.after + 1}</span>
+      <LineNumber number={change.after} change={change} onComment={onComment} />
       <span className="diff-sign">{SIGNS[change.kind]}</span>
       <code>{change.text}</code>
     </div>
   );
 }
 
-function Side({ change, number }: { change: Change | undefined; number: number | undefined }) {
+function Side({ change, number, onComment }: { change: Change | undefined; number: number | undefined; onComment?: OnComment }) {
   return (
     <div className={change ? `diff-side diff-${change.kind}` : "diff-side diff-none"}>
-      <span className="diff-number">{number === undefined ? "" : number + 1}</span>
+      <LineNumber number={number} change={change} onComment={onComment} />
       <code>{change?.text ?? ""}</code>
     </div>
+  );
+}
+
+/** Where lines can be commented, their numbers are buttons. */
+function LineNumber({ number, change, onComment }: { number: number | undefined; change: Change | undefined; onComment: OnComment }) {
+  if (number === undefined || !change || !onComment) return <span className="diff-number">{number === undefined ? "" : number + 1}</span>;
+  return (
+    <button type="button" className="diff-number diff-comment" aria-label={`Comment on line ${number + 1}`} onClick={() => onComment(number, change.text)}>
+      {number + 1}
+    </button>
   );
 }

@@ -1,6 +1,6 @@
 // One file's change: what it is called, how much changed, and the difference.
 
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { useApp, useHost } from "../../app/context";
 import { read } from "../../app/resources";
 import { messageOf } from "../../app/sessions";
@@ -8,7 +8,7 @@ import type { FileEdit } from "../../protocol/types";
 import { nameOf, pathOf, pathWithin } from "../../protocol/uri";
 import { Icon } from "../ui/Icon";
 import { DiffView } from "./DiffView";
-import type { DiffStyle } from "./DiffView";
+import type { DiffComments, DiffStyle } from "./DiffView";
 
 interface Props {
   edit: FileEdit;
@@ -48,7 +48,14 @@ export function Stats({ diff }: { diff: FileEdit["diff"] }) {
   );
 }
 
-export function EditBody({ edit, style }: { edit: FileEdit; style: DiffStyle }) {
+interface BodyProps {
+  edit: FileEdit;
+  style: DiffStyle;
+  /** Where lines can be commented: what is written about the later text. */
+  commentsOn?: (text: string) => DiffComments;
+}
+
+export function EditBody({ edit, style, commentsOn }: BodyProps) {
   const host = useHost();
   const [texts, setTexts] = useState<{ before: string; after: string }>();
   const [problem, setProblem] = useState<string>();
@@ -65,7 +72,8 @@ export function EditBody({ edit, style }: { edit: FileEdit; style: DiffStyle }) 
       isCurrent = false;
     };
   }, [host, before, after]);
+  const comments = useMemo(() => (texts ? commentsOn?.(texts.after) : undefined), [texts, commentsOn]);
   if (problem) return <p className="muted">The change cannot be shown: {problem}</p>;
   if (!texts) return <p className="muted">Loading…</p>;
-  return <DiffView before={texts.before} after={texts.after} style={style} />;
+  return <DiffView before={texts.before} after={texts.after} style={style} comments={comments} />;
 }

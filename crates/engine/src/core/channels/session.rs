@@ -1,8 +1,8 @@
 //! A session in memory.
 
 use innkeeper_protocol::newest::state::{
-    ChangesSummary, ChatSummary, FileEdit, SessionChatSummary, SessionLifecycle, SessionState,
-    SessionSummary,
+    AnnotationsSummary, ChangesSummary, ChatSummary, FileEdit, SessionChatSummary,
+    SessionLifecycle, SessionState, SessionSummary,
 };
 use innkeeper_protocol::record::{SessionNotes, SessionRecord, SummaryFacts};
 use innkeeper_protocol::{ChannelUri, Timestamp};
@@ -22,6 +22,8 @@ pub(crate) struct Session {
     pub(crate) changes: Option<ChangesSummary>,
     /// Which files those are, as far as anybody has looked: the first of them.
     pub(crate) diffs: Vec<FileEdit>,
+    /// How much was written about its files, once anything was.
+    pub(crate) annotations: Option<AnnotationsSummary>,
     pub(crate) last_used: Timestamp,
     /// The row in the store is older than the state.
     pub(crate) dirty: bool,
