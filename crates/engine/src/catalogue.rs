@@ -2,7 +2,7 @@
 //! them each chat belongs to. Most are only ever listed, so they stay the JSON
 //! that the store has until somebody loads the session.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -23,7 +23,14 @@ pub(crate) struct Catalogue {
     rows: HashMap<ChannelUri, Row>,
     /// The sessions of chats that are not their session's default chat.
     session_of_chat: HashMap<ChannelUri, ChannelUri>,
+    /// The same of sessions that were disposed of lately. Until that is stored
+    /// they may come back, and their chats with them.
+    lately_disposed: VecDeque<(ChannelUri, ChannelUri)>,
 }
+
+/// How many chats of disposed sessions keep their names: far more than the store
+/// is ever behind.
+const MOST_DISPOSED: usize = 1_000;
 
 #[derive(Debug)]
 struct Row {
@@ -85,6 +92,7 @@ impl Catalogue {
         Self {
             rows: rows.collect(),
             session_of_chat: chats.into_iter().collect(),
+            lately_disposed: VecDeque::new(),
         }
     }
 
@@ -130,6 +138,21 @@ impl Catalogue {
 
     pub(crate) fn add_further_chat(&mut self, chat: &ChannelUri, session: &ChannelUri) {
         self.session_of_chat.insert(chat.clone(), session.clone());
+    }
+
+    /// The session of a chat is disposed of, and the chat with it.
+    pub(crate) fn dispose_chat(&mut self, chat: &ChannelUri, session: &ChannelUri) {
+        self.lately_disposed
+            .push_back((chat.clone(), session.clone()));
+        if self.lately_disposed.len() > MOST_DISPOSED {
+            self.lately_disposed.pop_front();
+        }
+    }
+
+    /// Whether a chat was in another session that was disposed of lately.
+    pub(crate) fn was_elsewhere(&self, chat: &ChannelUri, session: &ChannelUri) -> bool {
+        let mut lately = self.lately_disposed.iter();
+        lately.any(|(its_chat, its_session)| its_chat == chat && its_session != session)
     }
 
     pub(crate) fn remove_chat(&mut self, chat: &ChannelUri) {

@@ -155,6 +155,7 @@ impl SessionsMut<'_> {
         for chat in further {
             compat::announce_end_of_chat(self.turns.core, self.turns.clients, &chat);
             self.forget_chat(&chat);
+            self.turns.catalogue.dispose_chat(&chat, uri);
         }
         self.forget_chat(&ChannelUri::default_chat_of(uri.as_str()));
         let turns = &mut self.turns;

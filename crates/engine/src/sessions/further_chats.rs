@@ -96,6 +96,7 @@ impl SessionsMut<'_> {
             )));
         }
         let taken = catalogue.exists(core, uri)
+            || catalogue.was_elsewhere(uri, session)
             || uri.session_of_default_chat().is_some()
             || is_of_host(uri);
         if taken || !uri.as_str().contains(':') {

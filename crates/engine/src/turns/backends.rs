@@ -228,8 +228,14 @@ impl TurnsMut<'_> {
         }
     }
 
-    /// A chat is disposed of: its agent need not remember it.
+    /// A chat is disposed of: its agent need not remember it, and who works for
+    /// its turn works for nobody.
     pub(crate) fn forget_conversation(&mut self, chat: &ChannelUri) {
+        let turn = self.own.turn(chat);
+        if let Some((backend, turn)) = turn.and_then(|it| Some((it.delegated_by?, it.id.clone()))) {
+            self.own.delegates.remove(&(backend, turn));
+            self.end_delegates(backend, Some(chat), &Ending::Cancelled);
+        }
         if let Some(backend) = self.own.backend(chat).map(|backend| backend.id) {
             self.core.tell_agent(AgentCommand::Forget { backend });
         }

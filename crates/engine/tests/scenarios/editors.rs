@@ -301,6 +301,32 @@ fn a_delegates_chat_has_the_name_that_editors_compute() {
 }
 
 #[test]
+fn when_the_chat_of_a_delegate_is_disposed_of_its_own_delegates_end() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    for (turn, below) in [("t", "below"), ("below", "lowest")] {
+        host.in_turn(turn, started("c"));
+        host.in_turn(turn, not_asked("c"));
+        let delegation = Delegation {
+            call: "c".into(),
+            turn: below.into(),
+            title: below.to_owned(),
+            agent_name: None,
+            description: None,
+            message: "Help".to_owned(),
+        };
+        host.in_turn(turn, TurnEvent::Delegated(Box::new(delegation)));
+    }
+    let chats = host.state(SESSION)["chats"].clone();
+    let (below, lowest) = (&chats[1]["resource"], chats[2]["resource"].as_str());
+    host.ok(1, "disposeChat", json!({"channel": below}));
+    let lowest = host.state(lowest.unwrap());
+    assert_eq!(lowest["activeTurn"], Value::Null);
+    assert_eq!(lowest["turns"][0]["state"], "cancelled");
+    assert_eq!(host.state(&chat())["activeTurn"]["id"], "t");
+}
+
+#[test]
 fn a_text_that_follows_a_text_begins_with_a_blank_line() {
     let mut host = Host::with_session(Limits::default());
     host.start_turn(1, "t");

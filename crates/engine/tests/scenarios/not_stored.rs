@@ -1,12 +1,12 @@
 //! Something about a session can never be stored: the host goes back to what
 //! is stored, and so does everybody who saw more.
 
-use innkeeper_engine::Limits;
+use innkeeper_engine::{Input, Limits};
 use innkeeper_protocol::agent::{AgentCommand, TurnEvent};
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
-use crate::host::{Host, ROOT, SESSION, chat};
+use crate::host::{Host, ROOT, SESSION, agents, chat};
 
 const OTHER: &str = "ahp-session:/2";
 
@@ -114,6 +114,23 @@ fn a_session_whose_end_is_not_stored_is_there_again() {
     assert_eq!(title(&mut host, SESSION), "Stored");
     let listed = host.ok(2, "listSessions", json!({"channel": ROOT}));
     assert_eq!(listed["items"].as_array().unwrap().len(), 2, "{listed}");
+}
+
+#[test]
+fn while_a_session_may_come_back_nobody_else_gets_the_names_of_its_chats() {
+    let mut host = host();
+    let mut profiles = agents();
+    let several = json!({"multipleChats": {"fork": true}});
+    profiles[0].info.capabilities = Some(serde_json::from_value(several).unwrap());
+    host.feed(Input::AgentsChanged(profiles));
+    let side = "ahp-chat:/side";
+    host.ok(1, "createChat", json!({"channel": SESSION, "chat": side}));
+    host.ok(1, "disposeSession", json!({"channel": SESSION}));
+    let elsewhere = json!({"channel": OTHER, "chat": side});
+    assert_eq!(host.refused(2, "createChat", elsewhere), -32003);
+    host.ok(1, "createSession", json!({"channel": SESSION}));
+    host.opened();
+    host.ok(1, "createChat", json!({"channel": SESSION, "chat": side}));
 }
 
 #[test]

@@ -232,7 +232,7 @@ fn check_ledger(world: &World) {
         let Some(State::Annotations(shown)) = shown else {
             panic!("the annotations of {uri} are lost");
         };
-        assert_eq!(**shown, facts.annotations, "annotations of {uri}");
+        assert_eq!(shown.annotations, facts.annotations, "annotations of {uri}");
     }
     for (uri, facts) in &world.ledger.chats {
         let chat = chat_of(world, AUDITOR, uri);

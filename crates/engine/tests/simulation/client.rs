@@ -355,6 +355,7 @@ fn update(row: &mut SessionSummary, changes: PartialSessionSummary) {
     set(&mut row.modified_at, changes.modified_at);
     set(&mut row.chats, changes.chats.map(Some));
     set(&mut row.changes, changes.changes.map(Some));
+    set(&mut row.annotations, changes.annotations.map(Some));
     set(&mut row.project, changes.project.map(Some));
     let directories = changes.working_directories.map(Some);
     set(&mut row.working_directories, directories);

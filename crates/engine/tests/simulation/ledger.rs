@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use ahp::reducers::apply_action_to_annotations;
 use innkeeper_protocol::newest::actions::StateAction;
 use innkeeper_protocol::newest::state::{
-    AnnotationsState, ChatOrigin, Message, PendingMessageKind,
+    Annotation, AnnotationsState, ChatOrigin, Message, PendingMessageKind,
 };
 use innkeeper_protocol::record::{Sequenced, StoreBatch, StoreOp};
 use innkeeper_protocol::{ChannelUri, Seq};
@@ -27,7 +27,7 @@ pub(crate) struct SessionFacts {
     pub(crate) title: Option<String>,
     pub(crate) archived: Option<bool>,
     pub(crate) read: Option<bool>,
-    pub(crate) annotations: AnnotationsState,
+    pub(crate) annotations: Vec<Annotation>,
 }
 
 #[derive(Debug, Default)]
@@ -155,7 +155,10 @@ impl Ledger {
                 let session = ChannelUri::from(channel.as_str()).session_of_annotations();
                 let session = session.unwrap_or_else(|| panic!("{channel} is of no session"));
                 let facts = self.session(session.to_string());
-                apply_action_to_annotations(&mut facts.annotations, action);
+                let annotations = std::mem::take(&mut facts.annotations);
+                let mut state = AnnotationsState { annotations };
+                apply_action_to_annotations(&mut state, action);
+                facts.annotations = state.annotations;
             }
             _ => {}
         }
