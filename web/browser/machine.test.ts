@@ -100,6 +100,21 @@ describe("terminals", () => {
       .toBe(true);
   });
 
+  test("a command that is taken over stands with the chat until somebody stops it", async () => {
+    const page = await open();
+    closesTerminals(page);
+    await newSession(page);
+    await send(page, "!echo up; sleep 1000");
+    await page.getByRole("button", { name: "Terminals", exact: true }).click();
+    await screen(page).getByText("up").waitFor();
+    await page.getByRole("button", { name: "Take over" }).click();
+    const background = page.getByRole("region", { name: "Running in the background" });
+    await background.getByText("echo up; sleep 1000").waitFor();
+    expect(await axeFindings(page)).toEqual([]);
+    await background.getByRole("button", { name: "Stop" }).click();
+    await background.waitFor({ state: "detached" });
+  });
+
   test("one key leads out of it, and every other belongs to the shell", async () => {
     const page = await open();
     await newSession(page);

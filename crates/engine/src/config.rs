@@ -37,6 +37,8 @@ pub struct WorkspaceConfig {
     pub grants: GrantPolicy,
     /// Whether the changes in the directories of sessions are told.
     pub changes: bool,
+    /// Whether requests for approval say what is risky about them.
+    pub assess_risk: bool,
     /// Where the working trees of sessions are made, each in a directory of
     /// its own: a `file:` URI.
     pub worktrees: Option<String>,

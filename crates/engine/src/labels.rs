@@ -7,11 +7,13 @@ pub(crate) mod agent;
 mod changes;
 mod isolation;
 pub(crate) mod operations;
+mod risk;
 
 use innkeeper_protocol::bounds::MAX_ATTACHED;
 
 pub(crate) use changes::ChangesLabel;
 pub(crate) use isolation::IsolationLabel;
+pub(crate) use risk::RiskLabel;
 
 /// A language that the host writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -38,9 +38,10 @@
 //! 14. `compat`: what is done for clients of older protocol versions
 //! 15. `changes`: changesets, checkpoints, working trees
 //! 16. `annotations`: what is written about lines of files
-//! 17. `turns`: conversations with agents, and what happens in their turns
-//! 18. `sessions`: creation, residency and end of sessions, and what is derived
-//! 19. `completions`: what may complete what somebody types
+//! 17. `risk`: what is risky about a call that is to be approved
+//! 18. `turns`: conversations with agents, and what happens in their turns
+//! 19. `sessions`: creation, residency and end of sessions, and what is derived
+//! 20. `completions`: what may complete what somebody types
 //!
 //! # Calling order
 //!
@@ -78,6 +79,7 @@ mod postponed;
 mod reports;
 mod requests;
 mod resources;
+mod risk;
 mod sessions;
 mod subscribing;
 mod terminals;

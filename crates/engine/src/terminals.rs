@@ -10,6 +10,7 @@
 //! independently of each other; everything else in a terminal's state is what
 //! the reducer makes of the actions.)
 
+mod background;
 mod dispatch;
 mod heard;
 mod opening;
@@ -67,6 +68,8 @@ struct Terminal {
     command: Option<String>,
     /// The command of a turn that it was opened for.
     run: Option<Run>,
+    /// The chat whose command goes on in it without its turn.
+    goes_on_for: Option<ChannelUri>,
     /// It stands in the list of terminals.
     listed: bool,
     /// How much of what was typed has not reached the program yet.
@@ -209,6 +212,7 @@ impl Terminals {
         if let Some(terminal) = self.known.get(uri) {
             self.running.remove(&terminal.id);
         }
+        self.goes_on_no_more(core, uri);
         let over = self.run_exited(core, uri, exit_code);
         if over.is_none() {
             self.list(core);
@@ -292,6 +296,7 @@ impl Terminals {
         core.subscriptions.remove_channel(uri);
         let over = core.channels.terminal(uri).map(|it| has_exited(&it.state));
         core.channels.remove(uri);
+        self.goes_on_no_more(core, uri);
         let Some(terminal) = self.known.remove(uri) else {
             return;
         };

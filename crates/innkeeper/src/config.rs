@@ -169,6 +169,7 @@ pub(crate) struct WorkspaceTable {
     pub(crate) shell_arguments: Vec<String>,
     pub(crate) shell_integration: bool,
     pub(crate) changes: bool,
+    pub(crate) assess_risk: bool,
 }
 
 /// What a client is granted that asks for more.
@@ -189,6 +190,7 @@ impl Default for WorkspaceTable {
             shell_arguments: Vec::new(),
             shell_integration: true,
             changes: true,
+            assess_risk: true,
         }
     }
 }
@@ -206,6 +208,7 @@ impl WorkspaceTable {
             shell_arguments: self.shell_arguments.clone(),
             shell_integration: self.shell_integration,
             changes: self.changes,
+            assess_risk: self.assess_risk,
             environment: Vec::new(),
             customizations: CustomizationSettings::default(),
         }

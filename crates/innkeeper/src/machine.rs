@@ -41,6 +41,8 @@ pub struct WorkspaceOptions {
     pub shell_integration: bool,
     /// Whether the changes in the directories of sessions are told and kept.
     pub changes: bool,
+    /// Whether requests for approval say what is risky about them.
+    pub assess_risk: bool,
     /// For what runs in terminals, besides the host's own.
     pub environment: Vec<(String, String)>,
     pub customizations: CustomizationSettings,
@@ -86,6 +88,7 @@ impl Default for WorkspaceOptions {
             shell_arguments: Vec::new(),
             shell_integration: true,
             changes: true,
+            assess_risk: true,
             environment: Vec::new(),
             customizations: CustomizationSettings::default(),
         }
@@ -104,6 +107,7 @@ impl WorkspaceOptions {
             roots: Arc::new(roots.collect()),
             grants: self.grants,
             changes: self.changes && data_dir.is_some(),
+            assess_risk: self.assess_risk,
             worktrees: data_dir.and_then(|dir| uri_of_path(&worktrees_in(dir))),
             customizations: self.customizations.policy(),
         }

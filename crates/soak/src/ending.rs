@@ -38,9 +38,10 @@ pub(crate) async fn check(world: &World, speakers: &mut [Speaker]) -> Result<()>
     let Some(mut host) = world.start().await else {
         return Ok(());
     };
-    let idle = Usage::of(host.id()).context("what the host uses")?;
     let judged = world.judge(&host).await;
     shared.hold(Promise::Alive, judged.is_ok(), || format!("{judged:?}"));
+    // Some of what it uses it takes when somebody comes first.
+    let idle = Usage::of(host.id()).context("what the host uses")?;
     world.busy(&host, speakers).await?;
     comes_to_rest(world, &host, idle).await;
     host.tell_to_end()?;

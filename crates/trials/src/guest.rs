@@ -198,7 +198,38 @@ impl Guest {
     /// Starts a turn in which the model plays these steps.
     pub(crate) async fn play(&self, chat: &str, turn: &str, steps: Value) -> Result<()> {
         let text = format!("Please play this: {}", json!({"steps": steps}));
-        let message = json!({"text": text, "origin": {"kind": "user"}});
+        self.say(
+            chat,
+            turn,
+            json!({"text": text, "origin": {"kind": "user"}}),
+        )
+        .await
+    }
+
+    /// Comments on the second line of a file; says where the comment is.
+    pub(crate) async fn comment(&self, session: &str, file: &str, text: &str) -> Result<String> {
+        let channel = format!("{session}/annotations");
+        let annotation = json!({
+            "id": "n", "origin": {"session": session}, "resource": file, "resolved": false,
+            "range": {"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 4}},
+            "entries": [{"id": "e", "text": text}],
+        });
+        let action = json!({"type": "annotations/set", "annotation": annotation});
+        self.act(&channel, action).await?;
+        Ok(channel)
+    }
+
+    /// Starts a turn about all comments that are open.
+    pub(crate) async fn send_comments(&self, chat: &str, turn: &str, of: &str) -> Result<()> {
+        let attachment = json!({"type": "annotations", "label": "1 comment", "resource": of});
+        let text = "Please address these comments.";
+        let message = json!({
+            "text": text, "origin": {"kind": "user"}, "attachments": [attachment],
+        });
+        self.say(chat, turn, message).await
+    }
+
+    async fn say(&self, chat: &str, turn: &str, message: Value) -> Result<()> {
         let action = json!({
             "type": "chat/turnStarted", "turnId": turn, "message": message,
             "startedAt": "2026-01-01T00:00:00.000Z",

@@ -24,10 +24,11 @@ pub(crate) enum Trial {
     Restart,
     Fork,
     ClientTool,
+    Comment,
 }
 
 impl Trial {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Text,
         Self::Approval,
         Self::Denial,
@@ -38,6 +39,7 @@ impl Trial {
         Self::Restart,
         Self::Fork,
         Self::ClientTool,
+        Self::Comment,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -52,6 +54,7 @@ impl Trial {
             Self::Restart => "restart",
             Self::Fork => "fork",
             Self::ClientTool => "client-tool",
+            Self::Comment => "comment",
         }
     }
 }
@@ -125,6 +128,7 @@ impl<'a> Stage<'a> {
             Trial::TwoChats => stage.two_chats().await,
             Trial::Fork => stage.fork().await,
             Trial::ClientTool => stage.client_tool().await,
+            Trial::Comment => stage.comment().await,
             Trial::Restart => match stage.before_restart().await {
                 Err(error) => Err(error),
                 Ok(chat) => match stage.reopen().await {
@@ -406,6 +410,33 @@ impl<'a> Stage<'a> {
         ]);
         let played = self.play(&mut chat, steps, true).await?.complete()?;
         ensure!(played.ran == 1, "the tool was not used: {}", played.turn);
+        Ok(format!("asked {} times", played.asked))
+    }
+
+    /// A comment on a file tells the model what to do: answer and resolve it.
+    async fn comment(&mut self) -> Result<String> {
+        let mut chat = self.session("comment").await?;
+        let session = session_uri("comment");
+        fs::write(self.file("menu.txt"), "soup\ncake\n")?;
+        let script = json!({"steps": [
+            {"use": {"tool": "resolve_annotation", "input": {"id": "n", "answer": "Cheesecake."}}},
+            {"say": "ok"},
+        ]});
+        let file = format!("file://{}", self.file("menu.txt").display());
+        let channel = self
+            .guest
+            .comment(&session, &file, &script.to_string())
+            .await?;
+        self.guest
+            .send_comments(&chat.uri, "turn-1", &channel)
+            .await?;
+        let played = self.follow(&mut chat, "turn-1", true).await?.complete()?;
+        let params = json!({"channel": channel});
+        let subscribed = self.guest.request("subscribe", params).await?;
+        let comment = &subscribed["snapshot"]["state"]["annotations"][0];
+        ensure!(comment["resolved"] == true, "{comment}, {}", played.turn);
+        let answer = &comment["entries"][1]["text"]["markdown"];
+        ensure!(answer == "Cheesecake.", "{comment}");
         Ok(format!("asked {} times", played.asked))
     }
 

@@ -174,6 +174,8 @@ impl SessionsMut<'_> {
         self.customizations().reconcile(&uri);
         for chat in self.core().channels.chats_of(&uri) {
             self.turns.check_selected_model(&chat);
+            let turns = &mut self.turns;
+            turns.terminals.check_background(turns.core, &chat);
         }
         if never_ready {
             // The host ended while the agent was starting: start it again.

@@ -153,6 +153,7 @@ impl Terminals {
             commands: 0,
             command: None,
             run: None,
+            goes_on_for: None,
             listed: false,
             unread_input: 0,
         }

@@ -83,7 +83,7 @@ impl Terminals {
     /// for it any longer.
     pub(super) fn run_claimed(
         &mut self,
-        core: &Core,
+        core: &mut Core,
         uri: &ChannelUri,
         claim: &TerminalClaim,
     ) -> Option<RunOver> {
@@ -99,6 +99,7 @@ impl Terminals {
             detached: true,
             ..said(state, run.output_bytes)
         };
+        self.goes_on(core, uri, &run);
         Some(RunOver {
             run,
             outcome,

@@ -9,7 +9,8 @@
 
 use bytes::Bytes;
 use innkeeper_protocol::agent::{
-    Approval, ApprovalOption, Decision, ToolReady, ToolStart, ToolVerdict, only_looks, runs_command,
+    Approval, ApprovalOption, ApprovalRequest, Decision, ToolReady, ToolStart, ToolVerdict,
+    only_looks, runs_command,
 };
 use innkeeper_protocol::markdown;
 use innkeeper_protocol::newest::actions::{
@@ -19,8 +20,8 @@ use innkeeper_protocol::newest::actions::{
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
     ChatState, ConfirmationOption, ResourceResponsePart, ResponsePart, ToolCallConfirmationReason,
-    ToolCallContributor, ToolCallResult, ToolCallState, ToolInput, ToolResultContent,
-    ToolResultFileEditContent, ToolResultResourceContent, ToolResultTextContent,
+    ToolCallContributor, ToolCallResult, ToolCallRiskAssessment, ToolCallState, ToolInput,
+    ToolResultContent, ToolResultFileEditContent, ToolResultResourceContent, ToolResultTextContent,
 };
 use innkeeper_protocol::settings::approves_all;
 use innkeeper_protocol::{CallId, ChannelUri};
@@ -30,6 +31,7 @@ use super::TurnsMut;
 use super::host_tools::HOST;
 use crate::core::channels::id_of_call;
 use crate::labels::{Label, Locale, agent};
+use crate::risk;
 
 /// The state of a tool call of the active turn.
 pub(super) fn tool_call<'a>(head: &'a ChatState, call: &str) -> Option<&'a ToolCallState> {
@@ -143,6 +145,9 @@ impl TurnsMut<'_> {
                     },
                     markdown => markdown,
                 };
+                if self.core.config.workspace.assess_risk {
+                    action.risk_assessment = self.risk_of(uri, &action, &request, locale);
+                }
                 let title = request.title;
                 action.confirmation_title =
                     Some(title.unwrap_or(StringOrMarkdown::Plain(default_title)));
@@ -351,6 +356,29 @@ impl TurnsMut<'_> {
         let call = CallId::from(call);
         self.tool_finished(uri, call.clone(), result.clone(), false);
         self.decided(uri, Decision::ClientTool { call, result });
+    }
+
+    /// What is risky about a call that is to be approved.
+    fn risk_of(
+        &self,
+        uri: &ChannelUri,
+        action: &ChatToolCallReadyAction,
+        request: &ApprovalRequest,
+        locale: Locale,
+    ) -> Option<ToolCallRiskAssessment> {
+        let session = self.core.channels.session_of(uri)?;
+        let session = self.core.channels.session(&session)?;
+        let edits = request.edits.as_ref();
+        let call = risk::Call {
+            meta: action.meta.as_ref(),
+            input: match &action.tool_input {
+                Some(ToolInput::Inline(text)) => Some(text),
+                _ => None,
+            },
+            edits: edits.map_or(&[], |edits| &edits.items),
+            directories: session.state.working_directories.as_deref().unwrap_or(&[]),
+        };
+        risk::assess(&call, locale)
     }
 
     fn approves_everything(&self, uri: &ChannelUri) -> bool {

@@ -769,6 +769,7 @@ fn begin(
                 ..CustomizationPolicy::default()
             },
             changes: true,
+            assess_risk: true,
             ..WorkspaceConfig::default()
         },
     };

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use innkeeper_protocol::newest::state::TerminalState;
+use innkeeper_protocol::newest::state::{ChatState, TerminalState};
 use serde_json::{Value, json};
 
 use super::stage;
@@ -73,9 +73,8 @@ async fn a_cancelled_turn_ends_its_command() {
     stage.close().await;
 }
 
-#[tokio::test]
-async fn a_command_that_is_detached_goes_on_without_its_turn() {
-    let (mut stage, _directory) = stage().await;
+/// Takes a command over that would run for long; says in which terminal it goes on.
+async fn detach(stage: &mut Stage) -> String {
     stage
         .guest
         .say(&stage.chat, "t1", "!echo up; sleep 1000")
@@ -86,20 +85,64 @@ async fn a_command_that_is_detached_goes_on_without_its_turn() {
         })
         .await;
     let uri = terminal_of(last_call(&state["activeTurn"]))["resource"].clone();
-    let uri = uri.as_str().unwrap();
-    let mut watch: Watch<TerminalState> = stage.guest.watch(uri, None).await;
+    let uri = uri.as_str().unwrap().to_owned();
+    let mut watch: Watch<TerminalState> = stage.guest.watch(&uri, None).await;
     until(&mut watch, "output", |t| t.to_string().contains("up")).await;
     let claim = json!({"kind": "session", "session": stage.session, "chat": stage.chat});
-    act(
-        &stage.guest,
-        uri,
-        json!({"type": "terminal/claimed", "claim": claim}),
-    )
-    .await;
+    let action = json!({"type": "terminal/claimed", "claim": claim});
+    act(&stage.guest, &uri, action).await;
+    uri
+}
+
+#[tokio::test]
+async fn a_command_that_is_detached_goes_on_without_its_turn() {
+    let (mut stage, _directory) = stage().await;
+    let uri = detach(&mut stage).await;
     assert_eq!(stage.end("t1").await["state"], "complete");
-    let state: TerminalState = stage.guest.snapshot(uri).await;
+    let state: TerminalState = stage.guest.snapshot(&uri).await;
     assert_eq!(json!(state)["lifecycle"]["status"], "running");
     stage.close().await;
+}
+
+#[tokio::test]
+async fn what_goes_on_without_its_turn_is_listed_until_somebody_stops_it() {
+    let (mut stage, _directory) = stage().await;
+    let uri = detach(&mut stage).await;
+    let chat = stage
+        .until("work in the background", |chat| {
+            !chat["backgroundWork"].is_null()
+        })
+        .await;
+    let work = &chat["backgroundWork"][0];
+    assert_eq!(
+        (&work["kind"], &work["command"], &work["terminal"]),
+        (&json!("shell"), &json!("echo up; sleep 1000"), &json!(uri))
+    );
+    let stop = json!({"channel": uri});
+    stage.guest.request("disposeTerminal", stop).await.unwrap();
+    stage
+        .until("its end", |chat| {
+            chat["backgroundWork"].as_array().is_none_or(Vec::is_empty)
+        })
+        .await;
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn what_went_on_in_an_earlier_life_is_not_listed() {
+    let (mut stage, _directory) = stage().await;
+    detach(&mut stage).await;
+    stage
+        .until("work in the background", |chat| {
+            !chat["backgroundWork"].is_null()
+        })
+        .await;
+    let Stage { inn, chat, .. } = stage;
+    let inn = inn.reopen(InnOptions::default()).await;
+    let guest = inn.guest("b").await;
+    let chat: ChatState = guest.snapshot(&chat).await;
+    assert_eq!(chat.background_work.unwrap_or_default(), []);
+    inn.close().await;
 }
 
 #[tokio::test]
