@@ -107,7 +107,7 @@ function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyl
       {file && (
         <section className="change" aria-label="Difference">
           <Operations changes={changes} scope="resource" onInvoke={(operation) => ask(operation, file)} />
-          <EditBody key={`${file.id}:${file.edit.after?.content.uri}`} edit={file.edit} style={style} commentsOn={resource ? commentsOn : undefined} />
+          <EditBody key={file.id} edit={file.edit} style={style} commentsOn={resource ? commentsOn : undefined} />
         </section>
       )}
       {asked && (

@@ -61,17 +61,23 @@ export function EditBody({ edit, style, commentsOn }: BodyProps) {
   const [problem, setProblem] = useState<string>();
   const before = edit.before?.content.uri;
   const after = edit.after?.content.uri;
+  // A file that is there changes under its name; then this does, too.
+  const nonces = `${edit.before?.content.nonce} ${edit.after?.content.nonce}`;
   useEffect(() => {
     let isCurrent = true;
     const side = (uri: string | undefined) => (uri ? read(host, uri).then(({ text }) => text) : Promise.resolve(""));
     Promise.all([side(before), side(after)]).then(
-      ([old, now]) => isCurrent && setTexts({ before: old, after: now }),
+      ([old, now]) => {
+        if (!isCurrent) return;
+        setTexts({ before: old, after: now });
+        setProblem(undefined);
+      },
       (error: unknown) => isCurrent && setProblem(messageOf(error)),
     );
     return () => {
       isCurrent = false;
     };
-  }, [host, before, after]);
+  }, [host, before, after, nonces]);
   const comments = useMemo(() => (texts ? commentsOn?.(texts.after) : undefined), [texts, commentsOn]);
   if (problem) return <p className="muted">The change cannot be shown: {problem}</p>;
   if (!texts) return <p className="muted">Loading…</p>;
