@@ -45,6 +45,7 @@ const PI_LIMITS: &[(Trial, &str)] = &[
         "pi runs its tools without asking anybody",
     ),
     (Trial::ClientTool, "pi knows no MCP servers"),
+    (Trial::Comment, "pi knows no MCP servers"),
 ];
 
 pub(crate) const AGENTS: [Agent; 8] = [
