@@ -10,6 +10,7 @@ mod facts;
 pub(crate) mod history;
 pub(crate) mod inputs;
 mod names;
+mod progress;
 mod replay;
 mod sequence;
 mod subscriptions;
@@ -32,6 +33,7 @@ use crate::effect::{ConnectionId, Effect, Step, Ticket};
 use channels::Channels;
 use deadlines::Deadlines;
 use inputs::ShownInputs;
+use progress::Progress;
 use sequence::Sequence;
 use subscriptions::Subscriptions;
 use telemetry::Traces;
@@ -58,6 +60,7 @@ pub(crate) struct Core {
     pub(crate) deadlines: Deadlines,
     pub(crate) replay: ReplayWindow,
     pub(crate) inputs: ShownInputs,
+    progress: Progress,
     sequence: Sequence,
     /// What is going on and will be told when it is over.
     traces: Traces,
@@ -84,6 +87,7 @@ impl Core {
             channels: Channels::new(root),
             deadlines: Deadlines::default(),
             inputs: ShownInputs::default(),
+            progress: Progress::default(),
             config,
             now,
             set_forward: 0,

@@ -53,6 +53,8 @@ impl Locale {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Label<'a> {
     NewSession,
+    /// What is done while a session is being made.
+    Starting(&'a str),
     NewChat,
     ForkOf(&'a str),
     SideChatOf(&'a str),
@@ -110,6 +112,7 @@ impl Label<'_> {
     fn english(self) -> String {
         match self {
             Self::NewSession => "New session".to_owned(),
+            Self::Starting(agent) => format!("Starting {agent}"),
             Self::NewChat => "New chat".to_owned(),
             Self::ForkOf(title) => format!("Fork of {title}"),
             Self::SideChatOf(title) => format!("Aside on {title}"),
@@ -159,6 +162,7 @@ impl Label<'_> {
     fn german(self) -> String {
         match self {
             Self::NewSession => "Neue Sitzung".to_owned(),
+            Self::Starting(agent) => format!("{agent} wird gestartet"),
             Self::NewChat => "Neuer Chat".to_owned(),
             Self::ForkOf(title) => format!("Abzweigung von {title}"),
             Self::SideChatOf(title) => format!("Nebenbei zu {title}"),
@@ -212,6 +216,7 @@ impl Label<'_> {
     fn french(self) -> String {
         match self {
             Self::NewSession => "Nouvelle session".to_owned(),
+            Self::Starting(agent) => format!("Démarrage de {agent}"),
             Self::NewChat => "Nouvelle discussion".to_owned(),
             Self::ForkOf(title) => format!("Branche de {title}"),
             Self::SideChatOf(title) => format!("En marge de {title}"),
@@ -263,6 +268,7 @@ impl Label<'_> {
     fn spanish(self) -> String {
         match self {
             Self::NewSession => "Nueva sesión".to_owned(),
+            Self::Starting(agent) => format!("Iniciando {agent}"),
             Self::NewChat => "Nuevo chat".to_owned(),
             Self::ForkOf(title) => format!("Bifurcación de {title}"),
             Self::SideChatOf(title) => format!("Aparte sobre {title}"),

@@ -144,6 +144,7 @@ impl SessionsMut<'_> {
         turns.changes.forget(turns.core, turns.catalogue, uri);
         turns.core.channels.remove_session(uri);
         turns.core.inputs.forget(uri);
+        turns.core.end_progress(uri);
         self.checks_no_more(uri);
         let core = self.core();
         core.deadlines.clear(&Deadline::SummaryIsHeld(uri.clone()));

@@ -384,6 +384,7 @@ impl TurnsMut<'_> {
         }
         let ready = StateAction::SessionReady(SessionReadyAction {});
         self.core.emit(uri, ready, None);
+        self.core.end_progress(uri);
         for chat in self.core.channels.chats_of(uri) {
             self.begin_work(&chat);
         }
@@ -400,6 +401,7 @@ impl TurnsMut<'_> {
         };
         self.core
             .emit(uri, StateAction::SessionCreationFailed(action), None);
+        self.core.end_progress(uri);
         for chat in self.core.channels.chats_of(uri) {
             let Some(locale) = self.own.turn(&chat).map(|turn| turn.locale) else {
                 continue;

@@ -14,7 +14,7 @@ use crate::newest::commands::{
 };
 use crate::newest::notifications::{
     AuthRequiredParams, OtlpExportLogsParams, OtlpExportMetricsParams, OtlpExportTracesParams,
-    SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
+    ProgressParams, SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
 use crate::newest::state::{SessionSummary, TelemetryCapabilities};
 use crate::record::{Excerpts, Sequenced, SummaryFacts};
@@ -61,6 +61,7 @@ pub enum Notification {
     /// With what has changed of what older versions say of the session.
     SessionSummaryChanged(SessionSummaryChangedParams, SummaryFacts),
     AuthRequired(AuthRequiredParams),
+    Progress(ProgressParams),
     OtlpLogs(OtlpExportLogsParams),
     OtlpTraces(OtlpExportTracesParams),
     OtlpMetrics(OtlpExportMetricsParams),
@@ -294,6 +295,7 @@ fn encode_newest(text: &mut Vec<u8>, message: &HostMessage) -> serde_json::Resul
                 notification(text, "root/sessionSummaryChanged", params)
             }
             Notification::AuthRequired(params) => notification(text, "auth/required", params),
+            Notification::Progress(params) => notification(text, "root/progress", params),
             Notification::OtlpLogs(params) => notification(text, "otlp/exportLogs", params),
             Notification::OtlpTraces(params) => notification(text, "otlp/exportTraces", params),
             Notification::OtlpMetrics(params) => notification(text, "otlp/exportMetrics", params),

@@ -1,5 +1,6 @@
 //! Creating a session, or a copy of one.
 
+use innkeeper_protocol::bounds::MAX_ID_BYTES;
 use innkeeper_protocol::command::{CreateSession, SessionFork};
 use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::errors::ahp_error_codes;
@@ -63,6 +64,7 @@ impl SessionsMut<'_> {
         let locale = self.turns.clients.locale_of(connection);
         let uri = ChannelUri::from(params.channel);
         self.check_new_session_uri(&uri)?;
+        check_progress_token(params.progress_token.as_deref())?;
         let original = fork.map(|fork| self.original(fork)).transpose()?;
         let original = original.as_ref();
         let provider = params
@@ -80,7 +82,7 @@ impl SessionsMut<'_> {
         )
         .map_err(RpcError::invalid_params)?;
         check_model(agent, model.as_ref()).map_err(RpcError::invalid_params)?;
-        let provider = agent.info.provider.clone();
+        let (provider, agent_name) = (agent.info.provider.clone(), agent.info.display_name.clone());
         let customizations = agent.info.customizations.clone();
         agents.check_authenticated(&provider)?;
         let several_directories = agent
@@ -96,6 +98,7 @@ impl SessionsMut<'_> {
             directories.truncate(1);
         }
         let active_clients = self.initial_active_client(connection, params.active_client)?;
+        let starting = Label::Starting(&agent_name).text(locale);
 
         let title = match original {
             Some(original) => Label::ForkOf(&original.title).text(locale),
@@ -153,6 +156,11 @@ impl SessionsMut<'_> {
             let inputs = self.core().inputs.of_session(&from);
             self.core().inputs.take_in(&uri, inputs);
             self.core().store(StoreOp::ShareContent { from, with: uri });
+        }
+        if let Some(token) = params.progress_token {
+            let session = session.uri.clone();
+            self.core()
+                .begin_progress(&session, (connection, token), starting);
         }
         self.add(session, chat);
         Ok(())
@@ -307,5 +315,15 @@ mod tests {
         assert_eq!(name("file:///srv/my%20app/").as_deref(), Some("my app"));
         assert_eq!(name("file:///a/100%"), Some("100%".to_owned()));
         assert_eq!(name("file:///"), None);
+    }
+}
+
+/// It is sent back with every frame.
+fn check_progress_token(token: Option<&str>) -> Result<(), RpcError> {
+    match token.is_some_and(|token| token.len() > MAX_ID_BYTES) {
+        true => Err(RpcError::invalid_params(format!(
+            "a `progressToken` has at most {MAX_ID_BYTES} bytes; choose a shorter one"
+        ))),
+        false => Ok(()),
     }
 }

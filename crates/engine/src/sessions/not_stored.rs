@@ -135,6 +135,7 @@ impl SessionsMut<'_> {
             }
             None if known => {
                 self.turns.catalogue.remove(uri);
+                self.core().end_progress(uri);
                 self.forget_chat(&default);
                 self.core().subscriptions.remove_channel(uri);
                 let annotations = ChannelUri::annotations_of(uri.as_str());

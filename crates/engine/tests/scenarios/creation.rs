@@ -5,7 +5,7 @@ use innkeeper_protocol::agent::{AgentCommand, AgentProfile, TurnEvent};
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
-use crate::host::{Host, ROOT, SESSION, agents, chat};
+use crate::host::{Host, ROOT, SESSION, agents, broken_start, chat};
 use crate::words::{in_words_of, place};
 
 fn with_models(models: &[&str]) -> Vec<AgentProfile> {
@@ -38,6 +38,66 @@ fn in_directory(version: Version, directory: &str) -> Value {
 
 fn error(answer: &Value) -> &str {
     answer["error"]["message"].as_str().unwrap_or_default()
+}
+
+/// The frames of progress that a connection has heard.
+fn progress(host: &Host, connection: u64) -> Vec<Value> {
+    let heard = host.heard.get(&connection).into_iter().flatten();
+    let frames = heard.filter(|frame| frame["method"] == "root/progress");
+    frames.map(|frame| frame["params"].clone()).collect()
+}
+
+#[test]
+fn whoever_asks_is_told_when_the_making_of_a_session_begins_and_ends() {
+    let started = json!({"channel": ROOT, "progressToken": "p", "progress": 0,
+        "message": "Starting A"});
+    let ended = json!({"channel": ROOT, "progressToken": "p", "progress": 1, "total": 1});
+    let ends: [fn(&mut Host); 3] = [
+        |host| host.opened(),
+        |host| host.report(broken_start("no")),
+        |host| {
+            host.ok(1, "disposeSession", json!({"channel": SESSION}));
+        },
+    ];
+    for end in ends {
+        let mut host = Host::new();
+        host.enter(1, "a", &[ROOT]);
+        host.enter(2, "b", &[ROOT]);
+        let params = json!({"channel": SESSION, "progressToken": "p"});
+        host.ok(1, "createSession", params);
+        assert_eq!(progress(&host, 1), [started.clone()]);
+        end(&mut host);
+        assert_eq!(progress(&host, 1), [started.clone(), ended.clone()]);
+        assert!(progress(&host, 2).is_empty(), "nobody else asked");
+    }
+}
+
+#[test]
+fn versions_that_have_no_progress_are_told_none() {
+    for version in Version::ALL {
+        let mut host = Host::new();
+        host.enter_as(version, 1, "a", &[]);
+        host.ok(
+            1,
+            "createSession",
+            new_session(version, json!({"progressToken": "p"})),
+        );
+        host.opened();
+        let told = progress(&host, 1).len();
+        assert_eq!(
+            told,
+            if version > Version::V0_4 { 2 } else { 0 },
+            "{version}"
+        );
+    }
+}
+
+#[test]
+fn a_progress_token_without_end_is_refused() {
+    let mut host = Host::new();
+    host.enter(1, "a", &[ROOT]);
+    let params = json!({"channel": SESSION, "progressToken": "p".repeat(257)});
+    assert_eq!(host.refused(1, "createSession", params), -32602);
 }
 
 #[test]

@@ -99,7 +99,7 @@ pub(crate) fn directly(message: &HostMessage) -> Heard {
             Notification::SessionRemoved(params) => Heard::Removed(params.clone()),
             Notification::SessionSummaryChanged(params, _) => Heard::Changed(params.clone()),
             // No agent here needs a token.
-            Notification::AuthRequired(_) => Heard::Failure(None, 0),
+            Notification::AuthRequired(_) | Notification::Progress(_) => Heard::Failure(None, 0),
             Notification::OtlpLogs(_)
             | Notification::OtlpTraces(_)
             | Notification::OtlpMetrics(_) => unreachable!("nobody listens to telemetry"),
@@ -278,6 +278,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Notification::SessionRemoved(_) => "sessionRemoved",
             Notification::SessionSummaryChanged(..) => "summaryChanged",
             Notification::AuthRequired(_) => "authRequired",
+            Notification::Progress(_) => "progress",
             Notification::OtlpLogs(_) => "otlpLogs",
             Notification::OtlpTraces(_) => "otlpTraces",
             Notification::OtlpMetrics(_) => "otlpMetrics",

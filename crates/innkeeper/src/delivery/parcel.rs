@@ -134,7 +134,8 @@ fn weight_of_telemetry(news: &Notification) -> usize {
         Notification::SessionAdded(..)
         | Notification::SessionRemoved(_)
         | Notification::SessionSummaryChanged(..)
-        | Notification::AuthRequired(_) => return 0,
+        | Notification::AuthRequired(_)
+        | Notification::Progress(_) => return 0,
     };
     serde_json::to_string(payload).map_or(0, |text| text.len())
 }

@@ -61,6 +61,7 @@ pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Res
                     ("root/sessionSummaryChanged", params)
                 }
                 Notification::AuthRequired(params) => ("auth/required", value(params)?),
+                Notification::Progress(params) => ("root/progress", value(params)?),
                 Notification::OtlpLogs(params) => ("otlp/exportLogs", value(params)?),
                 Notification::OtlpTraces(params) => ("otlp/exportTraces", value(params)?),
                 Notification::OtlpMetrics(params) => ("otlp/exportMetrics", value(params)?),
