@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use crate::acts::{any_session, operation, review};
 use crate::changes::{any_changeset, is_changeset};
 use crate::dispatches::{dispatch_to_chat, dispatch_to_session};
-use crate::machine_acts;
 use crate::onlooker::Asked;
 use crate::world::{ACTORS, World};
+use crate::{automation_acts, machine_acts};
 
 pub(crate) fn act(world: &mut World, index: usize) {
     let it = &world.onlookers[index];
@@ -37,6 +37,7 @@ pub(crate) fn act(world: &mut World, index: usize) {
         (5, "operate"),
         (6, "review"),
         (14, "machine"),
+        (10, "automate"),
     ]);
     match kind {
         "subscribe" => subscribe(world, index),
@@ -94,6 +95,7 @@ pub(crate) fn act(world: &mut World, index: usize) {
         }
         "fetch" => fetch(world, index),
         "machine" => machine_acts::act(world, index),
+        "automate" => automation_acts::act(world, index),
         "list" if before_0_5 => ask(world, index, "listSessions", None, json!({}), Asked::List),
         "check" => {
             let followed = world.onlookers[index].followed.keys();

@@ -9,6 +9,7 @@
 
 mod acts;
 mod agent;
+mod automation_acts;
 mod changes;
 mod checks;
 mod client;

@@ -20,8 +20,6 @@ const SCHEDULES: u64 = 1_000;
 /// here. Whatever is not in this list must be told.
 const ABSENT: &[&str] = &[
     "annotations/",
-    "automation/",
-    "automationRun/",
     "canvas/",
     "chat/backgroundWork",
     "chat/canvasesChanged",

@@ -170,6 +170,7 @@ impl World {
             terminals: 4,
             scrollback_bytes: [150, 1 << 12][rng.below(2)],
             watches: 4,
+            automations: 3,
             page_turns: 1 + rng.below(3),
             page_sessions: 2 + rng.below(20),
         };
