@@ -161,7 +161,9 @@ fn a_definition_that_cannot_be_followed_is_refused_with_the_reason() {
             "config": {"glob": "*", "directory": "file:///ab"},
         }],
     });
-    let plugin = json!({"session": {"customizations": [{"id": "p", "uri": "x:p", "name": "P"}]}});
+    let plugin = json!({"session": {"customizations": [
+        {"type": "plugin", "id": "p", "uri": "x:p", "name": "P"},
+    ]}});
     let many: Vec<Value> = (0..21)
         .map(|id| {
             let schedule = json!({"expression": "* * * * *", "timeZone": "UTC"});
