@@ -35,7 +35,7 @@ fn count(host: &mut Host) -> usize {
 
 /// A session of a person, in which a turn ends like this.
 fn a_turn_ends(host: &mut Host, event: TurnEvent) {
-    let new = json!({"channel": SESSION, "workingDirectories": ["file:///home/inn"]});
+    let new = json!({"channel": SESSION, "workingDirectories": ["file:///inn/cellar"]});
     host.ok(1, "createSession", new);
     host.opened();
     host.start_turn(1, "t");
@@ -88,13 +88,13 @@ fn a_turn_of_a_session_begins_a_run() {
         ),
         (
             &["turnCompleted"][..],
-            json!({"directory": "file:///home"}),
+            json!({"directory": "file:///inn"}),
             TurnEvent::Completed,
             true,
         ),
         (
             &["turnCompleted"][..],
-            json!({"directory": "file:///hom"}),
+            json!({"directory": "file:///in"}),
             TurnEvent::Completed,
             false,
         ),

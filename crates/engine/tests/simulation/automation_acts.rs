@@ -16,6 +16,37 @@ const AUTOMATIONS: [&str; 3] = [
     "ahp-automation:/3",
 ];
 
+/// An ordinary beginning, for some: an automation that runs, and those who can
+/// follow it.
+pub(crate) fn begin(world: &mut World) {
+    if world.rng.chance(60) {
+        return;
+    }
+    let able: Vec<usize> = (0..world.onlookers.len())
+        .filter(|&index| world.onlookers[index].version.has_automations())
+        .collect();
+    for &index in &able {
+        follow(world, index, CATALOGUE);
+    }
+    world.drain();
+    let Some(&first) = able.last() else {
+        return;
+    };
+    let definition = definition(world, json!([]));
+    let action = json!({
+        "type": "automation/createRequested", "resource": AUTOMATIONS[0],
+        "definition": definition,
+    });
+    say(world, first, CATALOGUE, &action);
+    run(world, first, AUTOMATIONS[0]);
+    world.drain();
+    for &index in &able {
+        if let Some(run) = any_run(world, index) {
+            follow(world, index, &run);
+        }
+    }
+}
+
 pub(crate) fn act(world: &mut World, index: usize) {
     if !world.onlookers[index].version.has_automations() {
         return;
@@ -24,9 +55,10 @@ pub(crate) fn act(world: &mut World, index: usize) {
         return follow(world, index, CATALOGUE);
     }
     let automation = *world.rng.pick(&AUTOMATIONS).unwrap_or(&"");
-    match world.rng.below(12) {
+    match world.rng.below(13) {
         0..=2 => {
-            let definition = definition(world);
+            let triggers = triggers(world);
+            let definition = definition(world, triggers);
             let action = json!({
                 "type": "automation/createRequested", "resource": automation,
                 "definition": definition,
@@ -37,7 +69,7 @@ pub(crate) fn act(world: &mut World, index: usize) {
             let changes = match world.rng.below(3) {
                 0 => json!({"enabled": world.rng.chance(50)}),
                 1 => json!({"title": format!("Title {}", world.name())}),
-                _ => json!({"triggers": definition(world)["triggers"]}),
+                _ => json!({"triggers": triggers(world)}),
             };
             let action = json!({
                 "type": "automation/updateRequested", "resource": automation, "changes": changes,
@@ -45,19 +77,9 @@ pub(crate) fn act(world: &mut World, index: usize) {
             say(world, index, CATALOGUE, &action);
         }
         4 => remove(world, index, automation),
-        5..=7 => {
-            let request = format!("r{}", world.rng.below(6));
-            let params = json!({"automation": automation, "requestId": request});
-            ask(
-                world,
-                index,
-                "runAutomation",
-                Some(CATALOGUE),
-                params,
-                Asked::Other,
-            );
-        }
-        8..=9 => {
+        5..=7 => run(world, index, automation),
+        8 => dispose_of_session(world, index),
+        9..=10 => {
             if let Some(run) = any_run(world, index) {
                 follow(world, index, &run);
             }
@@ -91,27 +113,53 @@ fn remove(world: &mut World, index: usize, automation: &str) {
 }
 
 fn any_run(world: &mut World, index: usize) -> Option<String> {
+    let runs = runs(world, index);
+    let names = runs.iter().filter_map(|run| run["resource"].as_str());
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    world.rng.pick(&names).cloned()
+}
+
+/// The runs that an onlooker knows of.
+fn runs(world: &World, index: usize) -> Vec<Value> {
     let state = world.onlookers[index].state(CATALOGUE);
     let entries = state["entries"].as_array().into_iter().flatten();
     let runs = entries.flat_map(|entry| entry["runs"].as_array().into_iter().flatten());
-    let runs: Vec<String> = runs
-        .filter_map(|run| run["resource"].as_str().map(str::to_owned))
-        .collect();
-    world.rng.pick(&runs).cloned()
+    runs.cloned().collect()
 }
 
-/// By hand, every minute, after turns of sessions, or one that is wrong.
-fn definition(world: &mut World) -> Value {
-    let schedule = json!({"expression": "* * * * *", "timeZone": "Europe/Berlin"});
+/// The session of a run goes, at work or not.
+fn dispose_of_session(world: &mut World, index: usize) {
+    let runs = runs(world, index);
+    let sessions = runs.iter().filter_map(|run| run["primarySession"].as_str());
+    let sessions: Vec<String> = sessions.map(str::to_owned).collect();
+    if let Some(session) = world.rng.pick(&sessions).cloned() {
+        let (method, params) = ("disposeSession", json!({}));
+        ask(world, index, method, Some(&session), params, Asked::Other);
+    }
+}
+
+fn run(world: &mut World, index: usize, automation: &str) {
+    let request = format!("r{}", world.rng.below(6));
+    let params = json!({"automation": automation, "requestId": request});
+    let (method, channel) = ("runAutomation", Some(CATALOGUE));
+    ask(world, index, method, channel, params, Asked::Other);
+}
+
+/// By hand, once a year, after turns of sessions, or one that is wrong.
+fn triggers(world: &mut World) -> Value {
+    let schedule = json!({"expression": "0 0 1 1 *", "timeZone": "Europe/Berlin"});
     let events = json!([{"id": "turnCompleted", "title": ""}]);
-    let triggers = match world.rng.below(4) {
+    match world.rng.below(4) {
         0 => json!([]),
         1 => json!([{"kind": "schedule", "id": "s", "schedule": schedule}]),
         2 => json!([
             {"kind": "event", "id": "e", "type": "session", "title": "", "events": events},
         ]),
         _ => json!([{"kind": "schedule", "id": "", "schedule": schedule}]),
-    };
+    }
+}
+
+fn definition(world: &mut World, triggers: Value) -> Value {
     json!({
         "title": format!("Automation {}", world.name()),
         "message": {"text": "Go", "origin": {"kind": "automation"}},

@@ -11,7 +11,7 @@ use innkeeper_protocol::version::Version;
 use crate::dispatches::{deal_with_what_waits, dispatch_to_chat};
 use crate::onlooker::Onlooker;
 use crate::world::{ACTORS, World};
-use crate::{acts, checks, looking_on, machine_acts, number, one_step, schedules};
+use crate::{acts, automation_acts, checks, looking_on, machine_acts, number, one_step, schedules};
 
 /// All ten versions are in each of them.
 const SCHEDULES: u64 = 1_000;
@@ -73,6 +73,7 @@ fn run(seed: u64, trace: bool, at: &AtomicU64) -> Coverage {
         looking_on::follow(&mut world, index, acts::SESSIONS[0]);
     }
     machine_acts::begin(&mut world, acts::SESSIONS[0]);
+    automation_acts::begin(&mut world);
     if world.rng.chance(30) {
         // One that is still being created, and may fail to be.
         acts::create(&mut world, 0, acts::SESSIONS[2]);
