@@ -137,7 +137,7 @@ function Schedule({ form, isWrong, onChange }: { form: Form; isWrong: boolean; o
       <legend>Schedule</legend>
       <label className="field">
         When
-        <select value={isUsual ? expression : "other"} onChange={({ target }) => onChange({ expression: target.value === "other" ? "30 7 * * *" : target.value })}>
+        <select aria-label="When" value={isUsual ? expression : "other"} onChange={({ target }) => onChange({ expression: target.value === "other" ? "30 7 * * *" : target.value })}>
           {USUAL.map(([known, label]) => (
             <option key={known} value={known}>
               {label}
