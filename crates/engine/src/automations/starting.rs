@@ -41,7 +41,7 @@ enum Hindrance {
     /// It may begin later.
     Waits(String),
     /// It will never begin.
-    Fails(ErrorInfo),
+    Fails(Box<ErrorInfo>),
 }
 
 impl AutomationsMut<'_> {
@@ -179,7 +179,7 @@ impl AutomationsMut<'_> {
         match self.try_start(run, &automation) {
             Ok(()) => self.say_what_it_waits_for(run, None),
             Err(Hindrance::Waits(why)) => self.say_what_it_waits_for(run, Some(why)),
-            Err(Hindrance::Fails(error)) => self.finish(run, Ending::Failed(error)),
+            Err(Hindrance::Fails(error)) => self.finish(run, Ending::Failed(*error)),
         }
         self.show_again(&automation);
     }
@@ -358,6 +358,6 @@ fn hindrance(error: RpcError) -> Hindrance {
         ahp_error_codes::PROVIDER_NOT_FOUND | ahp_error_codes::AUTH_REQUIRED => {
             Hindrance::Waits(error.message)
         }
-        _ => Hindrance::Fails(error_info("sessionTemplate", error.message)),
+        _ => Hindrance::Fails(Box::new(error_info("sessionTemplate", error.message))),
     }
 }
