@@ -192,6 +192,8 @@ impl AutomationsMut<'_> {
         disable_if_over(&mut entry, now);
         self.show(uri, entry);
         self.follow_files(uri);
+        // What a run waits for may be otherwise now.
+        self.start_waiting();
     }
 
     /// An automation was removed, and everything that is kept of it goes.

@@ -8,7 +8,7 @@ use innkeeper_protocol::agent::{AgentCommand, TurnEvent};
 use innkeeper_protocol::newest::state::{AgentInfo, UsageInfo};
 use serde_json::{Value, json};
 
-use crate::automations::{A, CATALOGUE, create, definition, entries, entry, host, remove};
+use crate::automations::{A, CATALOGUE, create, definition, entries, entry, host, remove, update};
 use crate::host::{Host, agents, broken};
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -238,6 +238,18 @@ fn a_run_waits_for_its_agent_and_says_so() {
     assert_eq!(summary["lifecycle"]["status"], "running");
     assert_eq!(summary.get("_meta"), None);
     assert_eq!(summary["resource"], run);
+}
+
+#[test]
+fn a_run_that_waits_begins_when_its_automation_is_given_another_agent() {
+    let mut host = host();
+    let mut other = definition();
+    other["session"] = json!({"provider": "beta"});
+    create(&mut host, other);
+    run(&mut host, "1");
+    assert_eq!(status(&mut host), "pending");
+    update(&mut host, json!({"session": {"provider": "alpha"}}));
+    assert_eq!(status(&mut host), "running");
 }
 
 #[test]

@@ -3,11 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::looking_on::{ask, say};
-use crate::onlooker::Asked;
+use crate::onlooker::{Asked, Onlooker};
 use crate::world::World;
 
 const CATALOGUE: &str = "ahp-automations://";
-const RUN_SCHEME: &str = "ahp-automation-run:";
 
 /// Names for automations: few, so that they are taken and used again.
 const AUTOMATIONS: [&str; 3] = [
@@ -16,12 +15,9 @@ const AUTOMATIONS: [&str; 3] = [
     "ahp-automation:/3",
 ];
 
-/// An ordinary beginning, for some: an automation that runs, and those who can
-/// follow it.
+/// An ordinary beginning: a run that waits for an agent until its automation is
+/// changed, and those who can follow it.
 pub(crate) fn begin(world: &mut World) {
-    if world.rng.chance(60) {
-        return;
-    }
     let able: Vec<usize> = (0..world.onlookers.len())
         .filter(|&index| world.onlookers[index].version.has_automations())
         .collect();
@@ -32,7 +28,8 @@ pub(crate) fn begin(world: &mut World) {
     let Some(&first) = able.last() else {
         return;
     };
-    let definition = definition(world, json!([]));
+    let mut definition = definition(world, json!([]));
+    definition["session"] = json!({"provider": "nobody"});
     let action = json!({
         "type": "automation/createRequested", "resource": AUTOMATIONS[0],
         "definition": definition,
@@ -45,6 +42,12 @@ pub(crate) fn begin(world: &mut World) {
             follow(world, index, &run);
         }
     }
+    world.drain();
+    let action = json!({
+        "type": "automation/updateRequested", "resource": AUTOMATIONS[0],
+        "changes": {"session": {}},
+    });
+    say(world, first, CATALOGUE, &action);
 }
 
 pub(crate) fn act(world: &mut World, index: usize) {
@@ -103,9 +106,15 @@ fn follow(world: &mut World, index: usize, channel: &str) {
 /// Nobody is told that the runs of an automation go with it, so it stays while
 /// somebody may follow one.
 fn remove(world: &mut World, index: usize, automation: &str) {
+    let runs = runs(world, index);
+    let own = runs.iter().filter(|run| run["automation"] == automation);
+    let own: Vec<&str> = own.filter_map(|run| run["resource"].as_str()).collect();
     let mut all = world.onlookers.iter();
-    let is_run = |channel: &String| channel.starts_with(RUN_SCHEME);
-    if all.any(|it| it.followed.keys().any(is_run) || !it.asked.is_empty()) {
+    let may_follow = |it: &Onlooker| {
+        let mut followed = it.followed.keys();
+        !it.asked.is_empty() || followed.any(|channel| own.contains(&channel.as_str()))
+    };
+    if all.any(may_follow) {
         return;
     }
     let action = json!({"type": "automation/removed", "resource": automation});

@@ -22,6 +22,9 @@ pub(crate) fn act(world: &mut World, index: usize) {
         return;
     }
     let before_0_5 = it.version < Version::V0_5;
+    if world.automates && it.version.has_automations() && world.rng.chance(25) {
+        return automation_acts::act(world, index);
+    }
     let kind = world.rng.weighted(&[
         (14, "subscribe"),
         (2, "unsubscribe"),
@@ -37,7 +40,6 @@ pub(crate) fn act(world: &mut World, index: usize) {
         (5, "operate"),
         (6, "review"),
         (14, "machine"),
-        (10, "automate"),
     ]);
     match kind {
         "subscribe" => subscribe(world, index),
@@ -95,7 +97,6 @@ pub(crate) fn act(world: &mut World, index: usize) {
         }
         "fetch" => fetch(world, index),
         "machine" => machine_acts::act(world, index),
-        "automate" => automation_acts::act(world, index),
         "list" if before_0_5 => ask(world, index, "listSessions", None, json!({}), Asked::List),
         "check" => {
             let followed = world.onlookers[index].followed.keys();

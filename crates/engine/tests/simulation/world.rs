@@ -77,6 +77,8 @@ pub(crate) struct World {
     /// Clients of older versions, in those schedules that have them. Their
     /// connections are numbered behind those of the clients.
     pub(crate) onlookers: Vec<Onlooker>,
+    /// Onlookers have agents do things by themselves.
+    pub(crate) automates: bool,
     /// Which of them says what a client would say, now.
     pub(crate) speaker: Option<usize>,
     pub(crate) agents: Backends,
@@ -200,6 +202,7 @@ impl World {
                 .collect(),
             client_versions: HashMap::new(),
             onlookers: Vec::new(),
+            automates: false,
             speaker: None,
             agents: Backends::default(),
             machine: Machine::default(),
