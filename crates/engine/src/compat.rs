@@ -279,7 +279,10 @@ pub(crate) fn has_no_word_for(
     channel: &ChannelUri,
 ) -> bool {
     let version = clients.version_of(connection);
-    let has_none = !version.has_annotations() && core.channels.annotations(channel).is_some();
+    let is_of_automations = core.channels.automations(channel).is_some()
+        || core.channels.automation_run(channel).is_some();
+    let has_none = !version.has_annotations() && core.channels.annotations(channel).is_some()
+        || !version.has_automations() && is_of_automations;
     has_none
         || !version.has_watches()
             && (core.channels.watch(channel).is_some()

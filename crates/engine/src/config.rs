@@ -116,6 +116,8 @@ pub struct Limits {
     pub scrollback_bytes: usize,
     /// Watches of the host.
     pub watches: usize,
+    /// Automations of the host.
+    pub automations: usize,
     /// Conversations with agents that are open at once. Those that work may be
     /// more.
     pub backends: usize,
@@ -146,6 +148,7 @@ impl Default for Limits {
             terminals: 100,
             scrollback_bytes: 1024 * 1024,
             watches: 100,
+            automations: 200,
             backends: 32,
             page_turns: 50,
             page_sessions: 1_000,

@@ -39,7 +39,7 @@ use subscriptions::Subscriptions;
 use telemetry::Traces;
 
 pub(crate) use deadlines::Deadline;
-pub(crate) use names::{TERMINAL_SCHEME, WATCH_SCHEME, is_of_host};
+pub(crate) use names::{AUTOMATION_SCHEME, RUN_SCHEME, TERMINAL_SCHEME, WATCH_SCHEME, is_of_host};
 pub(crate) use replay::{CatchUp, ReplayWindow, pick};
 pub(crate) use sequence::Sender;
 pub(crate) use subscriptions::Latencies;
@@ -68,6 +68,8 @@ pub(crate) struct Core {
     touched: BTreeSet<ChannelUri>,
     /// Chats whose turn has become larger than one may be.
     overgrown: BTreeSet<ChannelUri>,
+    /// The turns that ended and that nobody above has heard of yet.
+    turn_ends: Vec<TurnEnd>,
     /// How many sessions are on their way into memory.
     pub(crate) loading: usize,
     last_ticket: u64,
@@ -95,6 +97,7 @@ impl Core {
             traces: Traces::default(),
             touched: BTreeSet::new(),
             overgrown: BTreeSet::new(),
+            turn_ends: Vec::new(),
             loading: 0,
             last_ticket: 0,
             last_content: 0,
@@ -144,7 +147,10 @@ impl Core {
 
     /// Whether nothing is left to be brought up to date.
     pub(crate) fn is_settled(&self) -> bool {
-        self.touched.is_empty() && self.overgrown.is_empty() && !self.subscriptions.has_left()
+        self.touched.is_empty()
+            && self.overgrown.is_empty()
+            && self.turn_ends.is_empty()
+            && !self.subscriptions.has_left()
     }
 
     pub(crate) fn next_touched(&mut self) -> Option<ChannelUri> {
@@ -159,6 +165,11 @@ impl Core {
     /// Whether the turn of this chat has, for one who does something about it.
     pub(crate) fn take_overgrown(&mut self, chat: &ChannelUri) -> bool {
         self.overgrown.remove(chat)
+    }
+
+    /// The turns that ended since somebody asked.
+    pub(crate) fn take_turn_ends(&mut self) -> Vec<TurnEnd> {
+        std::mem::take(&mut self.turn_ends)
     }
 
     // What goes out
@@ -207,6 +218,21 @@ impl Core {
             self.effect(Effect::Publish { to, message });
         }
     }
+}
+
+/// A turn that has ended, and how.
+#[derive(Debug)]
+pub(crate) struct TurnEnd {
+    pub(crate) chat: ChannelUri,
+    pub(crate) turn: String,
+    pub(crate) outcome: TurnOutcome,
+}
+
+#[derive(Debug)]
+pub(crate) enum TurnOutcome {
+    Complete,
+    Cancelled,
+    Failed(Box<ErrorInfo>),
 }
 
 /// The bits of a status that say what goes on; the others are flags.

@@ -84,6 +84,10 @@ impl Engine {
                 let core = &mut self.core;
                 self.anchoring.dispatched(core, &channel, action, sender);
             }
+            Some(Channel::Automations(_)) => self.automations().dispatched(action, sender),
+            Some(Channel::AutomationRun(_)) => {
+                self.automations().run_dispatched(&channel, action, sender);
+            }
             Some(Channel::Watch(_)) => {
                 let refused: Verdict<()> = Verdict::NotAccepted(action);
                 self.core.carry_out(&channel, sender, refused);

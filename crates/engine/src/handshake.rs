@@ -26,7 +26,7 @@ use crate::labels::Locale;
 use crate::postponed::{Postponed, WaitingReconnect};
 use crate::sessions::everything;
 use crate::turns::{COMMAND_PREFIX, HOST};
-use crate::{CloseReason, ConnectionId, Effect, Engine, Ticket, completions};
+use crate::{CloseReason, ConnectionId, Effect, Engine, Ticket, automations, completions};
 
 impl Engine {
     /// Lets a client in that introduces itself, in the version in which that was
@@ -123,6 +123,7 @@ impl Engine {
             completion_trigger_characters: Some(completions::TRIGGERS.map(str::to_owned).to_vec()),
             terminal_command_prefix: Some(COMMAND_PREFIX.to_owned()),
             telemetry: Some(telemetry_capabilities()),
+            automations: Some(automations::capabilities()),
         };
         let reply = Reply::Initialize(Box::new(reply));
         self.core.reply(connection, id, reply);
@@ -137,6 +138,9 @@ impl Engine {
     ) -> Vec<Snapshot> {
         let mut snapshots = Vec::new();
         for channel in channels {
+            if compat::has_no_word_for(&self.core, &self.clients, connection, channel) {
+                continue;
+            }
             self.changes.open(&mut self.core, channel);
             let subscriber = self.clients.taken_up(connection, channel);
             if is_telemetry_channel(channel.as_str()) {
@@ -352,7 +356,9 @@ impl Engine {
                     | Channel::Session(_)
                     | Channel::Chat(_)
                     | Channel::Watch(_)
-                    | Channel::Annotations(_),
+                    | Channel::Annotations(_)
+                    | Channel::Automations(_)
+                    | Channel::AutomationRun(_),
                 ) => false,
                 None => changeset_uri::parse(uri).is_some(),
             })

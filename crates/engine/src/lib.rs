@@ -42,6 +42,7 @@
 //! 18. `turns`: conversations with agents, and what happens in their turns
 //! 19. `sessions`: creation, residency and end of sessions, and what is derived
 //! 20. `completions`: what may complete what somebody types
+//! 21. `automations`: what agents do by themselves, when, and what became of it
 //!
 //! # Calling order
 //!
@@ -61,6 +62,7 @@
 
 mod agents;
 mod annotations;
+mod automations;
 mod catalogue;
 mod changes;
 mod client_calls;
@@ -95,6 +97,7 @@ use innkeeper_protocol::record::Boot;
 use crate::core::Core;
 use agents::Agents;
 use annotations::Anchoring;
+use automations::{Automations, AutomationsMut};
 use catalogue::Catalogue;
 use changes::Changes;
 use client_calls::ClientCalls;
@@ -135,6 +138,7 @@ pub struct Engine {
     turns: Turns,
     sessions: Sessions,
     completions: Completions,
+    automations: Automations,
     /// What waits for sessions that are on their way into memory.
     postponed: HashMap<Ticket, Postponed>,
     /// Clients that wait for the stored log.
@@ -156,6 +160,8 @@ impl Engine {
         let catalogue = Catalogue::new(rows, std::mem::take(&mut boot.chats));
         let agents_known = Agents::new(agents, stored_config.as_ref());
         let root = agents_known.root_state(catalogue.len(), stored_config);
+        let automations = std::mem::take(&mut boot.automations);
+        let runs = std::mem::take(&mut boot.automation_runs);
         let mut core = Core::new(now, config, &boot, root);
         let mut engine = Self {
             sessions: Sessions::new(&mut core, boot.without_turns),
@@ -173,16 +179,20 @@ impl Engine {
             anchoring: Anchoring::default(),
             turns: Turns::default(),
             completions: Completions::default(),
+            automations: Automations::default(),
             postponed: HashMap::default(),
             reconnects: HashMap::default(),
         };
         // First of all: the log is not cut while these are on their way.
-        for session in boot.interrupted {
-            engine.sessions().start_loading(&session);
+        for session in &boot.interrupted {
+            engine.sessions().start_loading(session);
         }
         if has_past {
             agents::announce_root(&mut engine.core);
         }
+        engine
+            .automations()
+            .take_in(automations, runs, &boot.interrupted);
         let step = std::mem::take(&mut engine.core.step);
         (engine, step)
     }
@@ -240,27 +250,35 @@ impl Engine {
         }
     }
 
+    fn automations(&mut self) -> AutomationsMut<'_> {
+        AutomationsMut {
+            own: &mut self.automations,
+            watches: &mut self.watches,
+            sessions: SessionsMut {
+                own: &mut self.sessions,
+                turns: TurnsMut {
+                    own: &mut self.turns,
+                    core: &mut self.core,
+                    catalogue: &mut self.catalogue,
+                    clients: &mut self.clients,
+                    agents: &mut self.agents,
+                    compat: &mut self.compat,
+                    terminals: &mut self.terminals,
+                    customizations: &mut self.customizations,
+                    changes: &mut self.changes,
+                    anchoring: &mut self.anchoring,
+                },
+                calls: &mut self.client_calls,
+                resources: &mut self.resources,
+            },
+        }
+    }
+
     fn turns(&mut self) -> TurnsMut<'_> {
         self.sessions().turns
     }
 
     fn sessions(&mut self) -> SessionsMut<'_> {
-        SessionsMut {
-            own: &mut self.sessions,
-            turns: TurnsMut {
-                own: &mut self.turns,
-                core: &mut self.core,
-                catalogue: &mut self.catalogue,
-                clients: &mut self.clients,
-                agents: &mut self.agents,
-                compat: &mut self.compat,
-                terminals: &mut self.terminals,
-                customizations: &mut self.customizations,
-                changes: &mut self.changes,
-                anchoring: &mut self.anchoring,
-            },
-            calls: &mut self.client_calls,
-            resources: &mut self.resources,
-        }
+        self.automations().sessions
     }
 }

@@ -27,6 +27,7 @@ impl Engine {
                 self.agents.changed(core, agents);
                 self.customizations().reconcile_all();
                 self.turns().models_changed();
+                self.automations().agents_changed();
             }
             Input::SessionLoaded { session, loaded } => {
                 for ticket in self.sessions().loaded(&session, loaded) {
@@ -53,7 +54,11 @@ impl Engine {
                     self.turns().run_over(over);
                 }
             }
-            Input::Watch(report) => self.watches.reported(core, report),
+            Input::Watch(report) => {
+                if let Some(report) = self.watches.reported(core, report) {
+                    self.automations().watch_reported(report);
+                }
+            }
             Input::Changes(report) => self.changes_reported(report),
             Input::LeftoversFound(found) => {
                 changes::leftovers_found(core, &self.catalogue, found);
@@ -67,7 +72,10 @@ impl Engine {
                 self.completions.values_found(core, ticket, items);
             }
             Input::StoreFailing { reason } => core.store_failure = Some(reason),
-            Input::StoreRecovered => core.store_failure = None,
+            Input::StoreRecovered => {
+                core.store_failure = None;
+                self.automations().agents_changed();
+            }
             Input::LogTooLarge { below } => core.trim_log_below(below),
             Input::NotStored { sessions } => self.sessions().not_stored(sessions),
             Input::ClockSetForward { by } => core.clock_set_forward(by),
@@ -79,10 +87,15 @@ impl Engine {
     /// After every input: turns that have become too large end, what nobody listens to any more is let go, and what
     /// is derived from state is brought up to date.
     pub(crate) fn settle(&mut self) {
-        // Most inputs only stream text.
-        if self.core.is_settled() {
-            return;
+        // Most inputs only stream text. What automations do about what they
+        // hear of has to be brought up to date in turn.
+        while !self.core.is_settled() {
+            self.settle_once();
+            self.automations().settle();
         }
+    }
+
+    fn settle_once(&mut self) {
         while let Some(chat) = self.core.next_overgrown() {
             self.turns().end_overgrown(&chat);
         }
@@ -171,6 +184,10 @@ impl Engine {
             Deadline::SummaryIsHeld(session) => self.sessions().publish_held_summary(&session),
             Deadline::TerminalsAreHeard => self.terminals.tell_heard(core),
             Deadline::SessionIsUnwritten(session) => self.sessions().review_unwritten(session),
+            Deadline::AutomationIsDue(automation) => self.automations().is_due(&automation),
+            Deadline::RunIsLate(run) => self.automations().run_is_late(&run),
+            Deadline::FilesRest => self.automations().files_rest(),
+            Deadline::FilesAreFollowed => self.automations().follow_files_again(),
             Deadline::Sweep => self.sessions().release_idle_sessions(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use innkeeper_protocol::command::{ClientMessage, Command, WorkspaceCommand};
+use innkeeper_protocol::command::{AutomationCommand, ClientMessage, Command, WorkspaceCommand};
 use innkeeper_protocol::newest::commands::{AuthenticateParams, ListSessionsParams};
 use innkeeper_protocol::newest::errors::json_rpc_error_codes::{INVALID_REQUEST, PARSE_ERROR};
 use innkeeper_protocol::outgoing::Reply;
@@ -16,7 +16,7 @@ use crate::client_calls::is_of_client;
 use crate::postponed::Postponed;
 use crate::resources::{Asking, is_kept};
 use crate::turns::channels_referred_to;
-use crate::{ConnectionId, Engine, compat, terminals};
+use crate::{ConnectionId, Engine, automations, compat, terminals};
 
 impl Engine {
     pub(crate) fn message(
@@ -163,6 +163,7 @@ impl Engine {
             | Command::Ping
             | Command::ResolveSessionConfig(_)
             | Command::CompleteSessionConfig(_)
+            | Command::Automation(_)
             | Command::Authenticate(_) => return BTreeSet::new(),
         };
         let channel = ChannelUri::from(channel.as_str());
@@ -195,7 +196,9 @@ impl Engine {
                 created.map(|()| Reply::Done)
             }
             Command::DisposeSession(params) => {
-                let disposed = self.sessions().dispose(&params.channel.into());
+                let session = ChannelUri::from(params.channel);
+                let disposed = self.sessions().dispose(&session);
+                self.automations().session_disposed(&session);
                 disposed.map(|()| Reply::Done)
             }
             Command::CreateChat(params) => {
@@ -228,6 +231,11 @@ impl Engine {
                     id => self.subscribe(connection, id, params),
                 };
             }
+            Command::Automation(command) => match *command {
+                AutomationCommand::ListTriggers(params) => automations::list_triggers(&params),
+                AutomationCommand::Run(params) => self.automations().run(params),
+                AutomationCommand::FetchRuns(params) => self.automations().fetch_runs(&params),
+            },
             // What follows is answered later, and so only where somebody waits.
             Command::Workspace(command) => {
                 if let Some(id) = id {
@@ -268,6 +276,7 @@ impl Engine {
     fn authenticate(&mut self, params: AuthenticateParams) -> Result<Reply, RpcError> {
         if let Some(credential) = self.agents.authenticate(&mut self.core, params)? {
             self.turns().give_credential(&credential);
+            self.automations().agents_changed();
         }
         Ok(Reply::Empty {})
     }

@@ -35,6 +35,7 @@ use crate::effect::Ticket;
 use crate::resources::Resources;
 use crate::turns::TurnsMut;
 
+pub(crate) use creation::Creator;
 pub(crate) use summary::everything;
 
 use directories::Unchecked;

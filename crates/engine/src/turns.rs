@@ -59,6 +59,7 @@ pub use commands::COMMAND_PREFIX;
 pub(crate) use host_tools::HOST;
 pub(crate) use input_needed::requests_of;
 pub(crate) use messages::check_message;
+pub(crate) use shapes::check_attachments;
 
 use attachments::AwaitedContent;
 use input_needed::waits_for_a_person;

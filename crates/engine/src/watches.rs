@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{ResourceWatchChangedAction, StateAction};
 use innkeeper_protocol::newest::commands::{CreateResourceWatchParams, CreateResourceWatchResult};
@@ -29,6 +29,8 @@ const UNHEARD: Duration = Duration::from_secs(60);
 pub(crate) struct Watches {
     known: HashMap<ChannelUri, Watch>,
     by_id: HashMap<WatchId, ChannelUri>,
+    /// Those that the host itself listens to.
+    own: HashSet<WatchId>,
     last: u64,
 }
 
@@ -92,19 +94,41 @@ impl Watches {
                 "this host watches what is on its own machine, not what clients have",
             ));
         }
-        let limit = core.config.limits.watches;
-        if self.known.len() >= limit {
-            return Err(RpcError::internal(format!(
-                "this host keeps at most {limit} watches; unsubscribe from some, or raise \
-                 limits.watches"
-            )));
-        }
+        self.check_count(core).map_err(RpcError::internal)?;
         let includes = patterns(&params.includes);
         includes.zip(patterns(&params.excludes)).ok_or_else(|| {
             RpcError::invalid_params(
                 "`includes` and `excludes` must be objects with `items`, an array of patterns",
             )
         })
+    }
+
+    fn check_count(&self, core: &Core) -> Result<(), String> {
+        let limit = core.config.limits.watches;
+        match self.known.len() + self.own.len() < limit {
+            true => Ok(()),
+            false => Err(format!(
+                "this host keeps at most {limit} watches; unsubscribe from some, or raise \
+                 limits.watches"
+            )),
+        }
+    }
+
+    /// Begins to watch for the host itself, which is told what is reported.
+    pub(crate) fn open_own(&mut self, core: &mut Core, open: OpenWatch) -> Result<WatchId, String> {
+        self.check_count(core)?;
+        self.last += 1;
+        let watch = WatchId(self.last);
+        self.own.insert(watch);
+        let open = Box::new(open);
+        core.effect(Effect::Watch(WatchCommand::Open { watch, open }));
+        Ok(watch)
+    }
+
+    pub(crate) fn close_own(&mut self, core: &mut Core, watch: WatchId) {
+        if self.own.remove(&watch) {
+            core.effect(Effect::Watch(WatchCommand::Close { watch }));
+        }
     }
 
     fn new_name(&mut self, core: &Core) -> (WatchId, ChannelUri) {
@@ -118,13 +142,20 @@ impl Watches {
         }
     }
 
-    pub(crate) fn reported(&mut self, core: &mut Core, report: WatchReport) {
-        let Some(uri) = self.by_id.get(&report.watch).cloned() else {
-            return;
-        };
-        match report.event {
+    /// Returns what is reported of a watch that the host itself listens to.
+    pub(crate) fn reported(&mut self, core: &mut Core, report: WatchReport) -> Option<WatchReport> {
+        if self.own.contains(&report.watch) {
+            return Some(report);
+        }
+        let uri = self.by_id.get(&report.watch).cloned()?;
+        self.tell(core, &uri, report.event);
+        None
+    }
+
+    fn tell(&mut self, core: &mut Core, uri: &ChannelUri, event: WatchEvent) {
+        match event {
             WatchEvent::Opened => {
-                let waits = self.known.get_mut(&uri).and_then(|it| it.opening.take());
+                let waits = self.known.get_mut(uri).and_then(|it| it.opening.take());
                 if let Some((connection, id)) = waits {
                     let channel = uri.to_string();
                     let result = CreateResourceWatchResult { channel };
@@ -132,7 +163,7 @@ impl Watches {
                 }
             }
             WatchEvent::OpenFailed(error) => {
-                let watch = self.remove(core, &uri);
+                let watch = self.remove(core, uri);
                 if let Some((connection, id)) = watch.and_then(|watch| watch.opening) {
                     let error = rpc_error(error, &ChannelUri::root());
                     core.fail(connection, Some(id), error);
@@ -140,13 +171,13 @@ impl Watches {
             }
             WatchEvent::Changed(changes) => {
                 if !changes.is_empty() {
-                    tell_changes(core, &uri, json!({ "items": changes }));
+                    tell_changes(core, uri, json!({ "items": changes }));
                 }
             }
             WatchEvent::Overflowed => {
                 // The protocol has no word for it. That everything below the
                 // root may have changed is what it means.
-                let Some(watch) = core.channels.watch(&uri) else {
+                let Some(watch) = core.channels.watch(uri) else {
                     return;
                 };
                 let everything = ResourceChange {
@@ -154,7 +185,7 @@ impl Watches {
                     r#type: ResourceChangeType::Updated,
                 };
                 let changes = json!({ "items": [everything], "rescan": true });
-                tell_changes(core, &uri, changes);
+                tell_changes(core, uri, changes);
             }
         }
     }

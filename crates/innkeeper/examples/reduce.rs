@@ -5,8 +5,9 @@
 use std::io::{self, BufRead as _, Write as _};
 
 use ahp::reducers::{
-    apply_action_to_annotations, apply_action_to_changeset, apply_action_to_chat,
-    apply_action_to_root, apply_action_to_session, apply_action_to_terminal,
+    apply_action_to_annotations, apply_action_to_automation, apply_action_to_automation_run,
+    apply_action_to_changeset, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
+    apply_action_to_terminal,
 };
 use innkeeper_protocol::newest::actions::StateAction;
 use serde::de::DeserializeOwned;
@@ -39,6 +40,12 @@ fn main() -> anyhow::Result<()> {
             })?,
             "annotations" => fold(run, |state, action| {
                 apply_action_to_annotations(state, action);
+            })?,
+            "automations" => fold(run, |state, action| {
+                apply_action_to_automation(state, action);
+            })?,
+            "automationRun" => fold(run, |state, action| {
+                apply_action_to_automation_run(state, action);
             })?,
             _ => fold(run, |state, action| {
                 apply_action_to_changeset(state, action);

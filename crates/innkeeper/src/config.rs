@@ -395,6 +395,8 @@ pub(crate) struct LimitsTable {
     pub(crate) scrollback_bytes: u64,
     #[serde(deserialize_with = "within::<_, 0, 10_000>")]
     pub(crate) watches: u64,
+    #[serde(deserialize_with = "within::<_, 0, 10_000>")]
+    pub(crate) automations: u64,
     #[serde(deserialize_with = "within::<_, 1, 10_000>")]
     pub(crate) backends: u64,
     #[serde(deserialize_with = "within::<_, 1, 100_000>")]
@@ -425,6 +427,7 @@ impl Default for LimitsTable {
             terminals,
             scrollback_bytes,
             watches,
+            automations,
             backends,
             page_turns,
             page_sessions,
@@ -449,6 +452,7 @@ impl Default for LimitsTable {
             terminals: terminals as u64,
             scrollback_bytes: scrollback_bytes as u64,
             watches: watches as u64,
+            automations: automations as u64,
             backends: backends as u64,
             page_turns: page_turns as u64,
             page_sessions: page_sessions as u64,
@@ -482,6 +486,7 @@ impl LimitsTable {
             terminals: size(self.terminals),
             scrollback_bytes: size(self.scrollback_bytes),
             watches: size(self.watches),
+            automations: size(self.automations),
             backends: size(self.backends),
             page_turns: size(self.page_turns),
             page_sessions: size(self.page_sessions),

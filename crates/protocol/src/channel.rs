@@ -31,10 +31,18 @@ impl PartialEq for ChannelUri {
 /// versions compute it.
 const ANNOTATIONS: &str = "/annotations";
 
+/// The catalogue of automations.
+const AUTOMATIONS: &str = "ahp-automations://";
+
 impl ChannelUri {
     /// The channel that every host has.
     pub fn root() -> Self {
         Self::from(crate::newest::ROOT_RESOURCE_URI)
+    }
+
+    /// The catalogue of automations, which every host has.
+    pub fn automations() -> Self {
+        Self::from(AUTOMATIONS)
     }
 
     /// The chat that a session starts with.

@@ -1,6 +1,7 @@
 //! What a client may say, decoded once at the edge. Everything behind it
 //! handles typed messages of the newest version.
 
+mod automations;
 mod workspace;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::newest::state::{AgentSelection, ModelSelection};
 use crate::rpc::{BadFrame, ClientFrame, RequestId, RpcError};
 use crate::version::{self, Version};
 
+pub use automations::AutomationCommand;
 pub use workspace::WorkspaceCommand;
 
 /// One message from a client.
@@ -66,6 +68,7 @@ pub enum Command {
     Workspace(Box<WorkspaceCommand>),
     Authenticate(AuthenticateParams),
     InvokeChangesetOperation(InvokeChangesetOperationParams),
+    Automation(Box<AutomationCommand>),
 }
 
 /// A new session, and what it is a copy of, if it is one. Versions before 0.4
@@ -218,10 +221,15 @@ impl Command {
             "completions" => Self::Complete(decode(method, params)?),
             "authenticate" => Self::Authenticate(decode(method, params)?),
             "invokeChangesetOperation" => Self::InvokeChangesetOperation(decode(method, params)?),
-            _ => match WorkspaceCommand::decode(method, params) {
-                Some(command) => Self::Workspace(Box::new(command?)),
-                None => return Err(RpcError::method_not_found(method)),
-            },
+            _ => {
+                if let Some(command) = WorkspaceCommand::decode(method, params) {
+                    Self::Workspace(Box::new(command?))
+                } else if let Some(command) = AutomationCommand::decode(method, params) {
+                    Self::Automation(Box::new(command?))
+                } else {
+                    return Err(RpcError::method_not_found(method));
+                }
+            }
         })
     }
 }
@@ -345,6 +353,9 @@ const CONNECTION_METHODS: &[&str] = &[
     "resourceRequest",
     "createResourceWatch",
     "authenticate",
+    "listAutomationTriggerDefinitions",
+    "runAutomation",
+    "fetchAutomationRuns",
 ];
 
 pub(crate) fn decode<T: DeserializeOwned>(

@@ -8,9 +8,10 @@ use serde_json::value::RawValue;
 
 use crate::newest::actions::{ActionOrigin, StateAction};
 use crate::newest::commands::{
-    CompletionsResult, CreateResourceWatchResult, Implementation, InvokeChangesetOperationResult,
+    AutomationCapabilities, CompletionsResult, CreateResourceWatchResult, Implementation,
+    InvokeChangesetOperationResult, ListAutomationTriggerDefinitionsResult,
     ResolveSessionConfigResult, ResourceListResult, ResourceReadResult, ResourceResolveResult,
-    SessionConfigCompletionsResult,
+    RunAutomationResult, SessionConfigCompletionsResult,
 };
 use crate::newest::notifications::{
     AuthRequiredParams, OtlpExportLogsParams, OtlpExportMetricsParams, OtlpExportTracesParams,
@@ -90,6 +91,8 @@ pub enum Reply {
     ResourceResolve(Box<ResourceResolveResult>),
     CreateResourceWatch(CreateResourceWatchResult),
     InvokeChangesetOperation(InvokeChangesetOperationResult),
+    AutomationTriggers(ListAutomationTriggerDefinitionsResult),
+    RunAutomation(RunAutomationResult),
     /// History as versions up to 0.4 ask for it.
     Turns(TurnsReply),
 }
@@ -120,6 +123,8 @@ pub struct InitializeReply {
     pub terminal_command_prefix: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<TelemetryCapabilities>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub automations: Option<AutomationCapabilities>,
 }
 
 #[derive(Debug, Clone, Serialize)]

@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 
 use crate::newest::actions::{ActionOrigin, StateAction};
 use crate::newest::state::{
-    AgentSelection, Annotation, ChangesSummary, Changeset, ChatState, FileEdit, ModelSelection,
-    SessionState, SessionSummary,
+    AgentSelection, Annotation, AutomationEntry, AutomationRunState, ChangesSummary, Changeset,
+    ChatState, FileEdit, ModelSelection, SessionState, SessionSummary,
 };
 use crate::snapshot::StoredTurn;
 use crate::version::Version;
@@ -194,6 +194,14 @@ pub enum StoreOp {
     },
     /// Removes one of them.
     RemoveAnnotation { session: ChannelUri, id: String },
+    /// Writes an automation: over the one with its URI, or behind all others.
+    PutAutomation(Box<AutomationRecord>),
+    /// Removes an automation with its runs.
+    RemoveAutomation { automation: ChannelUri },
+    /// Writes a run of an automation.
+    PutAutomationRun(Box<AutomationRunRecord>),
+    /// Removes one that is too old.
+    RemoveAutomationRun { run: ChannelUri },
     /// Promises that no number up to `until` is given out a second time.
     ReserveSeq { until: Seq },
     /// Allows the store to forget log entries whose numbers are all below.
@@ -349,6 +357,43 @@ impl Selection {
     }
 }
 
+/// An automation as it is stored: what clients see, and what the host
+/// remembers besides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AutomationRecord {
+    pub entry: AutomationEntry,
+    pub notes: AutomationNotes,
+}
+
+/// What the host remembers about an automation and no client sees.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AutomationNotes {
+    /// Up to when its schedules have been followed.
+    pub followed: Timestamp,
+    /// How many of its runs clients are shown.
+    pub shown: usize,
+}
+
+/// A run of an automation as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AutomationRunRecord {
+    pub state: AutomationRunState,
+    pub notes: AutomationRunNotes,
+}
+
+/// What the host remembers about a run and its channel does not show.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AutomationRunNotes {
+    /// What a client called its request for the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// Why the run has not begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<String>,
+}
+
 /// A client that has been here: its next connection keeps its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientRecord {
@@ -436,4 +481,8 @@ pub struct Boot {
     pub root_config: Option<Value>,
     /// Which customizations are on or off in more than one session.
     pub switches: Option<Value>,
+    /// In the order in which they were created.
+    pub automations: Vec<AutomationRecord>,
+    /// Likewise.
+    pub automation_runs: Vec<AutomationRunRecord>,
 }

@@ -10,8 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::newest::state::{
-    AnnotationsState, ChangesSummary, ChangesetState, ChatState, FileEdit, ResourceWatchState,
-    RootState, SessionState, SessionSummary, TerminalState, Turn,
+    AnnotationsState, AutomationRunState, AutomationState, ChangesSummary, ChangesetState,
+    ChatState, FileEdit, ResourceWatchState, RootState, SessionState, SessionSummary,
+    TerminalState, Turn,
 };
 use crate::record::{Excerpts, Selection};
 use crate::{ChannelUri, Seq, TurnId};
@@ -105,6 +106,8 @@ pub enum SnapshotState {
     ResourceWatch(Box<ResourceWatchState>),
     Changeset(Box<ChangesetState>),
     Annotations(Box<AnnotationsState>),
+    Automations(Box<AutomationState>),
+    AutomationRun(Box<AutomationRunState>),
 }
 
 /// A chat's state: `head` is all of it but the finished turns.

@@ -172,6 +172,11 @@ impl Version {
         self > Self::V0_3
     }
 
+    /// The host has automations, with a channel of their own.
+    pub fn has_automations(self) -> bool {
+        self > Self::V0_8
+    }
+
     /// A message says which model and agent it is for. Up to 0.4 they are
     /// selected for a session.
     pub fn selects_per_message(self) -> bool {

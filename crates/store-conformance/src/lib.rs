@@ -18,6 +18,7 @@ use std::time::Duration;
 use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::record::store::Store;
 
+pub mod automations;
 pub mod crashes;
 pub mod journal;
 pub mod log;
@@ -89,6 +90,9 @@ macro_rules! store_suite {
                 contents_that_are_shared_with_a_copy_live_as_long_as_one_of_both,
                 excerpts_of_contents_come_with_the_session_and_with_its_copy,
                 annotations_come_with_their_session_in_order_and_go_with_it;
+            automations:
+                automations_and_runs_come_back_in_the_order_in_which_they_were_created,
+                an_automation_takes_its_runs_along_when_it_goes;
             log:
                 an_action_comes_back_as_it_went,
                 a_range_has_every_entry_that_touches_it,

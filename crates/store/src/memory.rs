@@ -11,8 +11,9 @@ use innkeeper_protocol::record::store::{
     Archive, DisposedRow, Journal, Notify, Store, StoreFault, Tended,
 };
 use innkeeper_protocol::record::{
-    Boot, CatalogueRow, ChatRecord, ClientRecord, ContentRecord, Epoch, Excerpts, LoadedChat,
-    LoadedSession, LogEntry, Sequenced, SessionRecord, StoreBatch, StoreOp,
+    AutomationRecord, AutomationRunRecord, Boot, CatalogueRow, ChatRecord, ClientRecord,
+    ContentRecord, Epoch, Excerpts, LoadedChat, LoadedSession, LogEntry, Sequenced, SessionRecord,
+    StoreBatch, StoreOp,
 };
 use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, ClientId, Seq, Timestamp};
@@ -171,6 +172,8 @@ struct Kept {
     /// Sessions that have a content of another one.
     shares: BTreeSet<(String, ChannelUri)>,
     annotations: BTreeMap<ChannelUri, Vec<Annotation>>,
+    automations: Vec<AutomationRecord>,
+    automation_runs: Vec<AutomationRunRecord>,
     clients: BTreeMap<ClientId, ClientRecord>,
     root_config: Option<Value>,
     switches: Option<Value>,
@@ -240,6 +243,8 @@ impl Kept {
             clients: self.clients.values().cloned().collect(),
             root_config: self.root_config.clone(),
             switches: self.switches.clone(),
+            automations: self.automations.clone(),
+            automation_runs: self.automation_runs.clone(),
         }
     }
 
@@ -287,6 +292,10 @@ impl Kept {
                 | StoreOp::ShareContent { .. }
                 | StoreOp::PutAnnotation { .. }
                 | StoreOp::RemoveAnnotation { .. }
+                | StoreOp::PutAutomation(_)
+                | StoreOp::RemoveAutomation { .. }
+                | StoreOp::PutAutomationRun(_)
+                | StoreOp::RemoveAutomationRun { .. }
                 | StoreOp::ReserveSeq { .. }
                 | StoreOp::TrimLog { .. }
                 | StoreOp::Reread { .. } => {}
@@ -354,6 +363,32 @@ impl Kept {
                 if let Some(known) = self.annotations.get_mut(session) {
                     known.retain(|annotation| annotation.id != *id);
                 }
+            }
+            StoreOp::PutAutomation(record) => {
+                let all = &mut self.automations;
+                let uri = &record.entry.resource;
+                match all.iter_mut().find(|it| it.entry.resource == *uri) {
+                    Some(known) => known.clone_from(record),
+                    None => all.push((**record).clone()),
+                }
+            }
+            StoreOp::RemoveAutomation { automation } => {
+                let uri = automation.as_str();
+                self.automations.retain(|it| it.entry.resource != uri);
+                self.automation_runs
+                    .retain(|run| run.state.automation != uri);
+            }
+            StoreOp::PutAutomationRun(record) => {
+                let all = &mut self.automation_runs;
+                let uri = &record.state.resource;
+                match all.iter_mut().find(|it| it.state.resource == *uri) {
+                    Some(known) => known.clone_from(record),
+                    None => all.push((**record).clone()),
+                }
+            }
+            StoreOp::RemoveAutomationRun { run } => {
+                self.automation_runs
+                    .retain(|it| it.state.resource != run.as_str());
             }
             StoreOp::ReserveSeq { until } => self.sequence.reserved = *until,
             StoreOp::Reread { below, .. } => {

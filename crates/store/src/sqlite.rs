@@ -20,6 +20,7 @@ use place::Place;
 
 mod apply;
 mod aside;
+mod automations;
 mod backup;
 mod bookmark;
 mod boot;

@@ -53,6 +53,7 @@ export type Route =
   | { view: "home" }
   | { view: "new" }
   | { view: "inbox" }
+  | { view: "automations" }
   | { view: "settings" }
   | { view: "connect" }
   | { view: "session"; session: URI; chat: URI | null; pane?: Pane };
@@ -74,7 +75,7 @@ export function parseRoute(hash: string): Route {
       ...(PANES.includes(pane) ? { pane: pane as Pane } : {}),
     };
   }
-  if (view === "new" || view === "inbox" || view === "settings" || view === "connect") return { view };
+  if (view === "new" || view === "inbox" || view === "automations" || view === "settings" || view === "connect") return { view };
   return { view: "home" };
 }
 

@@ -14,6 +14,7 @@ import { NewSession } from "./pages/NewSession";
 import { useShortcuts } from "./shortcuts";
 import { Icon } from "./ui/Icon";
 
+const Automations = lazy(() => import("./pages/Automations").then((module) => ({ default: module.Automations })));
 const Settings = lazy(() => import("./pages/Settings").then((module) => ({ default: module.Settings })));
 
 export function App() {
@@ -49,6 +50,8 @@ export function App() {
             <NewSession />
           ) : route.view === "inbox" ? (
             <Inbox />
+          ) : route.view === "automations" ? (
+            <Automations />
           ) : route.view === "settings" ? (
             <Settings />
           ) : (

@@ -108,6 +108,7 @@ function useCommands(): Command[] {
     const always: Command[] = [
       { id: "new", label: "New session", icon: "add", keys: "N", run: () => go({ view: "new" }) },
       { id: "inbox", label: "Open inbox", icon: "inbox", keys: "I", run: () => go({ view: "inbox" }) },
+      { id: "automations", label: "Automations", icon: "clock", run: () => go({ view: "automations" }) },
       { id: "settings", label: "Settings", icon: "settings", run: () => go({ view: "settings" }) },
       { id: "light", label: "Appearance: light", icon: "sparkle", run: () => setTheme(host, "light") },
       { id: "dark", label: "Appearance: dark", icon: "sparkle", run: () => setTheme(host, "dark") },

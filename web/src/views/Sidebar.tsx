@@ -31,6 +31,9 @@ export function Sidebar({ onPalette }: { onPalette: () => void }) {
         <button type="button" className="icon-button" onClick={onPalette} aria-label="Commands" title="Commands (Ctrl+K)">
           <Icon name="search" />
         </button>
+        <a className="icon-button" href="#/automations" aria-label="Automations" title="Automations">
+          <Icon name="clock" />
+        </a>
         <a className="icon-button" href="#/settings" aria-label="Settings" title="Settings">
           <Icon name="settings" />
         </a>

@@ -17,7 +17,8 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt as _, HashSet};
 use innkeeper_protocol::newest::state::{
-    ChangesetState, ResourceWatchState, RootState, TerminalState,
+    AutomationRunState, AutomationState, ChangesetState, ResourceWatchState, RootState,
+    TerminalState,
 };
 use innkeeper_protocol::snapshot::SnapshotState;
 use innkeeper_protocol::workspace::resource::{GrantedRoot, Roots};
@@ -41,6 +42,8 @@ pub(crate) enum Channel {
     Changeset(Box<Ephemeral<ChangesetState>>),
     Watch(Box<Ephemeral<ResourceWatchState>>),
     Annotations(Box<Annotations>),
+    Automations(Box<AutomationState>),
+    AutomationRun(Box<AutomationRunState>),
 }
 
 /// A channel that ends with this life of the host: what happens on it can be
@@ -68,6 +71,8 @@ impl Channel {
             Self::Annotations(annotations) => {
                 SnapshotState::Annotations(Box::new(annotations.state.clone()))
             }
+            Self::Automations(state) => SnapshotState::Automations(state.clone()),
+            Self::AutomationRun(state) => SnapshotState::AutomationRun(state.clone()),
         }
     }
 
@@ -80,7 +85,9 @@ impl Channel {
             | Self::Terminal(_)
             | Self::Changeset(_)
             | Self::Watch(_)
-            | Self::Annotations(_) => &None,
+            | Self::Annotations(_)
+            | Self::Automations(_)
+            | Self::AutomationRun(_) => &None,
         };
         directories.as_deref().unwrap_or_default()
     }
@@ -92,7 +99,12 @@ impl Channel {
     /// Whether the channel ends with this life of the host.
     pub(crate) fn is_ephemeral(&self) -> bool {
         match self {
-            Self::Root(_) | Self::Session(_) | Self::Chat(_) | Self::Annotations(_) => false,
+            Self::Root(_)
+            | Self::Session(_)
+            | Self::Chat(_)
+            | Self::Annotations(_)
+            | Self::Automations(_)
+            | Self::AutomationRun(_) => false,
             Self::Terminal(_) | Self::Changeset(_) | Self::Watch(_) => true,
         }
     }
@@ -182,6 +194,8 @@ impl Channels {
     of_kind!(annotations, Annotations, Annotations);
     of_kind_mut!(annotations_mut, Annotations, Annotations);
     of_kind!(watch, Watch, Ephemeral<ResourceWatchState>);
+    of_kind!(automations, Automations, AutomationState);
+    of_kind!(automation_run, AutomationRun, AutomationRunState);
 
     pub(crate) fn root(&self) -> Option<&RootState> {
         match self.get(&self.root) {

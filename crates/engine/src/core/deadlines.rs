@@ -31,6 +31,14 @@ pub(crate) enum Deadline {
     TerminalsAreHeard,
     /// Perhaps nobody wrote in a session, and nobody has it open.
     SessionIsUnwritten(ChannelUri),
+    /// An automation has something to do by its schedules or its end.
+    AutomationIsDue(ChannelUri),
+    /// A run of an automation waits no longer: to begin, or for a person.
+    RunIsLate(ChannelUri),
+    /// The files that automations follow have come to rest.
+    FilesRest,
+    /// Files that could not be followed are looked for again.
+    FilesAreFollowed,
     /// Sessions that nobody needs leave memory.
     Sweep,
 }

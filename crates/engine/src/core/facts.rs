@@ -39,7 +39,9 @@ pub(super) fn facts_of(channel: &Channel) -> GateFacts {
         | Channel::Session(_)
         | Channel::Terminal(_)
         | Channel::Changeset(_)
-        | Channel::Watch(_) => GateFacts::default(),
+        | Channel::Watch(_)
+        | Channel::Automations(_)
+        | Channel::AutomationRun(_) => GateFacts::default(),
     }
 }
 
@@ -79,9 +81,12 @@ pub(super) fn extra_facts_after(
         Channel::Chat(chat) => of_chat(chat, action, &before)?,
         Channel::Session(session) => of_session(session, action, before)?,
         Channel::Changeset(changeset) => of_changeset(&changeset.state, action)?,
-        Channel::Root(_) | Channel::Terminal(_) | Channel::Watch(_) | Channel::Annotations(_) => {
-            return None;
-        }
+        Channel::Root(_)
+        | Channel::Terminal(_)
+        | Channel::Watch(_)
+        | Channel::Annotations(_)
+        | Channel::Automations(_)
+        | Channel::AutomationRun(_) => return None,
     };
     (extra != ExtraFacts::default()).then(|| Box::new(extra))
 }

@@ -8,6 +8,8 @@ use super::content::CONTENT_SCHEME;
 
 pub(crate) const TERMINAL_SCHEME: &str = "ahp-terminal:";
 pub(crate) const WATCH_SCHEME: &str = "ahp-resource-watch:";
+pub(crate) const AUTOMATION_SCHEME: &str = "ahp-automation:";
+pub(crate) const RUN_SCHEME: &str = "ahp-automation-run:";
 
 /// Whether a name can only be that of something that is the host's own.
 pub(crate) fn is_of_host(uri: &ChannelUri) -> bool {
@@ -16,8 +18,11 @@ pub(crate) fn is_of_host(uri: &ChannelUri) -> bool {
         WATCH_SCHEME,
         CHANGESET_SCHEME,
         CONTENT_SCHEME,
+        AUTOMATION_SCHEME,
+        RUN_SCHEME,
     ];
     *uri == ChannelUri::root()
+        || *uri == ChannelUri::automations()
         || is_telemetry_channel(uri.as_str())
         || uri.session_of_annotations().is_some()
         || schemes

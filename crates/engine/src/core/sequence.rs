@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use ahp::reducers::{
-    ReduceOutcome, apply_action_to_changeset, apply_action_to_resource_watch, apply_action_to_root,
+    ReduceOutcome, apply_action_to_automation, apply_action_to_automation_run,
+    apply_action_to_changeset, apply_action_to_resource_watch, apply_action_to_root,
     apply_action_to_session, apply_action_to_terminal,
 };
 use innkeeper_protocol::action_traits::traits_of;
@@ -21,7 +22,7 @@ use innkeeper_protocol::record::{ExtraFacts, GateFacts, Sequenced, StoreOp};
 use innkeeper_protocol::{ChannelUri, Seq};
 
 use super::channels::Channel;
-use super::{Core, facts};
+use super::{Core, TurnEnd, TurnOutcome, facts};
 use crate::effect::{ConnectionId, Effect, Step};
 
 #[derive(Debug)]
@@ -174,6 +175,7 @@ impl Core {
             self.channels.directories_changed();
         }
         self.trace_action(channel, &sequenced.action);
+        self.turn_ends.extend(turn_end(channel, &sequenced.action));
         if kept {
             self.store(StoreOp::Append(sequenced.clone()));
         }
@@ -303,6 +305,24 @@ impl Core {
     }
 }
 
+/// How a turn ended, if it ends with this action.
+fn turn_end(chat: &ChannelUri, action: &StateAction) -> Option<TurnEnd> {
+    let (turn, outcome) = match action {
+        StateAction::ChatTurnComplete(end) => (&end.turn_id, TurnOutcome::Complete),
+        StateAction::ChatTurnCancelled(end) => (&end.turn_id, TurnOutcome::Cancelled),
+        StateAction::ChatError(end) => {
+            let error = Box::new(end.part.error.clone());
+            (&end.turn_id, TurnOutcome::Failed(error))
+        }
+        _ => return None,
+    };
+    Some(TurnEnd {
+        chat: chat.clone(),
+        turn: turn.clone(),
+        outcome,
+    })
+}
+
 fn changes_directories(action: &StateAction) -> bool {
     matches!(
         action,
@@ -352,6 +372,8 @@ fn reduce(channel: &mut Channel, action: &StateAction) -> (ReduceOutcome, Option
             let outcome = annotations.reduce(action);
             (outcome, Some(annotations.session.clone()))
         }
+        Channel::Automations(state) => (apply_action_to_automation(state, action), None),
+        Channel::AutomationRun(state) => (apply_action_to_automation_run(state, action), None),
         Channel::Watch(watch) => (
             apply_action_to_resource_watch(&mut watch.state, action),
             None,

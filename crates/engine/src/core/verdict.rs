@@ -83,6 +83,8 @@ fn why_not_accepted(channel: Option<&Channel>, action: &StateAction, sender: &Se
         Some(Channel::Changeset(_)) => "a changeset",
         Some(Channel::Watch(_)) => "a watch",
         Some(Channel::Annotations(_)) => "the annotations of a session",
+        Some(Channel::Automations(_)) => "the catalogue of automations",
+        Some(Channel::AutomationRun(_)) => "a run of an automation",
         None => "this channel",
     };
     let reason = match action {

@@ -6,7 +6,8 @@ use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::errors::ahp_error_codes;
 use innkeeper_protocol::newest::notifications::SessionAddedParams;
 use innkeeper_protocol::newest::state::{
-    ChatOrigin, ProjectInfo, SessionActiveClient, SessionLifecycle, SessionState, SessionStatus,
+    ChatOrigin, ProjectInfo, SessionActiveClient, SessionLifecycle, SessionOrigin, SessionState,
+    SessionStatus,
 };
 use innkeeper_protocol::outgoing::Notification;
 use innkeeper_protocol::record::{Inheritance, SessionNotes, StoreOp, SummaryFacts};
@@ -24,7 +25,7 @@ use crate::core::changeset_uri::percent_decoded;
 use crate::core::channels::{Annotations, Chat, Session};
 use crate::core::is_of_host;
 use crate::effect::ConnectionId;
-use crate::labels::Label;
+use crate::labels::{Label, Locale};
 
 /// The session that another one is a copy of.
 struct Original {
@@ -37,6 +38,17 @@ struct Original {
     context: Vec<StoredTurn>,
     /// What the agent can copy its own conversation from.
     fork_of: Option<Value>,
+}
+
+/// Who wants a new session.
+#[derive(Debug)]
+pub(crate) enum Creator {
+    Client(ConnectionId),
+    /// A run of an automation, which says what it is called.
+    Run {
+        origin: SessionOrigin,
+        title: String,
+    },
 }
 
 impl Original {
@@ -55,13 +67,24 @@ impl SessionsMut<'_> {
         connection: ConnectionId,
         new: CreateSession,
     ) -> Result<(), RpcError> {
+        self.create_for(Creator::Client(connection), new)
+    }
+
+    pub(crate) fn create_for(
+        &mut self,
+        creator: Creator,
+        new: CreateSession,
+    ) -> Result<(), RpcError> {
         let CreateSession {
             params,
             fork,
             model,
             agent: custom_agent,
         } = new;
-        let locale = self.turns.clients.locale_of(connection);
+        let locale = match creator {
+            Creator::Client(connection) => self.turns.clients.locale_of(connection),
+            Creator::Run { .. } => Locale::default(),
+        };
         let uri = ChannelUri::from(params.channel);
         self.check_new_session_uri(&uri)?;
         check_progress_token(params.progress_token.as_deref())?;
@@ -97,12 +120,27 @@ impl SessionsMut<'_> {
         if !several_directories {
             directories.truncate(1);
         }
-        let active_clients = self.initial_active_client(connection, params.active_client)?;
+        let active_clients = match creator {
+            Creator::Client(connection) => {
+                self.initial_active_client(connection, params.active_client)?
+            }
+            Creator::Run { .. } => Vec::new(),
+        };
         let starting = Label::Starting(&agent_name).text(locale);
+        let asked_by = match creator {
+            Creator::Client(connection) => params.progress_token.map(|it| (connection, it)),
+            Creator::Run { .. } => None,
+        };
 
-        let title = match original {
-            Some(original) => Label::ForkOf(&original.title).text(locale),
-            None => Label::NewSession.text(locale),
+        let (origin, given_title) = match creator {
+            Creator::Client(_) => (None, None),
+            Creator::Run { origin, title } => (Some(origin), Some(title)),
+        };
+        let title_is_open = original.is_none() && given_title.is_none();
+        let title = match (given_title, original) {
+            (Some(title), _) => title,
+            (None, Some(original)) => Label::ForkOf(&original.title).text(locale),
+            (None, None) => Label::NewSession.text(locale),
         };
         let mut chat = first_chat(&uri, &title, original, &provider, self.turns.core.now);
         chat.select(model, custom_agent);
@@ -111,7 +149,7 @@ impl SessionsMut<'_> {
             title,
             status: (SessionStatus::Idle | SessionStatus::IsRead).bits(),
             activity: None,
-            origin: None,
+            origin,
             project: directories
                 .first()
                 .and_then(|directory| project_of(directory)),
@@ -134,7 +172,7 @@ impl SessionsMut<'_> {
             uri: uri.clone(),
             state,
             notes: SessionNotes {
-                title_is_open: original.is_none(),
+                title_is_open,
                 language: Some(locale.tag().to_owned()),
                 inherits: original
                     .filter(|_| self.turns.core.config.workspace.changes)
@@ -157,10 +195,9 @@ impl SessionsMut<'_> {
             self.core().inputs.take_in(&uri, inputs);
             self.core().store(StoreOp::ShareContent { from, with: uri });
         }
-        if let Some(token) = params.progress_token {
+        if let Some(asked_by) = asked_by {
             let session = session.uri.clone();
-            self.core()
-                .begin_progress(&session, (connection, token), starting);
+            self.core().begin_progress(&session, asked_by, starting);
         }
         self.add(session, chat);
         Ok(())

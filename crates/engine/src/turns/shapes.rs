@@ -17,7 +17,7 @@ use innkeeper_protocol::newest::state::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub(super) fn check_attachments(message: &Message) -> Result<(), String> {
+pub(crate) fn check_attachments(message: &Message) -> Result<(), String> {
     let attachments = message.attachments.iter().flatten();
     for (index, attachment) in attachments.enumerate() {
         if let MessageAttachment::Unknown(value) = attachment {

@@ -5,6 +5,7 @@
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{AgentCommand, Approval, TurnEvent};
 use innkeeper_protocol::bounds::{MAX_ID_BYTES, cut};
+use innkeeper_protocol::newest::actions::{ChatTurnCancelledAction, StateAction};
 use innkeeper_protocol::newest::state::ErrorInfo;
 
 use super::questions;
@@ -26,6 +27,22 @@ impl TurnsMut<'_> {
         let most = MAX_ID_BYTES;
         let reason = Label::IdTooLong { most }.text(self.locale_of_turn(uri));
         self.stop_turn(uri, error_info("idTooLong", reason));
+    }
+
+    /// The host cancels the turn of a chat, as a client would.
+    pub(crate) fn cancel_turn(&mut self, uri: &ChannelUri) {
+        let Some(turn) = self.own.take_turn(uri) else {
+            return;
+        };
+        let duration = turn.duration(self.core.measured());
+        let cancelled = ChatTurnCancelledAction {
+            turn_id: turn.id.to_string(),
+            duration,
+            meta: None,
+        };
+        self.core
+            .emit(uri, StateAction::ChatTurnCancelled(cancelled), None);
+        self.turn_cancelled(uri, &turn);
     }
 
     /// Lets go of a chat's turn and of its agent, and leaves the chat as it is:

@@ -86,8 +86,10 @@ fn sound(version: Version, kind: &str) -> (String, Value) {
         "defaultChatChanged" => json!({"defaultChat": chat()}),
         "draftChanged" => json!({"draft": message}),
         "filesReviewChanged" | "filesReviewedChanged" => json!({"files": [], "reviewed": true}),
-        // Of annotations.
-        "entrySet" | "entryRemoved" | "removed" => json!({"annotationId": "x"}),
+        // Of annotations, and of automations.
+        "entrySet" | "entryRemoved" | "removed" => {
+            json!({"annotationId": "x", "resource": "ahp-automation:/x"})
+        }
         _ => panic!("what does `{kind}` say?"),
     };
     if verb.starts_with("toolCall") {
@@ -111,6 +113,7 @@ fn sound(version: Version, kind: &str) -> (String, Value) {
         }
         "session" => (SESSION.to_owned(), of_session(version, action)),
         "annotations" => (format!("{SESSION}/annotations"), action),
+        "automation" => ("ahp-automations://".to_owned(), action),
         _ => (SESSION.to_owned(), action),
     }
 }

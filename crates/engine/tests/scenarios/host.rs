@@ -21,6 +21,7 @@ use innkeeper_protocol::record::store::{Archive, Store as _};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
 use innkeeper_protocol::workspace::resource::{ResourceDone, Scope, TakenContent};
+use innkeeper_protocol::workspace::watch::WatchCommand;
 use innkeeper_protocol::{ChannelUri, ClientId, Seq, Timestamp};
 use innkeeper_store::MemoryStore;
 use serde_json::{Value, json};
@@ -47,6 +48,7 @@ pub(crate) struct Host {
     pub(crate) client_versions: BTreeMap<ClientId, Version>,
     pub(crate) commands: Vec<AgentCommand>,
     pub(crate) changes: Vec<ChangesCommand>,
+    pub(crate) watches: Vec<WatchCommand>,
     /// What requests about files were allowed to reach.
     pub(crate) scopes: Vec<Scope>,
     /// Questions for directories that are left open, if they are to be.
@@ -102,6 +104,7 @@ impl Host {
             client_versions: BTreeMap::new(),
             commands: Vec::new(),
             changes: Vec::new(),
+            watches: Vec::new(),
             scopes: Vec::new(),
             held_checks: None,
             files: BTreeMap::new(),
@@ -249,12 +252,12 @@ impl Host {
                 Effect::Resource { scope, .. } => self.scopes.push(scope),
                 Effect::Terminal(_)
                 | Effect::TerminalTaken { .. }
-                | Effect::Watch(_)
                 | Effect::ListBranches { .. }
                 | Effect::ReadKept { .. }
                 | Effect::Customization(_)
                 | Effect::Span(_) => {}
                 Effect::Changes(command) => self.changes.push(command),
+                Effect::Watch(command) => self.watches.push(command),
                 Effect::RemoveLeftovers(removed) => self.removed.push(removed),
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
@@ -422,6 +425,16 @@ impl Host {
     pub(crate) fn wait(&mut self, time: Duration) {
         self.now += i64::try_from(time.as_millis()).unwrap();
         self.feed(Input::Tick);
+    }
+
+    /// Time passes while no host is at work.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        self.now += i64::try_from(time.as_millis()).unwrap();
+    }
+
+    /// The machine's clock was ahead, and is put right while no host is at work.
+    pub(crate) fn put_clock_back(&mut self, by: Duration) {
+        self.now -= i64::try_from(by.as_millis()).unwrap();
     }
 
     /// Somebody sets the clock, and no time passes.

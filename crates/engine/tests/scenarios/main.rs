@@ -5,6 +5,10 @@
 mod agents;
 mod annotations;
 mod answered;
+mod automation_events;
+mod automation_runs;
+mod automation_schedules;
+mod automations;
 mod changes;
 mod client_resources;
 mod comments;

@@ -122,6 +122,8 @@ fn answer(reply: &Reply) -> Answer {
         | Reply::ResourceResolve(_)
         | Reply::CreateResourceWatch(_)
         | Reply::InvokeChangesetOperation(_)
+        | Reply::AutomationTriggers(_)
+        | Reply::RunAutomation(_)
         | Reply::Turns(_) => Answer::Done,
         Reply::ResolveSessionConfig(resolved) => Answer::Resolved(resolved.clone()),
         Reply::Initialize(welcome) => Answer::Welcome {
@@ -177,6 +179,9 @@ fn shot(snapshot: &snapshot::Snapshot) -> Shot {
         snapshot::SnapshotState::Chat(chat) => State::Chat(Box::new(chat.decode().unwrap())),
         snapshot::SnapshotState::Changeset(state) => State::Changeset(state),
         snapshot::SnapshotState::Annotations(state) => State::Annotations(state),
+        snapshot::SnapshotState::Automations(_) | snapshot::SnapshotState::AutomationRun(_) => {
+            unreachable!("nobody subscribes to automations here")
+        }
         snapshot::SnapshotState::Terminal(_) | snapshot::SnapshotState::ResourceWatch(_) => {
             unreachable!("nobody opens terminals or watches here")
         }
@@ -313,6 +318,8 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Reply::ResourceResolve(_) => "resolved file",
             Reply::CreateResourceWatch(_) => "watch",
             Reply::InvokeChangesetOperation(_) => "operation",
+            Reply::AutomationTriggers(_) => "triggers",
+            Reply::RunAutomation(_) => "run",
             Reply::Turns(_) => "turns",
         },
     }

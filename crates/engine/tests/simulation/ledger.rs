@@ -81,6 +81,10 @@ impl Ledger {
                 StoreOp::ShareContent { .. }
                 | StoreOp::PutAnnotation { .. }
                 | StoreOp::RemoveAnnotation { .. }
+                | StoreOp::PutAutomation(_)
+                | StoreOp::RemoveAutomation { .. }
+                | StoreOp::PutAutomationRun(_)
+                | StoreOp::RemoveAutomationRun { .. }
                 | StoreOp::TruncateTurns { .. }
                 | StoreOp::PutClient(_)
                 | StoreOp::PutRootConfig { .. }

@@ -10,9 +10,9 @@ use crate::acts::{any_session, operation, review};
 use crate::annotations;
 use crate::changes::{any_changeset, is_changeset};
 use crate::dispatches::{dispatch_to_chat, dispatch_to_session};
-use crate::machine_acts;
 use crate::onlooker::Asked;
 use crate::world::{ACTORS, World};
+use crate::{automation_acts, machine_acts};
 
 pub(crate) fn act(world: &mut World, index: usize) {
     let it = &world.onlookers[index];
@@ -23,6 +23,9 @@ pub(crate) fn act(world: &mut World, index: usize) {
         return;
     }
     let before_0_5 = it.version < Version::V0_5;
+    if world.automates && it.version.has_automations() && world.rng.chance(25) {
+        return automation_acts::act(world, index);
+    }
     let kind = world.rng.weighted(&[
         (14, "subscribe"),
         (2, "unsubscribe"),

@@ -10,6 +10,7 @@
 mod acts;
 mod agent;
 mod annotations;
+mod automation_acts;
 mod changes;
 mod checks;
 mod client;

@@ -11,14 +11,18 @@ use innkeeper_protocol::version::Version;
 use crate::dispatches::{deal_with_what_waits, dispatch_to_chat};
 use crate::onlooker::Onlooker;
 use crate::world::{ACTORS, World};
-use crate::{acts, checks, looking_on, machine_acts, number, one_step, schedules};
+use crate::{acts, automation_acts, checks, looking_on, machine_acts, number, one_step, schedules};
 
 /// All ten versions are in each of them.
 const SCHEDULES: u64 = 1_000;
 
+/// Likewise, with automations.
+const AUTOMATED: u64 = 100;
+
 /// What this host does not do yet, or not without a machine: it is never told
 /// here. Whatever is not in this list must be told.
 const ABSENT: &[&str] = &[
+    // Told in a test of their own, below.
     "automation/",
     "automationRun/",
     "canvas/",
@@ -37,12 +41,12 @@ const ABSENT: &[&str] = &[
 #[test]
 fn clients_of_every_version_hold_what_the_engine_holds() {
     if let Some(seed) = number("INNKEEPER_SEED") {
-        run(seed, true, &AtomicU64::new(0));
+        run(seed, true, &AtomicU64::new(0), false);
         return;
     }
     let count = number("INNKEEPER_SCHEDULES").unwrap_or(SCHEDULES);
     let mut told = Coverage::default();
-    for of_one in schedules(count, |seed, step| run(seed, false, step)) {
+    for of_one in schedules(count, |seed, step| run(seed, false, step, false)) {
         told.add(of_one);
     }
     println!("{}", told.table());
@@ -63,8 +67,21 @@ fn clients_of_every_version_hold_what_the_engine_holds() {
     }
 }
 
-fn run(seed: u64, trace: bool, at: &AtomicU64) -> Coverage {
+#[test]
+fn clients_of_versions_with_automations_hold_what_the_engine_holds() {
+    let mut told = Coverage::default();
+    for of_one in schedules(AUTOMATED, |seed, step| run(seed, false, step, true)) {
+        told.add(of_one);
+    }
+    let mut empty = told.empty_cells();
+    empty.retain(|(_, kind)| kind.starts_with("automation"));
+    assert!(empty.is_empty(), "never told: {empty:?}");
+}
+
+/// With what agents do by themselves, if that is wanted: it makes a run longer.
+fn run(seed: u64, trace: bool, at: &AtomicU64, automates: bool) -> Coverage {
     let mut world = World::new(seed, trace);
+    world.automates = automates;
     world.onlookers = Version::ALL.map(Onlooker::new).into();
     for index in 0..world.onlookers.len() {
         looking_on::act(&mut world, index);
@@ -74,6 +91,9 @@ fn run(seed: u64, trace: bool, at: &AtomicU64) -> Coverage {
         looking_on::follow(&mut world, index, acts::SESSIONS[0]);
     }
     machine_acts::begin(&mut world, acts::SESSIONS[0]);
+    if automates {
+        automation_acts::begin(&mut world);
+    }
     if world.rng.chance(30) {
         // One that is still being created, and may fail to be.
         acts::create(&mut world, 0, acts::SESSIONS[2]);

@@ -78,6 +78,8 @@ pub(crate) struct World {
     /// Clients of older versions, in those schedules that have them. Their
     /// connections are numbered behind those of the clients.
     pub(crate) onlookers: Vec<Onlooker>,
+    /// Onlookers have agents do things by themselves.
+    pub(crate) automates: bool,
     /// Which of them says what a client would say, now.
     pub(crate) speaker: Option<usize>,
     pub(crate) agents: Backends,
@@ -171,6 +173,7 @@ impl World {
             terminals: 4,
             scrollback_bytes: [150, 1 << 12][rng.below(2)],
             watches: 4,
+            automations: 3,
             page_turns: 1 + rng.below(3),
             page_sessions: 2 + rng.below(20),
         };
@@ -200,6 +203,7 @@ impl World {
                 .collect(),
             client_versions: HashMap::new(),
             onlookers: Vec::new(),
+            automates: false,
             speaker: None,
             agents: Backends::default(),
             machine: Machine::default(),

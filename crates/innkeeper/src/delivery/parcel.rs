@@ -195,7 +195,9 @@ fn weight_of_reply(reply: &Reply) -> usize {
             | Reply::ResolveSessionConfig(_)
             | Reply::ResourceResolve(_)
             | Reply::CreateResourceWatch(_)
-            | Reply::InvokeChangesetOperation(_) => 0,
+            | Reply::InvokeChangesetOperation(_)
+            | Reply::AutomationTriggers(_)
+            | Reply::RunAutomation(_) => 0,
         }
 }
 
@@ -225,6 +227,13 @@ fn weight_of_state(state: &SnapshotState) -> usize {
             });
             (1 + state.annotations.len()) * FIXED_WEIGHT + texts.sum::<usize>()
         }
+        SnapshotState::Automations(state) => {
+            let entries = state.entries.iter().map(|entry| {
+                (2 + entry.runs.len()) * FIXED_WEIGHT + entry.definition.message.text.len()
+            });
+            FIXED_WEIGHT + entries.sum::<usize>()
+        }
+        SnapshotState::AutomationRun(_) => 2 * FIXED_WEIGHT,
         SnapshotState::Changeset(changeset) => (1 + 2 * changeset.files.len()) * FIXED_WEIGHT,
         SnapshotState::Chat(chat) => {
             let turns = chat.turns.iter().map(|turn| turn.json.get().len());

@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ahp::reducers::{
-    apply_action_to_annotations, apply_action_to_changeset, apply_action_to_chat,
-    apply_action_to_root, apply_action_to_session, apply_action_to_terminal,
+    apply_action_to_annotations, apply_action_to_automation, apply_action_to_automation_run,
+    apply_action_to_changeset, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
+    apply_action_to_terminal,
 };
 use ahp::{Client, ClientConfig, SubscriptionEvent};
 use ahp_ws::WebSocketTransport;
@@ -25,9 +26,9 @@ use innkeeper_protocol::newest::actions::{
 };
 use innkeeper_protocol::newest::commands::{InitializeResult, SubscribeView};
 use innkeeper_protocol::newest::state::{
-    AnnotationsState, ChangesetState, ChatState, Message, MessageKind, MessageOrigin,
-    ResourceWatchState, ResponsePart, RootState, SessionLifecycle, SessionState, Snapshot,
-    SnapshotState, TerminalState, TurnState,
+    AnnotationsState, AutomationRunState, AutomationState, ChangesetState, ChatState, Message,
+    MessageKind, MessageOrigin, ResourceWatchState, ResponsePart, RootState, SessionLifecycle,
+    SessionState, Snapshot, SnapshotState, TerminalState, TurnState,
 };
 use innkeeper_store::{SqliteStore, StoreOptions};
 use serde_json::{Value, json};
@@ -384,6 +385,32 @@ impl Folded for AnnotationsState {
 
     fn apply(&mut self, action: &StateAction) {
         apply_action_to_annotations(self, action);
+    }
+}
+
+impl Folded for AutomationState {
+    fn from_snapshot(state: SnapshotState) -> Self {
+        match state {
+            SnapshotState::Automations(automations) => *automations,
+            other => panic!("not automations: {other:?}"),
+        }
+    }
+
+    fn apply(&mut self, action: &StateAction) {
+        apply_action_to_automation(self, action);
+    }
+}
+
+impl Folded for AutomationRunState {
+    fn from_snapshot(state: SnapshotState) -> Self {
+        match state {
+            SnapshotState::AutomationRun(run) => *run,
+            other => panic!("not a run: {other:?}"),
+        }
+    }
+
+    fn apply(&mut self, action: &StateAction) {
+        apply_action_to_automation_run(self, action);
     }
 }
 

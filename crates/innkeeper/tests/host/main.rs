@@ -3,7 +3,7 @@
 //! of these tests.
 //!
 //! - `common` and `stage`: a host with its clients, for most of the others;
-//! - `session`, `workspace`, `agents`, `customizations`, `versions`: what it does;
+//! - `session`, `workspace`, `agents`, `automations`, `customizations`, `versions`: what it does;
 //! - `socket`, `tls`, `slow`, `hostile`, `newcomers`, `introductions`: who reaches it, and how;
 //! - `cli`, `crash`, `database`, `soak`, `upgrade`, `telemetry`: the program, and how it lives and dies;
 //! - `embedded`: the library.
@@ -17,6 +17,7 @@
 )]
 
 mod agents;
+mod automations;
 mod cli;
 mod common;
 mod crash;

@@ -164,6 +164,8 @@ fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
         Reply::CreateResourceWatch(_) => "createResourceWatch",
         Reply::InvokeChangesetOperation(_) => "invokeChangesetOperation",
         Reply::Turns(_) => "fetchTurns",
+        Reply::AutomationTriggers(_) => "listAutomationTriggerDefinitions",
+        Reply::RunAutomation(_) => "runAutomation",
     };
     let mut result = object::of(value(reply)?);
     match reply {

@@ -9,7 +9,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::newest::actions::{ActionOrigin, StateAction};
-use crate::newest::state::{Annotation, ChatState, SessionState, SessionSummary};
+use crate::newest::state::{
+    Annotation, AutomationEntry, AutomationRunState, ChatState, SessionState, SessionSummary,
+};
 use crate::record::{ChatNotes, SessionNotes, StoreBatch, StoreOp};
 use crate::snapshot::StoredTurn;
 use crate::{ChannelUri, Seq, Timestamp};
@@ -50,9 +52,10 @@ impl StoreBatch {
 fn session_of(op: &StoreOp) -> Option<&ChannelUri> {
     match op {
         StoreOp::Append(action) => {
-            // What is stored of channels is the root's, a session's, a chat's or
-            // that of a session's annotations; these two name their session.
-            let own = Some(&action.channel).filter(|channel| **channel != ChannelUri::root());
+            // What is stored of channels is the root's, a session's, a chat's, that
+            // of a session's annotations or of automations; the chat and the
+            // annotations name their session.
+            let own = Some(&action.channel).filter(|_| !is_of_host(&action.action));
             action.facts.session.as_ref().or(own)
         }
         StoreOp::PutSession(record) => Some(&record.uri),
@@ -70,10 +73,34 @@ fn session_of(op: &StoreOp) -> Option<&ChannelUri> {
         | StoreOp::ForgetClient { .. }
         | StoreOp::PutRootConfig { .. }
         | StoreOp::PutSwitches { .. }
+        | StoreOp::PutAutomation(_)
+        | StoreOp::RemoveAutomation { .. }
+        | StoreOp::PutAutomationRun(_)
+        | StoreOp::RemoveAutomationRun { .. }
         | StoreOp::ReserveSeq { .. }
         | StoreOp::TrimLog { .. }
         | StoreOp::Reread { .. } => None,
     }
+}
+
+/// Whether an action is about the host, and not about one of its sessions.
+fn is_of_host(action: &StateAction) -> bool {
+    matches!(
+        action,
+        StateAction::RootAgentsChanged(_)
+            | StateAction::RootActiveSessionsChanged(_)
+            | StateAction::RootConfigChanged(_)
+            | StateAction::RootTerminalsChanged(_)
+            | StateAction::AutomationCreateRequested(_)
+            | StateAction::AutomationUpdateRequested(_)
+            | StateAction::AutomationSet(_)
+            | StateAction::AutomationRemoved(_)
+            | StateAction::AutomationRunLifecycleChanged(_)
+            | StateAction::AutomationRunSessionSet(_)
+            | StateAction::AutomationRunSessionRemoved(_)
+            | StateAction::AutomationRunPrimarySessionChanged(_)
+            | StateAction::AutomationRunCancelRequested(_)
+    )
 }
 
 /// An operation as it is written for people.
@@ -146,6 +173,18 @@ enum Line<'a> {
         session: &'a ChannelUri,
         id: &'a str,
     },
+    PutAutomation {
+        entry: &'a AutomationEntry,
+    },
+    RemoveAutomation {
+        automation: &'a ChannelUri,
+    },
+    PutAutomationRun {
+        state: &'a AutomationRunState,
+    },
+    RemoveAutomationRun {
+        run: &'a ChannelUri,
+    },
     ReserveSeq {
         until: Seq,
     },
@@ -213,6 +252,14 @@ impl<'a> From<&'a StoreOp> for Line<'a> {
                 annotation,
             },
             StoreOp::RemoveAnnotation { session, id } => Self::RemoveAnnotation { session, id },
+            StoreOp::PutAutomation(record) => Self::PutAutomation {
+                entry: &record.entry,
+            },
+            StoreOp::RemoveAutomation { automation } => Self::RemoveAutomation { automation },
+            StoreOp::PutAutomationRun(record) => Self::PutAutomationRun {
+                state: &record.state,
+            },
+            StoreOp::RemoveAutomationRun { run } => Self::RemoveAutomationRun { run },
             StoreOp::ReserveSeq { until } => Self::ReserveSeq { until: *until },
             StoreOp::TrimLog { below } => Self::TrimLog { below: *below },
             StoreOp::Reread { session, below } => Self::Reread {

@@ -79,6 +79,10 @@ const ROWS: &[Row] = &[
         let action = json!({"type": "annotations/removed", "annotationId": "a"});
         yes_if_told(version, action)
     }),
+    ("automations", |version| {
+        let action = json!({"type": "automation/removed", "resource": "ahp-automation:/a"});
+        yes_if_told(version, action)
+    }),
     ("several working directories", |version| {
         let state = snapshot(version, SESSION, session_state());
         let state = state.get("summary").unwrap_or(&state);

@@ -14,6 +14,7 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use rusqlite::{Connection, MAIN_DB, OptionalExtension as _, params};
 use serde_json::Value;
 
+use super::automations;
 use super::json::json;
 use super::log::{self, Tail};
 use super::sequence::{self, integer};
@@ -84,6 +85,10 @@ impl Applying<'_> {
                 annotation,
             } => put_annotation(connection, session, annotation),
             StoreOp::RemoveAnnotation { session, id } => remove_annotation(connection, session, id),
+            StoreOp::PutAutomation(record) => automations::put(connection, record),
+            StoreOp::RemoveAutomation { automation } => automations::remove(connection, automation),
+            StoreOp::PutAutomationRun(record) => automations::put_run(connection, record),
+            StoreOp::RemoveAutomationRun { run } => automations::remove_run(connection, run),
             StoreOp::ReserveSeq { until } => {
                 self.sequence.reserved = *until;
                 Ok(())

@@ -6,6 +6,7 @@ use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::apply::{ROOT_CONFIG, SWITCHES};
+use super::automations;
 use super::json::{parsed, raw};
 use crate::StoreError;
 use crate::sequence::Sequence;
@@ -26,6 +27,8 @@ pub(crate) fn boot(
         clients: clients(connection)?,
         root_config: setting(connection, ROOT_CONFIG)?,
         switches: setting(connection, SWITCHES)?,
+        automations: automations::all(connection)?,
+        automation_runs: automations::all_runs(connection)?,
     })
 }
 

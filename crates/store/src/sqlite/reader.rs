@@ -246,7 +246,7 @@ fn entries(
     Ok(entries)
 }
 
-fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str, StoreError> {
+pub(super) fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str, StoreError> {
     Ok(row
         .get_ref(column)?
         .as_str()

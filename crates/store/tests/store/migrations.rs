@@ -14,6 +14,7 @@ pub(crate) const FIXTURES: &[(i64, &str)] = &[
     (2, include_str!("../fixtures/v2.sql")),
     (3, include_str!("../fixtures/v3.sql")),
     (4, include_str!("../fixtures/v4.sql")),
+    (5, include_str!("../fixtures/v5.sql")),
 ];
 
 pub(crate) fn fixture(sql: &str, version: i64) -> tempfile::TempDir {

@@ -1,6 +1,7 @@
 // Every action that this client understands, by channel.
 
 import type { Annotation, AnnotationEntry, AnnotationOrigin } from "./annotations";
+import type { AutomationDefinition, AutomationEntry, AutomationRunLifecycle } from "./automations";
 import type { ErrorInfo, JsonObject, StringOrMarkdown, TextRange, URI, UsageInfo } from "./common";
 import type { Changeset, ChangesetFile, ChangesetOperation, ChangesetStatus, OperationStatus } from "./changeset";
 import type { BackgroundWork, ChatSummary, ResponsePart, Turn } from "./chat";
@@ -194,7 +195,28 @@ export type AnnotationsAction =
   | { type: "annotations/entrySet"; annotationId: string; entry: AnnotationEntry }
   | { type: "annotations/entryRemoved"; annotationId: string; entryId: string };
 
-export type StateAction = RootAction | SessionAction | ChatAction | TerminalAction | ChangesetAction | AnnotationsAction;
+export type AutomationAction =
+  | { type: "automation/createRequested"; resource: URI; definition: AutomationDefinition }
+  | { type: "automation/updateRequested"; resource: URI; changes: Partial<AutomationDefinition> }
+  | { type: "automation/set"; automation: AutomationEntry }
+  | { type: "automation/removed"; resource: URI };
+
+export type AutomationRunAction =
+  | { type: "automationRun/lifecycleChanged"; lifecycle: AutomationRunLifecycle }
+  | { type: "automationRun/sessionSet"; session: URI }
+  | { type: "automationRun/sessionRemoved"; session: URI }
+  | { type: "automationRun/primarySessionChanged"; primarySession?: URI }
+  | { type: "automationRun/cancelRequested" };
+
+export type StateAction =
+  | RootAction
+  | SessionAction
+  | ChatAction
+  | TerminalAction
+  | ChangesetAction
+  | AnnotationsAction
+  | AutomationAction
+  | AutomationRunAction;
 
 export interface ActionEnvelope {
   channel: URI;

@@ -1,5 +1,6 @@
 export type * from "./actions";
 export type * from "./annotations";
+export type * from "./automations";
 export type * from "./changeset";
 export type * from "./chat";
 export * from "./common";

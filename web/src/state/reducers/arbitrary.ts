@@ -206,10 +206,44 @@ const annotations = [
   of("annotations/entryRemoved", { annotationId, entryId: id }),
 ];
 
+const definition = fc.record({
+  title: text,
+  message: fc.constant({ text: "", origin: { kind: "automation" } }),
+  session: fc.constant({}),
+  enabled: flag,
+  triggers: fc.constant([]),
+});
+const automation = fc.record({
+  resource: id,
+  definition,
+  runs: fc.constant([]),
+  operations: fc.constant(["run"]),
+  createdAt: fc.constant("2026-01-01T00:00:00Z"),
+  modifiedAt: fc.constant("2026-01-01T00:00:00Z"),
+});
+const automations = [
+  of("automation/set", { automation }),
+  of("automation/set", { automation }),
+  of("automation/removed", { resource: id }),
+  of("automation/createRequested", { resource: id, definition }),
+  of("automation/updateRequested", { resource: id, changes: fc.record({ title: maybe(text) }) }),
+];
+
+const times = { createdAt: fc.constant("2026-01-01T00:00:00Z"), startedAt: fc.constant("2026-01-01T00:00:01Z") };
+const lifecycle = fc.record({ status: fc.constant("running"), ...times });
+const automationRun = [
+  of("automationRun/lifecycleChanged", { lifecycle }),
+  of("automationRun/sessionSet", { session: id }),
+  of("automationRun/sessionSet", { session: id }),
+  of("automationRun/sessionRemoved", { session: id }),
+  of("automationRun/primarySessionChanged", { primarySession: maybe(id) }),
+  of("automationRun/cancelRequested"),
+];
+
 /** A run of actions; in a chat, mostly within a turn that has begun. */
 export function runsFor(channel: ChannelState["kind"]): fc.Arbitrary<StateAction[]> {
   const any = (actions: fc.Arbitrary<StateAction>[]) => fc.array(fc.oneof(...actions), { minLength: 5, maxLength: 50, size: "max" });
-  if (channel !== "chat") return any({ root, session, terminal, changeset, annotations }[channel]);
+  if (channel !== "chat") return any({ root, session, terminal, changeset, annotations, automations, automationRun }[channel]);
   const begin = { type: "chat/turnStarted", turnId: "a", startedAt: "2026-01-01T00:00:00Z", message: { text: "", origin: { kind: "user" } } };
   const start = { type: "chat/toolCallStart", turnId: "a", toolCallId: "a", toolName: "t", displayName: "d" };
   const begun = [begin, start] as unknown as StateAction[];
@@ -235,5 +269,9 @@ export function stateFor(channel: ChannelState["kind"]): ChannelState["state"] {
       return { status: "computing", files: [] };
     case "annotations":
       return { annotations: [] };
+    case "automations":
+      return { entries: [] };
+    case "automationRun":
+      return { resource: "r", automation: "a", origin: { kind: "manual" }, lifecycle: { status: "pending", createdAt: "2026-01-01T00:00:00Z" }, sessions: [] };
   }
 }

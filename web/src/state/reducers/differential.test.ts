@@ -15,9 +15,11 @@ const root = new URL("../../../../", import.meta.url).pathname;
 const target = process.env["CARGO_TARGET_DIR"] ?? join(root, "target");
 const program = join(target, "debug/examples/reduce");
 const RUNS = 1000;
+/** Making the runs takes a while on a busy machine. */
+const TIME = 30_000;
 const SEED = Number(process.env["INNKEEPER_SEED"] ?? 7);
 
-test.runIf(existsSync(program)).each(["root", "session", "chat", "terminal", "changeset", "annotations"] as const)(
+test.runIf(existsSync(program)).each(["root", "session", "chat", "terminal", "changeset", "annotations", "automations", "automationRun"] as const)(
   "%s: both reducers make the same of the same actions (needs `cargo build --example reduce`)",
   (channel) => {
     const runs = fc.sample(runsFor(channel), { numRuns: RUNS, seed: SEED });
@@ -31,6 +33,7 @@ test.runIf(existsSync(program)).each(["root", "session", "chat", "terminal", "ch
       expect(plain(ours), JSON.stringify(actions)).toEqual(JSON.parse(theirs[index] ?? "null"));
     }
   },
+  TIME,
 );
 
 function fold(channel: ChannelState, actions: StateAction[]): ChannelState["state"] {

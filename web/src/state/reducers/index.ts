@@ -1,8 +1,9 @@
 // The protocol's reducers: pure functions from a state and an action to the
 // next state. What is unknown or does not fit changes nothing.
 
-import type { AnnotationsState, ChangesetState, ChatState, RootState, SessionState, StateAction, TerminalState } from "../../protocol/types";
+import type { AnnotationsState, AutomationRunState, AutomationState, ChangesetState, ChatState, RootState, SessionState, StateAction, TerminalState } from "../../protocol/types";
 import { reduceAnnotations } from "./annotations";
+import { reduceAutomationRun, reduceAutomations } from "./automations";
 import { reduceChangeset } from "./changeset";
 import { reduceChat } from "./chat";
 import { reduceRoot } from "./root";
@@ -15,7 +16,9 @@ export type ChannelState =
   | { kind: "chat"; state: ChatState }
   | { kind: "terminal"; state: TerminalState }
   | { kind: "changeset"; state: ChangesetState }
-  | { kind: "annotations"; state: AnnotationsState };
+  | { kind: "annotations"; state: AnnotationsState }
+  | { kind: "automations"; state: AutomationState }
+  | { kind: "automationRun"; state: AutomationRunState };
 
 export function reduce(channel: ChannelState, action: StateAction): ChannelState {
   const state = next(channel, action);
@@ -36,6 +39,10 @@ function next(channel: ChannelState, action: StateAction): ChannelState["state"]
       return is(action, "changeset/") ? reduceChangeset(channel.state, action) : channel.state;
     case "annotations":
       return is(action, "annotations/") ? reduceAnnotations(channel.state, action) : channel.state;
+    case "automations":
+      return is(action, "automation/") ? reduceAutomations(channel.state, action) : channel.state;
+    case "automationRun":
+      return is(action, "automationRun/") ? reduceAutomationRun(channel.state, action) : channel.state;
   }
 }
 
@@ -47,6 +54,8 @@ function is<P extends string>(action: StateAction, prefix: P): action is Extract
 export function channelOf(uri: string, state: unknown): ChannelState | undefined {
   const has = (key: string) => typeof state === "object" && state !== null && key in state;
   if (uri.startsWith("ahp-root:")) return { kind: "root", state: state as RootState };
+  if (uri.startsWith("ahp-automations:")) return { kind: "automations", state: state as AutomationState };
+  if (uri.startsWith("ahp-automation-run:")) return { kind: "automationRun", state: state as AutomationRunState };
   if (has("turns")) return { kind: "chat", state: state as ChatState };
   if (has("lifecycle") && has("chats")) return { kind: "session", state: state as SessionState };
   if (has("content") && has("claim")) return { kind: "terminal", state: state as TerminalState };
