@@ -14,6 +14,7 @@ use innkeeper_protocol::agent::{
     HowEnded, ProcessEnd, TurnEvent,
 };
 use innkeeper_protocol::command::ClientMessage;
+use innkeeper_protocol::mcp::hosted::McpCommand;
 use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::newest::state::{AgentInfo, ErrorInfo};
 use innkeeper_protocol::outgoing::{Finished, HostMessage, encode_each};
@@ -47,6 +48,8 @@ pub(crate) struct Host {
     pub(crate) client_versions: BTreeMap<ClientId, Version>,
     pub(crate) commands: Vec<AgentCommand>,
     pub(crate) changes: Vec<ChangesCommand>,
+    /// What MCP servers were to do.
+    pub(crate) mcp: Vec<McpCommand>,
     /// What requests about files were allowed to reach.
     pub(crate) scopes: Vec<Scope>,
     /// Questions for directories that are left open, if they are to be.
@@ -86,7 +89,7 @@ impl Host {
         Self::configured(config).opened_session()
     }
 
-    fn configured(config: EngineConfig) -> Self {
+    pub(crate) fn configured(config: EngineConfig) -> Self {
         let mut store = MemoryStore::default();
         let boot = store.begin().unwrap();
         let (engine, step) = Engine::new(Timestamp::from_millis(0), config, agents(), boot);
@@ -102,6 +105,7 @@ impl Host {
             client_versions: BTreeMap::new(),
             commands: Vec::new(),
             changes: Vec::new(),
+            mcp: Vec::new(),
             scopes: Vec::new(),
             held_checks: None,
             files: BTreeMap::new(),
@@ -133,6 +137,10 @@ impl Host {
 
     /// Returns how many clients the store remembers.
     pub(crate) fn restart(&mut self, limits: Limits) -> usize {
+        self.restart_as(config(limits))
+    }
+
+    pub(crate) fn restart_as(&mut self, config: EngineConfig) -> usize {
         let boot = self.store.begin().unwrap();
         let clients = boot.clients.len();
         self.versions.clear();
@@ -143,7 +151,7 @@ impl Host {
             .collect();
         self.heard.clear();
         let now = Timestamp::from_millis(self.now);
-        let (engine, step) = Engine::new(now, config(limits), agents(), boot);
+        let (engine, step) = Engine::new(now, config, agents(), boot);
         self.engine = engine;
         self.carry_out(step);
         clients
@@ -255,6 +263,7 @@ impl Host {
                 | Effect::Customization(_)
                 | Effect::Span(_) => {}
                 Effect::Changes(command) => self.changes.push(command),
+                Effect::Mcp(command) => self.mcp.push(command),
                 Effect::RemoveLeftovers(removed) => self.removed.push(removed),
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();

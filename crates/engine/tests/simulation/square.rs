@@ -26,10 +26,8 @@ const ABSENT: &[&str] = &[
     "chat/backgroundWork",
     "chat/canvasesChanged",
     "chat/movableChanged",
-    "chat/toolCallAuth",
     "chat/workingDirectory",
     "session/chatsReordered",
-    "session/mcpServer",
     "session/serverToolsChanged",
     // See `acts::choose_directory`.
     "session/workingDirectory",

@@ -39,6 +39,7 @@ use crate::ledger::Ledger;
 use crate::machine::Machine;
 use crate::onlooker::Onlooker;
 use crate::rng::Rng;
+use crate::servers;
 
 use refusals::Refusals;
 
@@ -167,6 +168,7 @@ impl World {
             resource_bytes: 1 << 16,
             // Now and then fewer than there are chats that want one.
             backends: [2, 64][rng.below(2)],
+            mcp_servers: 4,
             terminals: 4,
             scrollback_bytes: [150, 1 << 12][rng.below(2)],
             watches: 4,
@@ -408,6 +410,10 @@ impl World {
                     }
                     CustomizationCommand::Forget { .. } => {}
                 },
+                Effect::Mcp(command) => {
+                    let reports = servers::reports(&mut self.rng, command);
+                    self.answers.extend(reports);
+                }
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
                     self.answers.push(Input::ConfigCompleted { ticket, items });
@@ -767,6 +773,7 @@ fn begin(
                 ..CustomizationPolicy::default()
             },
             changes: true,
+            mcp_servers: servers::configured().into(),
             ..WorkspaceConfig::default()
         },
     };

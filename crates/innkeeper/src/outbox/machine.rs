@@ -5,6 +5,7 @@ use std::sync::Arc;
 use innkeeper_engine::{Input, Leftovers, Ticket};
 use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
+use innkeeper_protocol::mcp::hosted::McpCommand;
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError, ResourceTask, Scope};
 use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};
@@ -89,6 +90,10 @@ impl MachineTasks {
 
     pub(super) fn customization(&self, command: CustomizationCommand) {
         self.machine.customizations.command(command);
+    }
+
+    pub(super) fn mcp(&self, command: McpCommand) {
+        self.machine.servers.command(command);
     }
 
     // Changes: the engine asks for none of these where they are not kept.
