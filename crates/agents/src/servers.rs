@@ -150,6 +150,7 @@ fn stderr_log(name: &str, directory: Option<&PathBuf>) -> Arc<crate::process::St
         false => '_',
     };
     let name: String = name.chars().take(64).map(plain).collect();
-    let log = crate::process::StderrLog::of(&format!("mcp-{name}"), directory.map(PathBuf::as_path));
+    let log =
+        crate::process::StderrLog::of(&format!("mcp-{name}"), directory.map(PathBuf::as_path));
     Arc::new(log)
 }

@@ -20,8 +20,7 @@ use innkeeper_protocol::newest::actions::{
     SessionCustomizationsChangedAction, StateAction,
 };
 use innkeeper_protocol::newest::state::{
-    ClientPluginCustomization, Customization, CustomizationLoadState,
-    CustomizationLoadingState,
+    ClientPluginCustomization, Customization, CustomizationLoadState, CustomizationLoadingState,
 };
 use innkeeper_protocol::workspace::customization::{
     ClientPlugin, CustomizationCommand, CustomizationPlace, CustomizationReport,
@@ -142,7 +141,9 @@ impl Customizations {
             }
             let children = children_of(container).iter();
             let on = children.filter(|it| child_is_on(it));
-            enabled.files.extend(on.filter_map(|it| file_of(it, &texts)));
+            enabled
+                .files
+                .extend(on.filter_map(|it| file_of(it, &texts)));
         }
         enabled
     }

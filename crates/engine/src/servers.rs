@@ -285,7 +285,9 @@ impl Servers {
             let mut same = wanted.iter().filter(|it| it.id == id);
             same.any(|it| {
                 it.place(session) == *place
-                    && known.get(place).is_some_and(|known| known.server == it.server)
+                    && known
+                        .get(place)
+                        .is_some_and(|known| known.server == it.server)
             })
         };
         let used = self.used.get(session).into_iter().flatten();
@@ -350,7 +352,9 @@ impl Servers {
         self.last_run += 1;
         let run = ServerRun(self.last_run);
         let resource = server.resource.as_ref();
-        let token = resource.and_then(|resource| self.tokens.get(resource)).cloned();
+        let token = resource
+            .and_then(|resource| self.tokens.get(resource))
+            .cloned();
         server.run = Some(run);
         server.has_token = token.is_some();
         server.phase = Phase::Starting { blocking };

@@ -36,7 +36,10 @@ pub(super) struct Challenge {
 
 /// The challenge in an answer, if it is one.
 pub(super) fn of(answer: &Answer) -> Option<Challenge> {
-    let said = answer.header(WWW_AUTHENTICATE).map(read).unwrap_or_default();
+    let said = answer
+        .header(WWW_AUTHENTICATE)
+        .map(read)
+        .unwrap_or_default();
     match answer.response.status() {
         StatusCode::UNAUTHORIZED => Some(said),
         StatusCode::FORBIDDEN if said.error.as_deref() == Some("insufficient_scope") => Some(said),
@@ -107,7 +110,9 @@ async fn described(url: &Url, said: Option<&str>) -> ProtectedResourceMetadata {
 async fn fetch(place: &Url) -> Option<ProtectedResourceMetadata> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-    let answer = web::send(Method::GET, place, headers, Bytes::new()).await.ok()?;
+    let answer = web::send(Method::GET, place, headers, Bytes::new())
+        .await
+        .ok()?;
     if !answer.response.status().is_success() {
         return None;
     }

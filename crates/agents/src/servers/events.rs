@@ -51,7 +51,8 @@ impl Events {
                 self.data.push(b'\n');
             }
             self.has_data = true;
-            self.data.extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
+            self.data
+                .extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
         }
         None
     }
@@ -63,14 +64,18 @@ mod tests {
 
     #[test]
     fn events_are_read_whatever_pieces_they_come_in() {
-        let stream = b": hello\r\nevent: message\r\ndata: {\"a\":\ndata:1}\n\nid: 3\ndata: x\n\ndata: open";
+        let stream =
+            b": hello\r\nevent: message\r\ndata: {\"a\":\ndata:1}\n\nid: 3\ndata: x\n\ndata: open";
         for size in [1, 2, 3, 7, stream.len()] {
             let mut events = Events::default();
             let mut all = Vec::new();
             for piece in stream.chunks(size) {
                 all.extend(events.take(piece).unwrap());
             }
-            let all: Vec<String> = all.into_iter().map(|it| String::from_utf8(it).unwrap()).collect();
+            let all: Vec<String> = all
+                .into_iter()
+                .map(|it| String::from_utf8(it).unwrap())
+                .collect();
             assert_eq!(all, ["{\"a\":\n1}", "x"], "in pieces of {size}");
         }
     }

@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use hyper::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
-};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 use innkeeper_protocol::mcp::hosted::{BearerToken, McpFailure};
 use serde_json::Value;
@@ -170,7 +168,9 @@ impl Post {
             return Ok(());
         }
         if status.is_redirection() {
-            let place = answer.header(hyper::header::LOCATION).unwrap_or("elsewhere");
+            let place = answer
+                .header(hyper::header::LOCATION)
+                .unwrap_or("elsewhere");
             return Err(format!("it is at {place} now; change its address"));
         }
         if !status.is_success() {
@@ -199,11 +199,7 @@ impl Post {
 }
 
 /// Passes on what a stream says, until it has answered.
-async fn stream(
-    mut answer: Answer,
-    no: RequestNo,
-    to: &mpsc::Sender<Heard>,
-) -> Result<(), String> {
+async fn stream(mut answer: Answer, no: RequestNo, to: &mpsc::Sender<Heard>) -> Result<(), String> {
     let mut events = Events::default();
     while let Some(frame) = answer.response.body_mut().frame().await {
         let frame = frame.map_err(|error| format!("its answer breaks off: {error}"))?;

@@ -67,7 +67,13 @@ impl Reports {
 
     async fn tell(&self, event: McpEvent) {
         // A host that is gone needs to hear nothing.
-        let _ = self.to.send(McpReport { run: self.run, event }).await;
+        let _ = self
+            .to
+            .send(McpReport {
+                run: self.run,
+                event,
+            })
+            .await;
     }
 }
 
@@ -101,7 +107,12 @@ pub(super) async fn live(
         },
         () = told_to_end(&mut commands) => None,
     };
-    let Run { link, reports, patience, .. } = run;
+    let Run {
+        link,
+        reports,
+        patience,
+        ..
+    } = run;
     link.end(patience.ending).await;
     match over {
         None => {}
@@ -148,9 +159,16 @@ enum Purpose {
 
 impl Run {
     fn connect(start: &StartServer, around: Around) -> Result<Self, (Around, McpFailure)> {
-        let root = process::paths(start.directory.as_slice()).into_iter().next();
+        let root = process::paths(start.directory.as_slice())
+            .into_iter()
+            .next();
         let connected = match &start.server.transport {
-            McpTransport::Stdio { command, args, env, directory } => {
+            McpTransport::Stdio {
+                command,
+                args,
+                env,
+                directory,
+            } => {
                 let stderr = stderr_log(&start.server.name, around.directory.as_ref());
                 let place = directory.as_ref().map(PathBuf::from).or(root);
                 let link = StdioLink::start((command, args), env, place.as_deref(), &stderr);
@@ -218,7 +236,10 @@ impl Run {
                 }
             }
         }
-        Ok(McpOffer { tools, capabilities })
+        Ok(McpOffer {
+            tools,
+            capabilities,
+        })
     }
 
     /// Asks for something and waits for it, while the server begins.
@@ -307,7 +328,12 @@ impl Run {
 
     async fn command(&mut self, command: McpCommand) {
         match command {
-            McpCommand::Call { call, method, params, .. } => {
+            McpCommand::Call {
+                call,
+                method,
+                params,
+                ..
+            } => {
                 let bytes = params.as_ref().map_or(0, size);
                 if self.open.len() >= MOST_OPEN || self.open_bytes + bytes > MOST_OPEN_BYTES {
                     let why = "the MCP server has not answered what it was asked before; ask again \
@@ -336,7 +362,9 @@ impl Run {
             Heard::Answer { to, outcome } => match self.close(to) {
                 Some(Purpose::Call(call)) => {
                     let outcome = outcome.map_err(McpCallError::Said);
-                    self.reports.tell(McpEvent::Answered { call, outcome }).await;
+                    self.reports
+                        .tell(McpEvent::Answered { call, outcome })
+                        .await;
                 }
                 Some(Purpose::Tools) => self.listed(outcome).await,
                 None => {}
@@ -344,7 +372,9 @@ impl Run {
             Heard::Challenge { to, wants } => match self.close(to) {
                 Some(Purpose::Call(call)) => {
                     let outcome = Err(McpCallError::AuthRequired(wants));
-                    self.reports.tell(McpEvent::Answered { call, outcome }).await;
+                    self.reports
+                        .tell(McpEvent::Answered { call, outcome })
+                        .await;
                 }
                 Some(Purpose::Tools) => return Some(Over::AuthRequired(wants)),
                 None => {}
@@ -360,7 +390,8 @@ impl Run {
                     let at = Instant::now() + BETWEEN_LISTINGS;
                     self.list_at.get_or_insert(at);
                 }
-                let is_short = params.as_ref().map_or(0, size) <= LONGEST_SAID && method.len() < 256;
+                let is_short =
+                    params.as_ref().map_or(0, size) <= LONGEST_SAID && method.len() < 256;
                 if is_short && self.said.has_room() {
                     self.reports.tell(McpEvent::Said { method, params }).await;
                 }
@@ -410,7 +441,14 @@ impl Run {
         self.last += 1;
         let due = Instant::now() + self.patience.answering;
         self.open_bytes += bytes;
-        self.open.insert(self.last, Open { purpose, due, bytes });
+        self.open.insert(
+            self.last,
+            Open {
+                purpose,
+                due,
+                bytes,
+            },
+        );
         self.link.request(self.last, method, params);
     }
 
@@ -428,7 +466,9 @@ impl Run {
 
     async fn lost(&self, call: McpCallId, why: String) {
         let outcome = Err(McpCallError::Lost(why));
-        self.reports.tell(McpEvent::Answered { call, outcome }).await;
+        self.reports
+            .tell(McpEvent::Answered { call, outcome })
+            .await;
     }
 
     /// Whoever waits hears that nothing will come.
@@ -451,7 +491,10 @@ struct Measure {
 impl Measure {
     fn has_room(&mut self) -> bool {
         let now = Instant::now();
-        if self.since.is_none_or(|since| now - since >= Duration::from_secs(1)) {
+        if self
+            .since
+            .is_none_or(|since| now - since >= Duration::from_secs(1))
+        {
             self.since = Some(now);
             self.count = 0;
         }

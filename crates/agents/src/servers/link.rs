@@ -40,7 +40,10 @@ pub(super) enum Heard {
         wants: Box<McpAuthRequirement>,
     },
     /// Of this request nothing will be heard.
-    Lost { to: RequestNo, why: String },
+    Lost {
+        to: RequestNo,
+        why: String,
+    },
     /// The server is gone.
     End(McpFailure),
 }

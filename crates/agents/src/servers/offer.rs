@@ -56,7 +56,10 @@ impl Listing {
         }
         if self.left_out > 0 {
             let left_out = self.left_out;
-            tracing::warn!(left_out, "tools of an MCP server are left out: too many, too large or without a usable name");
+            tracing::warn!(
+                left_out,
+                "tools of an MCP server are left out: too many, too large or without a usable name"
+            );
         }
         Listed::All(std::mem::take(&mut self.tools))
     }

@@ -136,7 +136,8 @@ async fn a_program_says_what_it_has_and_answers() {
 async fn a_program_is_given_no_more_of_the_environment_than_agents_are() {
     // Cargo sets this for tests, and it is on no list.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
-    let says = r#"*'"tools/call"'*) answer "{\"home\":\"$HOME\",\"cargo\":\"$CARGO_MANIFEST_DIR\"}" ;;"#;
+    let says =
+        r#"*'"tools/call"'*) answer "{\"home\":\"$HOME\",\"cargo\":\"$CARGO_MANIFEST_DIR\"}" ;;"#;
     let mut bench = Bench::start(shell(says));
     bench.ready().await;
     bench.call(1);
@@ -154,16 +155,25 @@ async fn what_does_not_start_or_never_answers_or_dies_is_said() {
         directory: None,
     };
     let failure = Bench::start(nothing).failed().await;
-    assert!(matches!(failure, McpFailure::NotStarted { .. }), "{failure:?}");
+    assert!(
+        matches!(failure, McpFailure::NotStarted { .. }),
+        "{failure:?}"
+    );
     assert!(!failure.to_string().contains("hush"), "{failure}");
 
     let silent = shell(r#"*'"initialize"'*) ;;"#);
     let failure = Bench::with(silent, short(100, 100), None).failed().await;
-    assert!(matches!(failure, McpFailure::NoAnswer { .. }), "{failure:?}");
+    assert!(
+        matches!(failure, McpFailure::NoAnswer { .. }),
+        "{failure:?}"
+    );
 
     let dies = shell(r#"*'"initialize"'*) echo "no licence" >&2; exit 3 ;;"#);
     let failure = Bench::start(dies).failed().await.to_string();
-    assert!(failure.contains("status 3") && failure.contains("no licence"), "{failure}");
+    assert!(
+        failure.contains("status 3") && failure.contains("no licence"),
+        "{failure}"
+    );
 
     let strange = shell(r#"*'"initialize"'*) answer '{"protocolVersion":"2099-01-01"}' ;;"#);
     let failure = Bench::start(strange).failed().await.to_string();
@@ -252,7 +262,10 @@ async fn a_server_that_is_stopped_is_gone_with_all_that_it_started() {
     bench.servers.command(McpCommand::Stop { run: RUN });
     bench.servers.shutdown().await;
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-    assert!(!stat.is_ok_and(|stat| !stat.contains(") Z ")), "it still runs");
+    assert!(
+        !stat.is_ok_and(|stat| !stat.contains(") Z ")),
+        "it still runs"
+    );
 }
 
 /// What a web server is asked, and what it answers: a status, headers, a body.
@@ -278,7 +291,9 @@ async fn web(answers: Answers) -> (String, Arc<Mutex<Vec<String>>>) {
                     let Some((head, body)) = text.split_once("\r\n\r\n") else {
                         continue;
                     };
-                    let length = head.lines().find_map(|it| it.strip_prefix("content-length: "));
+                    let length = head
+                        .lines()
+                        .find_map(|it| it.strip_prefix("content-length: "));
                     let length: usize = length.and_then(|it| it.parse().ok()).unwrap_or(0);
                     if body.len() >= length {
                         break (head.to_owned(), body.to_owned());
@@ -326,7 +341,11 @@ fn well(asked: &Value) -> (u16, Vec<(&'static str, String)>, String) {
             let news = json!({"jsonrpc": "2.0", "method": "notifications/message"});
             let result = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"content": []}});
             let kind = ("content-type", "text/event-stream".to_owned());
-            (200, vec![kind], format!("data: {news}\n\nevent: message\ndata: {result}\n\n"))
+            (
+                200,
+                vec![kind],
+                format!("data: {news}\n\nevent: message\ndata: {result}\n\n"),
+            )
         }
         _ => (202, Vec::new(), String::new()),
     }
@@ -342,7 +361,11 @@ async fn a_server_at_an_address_answers_with_a_message_or_a_stream() {
     let (outcome, said) = bench.answer(1).await;
     assert_eq!((outcome.unwrap(), said), (json!({"content": []}), 1));
     let heard = heard.lock().unwrap();
-    let call = heard.iter().find(|it| it.contains("tools/call")).unwrap().to_lowercase();
+    let call = heard
+        .iter()
+        .find(|it| it.contains("tools/call"))
+        .unwrap()
+        .to_lowercase();
     for expected in [
         "post /mcp ",
         "x-key: hush",
@@ -358,9 +381,30 @@ async fn a_server_at_an_address_answers_with_a_message_or_a_stream() {
 async fn an_address_that_is_wrong_or_answers_wrongly_is_said() {
     let cases: [(Answers, &str); 4] = [
         (|_, _| (500, Vec::new(), String::new()), "500"),
-        (|_, _| (308, vec![("location", "https://there".to_owned())], String::new()), "https://there"),
-        (|_, _| (200, Vec::new(), "<html>".to_owned()), "not a message"),
-        (|_, _| (200, vec![("content-type", "text/event-stream".to_owned())], ": hi\n\n".to_owned()), "ended before"),
+        (
+            |_, _| {
+                (
+                    308,
+                    vec![("location", "https://there".to_owned())],
+                    String::new(),
+                )
+            },
+            "https://there",
+        ),
+        (
+            |_, _| (200, Vec::new(), "<html>".to_owned()),
+            "not a message",
+        ),
+        (
+            |_, _| {
+                (
+                    200,
+                    vec![("content-type", "text/event-stream".to_owned())],
+                    ": hi\n\n".to_owned(),
+                )
+            },
+            "ended before",
+        ),
     ];
     for (answers, expected) in cases {
         let (origin, _) = web(answers).await;
@@ -369,7 +413,10 @@ async fn an_address_that_is_wrong_or_answers_wrongly_is_said() {
     }
     for address in ["nowhere", "file:///etc/passwd", "http://"] {
         let failure = Bench::start(http(address.to_owned())).failed().await;
-        assert!(matches!(failure, McpFailure::Unreachable(_)), "{address}: {failure:?}");
+        assert!(
+            matches!(failure, McpFailure::Unreachable(_)),
+            "{address}: {failure:?}"
+        );
     }
 }
 

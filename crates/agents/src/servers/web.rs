@@ -43,7 +43,9 @@ impl Answer {
 
     /// The whole body, if it is not larger than this.
     pub(super) async fn body(self, most: usize) -> Result<Bytes, String> {
-        let body = Limited::new(self.response.into_body(), most).collect().await;
+        let body = Limited::new(self.response.into_body(), most)
+            .collect()
+            .await;
         let body = body.map_err(|error| format!("its answer cannot be read: {error}"))?;
         Ok(body.to_bytes())
     }
@@ -57,7 +59,9 @@ pub(super) async fn send(
     body: Bytes,
 ) -> Result<Answer, String> {
     let host = url.host().ok_or("the address names no host")?;
-    let port = url.port_or_known_default().ok_or("the address names no port")?;
+    let port = url
+        .port_or_known_default()
+        .ok_or("the address names no port")?;
     let authority = match url.port() {
         Some(port) => format!("{host}:{port}"),
         None => host.to_string(),
@@ -65,13 +69,17 @@ pub(super) async fn send(
     let explained = |error: hyper::http::Error| error.to_string();
     let authority = HeaderValue::from_str(&authority).map_err(|error| error.to_string())?;
     headers.insert(HOST, authority);
-    let path: Uri = path_of(url).parse().map_err(|_| "the address cannot be sent")?;
+    let path: Uri = path_of(url)
+        .parse()
+        .map_err(|_| "the address cannot be sent")?;
     let mut request = Request::builder().method(method).uri(path);
     if let Some(all) = request.headers_mut() {
         *all = headers;
     }
     let request = request.body(Full::new(body)).map_err(explained)?;
-    let stream = connect(&host, port).await.map_err(|error| error.to_string())?;
+    let stream = connect(&host, port)
+        .await
+        .map_err(|error| error.to_string())?;
     match url.scheme() {
         "https" => exchange(tls::secure(&host, stream).await?, request).await,
         _ => exchange(stream, request).await,
@@ -87,7 +95,12 @@ async fn connect(host: &Host<&str>, port: u16) -> io::Result<TcpStream> {
         }
     };
     let connected = tokio::time::timeout(CONNECTING, connecting).await;
-    connected.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it does not answer")))
+    connected.unwrap_or_else(|_| {
+        Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "it does not answer",
+        ))
+    })
 }
 
 async fn exchange(

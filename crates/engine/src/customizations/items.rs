@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use innkeeper_protocol::newest::state::{
-    ChildCustomization, Customization, SessionState,
-};
+use innkeeper_protocol::newest::state::{ChildCustomization, Customization, SessionState};
 use innkeeper_protocol::workspace::customization::{CustomizationKind, EnabledFile};
 
 use super::switches;

@@ -207,7 +207,11 @@ fn notice_in_german(notice: AgentNotice) -> String {
             "{agent} kann mitten im Gespräch keine Werkzeuge bekommen. In einer neuen Sitzung \
              sind sie da."
         ),
-        AgentNotice::ToldCustomizations { agent, told, left_out } => match left_out {
+        AgentNotice::ToldCustomizations {
+            agent,
+            told,
+            left_out,
+        } => match left_out {
             0 => format!("{agent} hat von {told} deiner Anpassungen erfahren."),
             left_out => format!(
                 "{agent} hat von {told} deiner Anpassungen erfahren. Der Text von {left_out} hat \
@@ -261,7 +265,11 @@ fn notice_in_french(notice: AgentNotice) -> String {
             "{agent} ne peut pas recevoir d’outils au milieu d’une conversation. Il les aura \
              dans une nouvelle session."
         ),
-        AgentNotice::ToldCustomizations { agent, told, left_out } => match left_out {
+        AgentNotice::ToldCustomizations {
+            agent,
+            told,
+            left_out,
+        } => match left_out {
             0 => format!("{agent} a été informé de {told} de vos personnalisations."),
             left_out => format!(
                 "{agent} a été informé de {told} de vos personnalisations. Le texte de {left_out} \
@@ -310,7 +318,11 @@ fn notice_in_spanish(notice: AgentNotice) -> String {
             "{agent} no puede recibir herramientas en mitad de una conversación. Las tendrá en \
              una sesión nueva."
         ),
-        AgentNotice::ToldCustomizations { agent, told, left_out } => match left_out {
+        AgentNotice::ToldCustomizations {
+            agent,
+            told,
+            left_out,
+        } => match left_out {
             0 => format!("{agent} ha sido informado de {told} de sus personalizaciones."),
             left_out => format!(
                 "{agent} ha sido informado de {told} de sus personalizaciones. El texto de \

@@ -121,7 +121,8 @@ impl Servers {
         (connection, id): (ConnectionId, RequestId),
         (method, params): (String, Option<JsonObject>),
     ) -> Result<(), RpcError> {
-        let is_own = |who: &Who| matches!(who, Who::Client { connection: of, .. } if *of == connection);
+        let is_own =
+            |who: &Who| matches!(who, Who::Client { connection: of, .. } if *of == connection);
         let open = self.calls.values().filter(|caller| is_own(&caller.who));
         if open.count() >= MOST_OF_CONNECTION {
             return Err(RpcError::internal(format!(
@@ -242,9 +243,10 @@ impl Servers {
     /// A turn is over: nobody waits for its calls.
     pub(crate) fn end_calls_of(&mut self, core: &mut Core, chat: &ChannelUri) {
         self.blocked.retain(|it| it.caller.chat != *chat);
-        self.cancel(core, |who| {
-            matches!(who, Who::Tool { caller, .. } if caller.chat == *chat)
-        });
+        self.cancel(
+            core,
+            |who| matches!(who, Who::Tool { caller, .. } if caller.chat == *chat),
+        );
     }
 
     /// Somebody ended a call that waited for a sign-in.
@@ -254,9 +256,10 @@ impl Servers {
     }
 
     pub(crate) fn forget_connection(&mut self, core: &mut Core, connection: ConnectionId) {
-        self.cancel(core, |who| {
-            matches!(who, Who::Client { connection: of, .. } if *of == connection)
-        });
+        self.cancel(
+            core,
+            |who| matches!(who, Who::Client { connection: of, .. } if *of == connection),
+        );
     }
 
     fn cancel(&mut self, core: &mut Core, is_over: impl Fn(&Who) -> bool) {

@@ -20,7 +20,11 @@ const METHODS: &[(&str, &[&str])] = &[
     ("tools", &["tools/list", "tools/call"]),
     (
         "resources",
-        &["resources/list", "resources/read", "resources/templates/list"],
+        &[
+            "resources/list",
+            "resources/read",
+            "resources/templates/list",
+        ],
     ),
     ("prompts", &["prompts/list", "prompts/get"]),
     ("completions", &["completion/complete"]),
@@ -44,12 +48,7 @@ pub(super) fn uri_of(core: &Core, run: ServerRun) -> ChannelUri {
 }
 
 /// Those who listen hear what a server said.
-pub(super) fn publish(
-    core: &mut Core,
-    run: ServerRun,
-    method: String,
-    params: Option<JsonObject>,
-) {
+pub(super) fn publish(core: &mut Core, run: ServerRun, method: String, params: Option<JsonObject>) {
     if !SAID.contains(&method.as_str()) {
         return;
     }
@@ -106,16 +105,19 @@ impl Servers {
         let run = run.ok_or_else(|| RpcError::not_found(&channel))?;
         let Some(id) = id else {
             if NOTIFICATIONS.contains(&method.as_str()) {
-                let command = McpCommand::Notify { run, method, params };
+                let command = McpCommand::Notify {
+                    run,
+                    method,
+                    params,
+                };
                 core.effect(Effect::Mcp(command));
             }
             return Ok(());
         };
         let place = self.by_run.get(&run);
         let server = place.and_then(|place| self.known.get(place));
-        let offers = |name: &str| {
-            server.is_some_and(|server| server.offer.capabilities.contains_key(name))
-        };
+        let offers =
+            |name: &str| server.is_some_and(|server| server.offer.capabilities.contains_key(name));
         let mut offered = METHODS.iter().filter(|(name, _)| offers(name));
         if method != "ping" && !offered.any(|(_, methods)| methods.contains(&method.as_str())) {
             return Err(RpcError::new(

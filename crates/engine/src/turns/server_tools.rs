@@ -66,7 +66,11 @@ impl TurnsMut<'_> {
     pub(crate) fn server_answered(&mut self, answered: Answered) {
         let Answered { caller, outcome } = answered;
         let ToolCaller { chat, turn, call } = caller;
-        if self.own.turn(&chat).is_none_or(|running| running.id != turn) {
+        if self
+            .own
+            .turn(&chat)
+            .is_none_or(|running| running.id != turn)
+        {
             return;
         }
         match outcome {
@@ -130,14 +134,21 @@ impl TurnsMut<'_> {
 fn result_of(mut result: Value, title: &str) -> ToolCallResult {
     let success = result["isError"] != true;
     let content: Vec<ToolResultContent> = match result["content"].take() {
-        Value::Array(blocks) => blocks.into_iter().take(MOST_PIECES).filter_map(block).collect(),
+        Value::Array(blocks) => blocks
+            .into_iter()
+            .take(MOST_PIECES)
+            .filter_map(block)
+            .collect(),
         _ => Vec::new(),
     };
     let said = content.iter().find_map(|block| match block {
         ToolResultContent::Text(text) => Some(text.text.as_str()),
         _ => None,
     });
-    let said = cut(said.unwrap_or("the MCP server says that it failed"), MOST_WORDS);
+    let said = cut(
+        said.unwrap_or("the MCP server says that it failed"),
+        MOST_WORDS,
+    );
     let structured = match result["structuredContent"].take() {
         Value::Object(it) if json!(it).to_string().len() <= MOST_STRUCTURED => Some(it),
         _ => None,

@@ -72,7 +72,9 @@ fn ready() -> Host {
 
 fn offered(tools: &[&str]) -> McpEvent {
     let tools = tools.iter().map(|name| json!({"name": name}));
-    let tools = tools.map(|it| serde_json::from_value(it).unwrap()).collect();
+    let tools = tools
+        .map(|it| serde_json::from_value(it).unwrap())
+        .collect();
     let capabilities = json!({"tools": {}, "resources": {}});
     McpEvent::Ready(Box::new(McpOffer {
         tools,
@@ -164,15 +166,19 @@ fn tool_call(host: &mut Host) -> Value {
 
 /// What the agent was told of its call.
 fn told(host: &Host) -> Option<(bool, Value)> {
-    let mut decided = host.commands.iter().rev().filter_map(|command| match command {
-        AgentCommand::Decide { decision, .. } => match &**decision {
-            Decision::ClientTool { result, .. } => {
-                Some((result.success, json!(result.content.clone())))
-            }
+    let mut decided = host
+        .commands
+        .iter()
+        .rev()
+        .filter_map(|command| match command {
+            AgentCommand::Decide { decision, .. } => match &**decision {
+                Decision::ClientTool { result, .. } => {
+                    Some((result.success, json!(result.content.clone())))
+                }
+                _ => None,
+            },
             _ => None,
-        },
-        _ => None,
-    });
+        });
     decided.next()
 }
 
@@ -185,21 +191,34 @@ fn opened_backends(host: &Host) -> usize {
 fn an_agent_waits_for_the_servers_of_its_session_and_is_given_their_tools() {
     let mut host = starting(Hosting::Session);
     assert_eq!(opened_backends(&host), 0, "it waits");
-    assert_eq!(state(&mut host)["state"], json!({"kind": "starting", "blocking": true}));
+    assert_eq!(
+        state(&mut host)["state"],
+        json!({"kind": "starting", "blocking": true})
+    );
     report(&mut host, offered(&["look", "write"]));
     let Some(AgentCommand::Open(open)) = host.commands.last() else {
         panic!("{:?}", host.commands);
     };
-    let names: Vec<&str> = open.client_tools.iter().map(|it| it.definition.name.as_str()).collect();
+    let names: Vec<&str> = open
+        .client_tools
+        .iter()
+        .map(|it| it.definition.name.as_str())
+        .collect();
     assert_eq!(names, ["look", "write"]);
     assert_eq!(open.customizations.hosted_servers[ID], "db");
-    assert!(open.customizations.mcp_servers.is_empty(), "the host runs it");
+    assert!(
+        open.customizations.mcp_servers.is_empty(),
+        "the host runs it"
+    );
     host.opened();
     let shown = state(&mut host);
     assert_eq!(shown["state"]["kind"], "ready");
     assert_eq!(shown["channel"], "mcp://n/1");
     let heard = format!("{:?}", host.heard);
-    assert!(!heard.contains("hush"), "how it is reached is nobody's business");
+    assert!(
+        !heard.contains("hush"),
+        "how it is reached is nobody's business"
+    );
 }
 
 #[test]
@@ -215,13 +234,20 @@ fn nobody_waits_for_ever_and_whoever_does_not_want_to_need_not() {
     ask(&mut host, "Background");
     assert_eq!(opened_backends(&host), 1);
     ask(&mut host, "Background");
-    assert!(host.rejection(1).contains("nobody waits"), "{}", host.rejection(1));
+    assert!(
+        host.rejection(1).contains("nobody waits"),
+        "{}",
+        host.rejection(1)
+    );
 }
 
 #[test]
 fn a_server_that_fails_says_so_and_keeps_nobody() {
     let mut host = starting(Hosting::Session);
-    report(&mut host, McpEvent::Failed(McpFailure::NoAnswer { seconds: 60 }));
+    report(
+        &mut host,
+        McpEvent::Failed(McpFailure::NoAnswer { seconds: 60 }),
+    );
     assert_eq!(opened_backends(&host), 1);
     let shown = state(&mut host);
     assert_eq!(shown["state"]["kind"], "error");
@@ -263,9 +289,21 @@ fn what_is_off_does_not_begin_and_what_is_switched_off_ends() {
     assert_eq!(host.mcp.last(), Some(&McpCommand::Stop { run }));
     assert_eq!(state(&mut host)["state"], json!({"kind": "stopped"}));
     ask(&mut host, "Start");
-    assert!(host.rejection(1).contains("switch it on"), "{}", host.rejection(1));
-    host.dispatch(1, SESSION, json!({"type": "session/mcpServerStartRequested", "id": "no"}));
-    assert!(host.rejection(1).contains("no MCP server"), "{}", host.rejection(1));
+    assert!(
+        host.rejection(1).contains("switch it on"),
+        "{}",
+        host.rejection(1)
+    );
+    host.dispatch(
+        1,
+        SESSION,
+        json!({"type": "session/mcpServerStartRequested", "id": "no"}),
+    );
+    assert!(
+        host.rejection(1).contains("no MCP server"),
+        "{}",
+        host.rejection(1)
+    );
 }
 
 #[test]
@@ -277,7 +315,11 @@ fn a_server_of_the_agents_own_is_given_to_it_and_not_run() {
     };
     assert_eq!(open.customizations.mcp_servers[0].name, "db");
     ask(&mut host, "Start");
-    assert!(host.rejection(1).contains("the agent runs"), "{}", host.rejection(1));
+    assert!(
+        host.rejection(1).contains("the agent runs"),
+        "{}",
+        host.rejection(1)
+    );
 }
 
 #[test]
@@ -291,7 +333,11 @@ fn sessions_of_one_directory_share_a_server_if_they_may() {
         report(&mut host, offered(&["look"]));
         create(&mut host, "ahp-session:/2", directory);
         let starts = |it: &&McpCommand| matches!(it, McpCommand::Start(_));
-        assert_eq!(host.mcp.iter().filter(starts).count(), runs, "{hosting:?} {directory}");
+        assert_eq!(
+            host.mcp.iter().filter(starts).count(),
+            runs,
+            "{hosting:?} {directory}"
+        );
         host.ok(1, "disposeSession", json!({"channel": SESSION}));
         let stops = |it: &&McpCommand| matches!(it, McpCommand::Stop { .. });
         let ended = host.mcp.iter().filter(stops).count();
@@ -307,10 +353,16 @@ fn a_call_of_an_agent_goes_to_the_server_and_its_result_comes_back() {
         panic!("{:?}", host.mcp);
     };
     assert_eq!(method, "tools/call");
-    assert_eq!(json!(params), json!({"name": "look", "arguments": {"row": 7}}));
+    assert_eq!(
+        json!(params),
+        json!({"name": "look", "arguments": {"row": 7}})
+    );
     let running = tool_call(&mut host);
     assert_eq!(running["status"], "running");
-    assert_eq!(running["contributor"], json!({"kind": "mcp", "customizationId": ID}));
+    assert_eq!(
+        running["contributor"],
+        json!({"kind": "mcp", "customizationId": ID})
+    );
     let result = json!({"content": [
         {"type": "text", "text": "seven"},
         {"type": "image", "data": "AAAA", "mimeType": "image/png"},
@@ -323,7 +375,12 @@ fn a_call_of_an_agent_goes_to_the_server_and_its_result_comes_back() {
     assert_eq!(done["status"], "completed");
     assert_eq!(done["success"], true);
     assert_eq!(done["structuredContent"], json!({"n": 7}));
-    let kinds: Vec<&Value> = done["content"].as_array().unwrap().iter().map(|it| &it["type"]).collect();
+    let kinds: Vec<&Value> = done["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["type"])
+        .collect();
     assert_eq!(kinds, ["text", "embeddedResource", "text", "text"]);
     assert_eq!(told(&host).unwrap().0, true);
 }
@@ -343,7 +400,10 @@ fn a_call_ends_whatever_becomes_of_the_server_and_of_the_turn() {
         }),
         ("its end", |host, call| {
             answer(host, call, Err(McpCallError::Lost("it ended".to_owned())));
-            report(host, McpEvent::Failed(McpFailure::Ended("it ended".to_owned())));
+            report(
+                host,
+                McpEvent::Failed(McpFailure::Ended("it ended".to_owned())),
+            );
         }),
         ("somebody stops it", |host, _| ask(host, "Stop")),
     ];
@@ -358,7 +418,11 @@ fn a_call_ends_whatever_becomes_of_the_server_and_of_the_turn() {
     }
     let mut host = ready();
     let call = call(&mut host);
-    host.dispatch(1, &chat(), json!({"type": "chat/turnCancelled", "turnId": "t"}));
+    host.dispatch(
+        1,
+        &chat(),
+        json!({"type": "chat/turnCancelled", "turnId": "t"}),
+    );
     let run = last_run(&host);
     assert!(host.mcp.contains(&McpCommand::Cancel { run, call }));
     answer(&mut host, call, Ok(json!({"content": []})));
@@ -368,9 +432,17 @@ fn a_call_ends_whatever_becomes_of_the_server_and_of_the_turn() {
 #[test]
 fn a_server_that_wants_a_sign_in_begins_again_with_a_token() {
     let mut host = starting(Hosting::Session);
-    assert_ne!(host.refused(1, "authenticate", token()), 0, "nobody wants it yet");
+    assert_ne!(
+        host.refused(1, "authenticate", token()),
+        0,
+        "nobody wants it yet"
+    );
     report(&mut host, McpEvent::AuthRequired(requirement("required")));
-    assert_eq!(opened_backends(&host), 1, "the agent does not wait for people");
+    assert_eq!(
+        opened_backends(&host),
+        1,
+        "the agent does not wait for people"
+    );
     let shown = state(&mut host);
     assert_eq!(shown["state"]["kind"], "authRequired");
     assert_eq!(shown["state"]["resource"]["resource"], RESOURCE);
@@ -409,10 +481,18 @@ fn a_call_that_wants_more_waits_for_a_sign_in_and_goes_on() {
     assert_eq!(waiting["auth"]["reason"], "insufficientScope");
     let needed = host.state(SESSION)["inputNeeded"].take();
     assert_eq!(needed[0]["kind"], "toolAuthentication", "{needed}");
-    assert_eq!(state(&mut host)["state"]["kind"], "ready", "the server serves others");
+    assert_eq!(
+        state(&mut host)["state"]["kind"],
+        "ready",
+        "the server serves others"
+    );
     host.ok(1, "authenticate", token());
     assert_eq!(tool_call(&mut host)["status"], "running");
-    assert!(host.state(SESSION)["inputNeeded"].as_array().is_none_or(Vec::is_empty));
+    assert!(
+        host.state(SESSION)["inputNeeded"]
+            .as_array()
+            .is_none_or(Vec::is_empty)
+    );
     let again = asked(&host);
     assert_ne!(again, call);
     let result = json!({"content": [{"type": "text", "text": "seven"}]});
@@ -456,18 +536,33 @@ fn clients_ask_a_server_what_it_offers_on_its_channel() {
     // In an envelope, and as it is.
     let params = json!({"channel": channel, "method": "resources/read", "params": {"uri": "x:y"}});
     say(&mut host, 900, "mcpMethodCall", params);
-    say(&mut host, 901, "tools/call", json!({"channel": channel, "name": "look"}));
-    let calls: Vec<(String, Value)> = host.mcp.iter().filter_map(|command| match command {
-        McpCommand::Call { method, params, .. } => Some((method.clone(), json!(params))),
-        _ => None,
-    }).collect();
-    assert_eq!(calls, [
-        ("resources/read".to_owned(), json!({"uri": "x:y"})),
-        ("tools/call".to_owned(), json!({"name": "look"})),
-    ]);
+    say(
+        &mut host,
+        901,
+        "tools/call",
+        json!({"channel": channel, "name": "look"}),
+    );
+    let calls: Vec<(String, Value)> = host
+        .mcp
+        .iter()
+        .filter_map(|command| match command {
+            McpCommand::Call { method, params, .. } => Some((method.clone(), json!(params))),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            ("resources/read".to_owned(), json!({"uri": "x:y"})),
+            ("tools/call".to_owned(), json!({"name": "look"})),
+        ]
+    );
     assert_eq!(heard(&host, 901), None, "it waits for the server");
     answer(&mut host, McpCallId(1), Ok(json!({"contents": []})));
-    assert_eq!(heard(&host, 900).unwrap()["result"], json!({"contents": []}));
+    assert_eq!(
+        heard(&host, 900).unwrap()["result"],
+        json!({"contents": []})
+    );
     // What the server does not offer, what is not for clients, and no server.
     for method in ["prompts/list", "initialize", "sampling/createMessage"] {
         let params = json!({"channel": channel, "method": method});
@@ -476,7 +571,10 @@ fn clients_ask_a_server_what_it_offers_on_its_channel() {
     let params = json!({"channel": "mcp://n/77", "method": "tools/list"});
     assert_ne!(host.refused(1, "mcpMethodCall", params), -32601);
     ask(&mut host, "Stop");
-    assert!(heard(&host, 901).unwrap()["error"]["message"].is_string(), "it hears the end");
+    assert!(
+        heard(&host, 901).unwrap()["error"]["message"].is_string(),
+        "it hears the end"
+    );
 }
 
 #[test]
@@ -485,7 +583,10 @@ fn those_who_listen_to_a_server_hear_what_it_says() {
     let channel = state(&mut host)["channel"].clone();
     host.ok(1, "subscribe", json!({"channel": channel}));
     host.heard.clear();
-    for method in ["notifications/resources/list_changed", "notifications/progress"] {
+    for method in [
+        "notifications/resources/list_changed",
+        "notifications/progress",
+    ] {
         let (method, params) = (method.to_owned(), None);
         report(&mut host, McpEvent::Said { method, params });
     }
@@ -520,7 +621,10 @@ fn too_many_servers_are_said_to_be() {
         mcp_servers: 1,
         ..Limits::default()
     };
-    let servers = vec![server("db", Hosting::Session), server("xy", Hosting::Session)];
+    let servers = vec![
+        server("db", Hosting::Session),
+        server("xy", Hosting::Session),
+    ];
     let mut host = Host::configured(configured(servers, limits));
     host.enter(1, "a", &[ROOT]);
     create(&mut host, SESSION, "file:///w");
@@ -533,8 +637,16 @@ fn clients_of_every_version_hold_what_they_are_told_of_servers() {
     for version in Version::ALL {
         let mut host = starting(Hosting::Session);
         host.enter_as(version, 2, "old", &[]);
-        host.ask(2, "subscribe", json!({"channel": SESSION, "resource": SESSION}));
-        host.ask(2, "subscribe", json!({"channel": chat(), "resource": chat()}));
+        host.ask(
+            2,
+            "subscribe",
+            json!({"channel": SESSION, "resource": SESSION}),
+        );
+        host.ask(
+            2,
+            "subscribe",
+            json!({"channel": chat(), "resource": chat()}),
+        );
         report(&mut host, offered(&["look"]));
         host.opened();
         let call = call(&mut host);

@@ -12,8 +12,8 @@ use innkeeper_protocol::agent::{
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
     AgentCapabilities, AgentInfo, ConfirmationOptionKind, ErrorInfo, MultipleChatsCapability,
-    SessionConfigSchema, ToolCallClientContributor, ToolCallContributor, ToolCallMcpContributor, ToolCallResult,
-    ToolResultContent, ToolResultTextContent, UsageInfo,
+    SessionConfigSchema, ToolCallClientContributor, ToolCallContributor, ToolCallMcpContributor,
+    ToolCallResult, ToolResultContent, ToolResultTextContent, UsageInfo,
 };
 use innkeeper_protocol::settings::{MODE, Synonym, auto_approve};
 use innkeeper_protocol::workspace::terminal::TerminalProgram;

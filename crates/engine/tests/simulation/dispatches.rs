@@ -354,7 +354,9 @@ pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
             json!({"type": "session/customizationToggled", "id": id, "enablement": enablement})
         }
         "server" => {
-            let what = world.rng.pick(&["Start", "Stop", "Background", "Background"]);
+            let what = world
+                .rng
+                .pick(&["Start", "Stop", "Background", "Background"]);
             let id = world.rng.pick(&servers::IDS);
             let kind = format!("session/mcpServer{}Requested", what.unwrap());
             json!({"type": kind, "id": id})

@@ -8,7 +8,6 @@ use clap::Args;
 use innkeeper_agents::discovery::{self, FoundAgent, Protocol};
 use innkeeper_agents::{AcpAgent, AcpOptions, Agent, PiAgent, PiOptions, Program, ScriptAgent};
 
-
 use super::place::PlaceArgs;
 use super::{Failure, Outcome, print, text};
 use crate::config::{AgentTable, Config};

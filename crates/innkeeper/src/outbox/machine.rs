@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use innkeeper_engine::{Input, Leftovers, Ticket};
+use innkeeper_protocol::mcp::hosted::McpCommand;
 use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
-use innkeeper_protocol::mcp::hosted::McpCommand;
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
 use innkeeper_protocol::workspace::resource::{ResourceDone, ResourceError, ResourceTask, Scope};
 use innkeeper_protocol::workspace::terminal::{TerminalCommand, TerminalId};

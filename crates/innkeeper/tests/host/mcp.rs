@@ -120,7 +120,10 @@ async fn a_server_is_started_for_a_session_used_stopped_and_started_again() {
     until_it_is(&mut watch, WEATHER, "ready").await;
     let call = forecast(&guest, "t1", "Ulm").await;
     assert_eq!(call["status"], "completed");
-    assert_eq!(call["contributor"], json!({"kind": "mcp", "customizationId": WEATHER}));
+    assert_eq!(
+        call["contributor"],
+        json!({"kind": "mcp", "customizationId": WEATHER})
+    );
     let first = call["content"][0]["text"].clone();
     assert!(first.as_str().unwrap().starts_with("fog by "), "{call}");
 
@@ -135,7 +138,10 @@ async fn a_server_is_started_for_a_session_used_stopped_and_started_again() {
     let call = forecast(&guest, "t3", "Ulm").await;
     assert_ne!(call["content"][0]["text"], first, "another process");
     let newcomer: SessionState = inn.guest("b").await.snapshot(SESSION).await;
-    assert_eq!(newcomer, watch.state, "whoever folds holds what the host holds");
+    assert_eq!(
+        newcomer, watch.state,
+        "whoever folds holds what the host holds"
+    );
     inn.close().await;
 }
 
@@ -184,7 +190,10 @@ async fn a_server_of_a_directory_runs_only_after_somebody_switched_it_on() {
     let id = id.as_str().unwrap();
     let seq = ask(&guest, "Start", id).await;
     assert!(watch.rejection(seq).await.contains("switch it on"));
-    assert!(!ran.exists(), "opening a session runs nothing of the directory");
+    assert!(
+        !ran.exists(),
+        "opening a session runs nothing of the directory"
+    );
     let on = json!({"type": "session/customizationToggled", "id": id,
         "enablement": [{"kind": "session", "enabled": true}]});
     act(&guest, SESSION, on).await;
@@ -262,7 +271,10 @@ async fn an_agent_that_is_a_program_uses_a_server_and_is_told_of_rules_until_the
     assert_eq!(watch.turn_end("t").await, TurnState::Complete);
     assert_eq!(watch.text_of("t"), "fog told");
     let turn = json!(watch.state.turns[0]).to_string();
-    assert!(turn.contains("was told of 1 of your customizations"), "{turn}");
+    assert!(
+        turn.contains("was told of 1 of your customizations"),
+        "{turn}"
+    );
     assert!(turn.contains(WEATHER), "the call names the server: {turn}");
 
     let pid = fs::read_to_string(pid).unwrap();

@@ -34,7 +34,9 @@ impl fmt::Debug for BearerToken {
 pub enum McpCommand {
     Start(Box<StartServer>),
     /// End it. Nothing follows, not even answers.
-    Stop { run: ServerRun },
+    Stop {
+        run: ServerRun,
+    },
     /// A request of the protocol; answered by [`McpEvent::Answered`].
     Call {
         run: ServerRun,
@@ -43,14 +45,20 @@ pub enum McpCommand {
         params: Option<JsonObject>,
     },
     /// Nobody waits for the answer any more.
-    Cancel { run: ServerRun, call: McpCallId },
+    Cancel {
+        run: ServerRun,
+        call: McpCallId,
+    },
     Notify {
         run: ServerRun,
         method: String,
         params: Option<JsonObject>,
     },
     /// What requests are authorized with from now on.
-    Authorize { run: ServerRun, token: BearerToken },
+    Authorize {
+        run: ServerRun,
+        token: BearerToken,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]
