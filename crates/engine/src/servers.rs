@@ -10,6 +10,7 @@
 
 mod calls;
 mod channel;
+mod shown;
 mod tokens;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,19 +24,18 @@ use innkeeper_protocol::mcp::hosted::{
     StartServer,
 };
 use innkeeper_protocol::mcp::{Hosting, McpServer};
-use innkeeper_protocol::newest::actions::{SessionMcpServerStateChangedAction, StateAction};
 use innkeeper_protocol::newest::state::{
-    ChildCustomization, Customization, McpAuthRequirement, McpServerAuthRequiredState,
-    McpServerCustomization, McpServerErrorState, McpServerReadyState, McpServerStartingState,
-    McpServerState, McpServerStoppedState, SessionState,
+    McpAuthRequirement, McpServerState, McpServerStoppedState,
 };
 
-use crate::core::{Core, Deadline, error_info};
+use crate::core::{Core, Deadline};
 use crate::effect::Effect;
 
 pub(crate) use calls::{Answered, Outcome, ToolCaller};
+pub(crate) use shown::server_in;
 
 use calls::{Blocked, Caller};
+use shown::show;
 
 /// How long an agent's start waits for a server.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -125,35 +125,6 @@ impl Wanted {
             },
             id: self.id.clone(),
         }
-    }
-}
-
-impl Server {
-    fn state(&self) -> McpServerState {
-        match &self.phase {
-            Phase::Starting { blocking } => McpServerState::Starting(McpServerStartingState {
-                blocking: blocking.then_some(true),
-            }),
-            Phase::Ready => McpServerState::Ready(McpServerReadyState {}),
-            Phase::AuthRequired(wants) => {
-                let wants = wants.as_ref().clone();
-                McpServerState::AuthRequired(Box::new(McpServerAuthRequiredState {
-                    reason: wants.reason,
-                    oauth_client: wants.oauth_client,
-                    resource: wants.resource,
-                    required_scopes: wants.required_scopes,
-                    description: wants.description,
-                }))
-            }
-            Phase::Failed(failure) => McpServerState::Error(McpServerErrorState {
-                error: error_info(failure.code(), failure.to_string()),
-            }),
-        }
-    }
-
-    fn channel(&self, core: &Core) -> Option<String> {
-        let run = self.run.filter(|_| self.phase == Phase::Ready)?;
-        Some(channel::uri_of(core, run).to_string())
     }
 }
 
@@ -474,47 +445,4 @@ impl Servers {
             show(core, session, &place.id, server.state(), channel);
         }
     }
-}
-
-/// A session shows how a server is, if it shows the server and not that already.
-fn show(
-    core: &mut Core,
-    session: &ChannelUri,
-    id: &str,
-    state: McpServerState,
-    channel: Option<String>,
-) {
-    let known = core.channels.session(session);
-    let Some(shown) = known.and_then(|session| server_in(&session.state, id)) else {
-        return;
-    };
-    if shown.state == state && shown.channel == channel {
-        return;
-    }
-    let action = SessionMcpServerStateChangedAction {
-        id: id.to_owned(),
-        state,
-        channel,
-    };
-    let action = StateAction::SessionMcpServerStateChanged(Box::new(action));
-    core.emit(session, action, None);
-}
-
-/// A server among the customizations of a session.
-pub(crate) fn server_in<'a>(
-    session: &'a SessionState,
-    id: &str,
-) -> Option<&'a McpServerCustomization> {
-    session.customizations.iter().flatten().find_map(|it| {
-        let children = match it {
-            Customization::McpServer(server) if server.id == id => return Some(&**server),
-            Customization::Plugin(it) => it.children.as_deref(),
-            Customization::Directory(it) => it.children.as_deref(),
-            Customization::McpServer(_) | Customization::Unknown(_) => None,
-        };
-        children?.iter().find_map(|child| match child {
-            ChildCustomization::McpServer(server) if server.id == id => Some(&**server),
-            _ => None,
-        })
-    })
 }

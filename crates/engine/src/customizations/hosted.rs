@@ -44,7 +44,8 @@ impl Customizations {
             return Err(format!("the session has no MCP server `{id}`"));
         }
         let declared = self.declared(core, session).get(id).copied();
-        let declared = declared.ok_or("how this MCP server is started is not known yet")?;
+        let declared = declared
+            .ok_or("how this MCP server is started is not known; see what its container says")?;
         if declared.hosting == Hosting::Agent {
             return Err(
                 "the agent runs this MCP server; switch it on or off, and it holds when the agent \

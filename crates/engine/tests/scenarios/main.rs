@@ -26,6 +26,7 @@ mod releases;
 mod rules;
 mod scopes;
 mod selections;
+mod server_calls;
 mod servers;
 mod sessions;
 mod state_before;
