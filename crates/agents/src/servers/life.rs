@@ -85,13 +85,14 @@ pub(super) async fn live(
     around: Around,
 ) {
     let name = start.server.name.clone();
-    let mut run = match Run::connect(&start, around) {
-        Ok(run) => run,
-        Err((around, failure)) => {
+    let link = match link_to(&start, around.directory.as_ref()) {
+        Ok(link) => link,
+        Err(failure) => {
             tracing::info!(server = name, %failure, "an MCP server does not start");
             return around.reports.tell(McpEvent::Failed(failure)).await;
         }
     };
+    let mut run = Run::new(link, &start, around);
     let over = tokio::select! {
         begun = run.begin() => match begun {
             Ok(offer) => {
@@ -116,6 +117,33 @@ pub(super) async fn live(
             reports.tell(McpEvent::Failed(failure)).await;
         }
         Some(Over::AuthRequired(wants)) => reports.tell(McpEvent::AuthRequired(wants)).await,
+    }
+}
+
+/// Starts a program, or prepares to reach an address.
+fn link_to(start: &StartServer, logs: Option<&PathBuf>) -> Result<Link, McpFailure> {
+    match &start.server.transport {
+        McpTransport::Stdio {
+            command,
+            args,
+            env,
+            directory,
+        } => {
+            let stderr = stderr_log(&start.server.name, logs);
+            let root = process::paths(start.directory.as_slice());
+            let root = root.into_iter().next();
+            let place = directory.as_ref().map(PathBuf::from).or(root);
+            let link = StdioLink::start((command, args), env, place.as_deref(), &stderr)?;
+            Ok(Link::Stdio(Box::new(link)))
+        }
+        McpTransport::Http { url, headers } => {
+            let link = HttpLink::new(url, headers, start.token.clone())?;
+            Ok(Link::Http(Box::new(link)))
+        }
+        McpTransport::Sse { .. } => Err(McpFailure::Strange(
+            "it speaks the older way over HTTP (`sse`), which only agents may; let the agent run it"
+                .to_owned(),
+        )),
     }
 }
 
@@ -153,46 +181,18 @@ enum Purpose {
 }
 
 impl Run {
-    fn connect(start: &StartServer, around: Around) -> Result<Self, (Around, McpFailure)> {
-        let root = process::paths(start.directory.as_slice())
-            .into_iter()
-            .next();
-        let connected = match &start.server.transport {
-            McpTransport::Stdio {
-                command,
-                args,
-                env,
-                directory,
-            } => {
-                let stderr = stderr_log(&start.server.name, around.directory.as_ref());
-                let place = directory.as_ref().map(PathBuf::from).or(root);
-                let link = StdioLink::start((command, args), env, place.as_deref(), &stderr);
-                link.map(|link| Link::Stdio(Box::new(link)))
-            }
-            McpTransport::Http { url, headers } => {
-                let link = HttpLink::new(url, headers, start.token.clone());
-                link.map(|link| Link::Http(Box::new(link)))
-            }
-            McpTransport::Sse { .. } => Err(McpFailure::Strange(
-                "it speaks the older way over HTTP (`sse`), which only agents may; let the agent \
-                 run it"
-                    .to_owned(),
-            )),
-        };
-        match connected {
-            Err(failure) => Err((around, failure)),
-            Ok(link) => Ok(Self {
-                link,
-                reports: around.reports,
-                patience: around.patience,
-                root: start.directory.clone(),
-                last: 0,
-                open: HashMap::new(),
-                open_bytes: 0,
-                listing: None,
-                list_at: None,
-                said: Measure::default(),
-            }),
+    fn new(link: Link, start: &StartServer, around: Around) -> Self {
+        Self {
+            link,
+            reports: around.reports,
+            patience: around.patience,
+            root: start.directory.clone(),
+            last: 0,
+            open: HashMap::new(),
+            open_bytes: 0,
+            listing: None,
+            list_at: None,
+            said: Measure::default(),
         }
     }
 

@@ -49,7 +49,7 @@ fn a_call_of_an_agent_goes_to_the_server_and_its_result_comes_back() {
         .map(|it| &it["type"])
         .collect();
     assert_eq!(kinds, ["text", "embeddedResource", "text", "text"]);
-    assert_eq!(told(&host).unwrap().0, true);
+    assert!(told(&host).unwrap().0);
 }
 
 #[test]
