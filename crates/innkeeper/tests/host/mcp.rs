@@ -8,9 +8,11 @@ use innkeeper::{CustomizationSettings, WorkspaceOptions};
 use innkeeper_protocol::mcp::{ConfiguredServer, Hosting, McpServer, McpTransport};
 use innkeeper_protocol::newest::state::{SessionState, TurnState};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 use crate::common::binary::Binary;
-use crate::common::{Guest, Inn, InnOptions, Watch, default_chat, script};
+use crate::common::{Guest, Inn, InnOptions, ROOT, Watch, default_chat, in_time, script};
 use crate::stage::{act, until};
 
 const SESSION: &str = "ahp-session:/mcp";
@@ -204,6 +206,102 @@ async fn a_server_of_a_directory_runs_only_after_somebody_switched_it_on() {
     inn.close().await;
 }
 
+/// A server at an address that serves nobody without a token, and writes only
+/// for those with a better one. Returns its address.
+async fn guarded() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let origin = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let (mut text, mut piece) = (String::new(), [0; 4096]);
+                let whole = |text: &str| {
+                    let (head, body) = text.split_once("\r\n\r\n")?;
+                    let length = head
+                        .lines()
+                        .find_map(|it| it.strip_prefix("content-length: "));
+                    let length = length.and_then(|it| it.parse().ok()).unwrap_or(0);
+                    (body.len() >= length).then(|| (head.to_owned(), body.to_owned()))
+                };
+                let (head, body) = loop {
+                    match stream.read(&mut piece).await {
+                        Ok(read) if read > 0 => {
+                            text.push_str(&String::from_utf8_lossy(&piece[..read]));
+                        }
+                        _ => return,
+                    }
+                    if let Some(whole) = whole(&text) {
+                        break whole;
+                    }
+                };
+                let (status, more, said) = guarded_answer(&head, &body);
+                let length = said.len();
+                let answer = format!(
+                    "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\n{more}\
+                     content-length: {length}\r\n\r\n{said}"
+                );
+                let _ = stream.write_all(answer.as_bytes()).await;
+            });
+        }
+    });
+    origin
+}
+
+fn guarded_answer(head: &str, body: &str) -> (u16, &'static str, String) {
+    let asked: Value = serde_json::from_str(body).unwrap_or_default();
+    let has = |token: &str| head.contains(&format!("authorization: Bearer {token}"));
+    let result = match asked["method"].as_str().unwrap_or_default() {
+        _ if !has("good") && !has("better") => return (401, "", String::new()),
+        "initialize" => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}),
+        "tools/list" => json!({"tools": [{"name": "forecast"}]}),
+        "tools/call" if has("better") => json!({"content": [{"type": "text", "text": "sun"}]}),
+        "tools/call" => {
+            let said = "www-authenticate: Bearer error=\"insufficient_scope\", scope=\"sun\"\r\n";
+            return (403, said, String::new());
+        }
+        _ => return (202, "", String::new()),
+    };
+    let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+    (200, "", answer.to_string())
+}
+
+#[tokio::test]
+async fn a_server_and_a_call_that_want_a_sign_in_go_on_after_it() {
+    let url = guarded().await;
+    let headers = Default::default();
+    let inn = Inn::open_with(options(McpTransport::Http { url, headers })).await;
+    let guest = inn.guest("a").await;
+    let mut watch = create(&guest, None).await;
+    let waiting = until_it_is(&mut watch, WEATHER, "authRequired").await;
+    let resource = waiting["state"]["resource"]["resource"].clone();
+    let sign_in = |token: &str| json!({"channel": ROOT, "resource": resource, "token": token});
+    guest
+        .request("authenticate", sign_in("good"))
+        .await
+        .unwrap();
+    until_it_is(&mut watch, WEATHER, "ready").await;
+
+    let chat = default_chat(SESSION);
+    let mut turns = guest.watch_chat(&chat).await;
+    let step = json!({"clientTool": {"name": "forecast", "input": {}}});
+    guest.say(&chat, "t", &script(json!([step]))).await;
+    let needed = until(&mut watch, "a sign-in", |state| {
+        state["inputNeeded"][0]["kind"] == "toolAuthentication"
+    })
+    .await;
+    let auth = &needed["inputNeeded"][0]["toolCall"]["auth"];
+    assert_eq!(auth["requiredScopes"], json!(["sun"]));
+    guest
+        .request("authenticate", sign_in("better"))
+        .await
+        .unwrap();
+    assert_eq!(turns.turn_end("t").await, TurnState::Complete);
+    let turn = json!(turns.state.turns[0]).to_string();
+    assert!(turn.contains("\"sun\""), "{turn}");
+    assert!(!turn.contains("better"), "no token is told");
+    inn.close().await;
+}
+
 /// An agent that uses the tool of the server that it was told of by its name.
 const AGENT: &str = r#"
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
@@ -280,7 +378,7 @@ async fn an_agent_that_is_a_program_uses_a_server_and_is_told_of_rules_until_the
     host.kill();
     let stat = format!("/proc/{}/stat", pid.trim());
     let is_gone = || !fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
-    crate::common::in_time("the end of the server", async {
+    in_time("the end of the server", async {
         while !is_gone() {
             tokio::task::yield_now().await;
         }
