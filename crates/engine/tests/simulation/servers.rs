@@ -1,5 +1,5 @@
 //! MCP servers that the host runs: they start, fail, want a sign-in, answer or
-//! keep silent, as it comes.
+//! lose what they were asked, as it comes.
 
 use innkeeper_engine::Input;
 use innkeeper_protocol::mcp::hosted::{
@@ -68,9 +68,7 @@ fn started(rng: &mut Rng) -> Vec<McpEvent> {
     match rng.below(10) {
         0 => vec![failed],
         1 => vec![McpEvent::AuthRequired(wants())],
-        // It is waited for, as long as anybody does.
-        2 => Vec::new(),
-        3 => vec![ready, failed],
+        2..4 => vec![ready, failed],
         4 => vec![ready, McpEvent::Tools(tools)],
         _ => vec![ready],
     }

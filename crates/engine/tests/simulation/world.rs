@@ -736,7 +736,9 @@ pub(crate) fn waits_for_a_person(part: &ResponsePart) -> bool {
     match part {
         ResponsePart::ToolCall(part) => matches!(
             part.tool_call,
-            ToolCallState::PendingConfirmation(_) | ToolCallState::PendingResultConfirmation(_)
+            ToolCallState::PendingConfirmation(_)
+                | ToolCallState::PendingResultConfirmation(_)
+                | ToolCallState::AuthRequired(_)
         ),
         ResponsePart::InputRequest(part) => part.response.is_none(),
         _ => false,
