@@ -175,6 +175,7 @@ impl Host {
                 | Effect::TerminalTaken { .. }
                 | Effect::Watch(_)
                 | Effect::Customization(_)
+                | Effect::Mcp(_)
                 | Effect::Changes(_)
                 | Effect::RemoveLeftovers(_)
                 | Effect::Span(_) => None,

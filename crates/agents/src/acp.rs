@@ -10,8 +10,9 @@
 //! - `settings`: modes, options and models;
 //! - `past`: conversations that an agent had without the host;
 //! - `services`, `files`, `terminals`: what the host does for an agent;
-//! - `mcp`, `tools`: the MCP servers that an agent is given, and the tools of
-//!   clients behind one of them;
+//! - `mcp`, `tool_servers`, `tools`: the MCP servers that an agent is given, and
+//!   those through which it uses the tools of others;
+//! - `instructions`: what an agent is told of the user's customizations;
 //! - `rpc`: JSON-RPC over lines.
 //!
 //! *Invariant*: nothing here depends on which agent it is. Where agents differ
@@ -27,6 +28,7 @@ mod files;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod heard;
+mod instructions;
 mod mcp;
 mod opening;
 mod output;
@@ -40,6 +42,7 @@ mod session;
 mod settings;
 mod speech;
 mod terminals;
+mod tool_servers;
 mod tools;
 mod turn;
 
@@ -75,6 +78,10 @@ pub struct AcpOptions {
     /// socket that its last argument names: the way from an agent to the tools
     /// of clients. Without one, agents are not given those.
     pub tool_bridge: Option<Program>,
+    /// The customizations that it reads by itself: files, and directories with a
+    /// slash at the end, of a working directory or of the user's home. It is told
+    /// of the others with its first message.
+    pub reads: Vec<String>,
     /// Where what was learned about it and what it says on standard error are
     /// kept.
     pub directory: Option<PathBuf>,
@@ -91,6 +98,7 @@ impl AcpOptions {
             patience: Patience::default(),
             mcp_servers: Vec::new(),
             tool_bridge: None,
+            reads: Vec::new(),
             directory: None,
         }
     }
@@ -117,6 +125,7 @@ impl AcpAgent {
                 auth_method: options.auth_method,
                 mcp_servers: options.mcp_servers,
                 tool_bridge: options.tool_bridge,
+                reads: options.reads,
             },
         }
     }

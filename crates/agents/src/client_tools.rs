@@ -1,6 +1,6 @@
-//! The tools of clients, offered to an agent that is a program: an MCP server
-//! of the conversation's own, on a Unix socket that only this user can open.
-//! An agent reaches it through a small program that connects its standard
+//! The tools of clients and of the MCP servers that the host runs, offered to an
+//! agent that is a program: MCP servers of the conversation's own, each on a Unix
+//! socket that only this user can open. An agent reaches one through a small program that connects its standard
 //! input and output with the socket, because that is the one way in which all
 //! agents start MCP servers.
 //!
@@ -32,7 +32,7 @@ use tokio::net::UnixListener;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-/// What agents call the server.
+/// What agents call the server that has the tools of clients.
 pub(crate) const SERVER_NAME: &str = "innkeeper";
 
 /// Connections at a time. An agent needs one, and some start more.
@@ -59,7 +59,8 @@ pub(crate) struct ToolServer {
 const SOCKET: &str = "tools";
 
 impl ToolServer {
-    pub(crate) fn start(tools: Arc<[ClientTool]>) -> io::Result<Self> {
+    /// A server that agents know by this name.
+    pub(crate) fn start(name: &str, tools: Arc<[ClientTool]>) -> io::Result<Self> {
         // Nobody else can enter it, whatever the umask.
         let directory = tempfile::Builder::new()
             .prefix(&leftovers::prefix())
@@ -69,6 +70,7 @@ impl ToolServer {
         let tools = watch::Sender::new(tools);
         let (sender, calls) = mpsc::channel(16);
         let offer = Offer {
+            server: name.into(),
             tools: tools.subscribe(),
             calls: sender,
         };
@@ -114,12 +116,14 @@ async fn serve(listener: UnixListener, offer: Offer) {
 /// What a connection to the server sees.
 #[derive(Debug, Clone)]
 struct Offer {
+    server: Arc<str>,
     tools: watch::Receiver<Arc<[ClientTool]>>,
     calls: mpsc::Sender<ClientCall>,
 }
 
 #[cfg(test)]
 mod tests {
+    use innkeeper_protocol::agent::ToolOwner;
     use serde_json::{Value, json};
     use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
     use tokio::net::UnixStream;
@@ -128,7 +132,7 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_else_can_reach_the_socket() {
-        let server = ToolServer::start(Arc::from([])).unwrap();
+        let server = ToolServer::start(SERVER_NAME, Arc::from([])).unwrap();
         let directory = std::fs::metadata(server.directory.path()).unwrap();
         assert_eq!(directory.permissions().mode() & 0o777, 0o700);
         assert!(server.socket().exists());
@@ -137,7 +141,7 @@ mod tests {
     fn tool(client: &str, name: &str) -> ClientTool {
         let definition = json!({"name": name, "description": format!("of {client}")});
         ClientTool {
-            client_id: client.into(),
+            owner: ToolOwner::Client(client.into()),
             definition: serde_json::from_value(definition).unwrap(),
         }
     }
@@ -193,7 +197,7 @@ mod tests {
     #[tokio::test]
     async fn tools_of_clients_are_listed_and_news_of_them_told() {
         let tools = vec![tool("a", "look"), tool("b", "look"), tool("b", "go")];
-        let server = ToolServer::start(tools.into()).unwrap();
+        let server = ToolServer::start(SERVER_NAME, tools.into()).unwrap();
         let mut wire = Wire::connect(&server).await;
         assert_eq!(wire.tools().await, ["look of a", "go of b"]);
         server.offer(vec![tool("b", "go")].into());
@@ -204,11 +208,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_waits_for_its_result() {
-        let mut server = ToolServer::start(vec![tool("a", "weather")].into()).unwrap();
+        let mut server = ToolServer::start(SERVER_NAME, vec![tool("a", "weather")].into()).unwrap();
         let mut wire = Wire::connect(&server).await;
         wire.call("weather").await;
         let call = server.next_call().await.unwrap();
-        assert_eq!(call.tool.client_id.as_str(), "a");
+        assert_eq!(call.tool.owner, ToolOwner::Client("a".into()));
         assert_eq!(json!(call.input), json!({"city": "Ulm"}));
         let result = json!({"success": true, "pastTenseMessage": "Looked",
                             "content": [{"type": "text", "text": "fog"}]});
@@ -228,7 +232,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_socket_goes_with_the_server() {
-        let server = ToolServer::start(Vec::new().into()).unwrap();
+        let server = ToolServer::start(SERVER_NAME, Vec::new().into()).unwrap();
         let socket = server.socket();
         assert!(socket.exists());
         drop(server);

@@ -26,6 +26,8 @@ pub struct FoundAgent {
     pub display_name: &'static str,
     pub protocol: Protocol,
     pub program: Program,
+    /// The customizations that it reads by itself.
+    pub reads: &'static [&'static str],
 }
 
 /// An agent that is installed without the program that lets the host talk to
@@ -47,6 +49,9 @@ struct Known {
     args: &'static [&'static str],
     /// What it reads from the environment.
     env: &'static [&'static str],
+    /// The customizations that it reads by itself: files, and directories with a
+    /// slash at the end, of a working directory or of the user's home.
+    reads: &'static [&'static str],
 }
 
 const KNOWN: &[Known] = &[
@@ -63,6 +68,7 @@ const KNOWN: &[Known] = &[
             "CLOUD_ML_REGION",
             "DISABLE_*",
         ],
+        reads: &[".claude/", "CLAUDE.md", "CLAUDE.local.md"],
     },
     Known {
         provider: "codex",
@@ -71,6 +77,7 @@ const KNOWN: &[Known] = &[
         protocol: Protocol::Acp,
         args: &[],
         env: &["CODEX_*", "OPENAI_*"],
+        reads: &["AGENTS.md", ".codex/", ".agents/skills/"],
     },
     Known {
         provider: "gemini",
@@ -79,6 +86,7 @@ const KNOWN: &[Known] = &[
         protocol: Protocol::Acp,
         args: &["--experimental-acp"],
         env: &["GEMINI_*", "GOOGLE_*"],
+        reads: &["GEMINI.md"],
     },
     Known {
         provider: "copilot",
@@ -87,6 +95,7 @@ const KNOWN: &[Known] = &[
         protocol: Protocol::Acp,
         args: &["--acp"],
         env: &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN"],
+        reads: &["AGENTS.md", ".github/", ".copilot/"],
     },
     Known {
         provider: "opencode",
@@ -101,6 +110,7 @@ const KNOWN: &[Known] = &[
             "GEMINI_*",
             "OPENROUTER_*",
         ],
+        reads: &["AGENTS.md"],
     },
     Known {
         provider: "goose",
@@ -116,6 +126,7 @@ const KNOWN: &[Known] = &[
             "OPENROUTER_*",
             "DATABRICKS_*",
         ],
+        reads: &["AGENTS.md"],
     },
     Known {
         provider: "qwen",
@@ -124,6 +135,7 @@ const KNOWN: &[Known] = &[
         protocol: Protocol::Acp,
         args: &["--acp"],
         env: &["QWEN_*", "DASHSCOPE_*", "OPENAI_*"],
+        reads: &[],
     },
     Known {
         provider: "kimi",
@@ -132,6 +144,7 @@ const KNOWN: &[Known] = &[
         protocol: Protocol::Acp,
         args: &["acp"],
         env: &["KIMI_*", "MOONSHOT_*"],
+        reads: &["AGENTS.md"],
     },
     Known {
         provider: "vibe",
@@ -140,6 +153,7 @@ const KNOWN: &[Known] = &[
         protocol: Protocol::Acp,
         args: &[],
         env: &["MISTRAL_*", "VIBE_*"],
+        reads: &["AGENTS.md"],
     },
     Known {
         provider: "pi",
@@ -154,6 +168,7 @@ const KNOWN: &[Known] = &[
             "GEMINI_*",
             "OPENROUTER_*",
         ],
+        reads: &["AGENTS.md", "CLAUDE.md"],
     },
 ];
 
@@ -194,6 +209,7 @@ pub fn find(path: &OsStr) -> Vec<FoundAgent> {
                 pass_env: strings(known.env),
                 ..Program::new(command)
             },
+            reads: known.reads,
         })
     });
     found.collect()

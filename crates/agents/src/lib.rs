@@ -9,7 +9,8 @@
 //!   language is;
 //! - [`acp`]: any agent that speaks the Agent Client Protocol;
 //! - [`pi`]: the agent pi, in its own language;
-//! - [`discovery`]: which of them are installed.
+//! - [`discovery`]: which of them are installed;
+//! - [`servers`]: the MCP servers that the host runs for them.
 //!
 //! *Invariant*: a backend knows its own conversation and nothing else; what it
 //! may say and hear is the vocabulary of [`innkeeper_protocol::agent`].
@@ -28,6 +29,7 @@ pub mod pi;
 mod private;
 mod process;
 pub mod script;
+pub mod servers;
 mod session_config;
 mod supervisor;
 #[cfg(test)]
@@ -46,6 +48,7 @@ pub use link::{CommandStream, EventSink};
 pub use pi::{PiAgent, PiOptions};
 pub use process::{Patience, Program};
 pub use script::ScriptAgent;
+pub use servers::{McpServers, ServerPatience};
 pub use supervisor::{ProfileChanges, Supervisor};
 
 /// Something that can hold conversations.

@@ -22,7 +22,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
 pub(crate) use environment::inherited;
-pub(crate) use lines::{JsonLines, Line, LineWriter};
+pub(crate) use lines::{JsonLines, LONGEST, Line, LineWriter};
 use stderr::LastWords;
 pub(crate) use stderr::StderrLog;
 
@@ -112,6 +112,16 @@ impl ChildProcess {
         directory: Option<&Path>,
         stderr: &Arc<StderrLog>,
     ) -> Result<(Self, JsonLines), AgentFailure> {
+        Self::start_with(program, directory, stderr, LONGEST)
+    }
+
+    /// Likewise, with a limit of its own for the length of a line.
+    pub(crate) fn start_with(
+        program: &Program,
+        directory: Option<&Path>,
+        stderr: &Arc<StderrLog>,
+        longest_line: u64,
+    ) -> Result<(Self, JsonLines), AgentFailure> {
         let failed = |error: std::io::Error| AgentFailure::NotStarted {
             command: program.line(),
             why: error.to_string(),
@@ -147,7 +157,7 @@ impl ChildProcess {
             last_words,
             collecting,
         };
-        Ok((process, JsonLines::new(stdin, stdout)))
+        Ok((process, JsonLines::new(stdin, stdout, longest_line)))
     }
 
     /// Waits for the end of the program. Its output may be held open by

@@ -1,7 +1,9 @@
 //! What the engine is told about its surroundings, and its limits.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use innkeeper_protocol::mcp::{ConfiguredServer, Hosting};
 use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::workspace::resource::Roots;
 
@@ -43,6 +45,8 @@ pub struct WorkspaceConfig {
     /// its own: a `file:` URI.
     pub worktrees: Option<String>,
     pub customizations: CustomizationPolicy,
+    /// The MCP servers that every session has.
+    pub mcp_servers: Arc<[ConfiguredServer]>,
 }
 
 /// What clients are granted that ask for more than is open to them.
@@ -67,6 +71,8 @@ pub struct CustomizationPolicy {
     /// Whether MCP servers that came with a working directory are on before
     /// anybody said so.
     pub trust_servers: bool,
+    /// Who runs the MCP servers that were found.
+    pub hosting: Hosting,
 }
 
 impl EngineConfig {
@@ -121,6 +127,8 @@ pub struct Limits {
     /// Conversations with agents that are open at once. Those that work may be
     /// more.
     pub backends: usize,
+    /// MCP servers that run at once.
+    pub mcp_servers: usize,
     /// Turns that one page of history holds.
     pub page_turns: usize,
     /// Sessions that one page of the catalogue holds.
@@ -150,6 +158,7 @@ impl Default for Limits {
             watches: 100,
             automations: 200,
             backends: 32,
+            mcp_servers: 64,
             page_turns: 50,
             page_sessions: 1_000,
         }

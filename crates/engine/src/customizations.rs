@@ -7,6 +7,7 @@
 //! sessions need is followed once.
 
 mod client_plugins;
+mod hosted;
 mod items;
 mod switches;
 
@@ -19,12 +20,11 @@ use innkeeper_protocol::newest::actions::{
     SessionCustomizationsChangedAction, StateAction,
 };
 use innkeeper_protocol::newest::state::{
-    ChildCustomization, ClientPluginCustomization, Customization, CustomizationLoadState,
-    CustomizationLoadingState,
+    ClientPluginCustomization, Customization, CustomizationLoadState, CustomizationLoadingState,
 };
 use innkeeper_protocol::workspace::customization::{
     ClientPlugin, CustomizationCommand, CustomizationPlace, CustomizationReport,
-    EnabledCustomizations, FoundCustomization, McpServerSpec, SourceId,
+    EnabledCustomizations, FoundCustomization, SourceId,
 };
 use innkeeper_protocol::{ChannelUri, ClientId};
 use serde_json::Value;
@@ -37,12 +37,13 @@ use crate::core::channels::Session;
 use crate::core::{Core, Deadline};
 use crate::effect::Effect;
 use crate::resources::Resources;
+use crate::servers::Servers;
 
 pub(crate) use items::{children_of, id_of_uri, invocable};
 pub(crate) use switches::{child_is_on, is_on, judge_switch};
 
 use client_plugins::{Fetching, Visit, bare};
-use items::{file_of, id_of, keep_server_states, server_states};
+use items::{file_of, id_of};
 use switches::{Published, Switches};
 
 /// How long an agent's start waits for a place that has not been read yet.
@@ -72,6 +73,7 @@ pub(crate) struct CustomizationsMut<'a> {
     pub(crate) calls: &'a mut ClientCalls,
     pub(crate) resources: &'a Resources,
     pub(crate) agents: &'a Agents,
+    pub(crate) servers: &'a mut Servers,
 }
 
 /// Where customizations of a session come from.
@@ -121,36 +123,29 @@ impl Customizations {
 
     /// What is on in a session: the one place where agents, completions and
     /// whoever else needs to know should ask.
-    pub(crate) fn enabled_in(&self, session: &Session) -> EnabledCustomizations {
-        let mut enabled = EnabledCustomizations::default();
-        let specs = self.server_specs(session);
-        let mut add_server = |id: &str| {
-            let server = specs.get(id).map(|spec| spec.server.clone());
-            enabled.mcp_servers.extend(server);
+    pub(crate) fn enabled_in(&self, core: &Core, session: &Session) -> EnabledCustomizations {
+        let (mcp_servers, hosted_servers) = self.servers_for_agent(core, session);
+        let sources = self.sources_of(&session.uri).iter();
+        let followed = sources.filter_map(|source| self.followed.get(source));
+        let found = followed.flat_map(|followed| followed.found.iter().flatten());
+        let texts = found.flat_map(|found| &found.texts);
+        let texts = texts.map(|(uri, text)| (uri.as_str(), text)).collect();
+        let mut enabled = EnabledCustomizations {
+            mcp_servers,
+            hosted_servers,
+            files: Vec::new(),
         };
         for container in session.state.customizations.iter().flatten() {
             if !is_on(container) {
                 continue;
             }
-            if let Customization::McpServer(server) = container {
-                add_server(&server.id);
-            }
-            for child in children_of(container).iter().filter(|it| child_is_on(it)) {
-                match child {
-                    ChildCustomization::McpServer(server) => add_server(&server.id),
-                    other => enabled.files.extend(file_of(other)),
-                }
-            }
+            let children = children_of(container).iter();
+            let on = children.filter(|it| child_is_on(it));
+            enabled
+                .files
+                .extend(on.filter_map(|it| file_of(it, &texts)));
         }
         enabled
-    }
-
-    fn server_specs(&self, session: &Session) -> BTreeMap<&str, &McpServerSpec> {
-        let sources = self.sources_of(&session.uri).iter();
-        let followed = sources.filter_map(|source| self.followed.get(source));
-        let found = followed.flat_map(|followed| followed.found.iter().flatten());
-        let specs = found.flat_map(|found| &found.servers);
-        specs.map(|spec| (spec.id.as_str(), spec)).collect()
     }
 }
 
@@ -161,7 +156,7 @@ impl CustomizationsMut<'_> {
             return;
         };
         let wanted = wanted_sources(session, self.core.config.workspace.customizations);
-        if wanted == self.own.sources_of(uri) {
+        if self.own.sources.get(uri) == Some(&wanted) {
             return;
         }
         let before = self.own.sources.insert(uri.clone(), wanted.clone());
@@ -180,6 +175,7 @@ impl CustomizationsMut<'_> {
         for source in self.own.sources.remove(session).unwrap_or_default() {
             self.let_go(&source);
         }
+        self.servers.leave(self.core, session);
     }
 
     fn hold(&mut self, source: &Source) {
@@ -262,8 +258,17 @@ impl CustomizationsMut<'_> {
         }
     }
 
-    /// Brings a session's state up to what it should be.
+    /// Brings a session's state up to what it should be, and ends the servers
+    /// that are not on in it any more.
     pub(crate) fn reconcile(&mut self, uri: &ChannelUri) {
+        self.bring_up_to_date(uri);
+        if let Some(session) = self.core.channels.session(uri) {
+            let wanted = self.own.servers_to_run(self.core, session);
+            self.servers.keep(self.core, uri, &wanted);
+        }
+    }
+
+    fn bring_up_to_date(&mut self, uri: &ChannelUri) {
         let Some(session) = self.core.channels.session(uri) else {
             return;
         };
@@ -302,7 +307,6 @@ impl CustomizationsMut<'_> {
 
     fn wanted(&self, session: &Session) -> Vec<Customization> {
         let now = session.state.customizations.as_deref().unwrap_or_default();
-        let states = server_states(now);
         let mut wanted: Vec<Customization> = Vec::new();
         let mut known: BTreeSet<String> = BTreeSet::new();
         let mut add = |mut it: Customization, published: &Published| {
@@ -311,10 +315,13 @@ impl CustomizationsMut<'_> {
             };
             if known.insert(id) {
                 self.own.switches.apply(&mut it, session, published);
-                keep_server_states(&mut it, &states);
+                hosted::show_states(&mut it, self.servers, self.core, session);
                 wanted.push(it);
             }
         };
+        for configured in self.core.config.workspace.mcp_servers.iter() {
+            add(hosted::shown(configured), &Published::default());
+        }
         let agent = self.agents.of_session(&session.state);
         let of_agent = agent.and_then(|agent| agent.info.customizations.as_ref());
         for it in of_agent.into_iter().flatten() {

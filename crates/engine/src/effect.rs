@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_protocol::agent::{AgentCommand, ConfigQuery};
+use innkeeper_protocol::mcp::hosted::McpCommand;
 use innkeeper_protocol::newest::commands::ContentEncoding;
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::StoreBatch;
@@ -170,6 +171,7 @@ pub enum Effect {
         query: String,
     },
     Customization(CustomizationCommand),
+    Mcp(McpCommand),
     /// Something that took a while is over.
     Span(Box<Span>),
     /// Values that an agent proposes for one of its settings.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use innkeeper_protocol::agent::{AgentProfile, AgentReport};
 use innkeeper_protocol::command::ClientMessage;
+use innkeeper_protocol::mcp::hosted::McpReport;
 use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use innkeeper_protocol::outgoing::Finished;
 use innkeeper_protocol::record::{ContentRecord, LoadedSession, LogEntry};
@@ -86,6 +87,7 @@ pub enum Input {
     /// What earlier hosts have left, when a host begins.
     LeftoversFound(Leftovers),
     Customization(CustomizationReport),
+    Mcp(McpReport),
     /// What was collected, for those who listen.
     Telemetry(TelemetryBatch),
     /// The answer to [`crate::Effect::CompleteConfig`] and

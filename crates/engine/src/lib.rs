@@ -34,15 +34,16 @@
 //! 10. `agents`: the agents there are, their tokens, settings of host and sessions
 //! 11. `terminals`: terminals, and the commands of turns that run in them
 //! 12. `watches`: changes of files that clients follow
-//! 13. `customizations`: what sessions are customized with, on or off
-//! 14. `compat`: what is done for clients of older protocol versions
-//! 15. `changes`: changesets, checkpoints, working trees
-//! 16. `annotations`: what is written about lines of files
-//! 17. `risk`: what is risky about a call that is to be approved
-//! 18. `turns`: conversations with agents, and what happens in their turns
-//! 19. `sessions`: creation, residency and end of sessions, and what is derived
-//! 20. `completions`: what may complete what somebody types
-//! 21. `automations`: what agents do by themselves, when, and what became of it
+//! 13. `servers`: the MCP servers that the host runs
+//! 14. `customizations`: what sessions are customized with, on or off
+//! 15. `compat`: what is done for clients of older protocol versions
+//! 16. `changes`: changesets, checkpoints, working trees
+//! 17. `annotations`: what is written about lines of files
+//! 18. `risk`: what is risky about a call that is to be approved
+//! 19. `turns`: conversations with agents, and what happens in their turns
+//! 20. `sessions`: creation, residency and end of sessions, and what is derived
+//! 21. `completions`: what may complete what somebody types
+//! 22. `automations`: what agents do by themselves, when, and what became of it
 //!
 //! # Calling order
 //!
@@ -82,6 +83,7 @@ mod reports;
 mod requests;
 mod resources;
 mod risk;
+mod servers;
 mod sessions;
 mod subscribing;
 mod terminals;
@@ -107,6 +109,7 @@ use completions::Completions;
 use customizations::{Customizations, CustomizationsMut};
 use postponed::{Postponed, WaitingReconnect};
 use resources::Resources;
+use servers::Servers;
 use sessions::{Sessions, SessionsMut};
 use terminals::Terminals;
 use turns::{Turns, TurnsMut};
@@ -131,6 +134,7 @@ pub struct Engine {
     agents: Agents,
     terminals: Terminals,
     watches: Watches,
+    servers: Servers,
     customizations: Customizations,
     compat: Compat,
     changes: Changes,
@@ -173,6 +177,7 @@ impl Engine {
             agents: agents_known,
             terminals: Terminals::default(),
             watches: Watches::default(),
+            servers: Servers::default(),
             customizations: Customizations::new(boot.switches),
             compat: Compat::default(),
             changes: Changes::default(),
@@ -247,6 +252,7 @@ impl Engine {
             calls: &mut self.client_calls,
             resources: &self.resources,
             agents: &self.agents,
+            servers: &mut self.servers,
         }
     }
 
@@ -264,6 +270,7 @@ impl Engine {
                     agents: &mut self.agents,
                     compat: &mut self.compat,
                     terminals: &mut self.terminals,
+                    servers: &mut self.servers,
                     customizations: &mut self.customizations,
                     changes: &mut self.changes,
                     anchoring: &mut self.anchoring,

@@ -6,7 +6,7 @@ use innkeeper_protocol::workspace::changes::ChangesReport;
 
 use crate::changes::News;
 use crate::core::Deadline;
-use crate::{ConnectionId, Engine, Input, Ticket, changes};
+use crate::{ConnectionId, Engine, Input, Ticket, changes, servers};
 
 /// How much that is due is served in one step: some of it has to be loaded.
 const DUE_AT_ONCE: usize = 64;
@@ -67,6 +67,7 @@ impl Engine {
                 self.customizations().reported(report);
                 self.turns().open_held_backends();
             }
+            Input::Mcp(report) => self.servers.reported(core, report),
             Input::Telemetry(batch) => core.telemetry_collected(batch),
             Input::ConfigCompleted { ticket, items } => {
                 self.completions.values_found(core, ticket, items);
@@ -87,9 +88,15 @@ impl Engine {
     /// After every input: turns that have become too large end, what nobody listens to any more is let go, and what
     /// is derived from state is brought up to date.
     pub(crate) fn settle(&mut self) {
-        // Most inputs only stream text. What automations do about what they
-        // hear of has to be brought up to date in turn.
-        while !self.core.is_settled() {
+        loop {
+            while let Some(news) = self.servers.take_news() {
+                self.heard_of_servers(news);
+            }
+            // Most inputs only stream text. What automations do about what they
+            // hear of has to be brought up to date in turn.
+            if self.core.is_settled() {
+                return;
+            }
             self.settle_once();
             self.automations().settle();
         }
@@ -113,11 +120,26 @@ impl Engine {
         self.sessions().settle();
     }
 
+    /// What servers have to do with turns.
+    fn heard_of_servers(&mut self, news: servers::News) {
+        let mut turns = self.turns();
+        for session in news.tools_of {
+            turns.offer_client_tools(&session);
+        }
+        for answered in news.answered {
+            turns.server_answered(answered);
+        }
+        if news.may_begin {
+            turns.open_held_backends();
+        }
+    }
+
     fn disconnected(&mut self, connection: ConnectionId) {
         self.clients.disconnected(&mut self.core, connection);
         self.resources.forget_connection(connection);
         self.terminals.forget_connection(connection);
         self.completions.forget_connection(connection);
+        self.servers.forget_connection(&mut self.core, connection);
         self.reconnects
             .retain(|_, waiting| waiting.connection != connection);
         self.postponed
@@ -180,6 +202,7 @@ impl Engine {
                     self.customizations().call_answered(answer);
                 }
             }
+            Deadline::ServerStarts(run) => self.servers.is_late(core, run),
             Deadline::SourceIsUnread(_) => self.turns().open_held_backends(),
             Deadline::SummaryIsHeld(session) => self.sessions().publish_held_summary(&session),
             Deadline::TerminalsAreHeard => self.terminals.tell_heard(core),

@@ -164,7 +164,8 @@ impl Engine {
             | Command::ResolveSessionConfig(_)
             | Command::CompleteSessionConfig(_)
             | Command::Automation(_)
-            | Command::Authenticate(_) => return BTreeSet::new(),
+            | Command::Authenticate(_)
+            | Command::Mcp(_) => return BTreeSet::new(),
         };
         let channel = ChannelUri::from(channel.as_str());
         self.sessions().to_load([&channel])
@@ -267,6 +268,11 @@ impl Engine {
                 }
                 return;
             }
+            Command::Mcp(request) => {
+                let servers = &mut self.servers;
+                servers.pass_on(&mut self.core, (connection, id), *request);
+                return;
+            }
             // These were served at once, or are no requests and introduce nobody.
             Command::Ping | Command::Initialize(_) | Command::Reconnect(_) => return,
         };
@@ -274,9 +280,20 @@ impl Engine {
     }
 
     fn authenticate(&mut self, params: AuthenticateParams) -> Result<Reply, RpcError> {
-        if let Some(credential) = self.agents.authenticate(&mut self.core, params)? {
-            self.turns().give_credential(&credential);
-            self.automations().agents_changed();
+        let for_servers = self.servers.want_token(&params.resource);
+        if for_servers {
+            let (resource, token) = (&params.resource, &params.token);
+            self.servers.authenticate(&mut self.core, resource, token);
+        }
+        match self.agents.authenticate(&mut self.core, params) {
+            Ok(Some(credential)) => {
+                self.turns().give_credential(&credential);
+                self.automations().agents_changed();
+            }
+            Ok(None) => {}
+            // It was for a server.
+            Err(_) if for_servers => {}
+            Err(error) => return Err(error),
         }
         Ok(Reply::Empty {})
     }

@@ -103,6 +103,7 @@ impl SessionsMut<'_> {
             calls: self.calls,
             resources: self.resources,
             agents: self.turns.agents,
+            servers: self.turns.servers,
         }
     }
 

@@ -45,6 +45,7 @@ impl Engine {
             Some(snapshot) => Some(snapshot),
             // These channels have no state.
             None if is_telemetry_channel(channel.as_str()) => None,
+            None if self.servers.has_channel(&self.core, channel.as_str()) => None,
             None => return Err(RpcError::session_not_found(channel.as_str())),
         };
         let max_latency = params

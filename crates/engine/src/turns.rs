@@ -19,6 +19,7 @@ mod pending;
 mod questions;
 mod response_parts;
 mod running;
+mod server_tools;
 mod shapes;
 mod state_before;
 mod stopping;
@@ -52,6 +53,7 @@ use crate::core::{Core, Deadline, error_info};
 use crate::customizations::Customizations;
 use crate::effect::Ticket;
 use crate::labels::{Label, Locale, agent};
+use crate::servers::Servers;
 use crate::terminals::Terminals;
 
 pub(crate) use attachments::channels_referred_to;
@@ -93,6 +95,7 @@ pub(crate) struct TurnsMut<'a> {
     pub(crate) agents: &'a mut Agents,
     pub(crate) compat: &'a mut Compat,
     pub(crate) terminals: &'a mut Terminals,
+    pub(crate) servers: &'a mut Servers,
     pub(crate) customizations: &'a mut Customizations,
     pub(crate) changes: &'a mut Changes,
     pub(crate) anchoring: &'a mut Anchoring,
@@ -158,6 +161,7 @@ impl TurnsMut<'_> {
         self.files_changed(uri);
         self.compat.turn_ended(self.core, self.clients, uri);
         self.terminals.end_runs_of(self.core, uri, &turn.id);
+        self.servers.end_calls_of(self.core, uri);
         let own = self.own.backend(uri).map(|backend| backend.id);
         let backend = turn.delegated_by.or(own);
         if let Some(backend) = backend.filter(|_| turn.prompted && !turn.by_host) {
@@ -302,6 +306,7 @@ impl TurnsMut<'_> {
             self.end_delegates(backend, Some(uri), &Ending::Cancelled);
         }
         self.terminals.end_runs_of(self.core, uri, &turn.id);
+        self.servers.end_calls_of(self.core, uri);
         let (turn_id, duration) = (turn.id.to_string(), turn.duration(self.core.measured()));
         let reason = turn
             .stop_reason

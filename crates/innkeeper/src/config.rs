@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use innkeeper_engine::{GrantPolicy, Limits, QueueAfterCancel};
 use innkeeper_protocol::Timestamp;
-use innkeeper_protocol::mcp::{McpServer, McpTransport};
+use innkeeper_protocol::mcp::{ConfiguredServer, Hosting, McpServer, McpTransport};
 use innkeeper_store::StoreOptions;
 use innkeeper_workspace::CustomizationOptions;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -67,7 +67,11 @@ impl From<QueueSetting> for QueueAfterCancel {
     }
 }
 
-/// `[mcp.NAME]`: an MCP server that agents get.
+/// What clients are told of where the servers of the configuration are
+/// declared. The file is nobody else's business.
+const CONFIGURATION: &str = "innkeeper:configuration";
+
+/// `[mcp.NAME]`: an MCP server that every session has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct McpTable {
@@ -77,7 +81,28 @@ pub(crate) struct McpTable {
     pub(crate) url: String,
     pub(crate) sse: bool,
     pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) hosting: HostingSetting,
     pub(crate) enabled: bool,
+}
+
+/// Who runs an MCP server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum HostingSetting {
+    #[default]
+    Session,
+    Directory,
+    Agent,
+}
+
+impl From<HostingSetting> for Hosting {
+    fn from(setting: HostingSetting) -> Self {
+        match setting {
+            HostingSetting::Session => Self::Session,
+            HostingSetting::Directory => Self::Directory,
+            HostingSetting::Agent => Self::Agent,
+        }
+    }
 }
 
 impl Default for McpTable {
@@ -89,6 +114,7 @@ impl Default for McpTable {
             url: String::new(),
             sse: false,
             headers: BTreeMap::new(),
+            hosting: HostingSetting::default(),
             enabled: true,
         }
     }
@@ -115,12 +141,16 @@ impl McpTable {
 }
 
 impl Config {
-    /// The MCP servers that agents get.
-    pub(crate) fn mcp_servers(&self) -> Vec<McpServer> {
+    /// The MCP servers that every session has.
+    pub(crate) fn mcp_servers(&self) -> Vec<ConfiguredServer> {
         let enabled = self.mcp.iter().filter(|(_, table)| table.enabled);
         let server = |(name, table): (&String, &McpTable)| {
             let (name, transport) = (name.clone(), table.transport()?);
-            Some(McpServer { name, transport })
+            Some(ConfiguredServer {
+                server: McpServer { name, transport },
+                uri: CONFIGURATION.to_owned(),
+                hosting: table.hosting.into(),
+            })
         };
         enabled.filter_map(server).collect()
     }
@@ -138,6 +168,7 @@ pub(crate) struct AgentTable {
     pub(crate) cwd: String,
     pub(crate) name: String,
     pub(crate) auth_method: String,
+    pub(crate) reads: Vec<String>,
     pub(crate) default: bool,
     pub(crate) enabled: bool,
 }
@@ -152,6 +183,7 @@ impl Default for AgentTable {
             cwd: String::new(),
             name: String::new(),
             auth_method: String::new(),
+            reads: Vec::new(),
             default: false,
             enabled: true,
         }
@@ -224,6 +256,7 @@ pub(crate) struct CustomizationsTable {
     #[serde(deserialize_with = "absolute_paths")]
     pub(crate) plugins: Vec<PathBuf>,
     pub(crate) trust_mcp_servers: bool,
+    pub(crate) hosting: HostingSetting,
     pub(crate) pass_env: Vec<String>,
 }
 
@@ -234,6 +267,7 @@ impl Default for CustomizationsTable {
             user: true,
             plugins: Vec::new(),
             trust_mcp_servers: false,
+            hosting: HostingSetting::default(),
             pass_env: Vec::new(),
         }
     }
@@ -251,6 +285,8 @@ impl CustomizationsTable {
         CustomizationSettings {
             enabled: self.enabled,
             trust_servers: self.trust_mcp_servers,
+            hosting: self.hosting.into(),
+            mcp_servers: Vec::new(),
             places: match self.enabled {
                 true => CustomizationOptions {
                     home: home.filter(|_| self.user),
@@ -399,6 +435,8 @@ pub(crate) struct LimitsTable {
     pub(crate) automations: u64,
     #[serde(deserialize_with = "within::<_, 1, 10_000>")]
     pub(crate) backends: u64,
+    #[serde(deserialize_with = "within::<_, 0, 10_000>")]
+    pub(crate) mcp_servers: u64,
     #[serde(deserialize_with = "within::<_, 1, 100_000>")]
     pub(crate) page_turns: u64,
     #[serde(deserialize_with = "within::<_, 1, 100_000>")]
@@ -429,6 +467,7 @@ impl Default for LimitsTable {
             watches,
             automations,
             backends,
+            mcp_servers,
             page_turns,
             page_sessions,
         } = Limits::default();
@@ -454,6 +493,7 @@ impl Default for LimitsTable {
             watches: watches as u64,
             automations: automations as u64,
             backends: backends as u64,
+            mcp_servers: mcp_servers as u64,
             page_turns: page_turns as u64,
             page_sessions: page_sessions as u64,
         }
@@ -488,6 +528,7 @@ impl LimitsTable {
             watches: size(self.watches),
             automations: size(self.automations),
             backends: size(self.backends),
+            mcp_servers: size(self.mcp_servers),
             page_turns: size(self.page_turns),
             page_sessions: size(self.page_sessions),
         }
@@ -670,7 +711,7 @@ mod tests {
         let shown: Vec<String> = config
             .mcp_servers()
             .iter()
-            .map(|server| format!("{} {:?}", server.name, server.transport))
+            .map(|it| format!("{} {:?}", it.server.name, it.server.transport))
             .collect();
         let expected = ["far Http { .. }", "files Stdio { .. }", "old Sse { .. }"];
         assert_eq!(shown, expected);

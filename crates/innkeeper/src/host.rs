@@ -232,6 +232,7 @@ impl Host {
         });
         let closed = closed.await.map_err(|_| HostError::EngineGone)?;
         self.inner.agents.shutdown().await;
+        self.inner.machine.servers.shutdown().await;
         let machine = Arc::clone(&self.inner.machine);
         let end = move || {
             machine.terminals.shutdown();

@@ -1,12 +1,15 @@
 //! What touches the machine, wired to the engine: files, terminals, watches,
-//! changes. What terminals, watches and changes report waits in a bounded queue; while that is
+//! changes, MCP servers. What they report waits in a bounded queue; while that is
 //! full, whoever reports waits too.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use innkeeper_agents::{McpServers, ServerPatience};
 use innkeeper_engine::{CustomizationPolicy, GrantPolicy, Input, WorkspaceConfig};
+use innkeeper_protocol::mcp::hosted::McpReport;
+use innkeeper_protocol::mcp::{ConfiguredServer, Hosting};
 use innkeeper_protocol::workspace::resource::GrantedRoot;
 use innkeeper_protocol::workspace::terminal::TerminalId;
 use innkeeper_workspace::{
@@ -55,6 +58,10 @@ pub struct CustomizationSettings {
     pub enabled: bool,
     /// Whether the MCP servers of working directories are on by themselves.
     pub trust_servers: bool,
+    /// Who runs the MCP servers that are found.
+    pub hosting: Hosting,
+    /// MCP servers that every session has.
+    pub mcp_servers: Vec<ConfiguredServer>,
     /// What holds in every session.
     pub places: CustomizationOptions,
 }
@@ -64,6 +71,8 @@ impl Default for CustomizationSettings {
         Self {
             enabled: true,
             trust_servers: false,
+            hosting: Hosting::default(),
+            mcp_servers: Vec::new(),
             places: CustomizationOptions::default(),
         }
     }
@@ -75,6 +84,7 @@ impl CustomizationSettings {
             enabled: self.enabled,
             host: self.places.home.is_some() || !self.places.plugins.is_empty(),
             trust_servers: self.trust_servers,
+            hosting: self.hosting,
         }
     }
 }
@@ -110,6 +120,7 @@ impl WorkspaceOptions {
             assess_risk: self.assess_risk,
             worktrees: data_dir.and_then(|dir| uri_of_path(&worktrees_in(dir))),
             customizations: self.customizations.policy(),
+            mcp_servers: self.customizations.mcp_servers.as_slice().into(),
         }
     }
 
@@ -134,6 +145,19 @@ pub(crate) fn worktrees_in(data_dir: &Path) -> PathBuf {
     data_dir.join("worktrees")
 }
 
+/// Where MCP servers report, on the way to the engine.
+fn mcp_reports(to: mpsc::Sender<Input>) -> mpsc::Sender<McpReport> {
+    let (reports, mut inbox) = mpsc::channel(1);
+    tokio::spawn(async move {
+        while let Some(report) = inbox.recv().await {
+            if to.send(Input::Mcp(report)).await.is_err() {
+                return;
+            }
+        }
+    });
+    reports
+}
+
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub(crate) finder: FileFinder,
@@ -142,9 +166,11 @@ pub(crate) struct Machine {
     pub(crate) watches: WatchService,
     pub(crate) changes: Option<ChangesService>,
     pub(crate) customizations: CustomizationService,
+    pub(crate) servers: McpServers,
 }
 
 impl Machine {
+    /// To be called within a tokio runtime.
     pub(crate) fn new(
         options: WorkspaceOptions,
         data_dir: Option<&Path>,
@@ -153,6 +179,11 @@ impl Machine {
         let of_terminals = reports.clone();
         let of_changes = reports.clone();
         let of_customizations = reports.clone();
+        let servers = McpServers::new(
+            mcp_reports(reports.clone()),
+            data_dir.map(|dir| dir.join("agents")),
+            ServerPatience::default(),
+        );
         let files = Hub::default();
         let places = options.customizations.places.clone();
         let changes = data_dir.map(|dir| {
@@ -165,6 +196,7 @@ impl Machine {
         });
         let machine = Self {
             changes,
+            servers,
             finder: FileFinder::default(),
             resources: ResourceService::default(),
             terminals: TerminalService::new(

@@ -226,6 +226,7 @@ impl Subjects {
                 query,
             } => machine.list_branches(ticket, directory, query),
             Effect::Customization(command) => machine.customization(command),
+            Effect::Mcp(command) => machine.mcp(command),
             Effect::Span(span) => self.telemetry.span(*span),
         }
     }

@@ -16,7 +16,8 @@ use crate::newest::common::JsonObject;
 use crate::newest::state::{
     AgentInfo, ChatInputAnswer, ChatInputResponseKind, ConfigPropertySchema, ConfirmationOption,
     Message, PendingMessage, ResponsePart, SessionConfigPropertySchema, SessionConfigSchema,
-    ToolCallCancellationReason, ToolCallResult, ToolDefinition,
+    ToolCallCancellationReason, ToolCallClientContributor, ToolCallContributor,
+    ToolCallMcpContributor, ToolCallResult, ToolDefinition,
 };
 use crate::settings::Synonym;
 use crate::snapshot::StoredTurn;
@@ -153,7 +154,8 @@ pub enum AgentCommand {
         turn: TurnId,
         decision: Box<Decision>,
     },
-    /// The tools that clients offer from now on: all of them.
+    /// The tools that clients and MCP servers of the host offer from now on: all
+    /// of them.
     OfferTools {
         backend: BackendId,
         tools: Arc<[ClientTool]>,
@@ -203,18 +205,41 @@ pub struct OpenBackend {
     pub fork_of: Option<Value>,
     /// The finished turns so far, for an agent that cannot resume by itself.
     pub transcript: Vec<StoredTurn>,
-    /// The tools that clients offer.
+    /// The tools that clients and MCP servers of the host offer.
     pub client_tools: Arc<[ClientTool]>,
     pub credentials: Vec<Credential>,
     /// What is switched on in the session as it is opened.
     pub customizations: EnabledCustomizations,
 }
 
-/// A tool that a client runs.
+/// A tool that an agent can use and that somebody else runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientTool {
-    pub client_id: ClientId,
+    pub owner: ToolOwner,
     pub definition: ToolDefinition,
+}
+
+/// Whose tool it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolOwner {
+    /// A client runs it.
+    Client(ClientId),
+    /// An MCP server of the host's does: the customization, and its name.
+    Server { id: String, name: String },
+}
+
+impl ToolOwner {
+    /// As clients are told of it.
+    pub fn contributor(&self) -> ToolCallContributor {
+        match self {
+            Self::Client(client) => ToolCallContributor::Client(ToolCallClientContributor {
+                client_id: client.to_string(),
+            }),
+            Self::Server { id, .. } => ToolCallContributor::Mcp(ToolCallMcpContributor {
+                customization_id: id.clone(),
+            }),
+        }
+    }
 }
 
 /// A token for a protected resource. It is never written down anywhere.
@@ -258,7 +283,7 @@ pub enum Decision {
     Tool { call: CallId, verdict: ToolVerdict },
     /// Whether the result of a tool call may be used.
     ToolResult { call: CallId, approved: bool },
-    /// A client ran its tool.
+    /// A client ran its tool, or an MCP server did.
     ClientTool {
         call: CallId,
         result: ToolCallResult,

@@ -21,6 +21,7 @@ use crate::newest::commands::{
     InvokeChangesetOperationParams, ListSessionsParams, ReconnectParams,
     ResolveSessionConfigParams, SessionConfigCompletionsParams, SubscribeParams,
 };
+use crate::newest::common::JsonObject;
 use crate::newest::state::{AgentSelection, ModelSelection};
 use crate::rpc::{BadFrame, ClientFrame, RequestId, RpcError};
 use crate::version::{self, Version};
@@ -69,6 +70,17 @@ pub enum Command {
     Authenticate(AuthenticateParams),
     InvokeChangesetOperation(InvokeChangesetOperationParams),
     Automation(Box<AutomationCommand>),
+    /// Something for an MCP server, on its channel.
+    Mcp(Box<McpRequest>),
+}
+
+/// What a client asks of an MCP server, or tells it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct McpRequest {
+    pub channel: String,
+    pub method: String,
+    #[serde(default)]
+    pub params: Option<JsonObject>,
 }
 
 /// A new session, and what it is a copy of, if it is one. Versions before 0.4
@@ -221,17 +233,33 @@ impl Command {
             "completions" => Self::Complete(decode(method, params)?),
             "authenticate" => Self::Authenticate(decode(method, params)?),
             "invokeChangesetOperation" => Self::InvokeChangesetOperation(decode(method, params)?),
+            "mcpMethodCall" | "mcpNotification" => Self::Mcp(decode(method, params)?),
             _ => {
                 if let Some(command) = WorkspaceCommand::decode(method, params) {
                     Self::Workspace(Box::new(command?))
                 } else if let Some(command) = AutomationCommand::decode(method, params) {
                     Self::Automation(Box::new(command?))
+                } else if let Some(request) = mcp_request(method, params) {
+                    Self::Mcp(Box::new(request))
                 } else {
                     return Err(RpcError::method_not_found(method));
                 }
             }
         })
     }
+}
+
+/// A method of MCP itself, on the channel of a server: clients in the field send
+/// those as they are, with the channel among the parameters.
+fn mcp_request(method: &str, params: Option<&RawValue>) -> Option<McpRequest> {
+    let mut params: JsonObject = serde_json::from_str(params?.get()).ok()?;
+    let channel = params.remove("channel")?;
+    let channel = channel.as_str().filter(|it| it.starts_with("mcp:"))?;
+    Some(McpRequest {
+        channel: channel.to_owned(),
+        method: method.to_owned(),
+        params: Some(params),
+    })
 }
 
 impl Command {

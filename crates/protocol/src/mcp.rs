@@ -1,34 +1,46 @@
-//! MCP servers that agents are given, wherever they were declared.
+//! MCP servers, wherever they were declared: how they are started or reached,
+//! and what the engine and whoever runs them tell each other ([`hosted`]).
+
+pub mod hosted;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct McpServer {
     pub name: String,
     pub transport: McpTransport,
 }
 
 /// How an MCP server is started or reached.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum McpTransport {
-    /// A program that the agent starts.
+    /// A program that the host or the agent starts.
     Stdio {
         command: String,
         args: Vec<String>,
         env: BTreeMap<String, String>,
-        /// Where it starts, if not where the agent is: a path of this machine.
+        /// Where it starts, if not in the session's directory: a path of this
+        /// machine.
         directory: Option<String>,
     },
     Http {
         url: String,
         headers: BTreeMap<String, String>,
     },
-    /// As before there was a better way over HTTP.
+    /// As before there was a better way over HTTP. The host does not speak it;
+    /// agents may.
     Sse {
         url: String,
         headers: BTreeMap<String, String>,
     },
+}
+
+impl McpServer {
+    /// Whether the host knows how to talk to it.
+    pub fn can_be_hosted(&self) -> bool {
+        !matches!(self.transport, McpTransport::Sse { .. })
+    }
 }
 
 /// Arguments, variables and headers hold keys often enough: none is shown.
@@ -41,4 +53,25 @@ impl fmt::Debug for McpTransport {
         };
         f.debug_struct(kind).finish_non_exhaustive()
     }
+}
+
+/// An MCP server of the host's configuration, which every session has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfiguredServer {
+    pub server: McpServer,
+    /// Where it is declared.
+    pub uri: String,
+    pub hosting: Hosting,
+}
+
+/// Who runs an MCP server, and for whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Hosting {
+    /// The host, for each session on its own.
+    #[default]
+    Session,
+    /// The host, once for all sessions with the same first directory.
+    Directory,
+    /// The agent, which is told how to start or reach it.
+    Agent,
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::newest::actions::{ActionOrigin, StateAction};
@@ -13,6 +14,7 @@ use crate::newest::commands::{
     ResolveSessionConfigResult, ResourceListResult, ResourceReadResult, ResourceResolveResult,
     RunAutomationResult, SessionConfigCompletionsResult,
 };
+use crate::newest::common::JsonObject;
 use crate::newest::notifications::{
     AuthRequiredParams, OtlpExportLogsParams, OtlpExportMetricsParams, OtlpExportTracesParams,
     ProgressParams, SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
@@ -66,6 +68,16 @@ pub enum Notification {
     OtlpLogs(OtlpExportLogsParams),
     OtlpTraces(OtlpExportTracesParams),
     OtlpMetrics(OtlpExportMetricsParams),
+    Mcp(McpNotificationParams),
+}
+
+/// What an MCP server said, for those who listen to its channel.
+#[derive(Debug, Clone, Serialize)]
+pub struct McpNotificationParams {
+    pub channel: String,
+    pub method: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub params: Option<JsonObject>,
 }
 
 /// The result of a request.
@@ -93,6 +105,8 @@ pub enum Reply {
     InvokeChangesetOperation(InvokeChangesetOperationResult),
     AutomationTriggers(ListAutomationTriggerDefinitionsResult),
     RunAutomation(RunAutomationResult),
+    /// What an MCP server answered.
+    Mcp(Value),
     /// History as versions up to 0.4 ask for it.
     Turns(TurnsReply),
 }
@@ -304,6 +318,7 @@ fn encode_newest(text: &mut Vec<u8>, message: &HostMessage) -> serde_json::Resul
             Notification::OtlpLogs(params) => notification(text, "otlp/exportLogs", params),
             Notification::OtlpTraces(params) => notification(text, "otlp/exportTraces", params),
             Notification::OtlpMetrics(params) => notification(text, "otlp/exportMetrics", params),
+            Notification::Mcp(params) => notification(text, "mcpNotification", params),
         },
         HostMessage::Question { id, ask } => {
             let frame = QuestionFrame {
@@ -337,7 +352,7 @@ fn unencodable(message: &HostMessage, error: &serde_json::Error) -> String {
         HostMessage::Reply { id, .. } => serde_json::to_string(id).unwrap_or_default(),
         _ => "null".to_owned(),
     };
-    let reason = serde_json::Value::from(format!("the answer has no JSON form: {error}"));
+    let reason = Value::from(format!("the answer has no JSON form: {error}"));
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32603,"message":{reason}}}}}"#)
 }
 

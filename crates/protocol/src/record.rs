@@ -294,6 +294,9 @@ pub struct SessionNotes {
     /// What was switched on or off in this session alone, by customization.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub switches: BTreeMap<String, bool>,
+    /// MCP servers that somebody stopped: they begin when somebody starts them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub stopped_servers: BTreeSet<String>,
 }
 
 /// What a copy of a session takes over from it.

@@ -27,14 +27,19 @@ use std::time::{Duration, Instant};
 
 use innkeeper_protocol::workspace::customization::{
     ClientPlugin, CustomizationCommand, CustomizationPlace, CustomizationReport,
-    FoundCustomization, SourceId,
+    FoundCustomization, GivenFiles, SourceId,
 };
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::resources::place::{path_of_uri, uri_of_path};
 use follow::Points;
 use plugin::Published;
-use tree::{Disk, Given};
+use tree::{Disk, Given, Tree as _};
+
+/// How much text of what a client has given is kept for agents: of one file,
+/// and of a plugin.
+const MOST_TEXT: usize = 16 * 1024;
+const MOST_TEXTS: usize = 256 * 1024;
 
 /// What changed is read again when nothing has happened for this long,
 const QUIET: Duration = Duration::from_millis(50);
@@ -309,9 +314,30 @@ fn read(place: &CustomizationPlace, options: &CustomizationOptions) -> Vec<Found
         CustomizationPlace::Files { plugin, files } => {
             let uri = &plugin.uri;
             let tree = Given { uri, files };
-            vec![plugin::read(&tree, of_client(plugin), variables)]
+            let mut found = plugin::read(&tree, of_client(plugin), variables);
+            found.texts = texts(&tree, files);
+            vec![found]
         }
     }
+}
+
+/// The text of what a client has given, for agents: they cannot ask the client.
+fn texts(tree: &Given<'_>, files: &GivenFiles) -> BTreeMap<String, Arc<str>> {
+    let texts = files.iter().filter_map(|(path, text)| {
+        let text = text.as_ref().ok()?;
+        let is_told = path.ends_with(".md") || path.ends_with(".mdc");
+        let fits = is_told && text.len() <= MOST_TEXT;
+        fits.then(|| (tree.uri(path), Arc::<str>::from(text.as_str())))
+    });
+    let mut room = MOST_TEXTS;
+    let mut kept = BTreeMap::new();
+    for (uri, text) in texts {
+        if let Some(left) = room.checked_sub(text.len()) {
+            room = left;
+            kept.insert(uri, text);
+        }
+    }
+    kept
 }
 
 fn of_client(plugin: &ClientPlugin) -> Published<'_> {

@@ -1,6 +1,5 @@
-//! The MCP servers that an agent is given with a session: those of the
-//! configuration, those of the session, and the host's own, which leads to the
-//! tools of clients.
+//! The MCP servers that an agent is given to start or reach by itself, and the
+//! calls of tools that others run for it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,16 +10,13 @@ use innkeeper_protocol::CallId;
 use innkeeper_protocol::agent::{Approval, ToolReady, ToolStart, TurnEvent};
 use innkeeper_protocol::mcp::{McpServer, McpTransport};
 use innkeeper_protocol::newest::common::StringOrMarkdown;
-use innkeeper_protocol::newest::state::{
-    ToolCallClientContributor, ToolCallContributor, ToolCallResult,
-};
+use innkeeper_protocol::newest::state::ToolCallResult;
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use crate::client_tools::{ClientCall, SERVER_NAME, ToolServer};
-use crate::process::Program;
+use crate::client_tools::ClientCall;
 
-/// Calls of client tools that wait for their clients, by the host's names.
+/// Calls of tools that wait for those who run them, by the host's names.
 #[derive(Debug, Default)]
 pub(super) struct ClientCalls {
     waiting: HashMap<CallId, oneshot::Sender<ToolCallResult>>,
@@ -28,22 +24,19 @@ pub(super) struct ClientCalls {
 }
 
 impl ClientCalls {
-    /// A call begins: it belongs to the client whose tool it is.
+    /// A call begins: it belongs to the client or the server whose tool it is.
     pub(super) fn begin(&mut self, call: ClientCall) -> Vec<TurnEvent> {
         self.made += 1;
         let id = CallId::from(format!("client-tool-{}", self.made));
         let definition = call.tool.definition;
         let title = definition.title.unwrap_or_else(|| definition.name.clone());
-        let client_id = call.tool.client_id;
         self.waiting.insert(id.clone(), call.answer);
         let start = ToolStart {
             call: id.clone(),
             name: definition.name,
             display_name: title.clone(),
             intention: None,
-            contributor: Some(ToolCallContributor::Client(ToolCallClientContributor {
-                client_id: client_id.to_string(),
-            })),
+            contributor: Some(call.tool.owner.contributor()),
             meta: None,
         };
         let ready = ToolReady {
@@ -124,11 +117,4 @@ fn started_in<'a>(
     let script = ["-c", r#"cd "$0" && exec "$@""#, directory, command];
     let script = script.iter().map(|&word| word.to_owned());
     ("/bin/sh", script.chain(args.iter().cloned()).collect())
-}
-
-/// The host's own server, as the agent starts the way to it.
-pub(super) fn own(server: &ToolServer, bridge: &Program) -> Given {
-    let mut args = bridge.args.clone();
-    args.push(server.socket().display().to_string());
-    Given::Stdio(McpServerStdio::new(SERVER_NAME, &bridge.command).args(args))
 }

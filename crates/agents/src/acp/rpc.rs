@@ -79,6 +79,7 @@ impl Peer {
                     }
                 }
                 Line::Noise(text) => tracing::debug!(text, "an agent said what is not JSON"),
+                Line::TooLong => tracing::warn!("an agent said more on one line than is read"),
             }
         }
     }

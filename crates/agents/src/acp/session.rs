@@ -71,6 +71,8 @@ pub(super) struct Session {
     /// The steering message that the agent has not answered yet, by its id.
     pub(super) steering: Option<(RequestNo, String)>,
     pub(super) questions: Questions,
+    /// The agent was told of the user's customizations.
+    pub(super) is_told: bool,
 }
 
 impl Session {
@@ -102,6 +104,7 @@ impl Session {
             changing: HashMap::new(),
             steering: None,
             questions: Questions::default(),
+            is_told: false,
         };
         Ok(Opened {
             process,
@@ -137,6 +140,7 @@ impl Session {
         self.id = id;
         self.settings = Settings::of(opened, wanted.interactive.as_deref(), true);
         self.changing.clear();
+        self.is_told = false;
     }
 
     /// The conversations that the agent has in a directory, or in all of them.

@@ -11,14 +11,16 @@ use innkeeper_protocol::newest::state::PendingMessage;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::instructions::{Instructions, Told};
 use super::mcp::{self, ClientCalls};
 use super::rpc::Incoming;
 use super::services::Services;
 use super::session::{Session, Wanted};
+use super::tool_servers::ToolServers;
 use super::turn::Turn;
 use super::{content, past, permission};
 use crate::child::{Access, Conversation, Given, Opened, Readiness, Speech, Start};
-use crate::client_tools::{ClientCall, ToolServer};
+use crate::client_tools::ClientCall;
 use crate::knowledge::Knowledge;
 use crate::process::{self, Program};
 
@@ -43,16 +45,21 @@ pub(super) struct Extras {
     pub(super) auth_method: Option<String>,
     pub(super) mcp_servers: Vec<McpServer>,
     pub(super) tool_bridge: Option<Program>,
+    /// The customizations that the agent reads by itself.
+    pub(super) reads: Vec<String>,
 }
 
 pub(super) struct AcpSpeech {
     pub(super) extras: Extras,
     pub(super) wanted: Wanted,
     pub(super) services: Services,
-    /// Where the agent finds the tools of clients, once there are any.
-    pub(super) tool_server: Option<ToolServer>,
+    /// Where the agent finds the tools of others, once there are any.
+    pub(super) tool_servers: ToolServers,
     pub(super) client_calls: ClientCalls,
-    /// The agent runs and was not told of the tools of clients.
+    /// What the agent may be told of, and what it is told with the next message.
+    instructions: Arc<Instructions>,
+    told: Option<String>,
+    /// The agent runs and was not told of some of them.
     pub(super) unaware_of_tools: bool,
 }
 
@@ -76,6 +83,12 @@ impl AcpSpeech {
             configured.all(|known| known.name != server.name)
         });
         let servers = extras.mcp_servers.iter().chain(of_session);
+        let hosted = open.customizations.hosted_servers.values();
+        let hosted = hosted.filter(|name| {
+            let mut configured = extras.mcp_servers.iter();
+            configured.all(|known| known.name != **name)
+        });
+        let hosted: Vec<&str> = hosted.map(String::as_str).collect();
         let interactive = kept(open.resume.as_ref().or(open.fork_of.as_ref()), INTERACTIVE);
         let wanted = Wanted {
             mcp_servers: servers.map(mcp::given).collect(),
@@ -85,8 +98,10 @@ impl AcpSpeech {
             interactive: interactive.or_else(|| knowledge.interactive()),
             directories,
         };
+        let instructions = Instructions::new(&open.customizations.files, &extras.reads);
         let mut speech = Self::new(extras, wanted);
-        speech.serve_tools(&open.client_tools);
+        speech.instructions = Arc::new(instructions);
+        speech.serve_tools(&open.client_tools, &hosted);
         speech
     }
 
@@ -104,28 +119,23 @@ impl AcpSpeech {
     fn new(extras: Extras, wanted: Wanted) -> Self {
         Self {
             services: Services::new(&wanted.directories),
+            tool_servers: ToolServers::new(extras.tool_bridge.clone()),
             extras,
             wanted,
-            tool_server: None,
             client_calls: ClientCalls::default(),
+            instructions: Arc::default(),
+            told: None,
             unaware_of_tools: false,
         }
     }
 
-    /// Makes the tools of clients reachable if there are any, and adds the way
-    /// to them to what a session is opened with.
-    pub(super) fn serve_tools(&mut self, tools: &Arc<[ClientTool]>) {
-        let bridge = self.extras.tool_bridge.as_ref();
-        let Some(bridge) = bridge.filter(|_| !tools.is_empty()) else {
-            return;
-        };
-        match ToolServer::start(Arc::clone(tools)) {
-            Ok(server) => {
-                self.wanted.mcp_servers.push(mcp::own(&server, bridge));
-                self.tool_server = Some(server);
-            }
-            Err(error) => tracing::warn!(%error, "the tools of clients cannot be offered"),
-        }
+    /// Makes the tools of others reachable, and adds the ways to them to what a
+    /// session is opened with. Returns whether there are new ways.
+    fn serve_tools(&mut self, tools: &[ClientTool], hosted: &[&str]) -> bool {
+        let ways = self.tool_servers.offer(tools, hosted.iter().copied());
+        let has_new = !ways.is_empty();
+        self.wanted.mcp_servers.extend(ways);
+        has_new
     }
 }
 
@@ -145,7 +155,9 @@ impl Speech for AcpSpeech {
             Start::Anew => self.wanted.again(None),
         };
         let auth_method = self.extras.auth_method.as_deref();
-        let opened = Session::open(access, auth_method, &wanted, &mut self.services).await?;
+        let mut opened = Session::open(access, auth_method, &wanted, &mut self.services).await?;
+        // What it remembers begins with what it was told.
+        opened.session.is_told = opened.remembers;
         let mode = opened.session.settings.interactive().map(str::to_owned);
         self.wanted.interactive = mode.or(self.wanted.interactive.take());
         self.unaware_of_tools = false;
@@ -185,7 +197,7 @@ impl Speech for AcpSpeech {
         tokio::select! {
             biased;
             message = session.peer.next() => message.map(Said::Message),
-            call = next_call(&mut self.tool_server) => Some(Said::ToolCall(Box::new(call))),
+            call = self.tool_servers.next_call() => Some(Said::ToolCall(Box::new(call))),
         }
     }
 
@@ -212,6 +224,7 @@ impl Speech for AcpSpeech {
 
     /// Selects the model, and waits until all settings are made.
     async fn settle_settings(talk: &mut Talk, model: Option<&str>) {
+        talk.prepare_instructions().await;
         let session = &mut talk.session;
         let change = model.and_then(|model| session.settings.model_change(&session.id, model));
         if let Some(change) = change {
@@ -235,6 +248,10 @@ impl Speech for AcpSpeech {
     fn prompt(talk: &mut Talk, given: Given<'_>) -> Turn {
         let session = &mut talk.session;
         let mut blocks: Vec<ContentBlock> = Vec::new();
+        blocks.extend(talk.speech.told.take().map(ContentBlock::from));
+        let agent = given.message.and_then(|message| message.agent.as_ref());
+        let agent = agent.and_then(|agent| talk.speech.instructions.agent(&agent.uri));
+        blocks.extend(agent.map(ContentBlock::from));
         blocks.extend(given.context.map(ContentBlock::from));
         if let Some(message) = given.message {
             blocks.extend(content::prompt(message, prompt_capabilities(session)));
@@ -324,17 +341,10 @@ impl Speech for AcpSpeech {
         asks || talk.session.questions.waits() || talk.speech.client_calls.waits()
     }
 
-    /// If they are the first, the agent is told of the way to them when its
-    /// next turn begins.
+    /// Of the first of a client or a server, the agent is told when its next
+    /// turn begins.
     fn offer_tools(talk: &mut Talk, tools: Arc<[ClientTool]>) {
-        let speech = &mut talk.speech;
-        match &speech.tool_server {
-            Some(server) => server.offer(tools),
-            None => {
-                speech.serve_tools(&tools);
-                speech.unaware_of_tools = speech.tool_server.is_some();
-            }
-        }
+        talk.speech.unaware_of_tools |= talk.speech.serve_tools(&tools, &[]);
     }
 
     async fn farewell(talk: &mut Talk) {
@@ -351,17 +361,34 @@ impl Speech for AcpSpeech {
     }
 }
 
-fn prompt_capabilities(session: &Session) -> &PromptCapabilities {
-    &session.can().prompt_capabilities
+impl Talk {
+    /// Makes what the agent is told of customizations, if it was not told yet.
+    async fn prepare_instructions(&mut self) {
+        if std::mem::replace(&mut self.session.is_told, true) {
+            return;
+        }
+        let instructions = Arc::clone(&self.speech.instructions);
+        let told = tokio::task::spawn_blocking(move || instructions.told()).await;
+        let Ok(Some(told)) = told else {
+            return;
+        };
+        let Told {
+            text,
+            files,
+            left_out,
+        } = told;
+        let agent = self.access.name.clone();
+        self.notices.push(AgentNotice::ToldCustomizations {
+            agent,
+            told: files,
+            left_out,
+        });
+        self.speech.told = Some(text);
+    }
 }
 
-async fn next_call(server: &mut Option<ToolServer>) -> ClientCall {
-    if let Some(server) = server
-        && let Some(call) = server.next_call().await
-    {
-        return call;
-    }
-    std::future::pending().await
+fn prompt_capabilities(session: &Session) -> &PromptCapabilities {
+    &session.can().prompt_capabilities
 }
 
 /// What was kept for resuming.

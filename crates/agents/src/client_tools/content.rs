@@ -33,6 +33,9 @@ fn description(tool: &ClientTool) -> Option<Value> {
             described[key] = json!(text);
         }
     }
+    if let Some(annotations) = &definition.annotations {
+        described["annotations"] = json!(annotations);
+    }
     Some(described)
 }
 

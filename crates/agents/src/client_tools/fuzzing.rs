@@ -1,6 +1,6 @@
 //! What fuzzers reach of the server: one connection, without its socket.
 
-use innkeeper_protocol::agent::ClientTool;
+use innkeeper_protocol::agent::{ClientTool, ToolOwner};
 use innkeeper_protocol::rpc::ClientFrame;
 use serde_json::json;
 
@@ -14,10 +14,10 @@ pub(crate) fn hear(lines: &str) {
         return;
     };
     let tools = [ClientTool {
-        client_id: "client".into(),
+        owner: ToolOwner::Client("client".into()),
         definition,
     }];
-    let mut peer = Peer::default();
+    let mut peer = Peer::new("innkeeper".into());
     for line in lines.lines() {
         let is_request = matches!(ClientFrame::parse(line), Ok(ClientFrame::Request { .. }));
         match peer.hear(line, &tools) {

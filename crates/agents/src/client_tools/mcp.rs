@@ -8,6 +8,8 @@
 //! says what it is, and news goes to those who listen. An agent may speak in
 //! either way at any time.
 
+use std::sync::Arc;
+
 use innkeeper_protocol::agent::ClientTool;
 use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::rpc::{ClientFrame, RequestId, RpcError};
@@ -95,6 +97,7 @@ pub(super) struct Call {
 pub(super) struct Asked {
     pub(super) id: RequestId,
     revision: Revision,
+    server: Arc<str>,
 }
 
 impl Asked {
@@ -102,7 +105,7 @@ impl Asked {
     pub(super) fn answer(&self, mut result: Value) -> Value {
         if !self.revision.has_handshake() {
             result["resultType"] = json!("complete");
-            result["_meta"] = json!({SERVER_INFO: server_info()});
+            result["_meta"] = json!({SERVER_INFO: server_info(&self.server)});
         }
         json!({"jsonrpc": "2.0", "id": self.id, "result": result})
     }
@@ -128,8 +131,10 @@ pub(super) fn refusal(id: Option<&RequestId>, error: &RpcError) -> Value {
 }
 
 /// The agent's end of a connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Peer {
+    /// What the agent calls the server.
+    server: Arc<str>,
     /// What `initialize` has agreed upon.
     agreed: Option<Revision>,
     /// The requests to be told when the tools change.
@@ -137,6 +142,14 @@ pub(super) struct Peer {
 }
 
 impl Peer {
+    pub(super) fn new(server: Arc<str>) -> Self {
+        Self {
+            server,
+            agreed: None,
+            listening: Vec::new(),
+        }
+    }
+
     pub(super) fn hear(&mut self, line: &str, tools: &[ClientTool]) -> Heard {
         match ClientFrame::parse(line) {
             Ok(ClientFrame::Request { id, method, params }) => {
@@ -173,9 +186,11 @@ impl Peer {
         tools: &[ClientTool],
     ) -> Result<Heard, RpcError> {
         let revision = self.revision_of(&params);
+        let server = Arc::clone(&self.server);
         let asked = |revision| Asked {
             id: id.clone(),
             revision,
+            server: Arc::clone(&server),
         };
         // What a connection begins with may be of either era.
         let has_handshake = revision.as_ref().ok().map(|known| known.has_handshake());
@@ -237,12 +252,16 @@ impl Peer {
         let agreed = Revision::named(wanted).filter(|revision| revision.has_handshake());
         let revision = agreed.unwrap_or(Revision::NEWEST_WITH_HANDSHAKE);
         self.agreed = Some(revision);
-        let id = id.clone();
-        Ok(Heard::Say(Asked { id, revision }.answer(json!({
+        let asked = Asked {
+            id: id.clone(),
+            revision,
+            server: Arc::clone(&self.server),
+        };
+        Ok(Heard::Say(asked.answer(json!({
             "protocolVersion": revision.name(),
             "capabilities": capabilities(),
-            "serverInfo": server_info(),
-            "instructions": INSTRUCTIONS,
+            "serverInfo": server_info(&self.server),
+            "instructions": instructions(&self.server),
         }))))
     }
 
@@ -279,7 +298,7 @@ fn discover(asked: &Asked) -> Heard {
     Heard::Say(asked.answer_fresh(json!({
         "supportedVersions": versions,
         "capabilities": capabilities(),
-        "instructions": INSTRUCTIONS,
+        "instructions": instructions(&asked.server),
     })))
 }
 
@@ -301,8 +320,8 @@ fn call(asked: Asked, params: JsonObject, tools: &[ClientTool]) -> Result<Heard,
     let Params { name, arguments } = serde_json::from_value(params.into())
         .map_err(|error| RpcError::invalid_params(format!("not a call of a tool: {error}")))?;
     let tool = tools.iter().find(|tool| tool.definition.name == name);
-    let tool = tool
-        .ok_or_else(|| RpcError::invalid_params(format!("no client offers the tool `{name}`")))?;
+    let tool =
+        tool.ok_or_else(|| RpcError::invalid_params(format!("nobody offers the tool `{name}`")))?;
     Ok(Heard::Call(Box::new(Call {
         asked,
         tool: tool.clone(),
@@ -328,8 +347,15 @@ fn capabilities() -> Value {
     json!({"tools": {"listChanged": true}})
 }
 
-fn server_info() -> Value {
-    json!({"name": SERVER_NAME, "version": env!("CARGO_PKG_VERSION")})
+fn server_info(name: &str) -> Value {
+    json!({"name": name, "version": env!("CARGO_PKG_VERSION")})
+}
+
+fn instructions(name: &str) -> String {
+    match name {
+        SERVER_NAME => INSTRUCTIONS.to_owned(),
+        other => format!("Tools of the MCP server `{other}`, which the host runs."),
+    }
 }
 
 #[cfg(test)]

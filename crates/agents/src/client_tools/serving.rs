@@ -35,7 +35,7 @@ async fn converse(stream: impl AsyncRead + AsyncWrite, offer: Offer) -> io::Resu
     let mut lines = Lines::new(reading);
     let mut tools = offer.tools;
     tools.mark_unchanged();
-    let mut peer = Peer::default();
+    let mut peer = Peer::new(offer.server);
     let mut calls = Calls::new(offer.calls);
     loop {
         let said = tokio::select! {

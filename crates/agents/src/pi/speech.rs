@@ -86,6 +86,7 @@ impl Speech for PiSpeech {
             match session.lines.next().await? {
                 Line::Json(message) => return Some(message),
                 Line::Noise(text) => tracing::debug!(text, "pi said what is not JSON"),
+                Line::TooLong => tracing::warn!("pi said more on one line than is read"),
             }
         }
     }

@@ -15,8 +15,9 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
-/// The longest line that is read as one: a large file in one message fits.
-const LONGEST: u64 = 64 * 1024 * 1024;
+/// The longest line of an agent that is read as one: a large file in one message
+/// fits.
+pub(crate) const LONGEST: u64 = 64 * 1024 * 1024;
 
 /// Lines that wait to be looked at. Beyond, the program has to wait.
 const WAITING: usize = 256;
@@ -31,12 +32,15 @@ pub(crate) enum Line {
     Json(Value),
     /// Something that is no JSON, shortened.
     Noise(String),
+    /// More than may stand on one line. It was not kept.
+    TooLong,
 }
 
 #[derive(Debug)]
 pub(crate) struct JsonLines {
     outgoing: mpsc::UnboundedSender<Vec<u8>>,
     incoming: mpsc::Receiver<Waiting>,
+    longest: u64,
     _tasks: [Aborted; 2],
 }
 
@@ -44,15 +48,21 @@ pub(crate) struct JsonLines {
 type Waiting = (Vec<u8>, OwnedSemaphorePermit);
 
 impl JsonLines {
-    pub(super) fn new(stdin: ChildStdin, stdout: ChildStdout) -> Self {
+    pub(super) fn new(stdin: ChildStdin, stdout: ChildStdout, longest: u64) -> Self {
         let (outgoing, to_write) = mpsc::unbounded_channel();
         let (read, incoming) = mpsc::channel(WAITING);
         Self {
             outgoing,
             incoming,
+            longest,
             _tasks: [
                 Aborted(tokio::spawn(write_lines(stdin, to_write))),
-                Aborted(tokio::spawn(read_lines(stdout, read, WAITING_BYTES))),
+                Aborted(tokio::spawn(read_lines(
+                    stdout,
+                    read,
+                    longest,
+                    WAITING_BYTES,
+                ))),
             ],
         }
     }
@@ -61,7 +71,7 @@ impl JsonLines {
     /// Waiting may be given up at any time without losing a line.
     pub(crate) async fn next(&mut self) -> Option<Line> {
         let (line, _share) = self.incoming.recv().await?;
-        Some(understood(&line))
+        Some(understood(&line, self.longest))
     }
 
     /// Where others may write lines to the program.
@@ -104,6 +114,7 @@ async fn write_lines(mut stdin: ChildStdin, mut lines: mpsc::UnboundedReceiver<V
 async fn read_lines(
     stdout: impl AsyncRead + Unpin,
     lines: mpsc::Sender<Waiting>,
+    longest: u64,
     waiting_bytes: u32,
 ) {
     let room = Arc::new(Semaphore::new(waiting_bytes as usize));
@@ -111,7 +122,7 @@ async fn read_lines(
     let mut in_the_middle = false;
     loop {
         let mut line = Vec::new();
-        let mut limited = (&mut reader).take(LONGEST);
+        let mut limited = (&mut reader).take(longest);
         match limited.read_until(b'\n', &mut line).await {
             Ok(0) | Err(_) => return,
             Ok(_) => {}
@@ -133,8 +144,11 @@ async fn read_lines(
     }
 }
 
-fn understood(line: &[u8]) -> Line {
+fn understood(line: &[u8], longest: u64) -> Line {
     const SHOWN: usize = 200;
+    if line.len() as u64 >= longest && line.last() != Some(&b'\n') {
+        return Line::TooLong;
+    }
     match serde_json::from_slice(line) {
         Ok(json) => Line::Json(json),
         Err(_) => {
@@ -155,7 +169,7 @@ mod tests {
         let line = format!("{:?}\n", "x".repeat(400));
         let (mut program, stdout) = tokio::io::duplex(16);
         let (read, mut incoming) = mpsc::channel(WAITING);
-        tokio::spawn(read_lines(stdout, read, 1_000));
+        tokio::spawn(read_lines(stdout, read, LONGEST, 1_000));
         let all = line.repeat(10);
         let said = tokio::spawn(async move { program.write_all(all.as_bytes()).await });
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -173,7 +187,7 @@ mod tests {
     async fn a_line_larger_than_all_that_may_wait_is_read_alone() {
         let (read, mut incoming) = mpsc::channel(WAITING);
         let line = format!("{:?}\n", "x".repeat(4_000));
-        read_lines(line.as_bytes(), read, 1_000).await;
+        read_lines(line.as_bytes(), read, LONGEST, 1_000).await;
         assert_eq!(
             incoming.recv().await.map(|(text, _)| text.len()),
             Some(4_003)

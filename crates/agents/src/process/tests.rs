@@ -17,7 +17,7 @@ fn start(script: &str) -> (ChildProcess, JsonLines) {
 async fn number(lines: &mut JsonLines) -> i32 {
     match lines.next().await.unwrap() {
         Line::Json(value) => i32::try_from(value.as_i64().unwrap()).unwrap(),
-        Line::Noise(text) => panic!("{text}"),
+        other => panic!("{other:?}"),
     }
 }
 

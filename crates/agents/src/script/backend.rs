@@ -8,7 +8,7 @@ use innkeeper_protocol::agent::{
     TurnEvent,
 };
 use innkeeper_protocol::newest::common::JsonObject;
-use innkeeper_protocol::newest::state::ErrorInfo;
+use innkeeper_protocol::newest::state::{ErrorInfo, ToolCallContributor};
 use innkeeper_protocol::workspace::customization::EnabledCustomizations;
 use serde_json::{Value, json};
 
@@ -196,6 +196,7 @@ impl Memory {
 /// By name only: how an MCP server is started is nobody's business.
 fn told(customizations: &EnabledCustomizations) -> Value {
     let servers = customizations.mcp_servers.iter().map(|it| &it.name);
+    let servers = servers.chain(customizations.hosted_servers.values());
     let files = customizations.files.iter();
     let files = files.map(|it| json!({"type": it.kind.name(), "name": it.name, "uri": it.uri}));
     json!({
@@ -205,12 +206,12 @@ fn told(customizations: &EnabledCustomizations) -> Value {
 }
 
 impl Known {
-    /// The client that offers a tool, and what the tool is called.
-    pub(super) fn owner_of(&self, name: &str) -> Option<(String, String)> {
+    /// Who offers a tool, and what the tool is called.
+    pub(super) fn owner_of(&self, name: &str) -> Option<(ToolCallContributor, String)> {
         let mut tools = self.client_tools.iter();
         let tool = tools.find(|tool| tool.definition.name == name)?;
         let title = tool.definition.title.as_deref().unwrap_or(name);
-        Some((tool.client_id.to_string(), title.to_owned()))
+        Some((tool.owner.contributor(), title.to_owned()))
     }
 }
 

@@ -5,7 +5,7 @@ use innkeeper_protocol::agent::{
 };
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
-    ChatInputRequest, ToolCallClientContributor, ToolCallContributor, ToolCallResult, ToolCallState,
+    ChatInputRequest, ToolCallContributor, ToolCallResult, ToolCallState,
 };
 use innkeeper_protocol::{CallId, TurnId};
 use serde_json::json;
@@ -156,9 +156,9 @@ impl Player<'_> {
 
     pub(super) async fn client_tool(&mut self, wanted: &ClientCall) {
         let owner = self.memory.lock().owner_of(&wanted.name);
-        let Some((client_id, title)) = owner else {
+        let Some((contributor, title)) = owner else {
             let call = self.start_call(&wanted.name, &wanted.name, None).await;
-            let message = format!("No client offers the tool {}.", wanted.name);
+            let message = format!("Nobody offers the tool {}.", wanted.name);
             let result = ToolCallResult {
                 success: false,
                 past_tense_message: StringOrMarkdown::Plain(message.clone()),
@@ -168,7 +168,6 @@ impl Player<'_> {
             };
             return self.finish(&call, result, false).await;
         };
-        let contributor = ToolCallContributor::Client(ToolCallClientContributor { client_id });
         let call = self
             .start_call(&wanted.name, &title, Some(contributor))
             .await;

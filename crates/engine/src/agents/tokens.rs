@@ -39,7 +39,7 @@ impl Agents {
         } = params;
         if self.protected_resource(&resource).is_none() {
             return Err(RpcError::invalid_params(format!(
-                "no agent of this host needs a token for `{resource}`"
+                "no agent and no MCP server of this host needs a token for `{resource}`"
             )));
         }
         if token.is_empty() {

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use foldhash::HashMap;
+use innkeeper_protocol::mcp::hosted::ServerRun;
 use innkeeper_protocol::workspace::customization::SourceId;
 use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 
@@ -24,6 +25,8 @@ pub(crate) enum Deadline {
     ClientIsSilent(i64),
     /// Agents wait no longer for what a place of customizations has.
     SourceIsUnread(SourceId),
+    /// Agents wait no longer for an MCP server that is starting.
+    ServerStarts(ServerRun),
     /// A session's summary was held back for long enough.
     SummaryIsHeld(ChannelUri),
     /// What programs in terminals say of themselves was held back for long

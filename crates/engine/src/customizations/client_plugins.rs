@@ -191,6 +191,7 @@ impl CustomizationsMut<'_> {
         let found = FoundCustomization {
             customization: Customization::Plugin(bare(plugin, load)),
             servers: Vec::new(),
+            texts: Default::default(),
         };
         self.found(source, vec![found]);
     }

@@ -2,10 +2,9 @@
 //! which of it may be called by name.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use innkeeper_protocol::newest::state::{
-    ChildCustomization, Customization, McpServerState, SessionState,
-};
+use innkeeper_protocol::newest::state::{ChildCustomization, Customization, SessionState};
 use innkeeper_protocol::workspace::customization::{CustomizationKind, EnabledFile};
 
 use super::switches;
@@ -40,7 +39,7 @@ pub(crate) fn children_of(it: &Customization) -> &[ChildCustomization] {
     children.unwrap_or_default()
 }
 
-fn children_of_mut(it: &mut Customization) -> &mut [ChildCustomization] {
+pub(super) fn children_of_mut(it: &mut Customization) -> &mut [ChildCustomization] {
     let children = match it {
         Customization::Plugin(it) => it.children.as_deref_mut(),
         Customization::Directory(it) => it.children.as_deref_mut(),
@@ -94,49 +93,29 @@ pub(crate) fn invocable(session: &SessionState) -> Vec<Invocable> {
     all
 }
 
-pub(super) fn file_of(child: &ChildCustomization) -> Option<EnabledFile> {
-    let (kind, name, uri) = match child {
-        ChildCustomization::Agent(it) => (CustomizationKind::Agent, &it.name, &it.uri),
-        ChildCustomization::Skill(it) => (CustomizationKind::Skill, &it.name, &it.uri),
-        ChildCustomization::Prompt(it) => (CustomizationKind::Prompt, &it.name, &it.uri),
-        ChildCustomization::Rule(it) => (CustomizationKind::Rule, &it.name, &it.uri),
-        ChildCustomization::Hook(it) => (CustomizationKind::Hook, &it.name, &it.uri),
+/// What agents are told of a file. Texts are by URI.
+pub(super) fn file_of(
+    child: &ChildCustomization,
+    texts: &BTreeMap<&str, &Arc<str>>,
+) -> Option<EnabledFile> {
+    use CustomizationKind::{Agent, Hook, Prompt, Rule, Skill};
+    let (kind, name, uri, description) = match child {
+        ChildCustomization::Agent(it) => (Agent, &it.name, &it.uri, it.description.as_ref()),
+        ChildCustomization::Skill(it) => (Skill, &it.name, &it.uri, it.description.as_ref()),
+        ChildCustomization::Prompt(it) => (Prompt, &it.name, &it.uri, it.description.as_ref()),
+        ChildCustomization::Rule(it) => (Rule, &it.name, &it.uri, it.description.as_ref()),
+        ChildCustomization::Hook(it) => (Hook, &it.name, &it.uri, None),
         ChildCustomization::McpServer(_) | ChildCustomization::Unknown(_) => return None,
     };
+    let always = matches!(child, ChildCustomization::Rule(it) if it.always_apply == Some(true));
     Some(EnabledFile {
         kind,
         name: name.clone(),
         uri: uri.clone(),
+        description: description.cloned(),
+        always,
+        text: texts.get(uri.as_str()).map(|text| Arc::clone(text)),
     })
-}
-
-/// How the MCP servers are, which no file says.
-pub(super) fn server_states(
-    all: &[Customization],
-) -> BTreeMap<String, (McpServerState, Option<String>)> {
-    let mut states = BTreeMap::new();
-    for container in all {
-        for child in children_of(container) {
-            if let ChildCustomization::McpServer(it) = child {
-                states.insert(it.id.clone(), (it.state.clone(), it.channel.clone()));
-            }
-        }
-    }
-    states
-}
-
-pub(super) fn keep_server_states(
-    it: &mut Customization,
-    states: &BTreeMap<String, (McpServerState, Option<String>)>,
-) {
-    for child in children_of_mut(it) {
-        if let ChildCustomization::McpServer(it) = child
-            && let Some((state, channel)) = states.get(&it.id)
-        {
-            it.state.clone_from(state);
-            it.channel.clone_from(channel);
-        }
-    }
 }
 
 /// The id of the customization with a URI.

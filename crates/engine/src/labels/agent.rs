@@ -207,6 +207,17 @@ fn notice_in_german(notice: AgentNotice) -> String {
             "{agent} kann mitten im Gespräch keine Werkzeuge bekommen. In einer neuen Sitzung \
              sind sie da."
         ),
+        AgentNotice::ToldCustomizations {
+            agent,
+            told,
+            left_out,
+        } => match left_out {
+            0 => format!("{agent} hat von {told} deiner Anpassungen erfahren."),
+            left_out => format!(
+                "{agent} hat von {told} deiner Anpassungen erfahren. Der Text von {left_out} hat \
+                 nicht hineingepasst."
+            ),
+        },
         AgentNotice::ExtensionFailed { agent, why } => format!(
             "Eine Erweiterung von {agent} ist fehlgeschlagen{}",
             because(why, ": ")
@@ -254,6 +265,17 @@ fn notice_in_french(notice: AgentNotice) -> String {
             "{agent} ne peut pas recevoir d’outils au milieu d’une conversation. Il les aura \
              dans une nouvelle session."
         ),
+        AgentNotice::ToldCustomizations {
+            agent,
+            told,
+            left_out,
+        } => match left_out {
+            0 => format!("{agent} a été informé de {told} de vos personnalisations."),
+            left_out => format!(
+                "{agent} a été informé de {told} de vos personnalisations. Le texte de {left_out} \
+                 n’a pas trouvé place."
+            ),
+        },
         AgentNotice::ExtensionFailed { agent, why } => {
             format!("Une extension de {agent} a échoué{}", because(why, " : "))
         }
@@ -296,6 +318,17 @@ fn notice_in_spanish(notice: AgentNotice) -> String {
             "{agent} no puede recibir herramientas en mitad de una conversación. Las tendrá en \
              una sesión nueva."
         ),
+        AgentNotice::ToldCustomizations {
+            agent,
+            told,
+            left_out,
+        } => match left_out {
+            0 => format!("{agent} ha sido informado de {told} de sus personalizaciones."),
+            left_out => format!(
+                "{agent} ha sido informado de {told} de sus personalizaciones. El texto de \
+                 {left_out} no ha cabido."
+            ),
+        },
         AgentNotice::ExtensionFailed { agent, why } => {
             format!("Falló una extensión de {agent}{}", because(why, ": "))
         }
@@ -354,6 +387,22 @@ mod tests {
                     why: why(),
                 },
                 &["goose", "no disk"],
+            ),
+            (
+                AgentNotice::ToldCustomizations {
+                    agent: agent(),
+                    told: 41,
+                    left_out: 0,
+                },
+                &["goose", "41"],
+            ),
+            (
+                AgentNotice::ToldCustomizations {
+                    agent: agent(),
+                    told: 41,
+                    left_out: 17,
+                },
+                &["goose", "41", "17"],
             ),
         ];
         for (code, parameters) in cases {

@@ -5,7 +5,9 @@ use std::collections::HashSet;
 
 use innkeeper_protocol::bounds::check_title;
 use innkeeper_protocol::newest::actions::{SessionCustomizationToggledAction, StateAction};
-use innkeeper_protocol::newest::state::SessionActiveClient;
+use innkeeper_protocol::newest::state::{
+    McpServerCustomization, McpServerState, SessionActiveClient,
+};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::{ChannelUri, ClientId};
 
@@ -14,6 +16,7 @@ use crate::agents::{Agents, judge_settings};
 use crate::core::channels::Session;
 use crate::core::{Sender, Verdict};
 use crate::customizations::judge_switch;
+use crate::servers::{Wanted, server_in};
 
 /// What follows from an action that was accepted.
 #[derive(Debug)]
@@ -22,6 +25,9 @@ enum After {
     Renamed,
     Configured,
     Switched(SessionCustomizationToggledAction),
+    ServerStart(Box<Wanted>),
+    ServerStop { id: String },
+    ServerInBackground { id: String },
     ClientSet,
     ClientRemoved { client: ClientId },
 }
@@ -36,7 +42,18 @@ impl SessionsMut<'_> {
             .map(|it| self.turns.clients.version_of(it));
         let switches_children = speaks.is_none_or(Version::switches_children);
         let speaker = (sender.origin.client_id.as_str(), switches_children);
-        let verdict = judge(session, self.turns.agents, speaker, action);
+        let verdict = match action {
+            StateAction::SessionMcpServerStartRequested(asked) => {
+                let (core, customizations) = (&*self.turns.core, &*self.turns.customizations);
+                let found = customizations.server_to_start(core, session, &asked.id);
+                let action = StateAction::SessionMcpServerStartRequested(asked);
+                match found {
+                    Ok(wanted) => Verdict::Apply(action, After::ServerStart(Box::new(wanted))),
+                    Err(reason) => Verdict::reject(action, reason),
+                }
+            }
+            action => judge(session, self.turns.agents, speaker, action),
+        };
         if let Some(after) = self.core().carry_out(uri, sender, verdict) {
             self.follow_up(uri, after);
         }
@@ -52,6 +69,21 @@ impl SessionsMut<'_> {
             }
             After::Configured => self.turns.configure_backends(uri),
             After::Switched(toggled) => self.customizations().switched(uri, &toggled),
+            After::ServerStart(wanted) => {
+                if let Some(session) = self.core().channels.session_mut(uri) {
+                    session.notes.stopped_servers.remove(&wanted.id);
+                }
+                self.turns.servers.start(self.turns.core, uri, *wanted);
+            }
+            After::ServerStop { id } => {
+                if let Some(session) = self.core().channels.session_mut(uri) {
+                    session.notes.stopped_servers.insert(id.clone());
+                }
+                self.turns.servers.stop(self.turns.core, uri, &id);
+            }
+            After::ServerInBackground { id } => {
+                self.turns.servers.background(self.turns.core, uri, &id);
+            }
             After::ClientSet => self.turns.offer_client_tools(uri),
             After::ClientRemoved { client } => self.active_client_left(uri, &client),
         }
@@ -97,12 +129,27 @@ fn judge(
                 Err(reason) => Verdict::reject(action, reason),
             }
         }
-        StateAction::SessionMcpServerStartRequested(_)
-        | StateAction::SessionMcpServerStopRequested(_) => Verdict::reject(
-            action,
-            "MCP servers are run by the agent; switch one on or off, and it holds when the agent \
-             starts the next time",
-        ),
+        StateAction::SessionMcpServerStopRequested(asked) => {
+            let id = asked.id.clone();
+            let checked = check_has_server(session, &id).map(|_| ());
+            let action = StateAction::SessionMcpServerStopRequested(asked);
+            match checked {
+                Ok(()) => Verdict::Apply(action, After::ServerStop { id }),
+                Err(reason) => Verdict::reject(action, reason),
+            }
+        }
+        StateAction::SessionMcpServerBackgroundRequested(asked) => {
+            let id = asked.id.clone();
+            let checked = check_has_server(session, &id).and_then(|server| match &server.state {
+                McpServerState::Starting(state) if state.blocking == Some(true) => Ok(()),
+                _ => Err("nobody waits for this MCP server to start".to_owned()),
+            });
+            let action = StateAction::SessionMcpServerBackgroundRequested(asked);
+            match checked {
+                Ok(()) => Verdict::Apply(action, After::ServerInBackground { id }),
+                Err(reason) => Verdict::reject(action, reason),
+            }
+        }
         StateAction::SessionActiveClientSet(set) => {
             let checked = match set.active_client.client_id == client {
                 true => check_tools(&set.active_client),
@@ -145,6 +192,14 @@ fn judge(
         }
         _ => Verdict::NotAccepted(action),
     }
+}
+
+fn check_has_server<'a>(
+    session: &'a Session,
+    id: &str,
+) -> Result<&'a McpServerCustomization, String> {
+    let server = server_in(&session.state, id);
+    server.ok_or_else(|| format!("the session has no MCP server `{id}`"))
 }
 
 /// A call names its tool, so that each name stands for one of a client's tools.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use innkeeper_protocol::agent::{
     AgentCommand, AgentEnd, AgentEvent, AgentReport, BackendId, ClientTool, Credential, Decision,
-    OpenBackend, Prompt,
+    OpenBackend, Prompt, ToolOwner,
 };
 use innkeeper_protocol::bounds::MAX_ID_BYTES;
 use innkeeper_protocol::newest::actions::{
@@ -23,7 +23,6 @@ use super::running::{Backend, BackendPhase};
 use super::{Ending, TurnsMut};
 use crate::annotations;
 use crate::changes::awaits_worktree;
-use crate::core::channels::Session;
 use crate::core::error_info;
 use crate::labels::{Label, agent};
 
@@ -79,13 +78,22 @@ impl TurnsMut<'_> {
         if awaits_worktree(self.core, &chat.session) {
             return;
         }
-        let Some(session) = self.core.channels.session(&chat.session) else {
-            return;
-        };
-        if self.customizations.are_awaited(self.core, &session.uri) {
+        let session = chat.session.clone();
+        if self.customizations.are_awaited(self.core, &session) {
             self.own.held.insert(uri.clone());
             return;
         }
+        self.want_servers(&session);
+        if self.servers.are_awaited(&session) {
+            self.own.held.insert(uri.clone());
+            return;
+        }
+        let tools = self.tools_offered_in(&session);
+        let channels = &self.core.channels;
+        let known = channels.chat(uri).zip(channels.session(&session));
+        let Some((chat, session)) = known else {
+            return;
+        };
         self.own.last_backend += 1;
         let id = BackendId(self.own.last_backend);
         let open = OpenBackend {
@@ -102,9 +110,9 @@ impl TurnsMut<'_> {
             resume: chat.notes.resume.clone(),
             fork_of: chat.notes.fork_of.clone(),
             transcript: chat.transcript(),
-            client_tools: client_tools(session),
+            client_tools: tools,
             credentials: self.agents.credentials_for(&session.state.provider),
-            customizations: self.customizations.enabled_in(session),
+            customizations: self.customizations.enabled_in(self.core, session),
         };
         let backend = Backend {
             id,
@@ -181,16 +189,43 @@ impl TurnsMut<'_> {
         }
     }
 
-    /// The agents of a session learn which tools its clients offer now.
+    /// The agents of a session learn which tools its clients and servers offer
+    /// now.
     pub(crate) fn offer_client_tools(&mut self, session: &ChannelUri) {
-        let Some(tools) = self.core.channels.session(session).map(client_tools) else {
-            return;
-        };
+        let tools = self.tools_offered_in(session);
         for backend in self.open_backends(session) {
             let tools = tools.clone();
             self.core
                 .tell_agent(AgentCommand::OfferTools { backend, tools });
         }
+    }
+
+    /// The MCP servers that are on in a session begin, if they have not.
+    fn want_servers(&mut self, uri: &ChannelUri) {
+        let Some(session) = self.core.channels.session(uri) else {
+            return;
+        };
+        let mut wanted = self.customizations.servers_to_run(self.core, session);
+        wanted.retain(|it| !session.notes.stopped_servers.contains(&it.id));
+        self.servers.want(self.core, uri, wanted);
+    }
+
+    /// What clients, the host and its MCP servers offer to the agents of a
+    /// session.
+    fn tools_offered_in(&self, uri: &ChannelUri) -> Arc<[ClientTool]> {
+        let Some(session) = self.core.channels.session(uri) else {
+            return Arc::default();
+        };
+        let clients = session.state.active_clients.iter();
+        let of_clients = clients.flat_map(|client| {
+            client.tools.iter().map(|definition| ClientTool {
+                owner: ToolOwner::Client(ClientId::from(&client.client_id)),
+                definition: definition.clone(),
+            })
+        });
+        let of_host = host_tools::tools_of(session);
+        let of_servers = self.servers.tools_of(uri);
+        of_clients.chain(of_host).chain(of_servers).collect()
     }
 
     pub(super) fn open_backends(&self, session: &ChannelUri) -> Vec<BackendId> {
@@ -452,16 +487,4 @@ impl TurnsMut<'_> {
             );
         }
     }
-}
-
-/// The tools that a session's active clients offer.
-fn client_tools(session: &Session) -> Arc<[ClientTool]> {
-    let clients = session.state.active_clients.iter();
-    let offered = clients.flat_map(|client| {
-        client.tools.iter().map(|definition| ClientTool {
-            client_id: ClientId::from(&client.client_id),
-            definition: definition.clone(),
-        })
-    });
-    offered.chain(host_tools::tools_of(session)).collect()
 }

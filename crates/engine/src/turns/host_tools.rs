@@ -2,7 +2,7 @@
 //! clients: to answer what somebody wrote about a file, and to resolve it. They
 //! are offered once there is something to answer.
 
-use innkeeper_protocol::agent::{ClientTool, Decision};
+use innkeeper_protocol::agent::{ClientTool, Decision, ToolOwner};
 use innkeeper_protocol::newest::actions::{
     AnnotationsEntrySetAction, AnnotationsUpdatedAction, StateAction,
 };
@@ -40,7 +40,7 @@ pub(super) fn tools_of(session: &Session) -> Vec<ClientTool> {
         return Vec::new();
     }
     let tool = |name: &str, title: &str, description: &str, required: Value| ClientTool {
-        client_id: ClientId::from(HOST),
+        owner: ToolOwner::Client(ClientId::from(HOST)),
         definition: ToolDefinition {
             name: name.to_owned(),
             title: Some(title.to_owned()),

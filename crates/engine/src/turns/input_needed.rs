@@ -1,9 +1,10 @@
-//! What a chat's turn waits for: questions, confirmations, and tools that
-//! clients have to run.
+//! What a chat's turn waits for: questions, confirmations, sign-ins, and tools
+//! that clients have to run.
 
 use innkeeper_protocol::newest::state::{
     ChatOrigin, ChatState, ResponsePart, SessionChatInputRequest, SessionInputRequest,
-    SessionToolClientExecutionRequest, SessionToolConfirmationRequest, ToolCallConfirmationState,
+    SessionToolAuthenticationRequest, SessionToolClientExecutionRequest,
+    SessionToolConfirmationRequest, ToolCallAuthRequiredState, ToolCallConfirmationState,
     ToolCallRunningState, ToolCallState,
 };
 
@@ -53,6 +54,19 @@ fn request_of(chat: &str, turn_id: &str, part: &ResponsePart) -> Option<SessionI
                 &call.tool_call_id,
                 ToolCallConfirmationState::PendingResultConfirmation(call.clone()),
             )),
+            ToolCallState::AuthRequired(call) => {
+                let request = SessionToolAuthenticationRequest {
+                    id: key(&call.tool_call_id),
+                    chat: chat.to_owned(),
+                    turn_id: turn_id.to_owned(),
+                    tool_call: ToolCallAuthRequiredState {
+                        content: None,
+                        ..call.as_ref().clone()
+                    },
+                };
+                let request = Box::new(request);
+                Some(SessionInputRequest::ToolAuthentication(request))
+            }
             ToolCallState::Running(call) => {
                 let client_id = owner_of(call.contributor.as_ref())?.to_owned();
                 Some(SessionInputRequest::ToolClientExecution(

@@ -50,6 +50,7 @@ impl TurnsMut<'_> {
     pub(crate) fn abandon_turn(&mut self, uri: &ChannelUri) {
         if let Some(turn) = self.own.turn(uri) {
             self.terminals.end_runs_of(self.core, uri, &turn.id);
+            self.servers.end_calls_of(self.core, uri);
         }
         if let Some(backend) = self.own.backend(uri).map(|backend| backend.id) {
             // The turns that it delegated are in chats of the same session.

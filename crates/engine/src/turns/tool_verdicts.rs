@@ -88,7 +88,8 @@ impl TurnsMut<'_> {
         (chat, client): (&ChannelUri, &str),
         mut action: ChatToolCallCompleteAction,
     ) -> Verdict<After> {
-        let run_by = self.check_run_by(chat, client, &action.turn_id, &action.tool_call_id);
+        let named = (action.turn_id.as_str(), action.tool_call_id.as_str());
+        let run_by = self.check_run_by(chat, client, named, !action.result.success);
         let content = action.result.content.as_deref().unwrap_or_default();
         match run_by.and_then(|()| Ok(check_content(content)?)) {
             Ok(()) => {
@@ -106,7 +107,8 @@ impl TurnsMut<'_> {
         (chat, client): (&ChannelUri, &str),
         mut action: ChatToolCallContentChangedAction,
     ) -> Verdict<After> {
-        let run_by = self.check_run_by(chat, client, &action.turn_id, &action.tool_call_id);
+        let named = (action.turn_id.as_str(), action.tool_call_id.as_str());
+        let run_by = self.check_run_by(chat, client, named, false);
         match run_by.and_then(|()| Ok(check_content(&action.content)?)) {
             Ok(()) => {
                 action.content = self.small_enough_content(chat, action.content);
@@ -121,11 +123,11 @@ impl TurnsMut<'_> {
         &self,
         chat: &ChannelUri,
         client: &str,
-        turn: &str,
-        call: &str,
+        named: (&str, &str),
+        failed: bool,
     ) -> Result<(), Refusal> {
         match self.core.channels.chat(chat) {
-            Some(chat) => run_by(chat, client, turn, call),
+            Some(chat) => run_by(chat, client, named, failed),
             None => Err(format!("there is no chat `{chat}`").into()),
         }
     }
@@ -133,8 +135,9 @@ impl TurnsMut<'_> {
     /// The owner of a tool ran it, or its result was judged: the agent learns
     /// of it once it is certain.
     pub(super) fn tool_result_settled(&mut self, uri: &ChannelUri, call: &str) {
+        self.servers.unblock(uri, call);
         let decision = match self.tool_call(uri, call) {
-            Some(ToolCallState::Completed(done)) => match owner_of(done.contributor.as_ref()) {
+            Some(ToolCallState::Completed(done)) => match done.contributor {
                 Some(_) => Decision::ClientTool {
                     call: call.into(),
                     result: ToolCallResult {
@@ -243,7 +246,12 @@ pub(super) fn judge_tool_result_confirmed(
 }
 
 /// Whether a client runs a call and may speak for it.
-fn run_by(chat: &Chat, client_id: &str, turn: &str, call: &str) -> Result<(), Refusal> {
+fn run_by(
+    chat: &Chat,
+    client_id: &str,
+    (turn, call): (&str, &str),
+    failed: bool,
+) -> Result<(), Refusal> {
     match call_of(chat, turn, call)? {
         ToolCallState::Running(running) => match owner_of(running.contributor.as_ref()) {
             Some(owner) if owner == client_id => Ok(()),
@@ -253,6 +261,8 @@ fn run_by(chat: &Chat, client_id: &str, turn: &str, call: &str) -> Result<(), Re
             }
             None => Err("the agent runs this tool call, not a client".into()),
         },
+        // Whoever does not want to sign in may say that nothing comes of it.
+        ToolCallState::AuthRequired(_) if failed => Ok(()),
         other => Err(not_waiting(other, "only a running one has a result")),
     }
 }

@@ -52,6 +52,14 @@ pub(super) fn owner_of(contributor: Option<&ToolCallContributor>) -> Option<&str
     }
 }
 
+/// The MCP server of the host that has to run a call, if it is one's tool.
+pub(super) fn server_of(contributor: Option<&ToolCallContributor>) -> Option<&str> {
+    match contributor {
+        Some(ToolCallContributor::Mcp(server)) => Some(&server.customization_id),
+        _ => None,
+    }
+}
+
 impl TurnsMut<'_> {
     pub(super) fn tool_started(&mut self, uri: &ChannelUri, start: ToolStart) {
         self.close_part(uri);
@@ -101,6 +109,7 @@ impl TurnsMut<'_> {
             _ => return,
         };
         let owner = owner_of(contributor.as_ref()).map(str::to_owned);
+        let server = server_of(contributor.as_ref()).map(str::to_owned);
         let Some(turn) = self.own.turn(uri) else {
             return;
         };
@@ -128,8 +137,12 @@ impl TurnsMut<'_> {
             confirmed: None,
             options: None,
         };
-        let host_input = owner.as_deref().filter(|owner| *owner == HOST);
-        let host_input = host_input.and_then(|_| action.tool_input.clone());
+        let runs_here = server.is_some() || owner.as_deref() == Some(HOST);
+        let input = action.tool_input.clone().filter(|_| runs_here);
+        let input = input.and_then(|input| match input {
+            ToolInput::Inline(text) => Some(text),
+            ToolInput::ContentRef(_) => None,
+        });
         let mut approved_by_setting = false;
         match ready.approval {
             Approval::NotNeeded => action.confirmed = Some(ToolCallConfirmationReason::NotNeeded),
@@ -172,13 +185,12 @@ impl TurnsMut<'_> {
             let call = ready.call.clone();
             self.decided(uri, Decision::Tool { call, verdict });
         }
+        if let Some(server) = server.filter(|_| runs) {
+            return self.run_server_tool(uri, &ready.call, &server, input.as_deref());
+        }
         match owner.filter(|_| runs) {
             Some(owner) if owner == HOST => {
-                let input = host_input.as_ref().and_then(|input| match input {
-                    ToolInput::Inline(text) => Some(text.as_str()),
-                    _ => None,
-                });
-                self.run_host_tool(uri, &ready.call, input);
+                self.run_host_tool(uri, &ready.call, input.as_deref());
             }
             Some(owner) => self.expect_client_to_run(uri, &ready.call, &owner),
             None if runs && !approved_by_setting && !changes_nothing => self.agent_runs_tool(uri),
@@ -224,10 +236,12 @@ impl TurnsMut<'_> {
             };
             self.tool_ready(uri, ready);
         }
-        let can_end = matches!(
-            self.tool_call(uri, &call),
-            Some(ToolCallState::Running(_) | ToolCallState::PendingConfirmation(_))
-        );
+        let can_end = match self.tool_call(uri, &call) {
+            Some(ToolCallState::Running(_) | ToolCallState::PendingConfirmation(_)) => true,
+            // It never went on, so it cannot have succeeded.
+            Some(ToolCallState::AuthRequired(_)) => !result.success,
+            _ => false,
+        };
         let Some(turn_id) = self.running_turn_id(uri).filter(|_| can_end) else {
             return;
         };

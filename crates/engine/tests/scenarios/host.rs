@@ -14,6 +14,7 @@ use innkeeper_protocol::agent::{
     HowEnded, ProcessEnd, TurnEvent,
 };
 use innkeeper_protocol::command::ClientMessage;
+use innkeeper_protocol::mcp::hosted::McpCommand;
 use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::newest::state::{AgentInfo, ErrorInfo};
 use innkeeper_protocol::outgoing::{Finished, HostMessage, encode_each};
@@ -49,6 +50,8 @@ pub(crate) struct Host {
     pub(crate) commands: Vec<AgentCommand>,
     pub(crate) changes: Vec<ChangesCommand>,
     pub(crate) watches: Vec<WatchCommand>,
+    /// What MCP servers were to do.
+    pub(crate) mcp: Vec<McpCommand>,
     /// What requests about files were allowed to reach.
     pub(crate) scopes: Vec<Scope>,
     /// Questions for directories that are left open, if they are to be.
@@ -88,7 +91,7 @@ impl Host {
         Self::configured(config).opened_session()
     }
 
-    fn configured(config: EngineConfig) -> Self {
+    pub(crate) fn configured(config: EngineConfig) -> Self {
         let mut store = MemoryStore::default();
         let boot = store.begin().unwrap();
         let (engine, step) = Engine::new(Timestamp::from_millis(0), config, agents(), boot);
@@ -105,6 +108,7 @@ impl Host {
             commands: Vec::new(),
             changes: Vec::new(),
             watches: Vec::new(),
+            mcp: Vec::new(),
             scopes: Vec::new(),
             held_checks: None,
             files: BTreeMap::new(),
@@ -136,6 +140,10 @@ impl Host {
 
     /// Returns how many clients the store remembers.
     pub(crate) fn restart(&mut self, limits: Limits) -> usize {
+        self.restart_as(config(limits))
+    }
+
+    pub(crate) fn restart_as(&mut self, config: EngineConfig) -> usize {
         let boot = self.store.begin().unwrap();
         let clients = boot.clients.len();
         self.versions.clear();
@@ -146,7 +154,7 @@ impl Host {
             .collect();
         self.heard.clear();
         let now = Timestamp::from_millis(self.now);
-        let (engine, step) = Engine::new(now, config(limits), agents(), boot);
+        let (engine, step) = Engine::new(now, config, agents(), boot);
         self.engine = engine;
         self.carry_out(step);
         clients
@@ -258,6 +266,7 @@ impl Host {
                 | Effect::Span(_) => {}
                 Effect::Changes(command) => self.changes.push(command),
                 Effect::Watch(command) => self.watches.push(command),
+                Effect::Mcp(command) => self.mcp.push(command),
                 Effect::RemoveLeftovers(removed) => self.removed.push(removed),
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();

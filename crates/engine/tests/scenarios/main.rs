@@ -30,6 +30,8 @@ mod releases;
 mod rules;
 mod scopes;
 mod selections;
+mod server_calls;
+mod servers;
 mod sessions;
 mod state_before;
 mod terminal_titles;

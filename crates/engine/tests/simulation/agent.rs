@@ -12,14 +12,15 @@ use innkeeper_protocol::agent::{
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
     AgentCapabilities, AgentInfo, ConfirmationOptionKind, ErrorInfo, MultipleChatsCapability,
-    SessionConfigSchema, ToolCallClientContributor, ToolCallContributor, ToolCallResult,
-    ToolResultContent, ToolResultTextContent, UsageInfo,
+    SessionConfigSchema, ToolCallClientContributor, ToolCallContributor, ToolCallMcpContributor,
+    ToolCallResult, ToolResultContent, ToolResultTextContent, UsageInfo,
 };
 use innkeeper_protocol::settings::{MODE, Synonym, auto_approve};
 use innkeeper_protocol::workspace::terminal::TerminalProgram;
 use serde_json::json;
 
 use crate::rng::Rng;
+use crate::servers;
 
 #[derive(Debug, Default)]
 pub(crate) struct Backends {
@@ -293,11 +294,15 @@ fn tool_event(rng: &mut Rng, kind: &str, said: usize) -> TurnEvent {
             name: "tool".to_owned(),
             display_name: "Tool".to_owned(),
             intention: None,
-            contributor: rng.chance(40).then(|| {
-                ToolCallContributor::Client(ToolCallClientContributor {
+            contributor: match rng.below(10) {
+                0..4 => Some(ToolCallContributor::Client(ToolCallClientContributor {
                     client_id: format!("client-{}", rng.below(4)),
-                })
-            }),
+                })),
+                4..6 => Some(ToolCallContributor::Mcp(ToolCallMcpContributor {
+                    customization_id: rng.pick(&servers::IDS).unwrap().to_string(),
+                })),
+                _ => None,
+            },
             meta: None,
         })),
         "toolInput" => TurnEvent::ToolInput {

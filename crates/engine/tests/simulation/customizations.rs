@@ -45,6 +45,7 @@ pub(crate) fn report(rng: &mut Rng, source: SourceId) -> Input {
         FoundCustomization {
             customization,
             servers: Vec::new(),
+            texts: Default::default(),
         }
     });
     Input::Customization(CustomizationReport {

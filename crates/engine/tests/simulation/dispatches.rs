@@ -3,9 +3,11 @@
 use innkeeper_protocol::newest::state::{ResponsePart, ToolCallContributor, ToolCallState};
 use serde_json::json;
 
-use crate::acts::{any_chat, any_session, choosy_message, dispatch, message};
+use crate::acts::{any_chat, any_session, ask, choosy_message, dispatch, message};
+use crate::client::{Asked, ROOT};
 use crate::customizations::IDS;
 use crate::hear::State;
+use crate::servers;
 use crate::world::World;
 
 pub(crate) fn dispatch_to_chat(world: &mut World, client: usize) {
@@ -220,6 +222,7 @@ pub(crate) fn deal_with_what_waits(world: &mut World, client: usize) {
             ToolCallState::PendingResultConfirmation(call) => {
                 Some(("toolCallResultConfirmed", call.tool_call_id.clone()))
             }
+            ToolCallState::AuthRequired(call) => Some(("authenticate", call.tool_call_id.clone())),
             ToolCallState::Running(call) => match &call.contributor {
                 Some(ToolCallContributor::Client(by)) if by.client_id == *id => {
                     Some(("toolCallContentChanged", call.tool_call_id.clone()))
@@ -241,6 +244,11 @@ pub(crate) fn deal_with_what_waits(world: &mut World, client: usize) {
     let Some((chat, turn, kind, call)) = waiting else {
         return;
     };
+    if kind == "authenticate" {
+        let token = format!("token {}", world.name());
+        let params = json!({"channel": ROOT, "resource": servers::RESOURCE, "token": token});
+        return ask(world, client, "authenticate", &params, Asked::Other);
+    }
     let approved = world.rng.chance(85);
     let mut action = json!({
         "type": format!("chat/{kind}"), "turnId": turn, "toolCallId": call,
@@ -301,6 +309,7 @@ pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
         (3, "inactive"),
         (2, "default chat"),
         (4, "switch"),
+        (6, "server"),
         (1, "ready"),
     ]);
     let flag = world.rng.chance(50);
@@ -343,6 +352,14 @@ pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
             }
             let id = world.rng.pick(&IDS);
             json!({"type": "session/customizationToggled", "id": id, "enablement": enablement})
+        }
+        "server" => {
+            let what = world
+                .rng
+                .pick(&["Start", "Stop", "Background", "Background"]);
+            let id = world.rng.pick(&servers::IDS);
+            let kind = format!("session/mcpServer{}Requested", what.unwrap());
+            json!({"type": kind, "id": id})
         }
         _ => json!({"type": "session/ready"}),
     };

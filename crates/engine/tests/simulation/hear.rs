@@ -103,6 +103,7 @@ pub(crate) fn directly(message: &HostMessage) -> Heard {
             Notification::OtlpLogs(_)
             | Notification::OtlpTraces(_)
             | Notification::OtlpMetrics(_) => unreachable!("nobody listens to telemetry"),
+            Notification::Mcp(_) => unreachable!("nobody listens to servers"),
         },
         HostMessage::Question { .. } => unreachable!("nobody has resources here"),
         HostMessage::Failure { id, error } => {
@@ -116,6 +117,7 @@ fn answer(reply: &Reply) -> Answer {
     match reply {
         Reply::Done
         | Reply::Empty {}
+        | Reply::Mcp(_)
         | Reply::CompleteSessionConfig(_)
         | Reply::Completions(_)
         | Reply::ResourceList(_)
@@ -287,6 +289,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Notification::OtlpLogs(_) => "otlpLogs",
             Notification::OtlpTraces(_) => "otlpTraces",
             Notification::OtlpMetrics(_) => "otlpMetrics",
+            Notification::Mcp(_) => "mcpNotification",
         },
         HostMessage::Failure { error, .. } => match error.code {
             -32700 => "failure -32700",
@@ -302,6 +305,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
         HostMessage::Reply { reply, .. } => match reply {
             Reply::Done => "done",
             Reply::Empty {} => "empty",
+            Reply::Mcp(_) => "of a server",
             Reply::Initialize(_) => "welcome",
             Reply::Subscribe(_) => "subscribed",
             Reply::Reconnect(ReconnectReply::Replay { missing, .. }) if !missing.is_empty() => {

@@ -23,6 +23,7 @@ mod machine;
 mod machine_acts;
 mod onlooker;
 mod rng;
+mod servers;
 mod square;
 mod world;
 

@@ -40,6 +40,7 @@ use crate::ledger::Ledger;
 use crate::machine::Machine;
 use crate::onlooker::Onlooker;
 use crate::rng::Rng;
+use crate::servers;
 
 use refusals::Refusals;
 
@@ -170,6 +171,7 @@ impl World {
             resource_bytes: 1 << 16,
             // Now and then fewer than there are chats that want one.
             backends: [2, 64][rng.below(2)],
+            mcp_servers: 4,
             terminals: 4,
             scrollback_bytes: [150, 1 << 12][rng.below(2)],
             watches: 4,
@@ -414,6 +416,10 @@ impl World {
                     }
                     CustomizationCommand::Forget { .. } => {}
                 },
+                Effect::Mcp(command) => {
+                    let reports = servers::reports(&mut self.rng, command);
+                    self.answers.extend(reports);
+                }
                 Effect::CompleteConfig { ticket, .. } => {
                     let items = Vec::new();
                     self.answers.push(Input::ConfigCompleted { ticket, items });
@@ -736,7 +742,9 @@ pub(crate) fn waits_for_a_person(part: &ResponsePart) -> bool {
     match part {
         ResponsePart::ToolCall(part) => matches!(
             part.tool_call,
-            ToolCallState::PendingConfirmation(_) | ToolCallState::PendingResultConfirmation(_)
+            ToolCallState::PendingConfirmation(_)
+                | ToolCallState::PendingResultConfirmation(_)
+                | ToolCallState::AuthRequired(_)
         ),
         ResponsePart::InputRequest(part) => part.response.is_none(),
         _ => false,
@@ -774,6 +782,7 @@ fn begin(
             },
             changes: true,
             assess_risk: true,
+            mcp_servers: servers::configured().into(),
             ..WorkspaceConfig::default()
         },
     };

@@ -8,8 +8,6 @@ use clap::Args;
 use innkeeper_agents::discovery::{self, FoundAgent, Protocol};
 use innkeeper_agents::{AcpAgent, AcpOptions, Agent, PiAgent, PiOptions, Program, ScriptAgent};
 
-use innkeeper_protocol::mcp::McpServer;
-
 use super::place::PlaceArgs;
 use super::{Failure, Outcome, print, text};
 use crate::config::{AgentTable, Config};
@@ -53,7 +51,6 @@ pub(crate) fn path() -> OsString {
 fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
     let directory = data_dir.join("agents");
     let mut installed = discovery::find(path);
-    let mcp_servers = config.mcp_servers();
     let mut all = Vec::new();
     for (provider, table) in &config.agents {
         let known = installed
@@ -61,15 +58,7 @@ fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
             .position(|agent| agent.provider == provider.as_str());
         let known = known.map(|index| installed.remove(index));
         if table.enabled {
-            let mcp_servers = mcp_servers.clone();
-            all.push(configured(
-                path,
-                provider,
-                table,
-                known,
-                &directory,
-                mcp_servers,
-            ));
+            all.push(configured(path, provider, table, known, &directory));
         }
     }
     for agent in installed {
@@ -79,7 +68,7 @@ fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
             name: agent.display_name.to_owned(),
             program: agent.program,
             auth_method: None,
-            mcp_servers: mcp_servers.clone(),
+            reads: agent.reads.iter().map(|&path| path.to_owned()).collect(),
         };
         all.push(options.agent(agent.protocol, path, &directory, origin));
     }
@@ -112,7 +101,7 @@ struct Options {
     name: String,
     program: Program,
     auth_method: Option<String>,
-    mcp_servers: Vec<McpServer>,
+    reads: Vec<String>,
 }
 
 impl Options {
@@ -123,7 +112,7 @@ impl Options {
             Protocol::Acp => Arc::new(AcpAgent::new(AcpOptions {
                 display_name: self.name,
                 auth_method: self.auth_method,
-                mcp_servers: self.mcp_servers,
+                reads: self.reads,
                 tool_bridge: bridge(),
                 directory,
                 ..AcpOptions::new(self.provider, self.program)
@@ -150,8 +139,10 @@ fn configured(
     table: &AgentTable,
     known: Option<FoundAgent>,
     directory: &Path,
-    mcp_servers: Vec<McpServer>,
 ) -> Found {
+    let known_reads = known.as_ref().map_or(&[][..], |known| known.reads).iter();
+    let reads = known_reads.map(|&path| path.to_owned());
+    let reads = reads.chain(table.reads.iter().cloned()).collect();
     let (mut program, mut name, mut protocol, origin) = match known {
         Some(known) => {
             let origin = format!("{}, configuration", known.program.command.display());
@@ -185,7 +176,7 @@ fn configured(
         name: name.to_owned(),
         program,
         auth_method: Some(table.auth_method.clone()).filter(|method| !method.is_empty()),
-        mcp_servers,
+        reads,
     };
     options.agent(protocol, path, directory, origin)
 }

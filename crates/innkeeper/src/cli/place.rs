@@ -11,7 +11,7 @@ use innkeeper_workspace::uri_of_path;
 
 use crate::config::{self, Config};
 use innkeeper::now;
-use innkeeper::{HostOptions, LogFeed, WorkspaceOptions};
+use innkeeper::{CustomizationSettings, HostOptions, LogFeed, WorkspaceOptions};
 
 const CONFIG_FILE: &str = "innkeeper.toml";
 
@@ -68,10 +68,13 @@ pub(crate) fn host_options(
         queue_after_cancel: config.queue_after_cancel.into(),
         default_directory: BaseDirs::new().and_then(|dirs| uri_of_path(dirs.home_dir())),
         workspace: WorkspaceOptions {
-            customizations: config.customizations.settings(
-                BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
-                |name| std::env::var(name).ok(),
-            ),
+            customizations: CustomizationSettings {
+                mcp_servers: config.mcp_servers(),
+                ..config.customizations.settings(
+                    BaseDirs::new().map(|dirs| dirs.home_dir().to_owned()),
+                    |name| std::env::var(name).ok(),
+                )
+            },
             ..config.workspace.options()
         },
         telemetry: config

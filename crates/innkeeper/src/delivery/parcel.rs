@@ -121,16 +121,19 @@ pub(super) fn weight_of(message: &HostMessage) -> usize {
         HostMessage::Reply { reply, .. } => weight_of_reply(reply),
         HostMessage::Failure { .. } | HostMessage::Rejection(_) => 2 * FIXED_WEIGHT,
         HostMessage::Question { ask, .. } => 2 * FIXED_WEIGHT + ask.content_bytes(),
-        HostMessage::Notification(news) => 2 * FIXED_WEIGHT + weight_of_telemetry(news),
+        HostMessage::Notification(news) => 2 * FIXED_WEIGHT + weight_of_news(news),
     }
 }
 
-/// Batches of telemetry are seldom and may be large.
-fn weight_of_telemetry(news: &Notification) -> usize {
+/// Batches of telemetry, and what MCP servers say, are seldom and may be large.
+fn weight_of_news(news: &Notification) -> usize {
     let payload = match news {
         Notification::OtlpLogs(params) => &params.payload,
         Notification::OtlpTraces(params) => &params.payload,
         Notification::OtlpMetrics(params) => &params.payload,
+        Notification::Mcp(said) => {
+            return serde_json::to_string(said).map_or(0, |text| text.len());
+        }
         Notification::SessionAdded(..)
         | Notification::SessionRemoved(_)
         | Notification::SessionSummaryChanged(..)
@@ -186,6 +189,7 @@ fn weight_of_reply(reply: &Reply) -> usize {
             Reply::Turns(page) => page.turns.iter().map(|it| it.json.get().len()).sum(),
             Reply::ListSessions(page) => page.items.len() * 3 * FIXED_WEIGHT,
             Reply::Resource(finished) => finished.json().len(),
+            Reply::Mcp(said) => said.to_string().len(),
             Reply::ResourceRead(content) => content.data.len(),
             Reply::ResourceList(list) => list.entries.len() * FIXED_WEIGHT,
             Reply::Completions(found) => found.items.len() * FIXED_WEIGHT,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use innkeeper_engine::{Input, Leftovers, Ticket};
+use innkeeper_protocol::mcp::hosted::McpCommand;
 use innkeeper_protocol::workspace::FoundFile;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
 use innkeeper_protocol::workspace::customization::CustomizationCommand;
@@ -89,6 +90,10 @@ impl MachineTasks {
 
     pub(super) fn customization(&self, command: CustomizationCommand) {
         self.machine.customizations.command(command);
+    }
+
+    pub(super) fn mcp(&self, command: McpCommand) {
+        self.machine.servers.command(command);
     }
 
     // Changes: the engine asks for none of these where they are not kept.

@@ -285,7 +285,7 @@ async fn a_switch_that_makes_no_sense_is_refused_with_a_reason() {
     }
     let start = json!({"type": "session/mcpServerStartRequested", "id": id});
     let seq = act(&guest, SESSION, start).await;
-    assert!(watch.rejection(seq).await.contains("run by the agent"));
+    assert!(watch.rejection(seq).await.contains("no MCP server"));
     inn.close().await;
 }
 

@@ -3,7 +3,8 @@
 //! of these tests.
 //!
 //! - `common` and `stage`: a host with its clients, for most of the others;
-//! - `session`, `workspace`, `agents`, `automations`, `customizations`, `versions`: what it does;
+//! - `session`, `workspace`, `agents`, `automations`, `customizations`, `mcp`, `versions`: what it
+//!   does;
 //! - `socket`, `tls`, `slow`, `hostile`, `newcomers`, `introductions`: who reaches it, and how;
 //! - `cli`, `crash`, `database`, `soak`, `upgrade`, `telemetry`: the program, and how it lives and dies;
 //! - `embedded`: the library.
@@ -26,6 +27,7 @@ mod database;
 mod embedded;
 mod hostile;
 mod introductions;
+mod mcp;
 mod newcomers;
 mod session;
 mod slow;

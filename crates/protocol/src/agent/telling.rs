@@ -42,6 +42,12 @@ pub enum AgentNotice {
         agent: String,
         why: Option<String>,
     },
+    /// It was told what it does not read by itself; so many did not fit.
+    ToldCustomizations {
+        agent: String,
+        told: usize,
+        left_out: usize,
+    },
 }
 
 /// Why an agent does not remember an earlier conversation.
@@ -241,6 +247,20 @@ impl fmt::Display for AgentNotice {
                 agent,
                 why: Some(why),
             } => write!(f, "An extension of {agent} failed: {why}"),
+            Self::ToldCustomizations {
+                agent,
+                told,
+                left_out: 0,
+            } => write!(f, "{agent} was told of {told} of your customizations."),
+            Self::ToldCustomizations {
+                agent,
+                told,
+                left_out,
+            } => write!(
+                f,
+                "{agent} was told of {told} of your customizations. The text of {left_out} did \
+                 not fit."
+            ),
         }
     }
 }

@@ -65,6 +65,7 @@ pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Res
                 Notification::OtlpLogs(params) => ("otlp/exportLogs", value(params)?),
                 Notification::OtlpTraces(params) => ("otlp/exportTraces", value(params)?),
                 Notification::OtlpMetrics(params) => ("otlp/exportMetrics", value(params)?),
+                Notification::Mcp(params) => ("mcpNotification", value(params)?),
             };
             let lowered = down::notification(version, method, params);
             let frames = lowered.iter().map(|(method, params)| frame(method, params));
@@ -150,7 +151,7 @@ fn rejected(rejection: &Rejection, version: Version) -> serde_json::Result<Lower
 
 fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
     let method = match reply {
-        Reply::Done | Reply::Empty {} | Reply::Resource(_) => return value(reply),
+        Reply::Done | Reply::Empty {} | Reply::Resource(_) | Reply::Mcp(_) => return value(reply),
         Reply::Initialize(_) => "initialize",
         Reply::Subscribe(_) => "subscribe",
         Reply::Reconnect(_) => "reconnect",

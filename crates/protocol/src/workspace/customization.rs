@@ -3,6 +3,7 @@
 //! is started is beside that, because it may hold secrets.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::mcp::McpServer;
 use crate::newest::state::Customization;
@@ -64,6 +65,8 @@ pub struct CustomizationReport {
 pub struct FoundCustomization {
     pub customization: Customization,
     pub servers: Vec<McpServerSpec>,
+    /// The text of files that are not on this machine, by URI, for agents.
+    pub texts: BTreeMap<String, Arc<str>>,
 }
 
 /// An MCP server, and the customization that clients see of it.
@@ -76,7 +79,10 @@ pub struct McpServerSpec {
 /// What is switched on in a session, for its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EnabledCustomizations {
+    /// Those that the agent itself starts or reaches.
     pub mcp_servers: Vec<McpServer>,
+    /// The names of those that the host runs, by customization.
+    pub hosted_servers: BTreeMap<String, String>,
     /// Agents, skills, prompts, rules and hooks.
     pub files: Vec<EnabledFile>,
 }
@@ -86,6 +92,11 @@ pub struct EnabledFile {
     pub kind: CustomizationKind,
     pub name: String,
     pub uri: String,
+    pub description: Option<String>,
+    /// Of a rule: it holds for all that is done.
+    pub always: bool,
+    /// The text, of a file that is not on this machine.
+    pub text: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -268,5 +268,6 @@ fn directory(
     FoundCustomization {
         customization: Customization::Directory(directory),
         servers: contents.servers,
+        texts: Default::default(),
     }
 }

@@ -100,6 +100,7 @@ pub(super) fn read(
     FoundCustomization {
         customization: Customization::Plugin(plugin),
         servers: contents.servers,
+        texts: Default::default(),
     }
 }
 

@@ -2,8 +2,8 @@
 // what is on, what is wrong with it.
 
 import { useHost } from "../../app/context";
-import type { ChildCustomization, Customization } from "../../protocol/types";
-import { childrenOf, decided, isOn } from "../../state/customizations";
+import type { ChildCustomization, Customization, McpServerCustomization } from "../../protocol/types";
+import { childrenOf, decided, isOn, serverControls } from "../../state/customizations";
 import { SignIn } from "../decide/SignIn";
 
 interface Props {
@@ -16,7 +16,7 @@ export function Customizations({ session, customizations }: Props) {
   return (
     <>
       <h3>Customizations</h3>
-      <p className="muted page-hint">Found in the project, your home directory and plugins. A change holds for this session, when its agent is started the next time.</p>
+      <p className="muted page-hint">Found in the project, your home directory and plugins. A change holds for this session. MCP servers start and stop at once; all else holds when the agent is started the next time.</p>
       <ul className="customizations">
         {customizations.map((container) => (
           <li key={container.id}>
@@ -54,6 +54,28 @@ function Toggle({ session, item, isOff = false }: { session: string; item: Custo
       {"load" in item && item.load && "message" in item.load && <p className="problem">{item.load.message}</p>}
       {server?.kind === "error" && <p className="problem">{server.error.message}</p>}
       {server?.kind === "authRequired" && server.resource && <SignIn resource={server.resource} />}
+      {item.type === "mcpServer" && <ServerControls session={session} server={item} isOff={isOff || !isOn(item)} />}
     </>
+  );
+}
+
+function ServerControls({ session, server, isOff }: { session: string; server: McpServerCustomization; isOff: boolean }) {
+  const { store } = useHost();
+  const controls = serverControls(server, isOff);
+  if (controls.length === 0) return null;
+  return (
+    <div className="button-row">
+      {controls.map(({ request, label }) => (
+        <button
+          key={request}
+          type="button"
+          className="button"
+          aria-label={`${label}: ${server.name}`}
+          onClick={() => store.dispatch(session, { type: `session/mcpServer${request}Requested`, id: server.id })}
+        >
+          {label}
+        </button>
+      ))}
+    </div>
   );
 }

@@ -1,14 +1,20 @@
 //! What is answered to what, in every revision.
 
+use innkeeper_protocol::agent::ToolOwner;
+
 use super::*;
 
 const HANDSHAKES: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 const STATELESS: &str = "2026-07-28";
 
+fn fresh() -> Peer {
+    Peer::new(SERVER_NAME.into())
+}
+
 fn tool(client: &str, name: &str) -> ClientTool {
     let definition = json!({"name": name, "description": format!("of {client}")});
     ClientTool {
-        client_id: client.into(),
+        owner: ToolOwner::Client(client.into()),
         definition: serde_json::from_value(definition).unwrap(),
     }
 }
@@ -35,7 +41,7 @@ fn stateless(mut params: Value) -> Value {
 }
 
 fn initialized(version: &str) -> Peer {
-    let mut peer = Peer::default();
+    let mut peer = fresh();
     let hello = json!({"protocolVersion": version, "capabilities": {},
                        "clientInfo": {"name": "agent", "version": "1"}});
     let answer = say(&mut peer, request("initialize", hello));
@@ -97,14 +103,14 @@ fn who_wants_another_revision_is_offered_the_newest_with_a_handshake() {
         initialized(version);
     }
     for hello in [json!({}), json!({"protocolVersion": 3})] {
-        check_error(&mut Peer::default(), request("initialize", hello), -32602);
+        check_error(&mut fresh(), request("initialize", hello), -32602);
     }
 }
 
 #[test]
 fn the_newest_revision_needs_no_handshake() {
-    let mut peer = Peer::default();
-    let server = json!({SERVER_INFO: server_info()});
+    let mut peer = fresh();
+    let server = json!({SERVER_INFO: server_info(SERVER_NAME)});
     let found = say(&mut peer, request("server/discover", stateless(json!({}))));
     assert_eq!(
         found["result"],
@@ -143,7 +149,7 @@ fn both_eras_may_share_a_connection() {
     let older = say(&mut peer, request("tools/list", json!({})));
     assert!(older["result"].get("resultType").is_none());
     let told = json!({"_meta": {PROTOCOL_VERSION: "2025-11-25"}});
-    let told = say(&mut Peer::default(), request("tools/list", told));
+    let told = say(&mut fresh(), request("tools/list", told));
     assert!(told["result"].get("resultType").is_none());
 }
 
@@ -171,13 +177,13 @@ fn a_request_that_does_not_say_what_it_speaks_is_refused() {
         ),
     ];
     for (message, code) in cases {
-        check_error(&mut Peer::default(), message, code);
+        check_error(&mut fresh(), message, code);
     }
     let unknown = json!({"_meta": {PROTOCOL_VERSION: "1900-01-01"}});
-    let said = say(&mut Peer::default(), request("server/discover", unknown));
+    let said = say(&mut fresh(), request("server/discover", unknown));
     assert_eq!(said["error"]["data"]["requested"], "1900-01-01");
     assert_eq!(said["error"]["data"]["supported"][0], STATELESS);
-    let ping = say(&mut Peer::default(), json!({"id": "p", "method": "ping"}));
+    let ping = say(&mut fresh(), json!({"id": "p", "method": "ping"}));
     assert_eq!(ping, json!({"jsonrpc": "2.0", "id": "p", "result": {}}));
 }
 
@@ -186,12 +192,12 @@ fn calls_are_handed_on_with_their_tool() {
     let params = json!({"name": "go", "arguments": {"to": "Ulm"}});
     for (mut peer, params, is_stateless) in [
         (initialized("2024-11-05"), params.clone(), false),
-        (Peer::default(), stateless(params), true),
+        (fresh(), stateless(params), true),
     ] {
         let Heard::Call(call) = hear(&mut peer, &request("tools/call", params)) else {
             panic!("no call");
         };
-        assert_eq!(call.tool.client_id.as_str(), "b");
+        assert_eq!(call.tool.owner, ToolOwner::Client("b".into()));
         assert_eq!(json!(call.input), json!({"to": "Ulm"}));
         let answer = call.asked.answer(content::nobody_ran_it());
         assert_eq!(answer["id"], 7);
@@ -214,7 +220,7 @@ fn calls_are_handed_on_with_their_tool() {
 
 #[test]
 fn who_listens_is_told_and_nobody_else() {
-    let mut peer = Peer::default();
+    let mut peer = fresh();
     let listen = |id: Value, wanted: Value| {
         let params = stateless(json!({"notifications": wanted}));
         json!({"jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params})
@@ -255,7 +261,7 @@ fn who_listens_is_told_and_nobody_else() {
 
 #[test]
 fn what_is_not_known_is_an_error_if_it_was_asked_and_nothing_if_it_was_told() {
-    for mut peer in [Peer::default(), initialized("2025-06-18")] {
+    for mut peer in [fresh(), initialized("2025-06-18")] {
         for method in [
             "prompts/list",
             "resources/list",
@@ -301,7 +307,7 @@ fn what_is_no_message_is_refused_without_an_id() {
         (r#"{"id":1.5,"method":"ping"}"#, -32600),
         (r#"{"id":{},"method":"ping"}"#, -32600),
     ] {
-        let Heard::Say(said) = Peer::default().hear(line, &[]) else {
+        let Heard::Say(said) = fresh().hear(line, &[]) else {
             panic!("{line} was not answered");
         };
         assert_eq!(said["error"]["code"], code, "{line}");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use innkeeper_protocol::agent::ClientTool;
+use innkeeper_protocol::agent::{ClientTool, ToolOwner};
 use innkeeper_protocol::newest::state::ToolCallResult;
 use serde_json::json;
 use tokio::io::{DuplexStream, Lines as TokioLines, ReadHalf, WriteHalf};
@@ -24,6 +24,7 @@ impl Wire {
         let tools = watch::Sender::new(vec![tool()].into());
         let (to_backend, calls) = mpsc::channel(MOST_CALLS + 1);
         let offer = Offer {
+            server: "innkeeper".into(),
             tools: tools.subscribe(),
             calls: to_backend,
         };
@@ -81,7 +82,7 @@ impl Wire {
 
 fn tool() -> ClientTool {
     ClientTool {
-        client_id: "a".into(),
+        owner: ToolOwner::Client("a".into()),
         definition: serde_json::from_value(json!({"name": "look"})).unwrap(),
     }
 }

@@ -1,0 +1,89 @@
+//! A server that is a program: lines of JSON on its standard input and output.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use innkeeper_protocol::agent::AgentFailure;
+use innkeeper_protocol::mcp::hosted::McpFailure;
+use serde_json::Value;
+
+use super::link::{Heard, LONGEST, understood};
+use crate::process::{ChildProcess, JsonLines, Line, LineWriter, Program, StderrLog};
+
+#[derive(Debug)]
+pub(super) struct StdioLink {
+    process: ChildProcess,
+    lines: JsonLines,
+    writer: LineWriter,
+}
+
+impl StdioLink {
+    /// Starts the program, with the environment that agents get and what the
+    /// declaration says.
+    pub(super) fn start(
+        (command, args): (&str, &[String]),
+        env: &BTreeMap<String, String>,
+        directory: Option<&Path>,
+        stderr: &Arc<StderrLog>,
+    ) -> Result<Self, McpFailure> {
+        let program = Program {
+            command: PathBuf::from(command),
+            args: args.to_vec(),
+            env: env.clone(),
+            pass_env: Vec::new(),
+            directory: None,
+        };
+        let started = ChildProcess::start_with(&program, directory, stderr, LONGEST);
+        // Arguments hold keys often enough, so the command alone is named.
+        let (process, lines) = started.map_err(|failure| McpFailure::NotStarted {
+            command: command.to_owned(),
+            why: match failure {
+                AgentFailure::NotStarted { why, .. } => why,
+                other => other.to_string(),
+            },
+        })?;
+        let writer = lines.writer();
+        Ok(Self {
+            process,
+            lines,
+            writer,
+        })
+    }
+
+    pub(super) fn write(&self, message: &Value) {
+        self.writer.write(message);
+    }
+
+    pub(super) async fn next(&mut self) -> Heard {
+        loop {
+            match self.lines.next().await {
+                Some(Line::Json(message)) => {
+                    if let Some(heard) = understood(message) {
+                        return heard;
+                    }
+                }
+                Some(Line::Noise(text)) => {
+                    tracing::debug!(text, "an MCP server said what is not JSON");
+                }
+                Some(Line::TooLong) => {
+                    let most = LONGEST / (1024 * 1024);
+                    let why = format!("it sent a message of more than {most} MiB");
+                    return Heard::End(McpFailure::Strange(why));
+                }
+                None => {
+                    let end = self.process.epitaph().await;
+                    return Heard::End(McpFailure::Ended(end.to_string()));
+                }
+            }
+        }
+    }
+
+    pub(super) async fn end(self, grace: Duration) {
+        // Most servers end with their input.
+        let Self { process, lines, .. } = self;
+        drop(lines);
+        process.end(grace).await;
+    }
+}
