@@ -10,12 +10,21 @@ use innkeeper_protocol::newest::state::{
 
 use super::tools::owner_of;
 
-/// Whether the turn of a chat cannot go on before a person did something.
+/// Whether the turn of a chat can go on in the next life of the host, when a
+/// person has done something.
 pub(super) fn waits_for_a_person(chat: &ChatState) -> bool {
-    // A delegated turn cannot go on without the one that delegated it.
+    // A delegated turn cannot go on without the one that delegated it, nor a
+    // call without the one that runs it.
     let is_own = !matches!(chat.origin, Some(ChatOrigin::Tool { .. }));
     let mut requests = requests_of(chat);
-    is_own && requests.any(|it| !matches!(it, SessionInputRequest::ToolClientExecution(_)))
+    is_own
+        && requests.any(|it| {
+            !matches!(
+                it,
+                SessionInputRequest::ToolClientExecution(_)
+                    | SessionInputRequest::ToolAuthentication(_)
+            )
+        })
 }
 
 /// What the active turn of a chat waits for.

@@ -1,6 +1,7 @@
 //! What becomes of the calls of agents and clients to MCP servers, and of those
 //! that want a sign-in.
 
+use innkeeper_engine::Limits;
 use innkeeper_protocol::mcp::Hosting;
 use innkeeper_protocol::mcp::hosted::{McpCallError, McpCallId, McpCommand, McpEvent, McpFailure};
 use innkeeper_protocol::rpc::RpcError;
@@ -166,6 +167,21 @@ fn a_call_that_wants_more_waits_for_a_sign_in_and_goes_on() {
     answer(&mut host, again, Ok(result));
     assert_eq!(tool_call(&mut host)["success"], true);
     assert!(!format!("{:?}", host.heard).contains("secret"));
+}
+
+#[test]
+fn a_call_that_waited_for_a_sign_in_when_the_host_ended_is_over() {
+    let mut host = ready();
+    let call = call(&mut host);
+    let wants = requirement("insufficientScope");
+    answer(&mut host, call, Err(McpCallError::AuthRequired(wants)));
+    assert_eq!(tool_call(&mut host)["status"], "auth-required");
+    host.restart(Limits::default());
+    let turn = host.state(&chat())["turns"][0].clone();
+    let parts = turn["responseParts"].as_array().unwrap();
+    let calls = parts.iter().filter(|part| part["kind"] == "toolCall");
+    let statuses: Vec<_> = calls.map(|part| &part["toolCall"]["status"]).collect();
+    assert_eq!(statuses, ["cancelled"], "{turn}");
 }
 
 #[test]

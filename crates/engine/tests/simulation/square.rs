@@ -26,7 +26,6 @@ const ABSENT: &[&str] = &[
     "automation/",
     "automationRun/",
     "canvas/",
-    "chat/backgroundWork",
     "chat/canvasesChanged",
     "chat/movableChanged",
     "chat/workingDirectory",

@@ -699,7 +699,15 @@ impl World {
                 fold_log(&mut chat);
                 let own = !matches!(chat.record.head.origin, Some(ChatOrigin::Tool { .. }));
                 let turn = chat.record.head.active_turn?;
-                if own && turn.response_parts.iter().any(waits_for_a_person) {
+                // Nobody runs the call any more that somebody signs in for.
+                let signs_in = |part: &ResponsePart| {
+                    let ResponsePart::ToolCall(part) = part else {
+                        return false;
+                    };
+                    matches!(part.tool_call, ToolCallState::AuthRequired(_))
+                };
+                let mut parts = turn.response_parts.iter();
+                if own && parts.any(|part| waits_for_a_person(part) && !signs_in(part)) {
                     return None;
                 }
                 Some((chat.record.uri.to_string(), turn.id, turn.started_at))
