@@ -342,6 +342,16 @@ fn project_of(directory: &str) -> Option<ProjectInfo> {
     })
 }
 
+/// It is sent back with every frame.
+fn check_progress_token(token: Option<&str>) -> Result<(), RpcError> {
+    match token.is_some_and(|token| token.len() > MAX_ID_BYTES) {
+        true => Err(RpcError::invalid_params(format!(
+            "a `progressToken` has at most {MAX_ID_BYTES} bytes; choose a shorter one"
+        ))),
+        false => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -352,15 +362,5 @@ mod tests {
         assert_eq!(name("file:///srv/my%20app/").as_deref(), Some("my app"));
         assert_eq!(name("file:///a/100%"), Some("100%".to_owned()));
         assert_eq!(name("file:///"), None);
-    }
-}
-
-/// It is sent back with every frame.
-fn check_progress_token(token: Option<&str>) -> Result<(), RpcError> {
-    match token.is_some_and(|token| token.len() > MAX_ID_BYTES) {
-        true => Err(RpcError::invalid_params(format!(
-            "a `progressToken` has at most {MAX_ID_BYTES} bytes; choose a shorter one"
-        ))),
-        false => Ok(()),
     }
 }

@@ -65,7 +65,7 @@ fn whoever_asks_is_told_when_the_making_of_a_session_begins_and_ends() {
         host.enter(2, "b", &[ROOT]);
         let params = json!({"channel": SESSION, "progressToken": "p"});
         host.ok(1, "createSession", params);
-        assert_eq!(progress(&host, 1), [started.clone()]);
+        assert_eq!(progress(&host, 1), std::slice::from_ref(&started));
         end(&mut host);
         assert_eq!(progress(&host, 1), [started.clone(), ended.clone()]);
         assert!(progress(&host, 2).is_empty(), "nobody else asked");
