@@ -77,6 +77,16 @@ describe("terminals", () => {
     await expect.poll(() => columns(page)).toBeLessThan(wide);
   });
 
+  test("it follows the page when that turns dark", async () => {
+    const page = await open();
+    await newSession(page);
+    await openTerminal(page);
+    const shade = () => page.locator(".pane .xterm-scrollable-element").evaluate((element) => getComputedStyle(element).backgroundColor);
+    const light = await shade();
+    await page.emulateMedia({ colorScheme: "dark" });
+    await expect.poll(shade).not.toBe(light);
+  });
+
   test("another client sees it at once, and can take it over", async () => {
     const first = await open();
     await newSession(first);

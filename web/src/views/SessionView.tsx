@@ -6,7 +6,6 @@ import { useApp, useChannel, useHost } from "../app/context";
 import { joinSession, markRead } from "../app/sessions";
 import { Status } from "../protocol/types";
 import { Dock } from "./decide/Dock";
-import { Background } from "./composer/Background";
 import { Composer } from "./composer/Composer";
 import { SessionHeader } from "./SessionHeader";
 import { Timeline } from "./timeline/Timeline";
@@ -58,7 +57,6 @@ export function SessionView({ route }: { route: SessionRoute }) {
           <>
             {isEmpty ? <Welcome chat={chatUri} /> : <Timeline key={chatUri} chat={chatUri} sent={sent} />}
             <Dock />
-            <Background chat={chatUri} />
             <Composer key={`composer-${chatUri}`} chat={chatUri} isReadOnly={isReadOnly} onSent={() => setSent(sent + 1)} />
           </>
         ) : (

@@ -13,6 +13,7 @@ import { isEmpty as hasNoWords } from "../../state/words";
 import { Icon } from "../ui/Icon";
 import { AgentPicker } from "./AgentPicker";
 import { AttachmentStrip } from "./AttachmentStrip";
+import { Background } from "./Background";
 import { CompletionList } from "./CompletionList";
 import { ComposerNote } from "./ComposerNote";
 import { ContextMeter } from "./ContextMeter";
@@ -100,6 +101,7 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
   if (isReadOnly) return <div className="composer-note">This chat is read-only.</div>;
   return (
     <div className="composer-frame">
+      <Background chat={chat} />
       <Scheduled
         chat={chat}
         messages={scheduled}

@@ -2,6 +2,7 @@
 
 import { FitAddon } from "@xterm/addon-fit";
 import { Terminal } from "@xterm/xterm";
+import type { ITheme } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
 import { useEffect, useRef, useState } from "react";
 import { useChannel, useHost } from "../../app/context";
@@ -48,6 +49,15 @@ export default function TerminalView({ resource, title, isInteractive = false, t
     };
   }, [isInteractive, resource]);
 
+  // The page may turn dark while it is open.
+  useEffect(() => {
+    if (!screen) return;
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const recolour = () => (screen.xterm.options.theme = colours());
+    dark.addEventListener("change", recolour);
+    return () => dark.removeEventListener("change", recolour);
+  }, [screen]);
+
   useEffect(() => {
     if (!screen || !state) return;
     write(screen, state.content.map(textOf).join(""));
@@ -91,9 +101,23 @@ export default function TerminalView({ resource, title, isInteractive = false, t
   );
 }
 
-function openScreen(parent: HTMLElement, isInteractive: boolean): Screen {
+/** Those of the page, as it is shown now. */
+function colours(): ITheme {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string) => style.getPropertyValue(name).trim();
+  return {
+    background: colour("--code-bg"),
+    foreground: colour("--text"),
+    cursor: colour("--accent"),
+    selectionBackground: colour("--selection"),
+    scrollbarSliderBackground: colour("--line"),
+    scrollbarSliderHoverBackground: colour("--line-strong"),
+    scrollbarSliderActiveBackground: colour("--line-strong"),
+  };
+}
+
+function openScreen(parent: HTMLElement, isInteractive: boolean): Screen {
+  const style = getComputedStyle(document.documentElement);
   const xterm = new Terminal({
     fontFamily: style.getPropertyValue("--font-mono"),
     fontSize: 12.5,
@@ -102,15 +126,7 @@ function openScreen(parent: HTMLElement, isInteractive: boolean): Screen {
     documentOverride: obedientDocument(),
     disableStdin: true,
     screenReaderMode: isInteractive,
-    theme: {
-      background: colour("--code-bg"),
-      foreground: colour("--text"),
-      cursor: colour("--accent"),
-      selectionBackground: colour("--selection"),
-      scrollbarSliderBackground: colour("--line"),
-      scrollbarSliderHoverBackground: colour("--line-strong"),
-      scrollbarSliderActiveBackground: colour("--line-strong"),
-    },
+    theme: colours(),
   });
   // Left to the page: it moves the focus out of the terminal.
   xterm.attachCustomKeyEventHandler(({ key }) => key !== "F6");
