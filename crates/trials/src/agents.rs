@@ -14,6 +14,10 @@ use serde_json::{Value, json};
 use crate::model;
 use crate::trials::Trial;
 
+/// An MCP server with tools of all kinds, which the host runs.
+const SERVER_PACKAGE: &str = "@modelcontextprotocol/server-everything@2026.8.31";
+const SERVER: &str = "mcp-server-everything";
+
 /// Node for the agents that are written for it, whatever this machine has.
 const NODE: &str = "node@24";
 
@@ -46,6 +50,7 @@ const PI_LIMITS: &[(Trial, &str)] = &[
     ),
     (Trial::ClientTool, "pi knows no MCP servers"),
     (Trial::Comment, "pi knows no MCP servers"),
+    (Trial::McpServer, "pi knows no MCP servers"),
 ];
 
 pub(crate) const AGENTS: [Agent; 8] = [
@@ -242,7 +247,10 @@ impl Agent {
             false => format!("command = {}\n", quoted(self.program)),
         };
         let provider = self.provider;
-        Ok(format!("[agents.{provider}]\n{command}env = {{ {env} }}\n"))
+        let server = format!("[mcp.everything]\ncommand = {}\n", quoted(SERVER));
+        Ok(format!(
+            "[agents.{provider}]\n{command}env = {{ {env} }}\n\n{server}"
+        ))
     }
 
     pub(crate) fn is_in(&self, programs: &Path) -> bool {
@@ -265,10 +273,15 @@ fn quoted(text: &str) -> String {
     json!(text).to_string()
 }
 
+/// Whether there is what all agents need.
+pub(crate) fn is_equipped(programs: &Path) -> bool {
+    ["node", SERVER].iter().all(|it| programs.join(it).exists())
+}
+
 /// Installs the agents, and what they need.
 pub(crate) fn install(into: &Path, agents: &[&Agent]) -> Result<()> {
     let packages = agents.iter().flat_map(|agent| agent.packages).copied();
-    let packages: Vec<&str> = packages.chain([NODE]).collect();
+    let packages: Vec<&str> = packages.chain([NODE, SERVER_PACKAGE]).collect();
     println!("Installing {}", packages.join(", "));
     let status = Command::new("npm")
         .args(["install", "--no-audit", "--no-fund", "--loglevel=error"])

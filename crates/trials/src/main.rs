@@ -62,7 +62,7 @@ async fn run() -> Result<()> {
     };
     let programs = directory.join("programs");
     let bin = programs.join("node_modules").join(".bin");
-    if !bin.join("node").exists() || plan.agents.iter().any(|agent| !agent.is_in(&bin)) {
+    if !agents::is_equipped(&bin) || plan.agents.iter().any(|agent| !agent.is_in(&bin)) {
         agents::install(&programs, &plan.agents)?;
     }
     let model = format!("http://{}", model::serve().await?);

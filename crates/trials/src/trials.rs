@@ -25,10 +25,11 @@ pub(crate) enum Trial {
     Fork,
     ClientTool,
     Comment,
+    McpServer,
 }
 
 impl Trial {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Text,
         Self::Approval,
         Self::Denial,
@@ -40,6 +41,7 @@ impl Trial {
         Self::Fork,
         Self::ClientTool,
         Self::Comment,
+        Self::McpServer,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -55,6 +57,7 @@ impl Trial {
             Self::Fork => "fork",
             Self::ClientTool => "client-tool",
             Self::Comment => "comment",
+            Self::McpServer => "mcp-server",
         }
     }
 }
@@ -129,6 +132,7 @@ impl<'a> Stage<'a> {
             Trial::Fork => stage.fork().await,
             Trial::ClientTool => stage.client_tool().await,
             Trial::Comment => stage.comment().await,
+            Trial::McpServer => stage.mcp_server().await,
             Trial::Restart => match stage.before_restart().await {
                 Err(error) => Err(error),
                 Ok(chat) => match stage.reopen().await {
@@ -437,6 +441,23 @@ impl<'a> Stage<'a> {
         ensure!(comment["resolved"] == true, "{comment}, {}", played.turn);
         let answer = &comment["entries"][1]["text"]["markdown"];
         ensure!(answer == "Cheesecake.", "{comment}");
+        Ok(format!("asked {} times", played.asked))
+    }
+
+    /// A tool of a server that the host runs.
+    async fn mcp_server(&mut self) -> Result<String> {
+        let mut chat = self.session("server").await?;
+        let steps = json!([
+            {"use": {"tool": "echo", "input": {"message": "quince"}}}, {"say": "ok"},
+        ]);
+        let played = self.play(&mut chat, steps, true).await?.complete()?;
+        let calls = calls_of(&played.turn);
+        let of_server = calls
+            .iter()
+            .find(|call| call["contributor"]["kind"] == "mcp");
+        let of_server = of_server.with_context(|| format!("no call of it: {}", json!(calls)))?;
+        let said = of_server["content"].to_string();
+        ensure!(said.contains("quince"), "{of_server}");
         Ok(format!("asked {} times", played.asked))
     }
 
