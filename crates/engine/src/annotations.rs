@@ -1,5 +1,5 @@
 //! Annotations: what people, and agents, write about lines of files. Each session
-//! has a channel of them, beside its own. They follow their lines when files
+//! has a channel of them, besides its own. They follow their lines when files
 //! change ([`Anchoring`]).
 //!
 //! *Invariant*: an annotation has at least one entry.

@@ -142,7 +142,7 @@ fn a_disabled_automation_hears_of_nothing() {
 /// A host with an automation that follows files, and the watch for it.
 fn following(events: &[&str]) -> (Host, WatchId) {
     let mut host = host();
-    let config = json!({"glob": "src/**", "directory": "file:///work/a"});
+    let config = json!({"glob": "src/**", "directory": "file:///w/a"});
     assert_eq!(create(&mut host, event("files", events, config)), "");
     let watch = last_watch(&host);
     (host, watch)
@@ -151,7 +151,7 @@ fn following(events: &[&str]) -> (Host, WatchId) {
 fn last_watch(host: &Host) -> WatchId {
     let opened = host.watches.iter().rev().find_map(|command| match command {
         WatchCommand::Open { watch, open } => {
-            assert_eq!(open.uri, "file:///work/a");
+            assert_eq!(open.uri, "file:///w/a");
             assert_eq!(open.includes, ["src/**"]);
             Some(*watch)
         }
@@ -166,7 +166,7 @@ fn report(host: &mut Host, watch: WatchId, event: WatchEvent) {
 
 fn changed(host: &mut Host, watch: WatchId, file: &str) {
     let change = ResourceChange {
-        uri: format!("file:///work/a/src/{file}"),
+        uri: format!("file:///w/a/src/{file}"),
         r#type: ResourceChangeType::Updated,
     };
     report(host, watch, WatchEvent::Changed(vec![change]));
@@ -184,7 +184,7 @@ fn changes_of_files_begin_one_run_when_they_have_come_to_rest() {
     assert_eq!(count(&mut host), 1);
     let event = latest(&mut host)["origin"]["event"].clone();
     assert_eq!(event["count"], 2);
-    assert_eq!(event["files"][1], "file:///work/a/src/y");
+    assert_eq!(event["files"][1], "file:///w/a/src/y");
 }
 
 #[test]
@@ -235,14 +235,14 @@ fn files_are_followed_while_the_automation_is_enabled_and_after_a_restart() {
 #[test]
 fn files_that_cannot_be_followed_are_told_and_tried_again() {
     let (mut host, watch) = following(&["updated"]);
-    let uri = "file:///work/a".to_owned();
+    let uri = "file:///w/a".to_owned();
     report(
         &mut host,
         watch,
         WatchEvent::OpenFailed(ResourceError::NotFound { uri }),
     );
     let problem = entry(&mut host)["_meta"]["innkeeper"]["problems"]["e"].clone();
-    assert_eq!(problem, "`file:///work/a` does not exist");
+    assert_eq!(problem, "`file:///w/a` does not exist");
     host.wait(SECOND * 60);
     let again = last_watch(&host);
     assert_ne!(again, watch);
