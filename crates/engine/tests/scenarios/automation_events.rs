@@ -21,7 +21,7 @@ fn event(kind: &str, events: &[&str], config: Value) -> Value {
         .map(|id| json!({"id": id, "title": "?"}))
         .collect();
     let mut definition = definition();
-    definition["session"] = json!({"workingDirectories": ["file:///work"]});
+    definition["session"] = json!({"workingDirectories": ["file:///w"]});
     definition["triggers"] = json!([{
         "kind": "event", "id": "e", "type": kind, "title": "?", "events": events,
         "config": config,

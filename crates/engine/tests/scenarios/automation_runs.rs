@@ -71,7 +71,7 @@ fn a_run_has_a_session_of_its_own_from_the_template() {
     let mut host = host();
     let mut template = definition();
     template["session"] = json!({
-        "provider": "alpha", "workingDirectories": ["file:///work"], "model": {"id": "large"},
+        "provider": "alpha", "workingDirectories": ["file:///w"], "model": {"id": "large"},
     });
     create(&mut host, template);
     let run = run(&mut host, "1");
@@ -82,7 +82,7 @@ fn a_run_has_a_session_of_its_own_from_the_template() {
         json!({"kind": "automation", "automation": A, "run": run})
     );
     assert_eq!(state["title"], "Tidy");
-    assert_eq!(state["workingDirectories"], json!(["file:///work"]));
+    assert_eq!(state["workingDirectories"], json!(["file:///w"]));
     let chat = chat_of(&mut host);
     let message = host.state(&chat)["activeTurn"]["message"].clone();
     assert_eq!(
