@@ -379,7 +379,7 @@ fn catalogue(session: &ChannelUri, kind: Kind, locale: Locale) -> (Vec<Changeset
     }
 }
 
-/// `_meta.git` of a session. What it is called here stands beside what editors
+/// `_meta.git` of a session. What it is called here stands next to what editors
 /// in the field call it.
 fn told_state(git: &GitState) -> Value {
     let mut told = json!({

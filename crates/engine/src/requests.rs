@@ -273,7 +273,7 @@ impl Engine {
                 servers.pass_on(&mut self.core, (connection, id), *request);
                 return;
             }
-            // These were served at once, or are no requests and introduce nobody.
+            // These were served at once, or are not requests and introduce nobody.
             Command::Ping | Command::Initialize(_) | Command::Reconnect(_) => return,
         };
         self.core.answer(connection, id, outcome);

@@ -35,7 +35,7 @@ pub(crate) use parcel::Parcel;
 use parcel::{absorb, framed, weight_of};
 
 /// When this many messages wait that may merge, a connection merges them
-/// beside its writing, so that they do not grow old in memory.
+/// apart from its writing, so that they do not grow old in memory.
 const CROWDED: usize = 1_024;
 
 /// If it does not get to that, whoever publishes more does it.
@@ -282,7 +282,7 @@ impl OutboundQueue {
     }
 
     /// Merges what waits whenever it has become much. For the task of a
-    /// connection, beside its writing: the thread that publishes has other
+    /// connection, apart from its writing: the thread that publishes has other
     /// things to do.
     pub(crate) async fn keep_condensed(&self) -> Infallible {
         loop {

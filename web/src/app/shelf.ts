@@ -1,6 +1,6 @@
 // Words in the browser's own storage: drafts, and what was said until it has
 // arrived. Text is written at once, with every change. Pictures are moved to a
-// database as soon as that has them; until then they stand beside the text.
+// database as soon as that has them; until then they stand next to the text.
 //
 // Every page writes under its own name, so that two pages on one chat do not
 // overwrite each other. What a page that is gone has left, another takes over.
@@ -139,7 +139,7 @@ export class BrowserShelf implements Shelf {
         writeAgain();
       },
       () => {
-        // Then it stays beside the text, if it fits there.
+        // Then it stays next to the text, if it fits there.
         this.moved.delete(attachment);
         writeAgain();
       },

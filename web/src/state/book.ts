@@ -146,7 +146,7 @@ export class Book {
     for (const one of this.spokenIn(chat)) if (lost.includes(one.words)) this.forget([one.id]);
   }
 
-  /** What was written beside a request that nobody can decide any more goes to the editor. */
+  /** What was written next to a request that nobody can decide any more goes to the editor. */
   sweep(chat: URI, view: ChatState): void {
     for (const [key, { words }] of this.drafts) {
       if (!key.startsWith(waitingId(chat, "")) || isEmpty(words) || isOpenEditor(key, view)) continue;

@@ -1,4 +1,4 @@
-// What a session's agent is given beside the message: which of it is on.
+// What a session's agent is given besides the message: which of it is on.
 
 import type { ChildCustomization, Customization, Enablement, McpServerCustomization } from "../protocol/types";
 

@@ -79,7 +79,7 @@ export function answerEditor(chat: URI, requestId: string, questionId: string): 
   return `${waitingId(chat, requestId)}/${questionId}`;
 }
 
-/** Whether an editor beside a request belongs to one that can still be decided. */
+/** Whether an editor next to a request belongs to one that can still be decided. */
 export function isOpenEditor(key: string, { resource: chat, activeTurn }: ChatState): boolean {
   return (activeTurn?.responseParts ?? []).some((part) => {
     if (part.kind === "inputRequest") return part.response === undefined && key.startsWith(`${waitingId(chat, part.request.id)}/`);

@@ -1,4 +1,4 @@
-// One session: its header, the conversation, the editor, and a pane beside.
+// One session: its header, the conversation, the editor, and a pane next to it.
 
 import { lazy, Suspense, useEffect, useState } from "react";
 import type { Route } from "../app/address";

@@ -405,7 +405,7 @@ impl Call {
                     shown.push(edits::as_content(content::edit(diff)));
                 }
                 // Ours, or one that only the agent knows: then its output
-                // comes beside the content.
+                // comes apart from the content.
                 ToolCallContent::Terminal(terminal) => {
                     if let Some(terminal) = terminals(&terminal.terminal_id.0) {
                         has_terminal = true;

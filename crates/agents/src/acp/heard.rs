@@ -112,7 +112,7 @@ impl Talk {
                     self.withdrawn(&asked).await;
                 }
             }
-            // Notifications of the agent's own are no concern of ours.
+            // Notifications of the agent's own do not concern us.
             other => tracing::debug!(method = other, "an agent said something unknown"),
         }
     }

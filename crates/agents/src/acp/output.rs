@@ -1,5 +1,5 @@
 //! Output of commands that the agent runs in terminals of its own, which some
-//! agents put into `_meta` beside a tool call.
+//! agents put into `_meta` along with a tool call.
 
 use innkeeper_protocol::newest::common::JsonObject;
 use serde_json::Value;

@@ -24,7 +24,7 @@ pub(super) fn asked(
     params: &Value,
 ) -> serde_json::Result<(ToolCallUpdate, PermissionRequest)> {
     let mut known = params.clone();
-    // Parameters that are no object have no options either.
+    // Parameters that are not an object have no options either.
     if let Some(known) = known.as_object_mut() {
         known.insert("options".to_owned(), json!([]));
     }

@@ -49,7 +49,7 @@ impl Services {
     }
 
     /// Answers a request if it is one for services, now or later; says what
-    /// the engine has to do for it, or nothing if it is no such request.
+    /// the engine has to do for it, or nothing if it is not such a request.
     pub(super) fn serve(
         &mut self,
         answers: &Answers,

@@ -215,7 +215,7 @@ impl Turn {
         events
     }
 
-    /// Some agents say beside a message what a request has taken, and nothing
+    /// Some agents say along with a message what a request has taken, and nothing
     /// with their answer.
     fn request_spent(&mut self, update: &Value) -> Option<TurnEvent> {
         let usage = read::<Usage>(&update["_meta"]["usage"])?;

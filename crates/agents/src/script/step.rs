@@ -39,7 +39,7 @@ pub(super) const KNOWN: [&str; 20] = [
     "crash",
 ];
 
-/// What stands beside `say` and `reason` in a step.
+/// What stands next to `say` and `reason` in a step.
 const SPEECH_OPTIONS: [&str; 2] = ["chunks", "everyMs"];
 
 /// Scenarios come from anyone who may send a message; one line of JSON must

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use innkeeper_protocol::bounds;
 use innkeeper_protocol::newest::common::JsonObject;
 use serde_json::{Value, json};
 
@@ -138,10 +139,9 @@ fn near(places: &[usize], place: usize) -> impl Iterator<Item = usize> {
     places[first..].iter().take(MOST_PLACES).copied()
 }
 
+/// As much of a line as is remembered.
 fn cut(line: &str) -> &str {
-    let end = (0..=MOST_LINE_BYTES.min(line.len())).rev();
-    let end = end.into_iter().find(|at| line.is_char_boundary(*at));
-    &line[..end.unwrap_or(0)]
+    bounds::cut(line, MOST_LINE_BYTES)
 }
 
 #[cfg(test)]

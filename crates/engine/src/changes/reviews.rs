@@ -87,7 +87,7 @@ impl Changes {
     }
 
     /// Files of a changeset, with their marks. They are all that there are, or
-    /// those that changed, beside some that were removed.
+    /// those that changed, next to some that were removed.
     pub(super) fn with_marks(
         &self,
         core: &mut Core,

@@ -1,6 +1,8 @@
 //! The simple commands in a line for a shell, as far as one can tell without
 //! running it: what variables and patterns become is not known.
 
+use innkeeper_protocol::bounds::cut;
+
 /// How much of a line is looked at.
 const MOST_BYTES: usize = 64 * 1024;
 /// How often a line may be in another one.
@@ -82,10 +84,8 @@ fn program_in(words: &[String]) -> Option<usize> {
 
 /// The words of each simple command.
 fn commands(line: &str) -> Vec<Vec<String>> {
-    let end = (0..=MOST_BYTES.min(line.len())).rev();
-    let end = end.into_iter().find(|at| line.is_char_boundary(*at));
     let mut reader = Reader::default();
-    let mut rest = line[..end.unwrap_or(0)].chars().peekable();
+    let mut rest = cut(line, MOST_BYTES).chars().peekable();
     let mut in_quotes = false;
     // For each command that this one is part of: whether it is in quotes.
     let mut around = Vec::new();

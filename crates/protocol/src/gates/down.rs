@@ -81,7 +81,7 @@ fn not_yet_lowered(facts: &GateFacts) -> LoweredFacts {
     }
 }
 
-/// Puts the text of tool input that is kept elsewhere beside the reference to
+/// Puts the text of tool input that is kept elsewhere next to the reference to
 /// it, for versions that cannot refer to it.
 fn tell_inputs(version: Version, node: Node, it: &mut Object, inputs: &Excerpts) {
     if inputs.is_empty() || version.refers_to_tool_input() {

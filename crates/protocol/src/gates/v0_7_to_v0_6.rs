@@ -127,7 +127,7 @@ fn raise_directory(it: &mut Object) {
     }
 }
 
-/// The title is kept beside what 0.6 reads: 0.4 needs it again.
+/// The title is kept next to what 0.6 reads: 0.4 needs it again.
 fn lower_terminal_content(it: &mut Object) {
     drop_keys(it, &["isPty"]);
     if let Some(Value::Object(mut result)) = it.remove("result") {

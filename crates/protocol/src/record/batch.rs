@@ -65,7 +65,7 @@ fn session_of(op: &StoreOp) -> Option<&ChannelUri> {
         | StoreOp::PutAnnotation { session, .. }
         | StoreOp::RemoveAnnotation { session, .. }
         | StoreOp::ShareContent { with: session, .. } => Some(session),
-        // These stand beside one that names the session of the chat.
+        // These stand next to one that names the session of the chat.
         StoreOp::DeleteChat { .. }
         | StoreOp::AppendTurn { .. }
         | StoreOp::TruncateTurns { .. }

@@ -1,6 +1,6 @@
 //! Customizations: where the engine wants them looked for, and what is found.
 //! What clients see of them is in the protocol's own types; how an MCP server
-//! is started is beside that, because it may hold secrets.
+//! is started is kept apart from that, because it may hold secrets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -339,7 +339,7 @@ fn row_number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A column to sort by: what is no timestamp sorts last.
+/// A column to sort by: what is not a timestamp sorts last.
 fn millis(iso: &str) -> i64 {
     Timestamp::parse(iso).map_or(0, Timestamp::as_millis)
 }

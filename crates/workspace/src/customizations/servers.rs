@@ -1,7 +1,7 @@
 //! MCP servers, as `.mcp.json` and its relatives declare them.
 //!
 //! Clients see their names. How they are started may hold secrets and is kept
-//! beside that. `${NAME}` in it is filled in from what the host's
+//! apart from that. `${NAME}` in it is filled in from what the host's
 //! configuration passes on and from nothing else: a file that came with a
 //! repository must not be able to send the host's environment away.
 

@@ -142,7 +142,7 @@ fn replace(
     put(&parent, Path::new(name), like, overwrite, fill)
 }
 
-/// Makes a file beside its place and moves it there when it is complete.
+/// Makes a file next to its place and moves it there when it is complete.
 pub(super) fn put(
     parent: &Dir,
     name: &Path,

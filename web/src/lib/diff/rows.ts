@@ -32,7 +32,7 @@ export function unified(changes: Change[], context = CONTEXT): Row[] {
   return rows;
 }
 
-/** The same rows side by side: what went beside what came. */
+/** The same rows side by side: what went next to what came. */
 export function split(rows: Row[]): (Pair | Extract<Row, { kind: "gap" }>)[] {
   const pairs: (Pair | Extract<Row, { kind: "gap" }>)[] = [];
   let removed: Change[] = [];

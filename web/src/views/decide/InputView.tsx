@@ -37,7 +37,7 @@ export function InputFields({ fields }: { fields: { name: string; text: string }
   );
 }
 
-/** The input beside a difference that says it better: for those who want to see it. */
+/** The input next to a difference that says it better: for those who want to see it. */
 export function FoldedInput({ input, meta }: { input: ToolInput | undefined; meta: JsonObject | undefined }) {
   if (isBlank(input)) return null;
   return (

@@ -9,6 +9,7 @@ import type { AutomationForm as Form } from "../../state/automations";
 import { inWords, nextRuns, parseCron } from "../../state/schedule";
 import { ConfigForm } from "../ConfigForm";
 import { DirectoryPicker } from "../DirectoryPicker";
+import { ModelField } from "../ModelField";
 import { Icon } from "../ui/Icon";
 
 /** Schedules that need no explanation. */
@@ -76,19 +77,7 @@ export function AutomationForm({ initial, onSave, onCancel }: Props) {
           ))}
         </select>
       </label>
-      {agent && agent.models.length > 0 && (
-        <label className="field">
-          Model
-          <select value={form.model} onChange={({ target }) => change({ model: target.value })}>
-            <option value="">The agent’s default</option>
-            {agent.models.map(({ id, name }) => (
-              <option key={id} value={id}>
-                {name || id}
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
+      <ModelField agent={agent} model={form.model} onChange={(model) => change({ model })} />
       <div className="field">
         <label htmlFor="automation-directory">Directory</label>
         <div className="with-button">

@@ -12,6 +12,7 @@ import type { ConfigState, JsonObject, ProtectedResource } from "../../protocol/
 import { fileUri, pathOf } from "../../protocol/uri";
 import { ConfigForm } from "../ConfigForm";
 import { DirectoryPicker } from "../DirectoryPicker";
+import { ModelField } from "../ModelField";
 import { SignIn } from "../decide/SignIn";
 import { Icon } from "../ui/Icon";
 
@@ -93,19 +94,7 @@ export function NewSession() {
           </div>
           {agents.length === 0 && <p className="muted">No agent was found on this host.</p>}
         </fieldset>
-        {agent && agent.models.length > 0 && (
-          <label className="field">
-            Model
-            <select value={model} onChange={(event) => setModel(event.target.value)}>
-              <option value="">The agent’s default</option>
-              {agent.models.map(({ id, name }) => (
-                <option key={id} value={id}>
-                  {name || id}
-                </option>
-              ))}
-            </select>
-          </label>
-        )}
+        <ModelField agent={agent} model={model} onChange={setModel} />
         <div className="field">
           <label htmlFor="directory">Directory</label>
           <div className="with-button">

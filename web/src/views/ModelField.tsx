@@ -1,0 +1,27 @@
+// Which model an agent begins with, where it has several.
+
+import type { AgentInfo } from "../protocol/types";
+
+interface Props {
+  agent: AgentInfo | undefined;
+  /** Empty for the agent's own choice. */
+  model: string;
+  onChange: (model: string) => void;
+}
+
+export function ModelField({ agent, model, onChange }: Props) {
+  if (!agent?.models.length) return null;
+  return (
+    <label className="field">
+      Model
+      <select value={model} onChange={({ target }) => onChange(target.value)}>
+        <option value="">The agent’s default</option>
+        {agent.models.map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name || id}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
