@@ -4,9 +4,13 @@
 //!
 //! The files are copied first: a web build that begins meanwhile must not pull
 //! them from under the compiler.
+//!
+//! A release build is also told which commit it is made from, if that can be
+//! known. Others are not: they would be built anew after every commit.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs, io};
 
 /// The compressed forms of a file: field of the table, end of the name.
@@ -36,7 +40,65 @@ fn main() -> io::Result<()> {
             println!("cargo::warning={WITHOUT_CLIENT}");
         }
     }
-    fs::write(out.join("web_assets.rs"), table(&files))
+    fs::write(out.join("web_assets.rs"), table(&files))?;
+    tell_commit(&manifest);
+    Ok(())
+}
+
+/// Sets `INNKEEPER_COMMIT` and `INNKEEPER_COMMIT_DATE` for the compiler, unless
+/// whoever builds has set them.
+fn tell_commit(manifest: &Path) {
+    const COMMIT: &str = "INNKEEPER_COMMIT";
+    const DATE: &str = "INNKEEPER_COMMIT_DATE";
+    println!("cargo::rerun-if-env-changed={COMMIT}");
+    println!("cargo::rerun-if-env-changed={DATE}");
+    let is_release = env::var_os("PROFILE").is_some_and(|profile| profile == "release");
+    if !is_release || env::var_os(COMMIT).is_some() {
+        return;
+    }
+    // A package from a registry is not a repository, and must not be taken for
+    // part of the one that it may have been unpacked in.
+    let packaged = manifest.join(".cargo_vcs_info.json");
+    if packaged.exists() {
+        if let Some(commit) = fs::read_to_string(packaged).ok().as_deref().and_then(sha1) {
+            println!("cargo::rustc-env={COMMIT}={commit}");
+        }
+        return;
+    }
+    let git = |args: &[&str]| {
+        let output = Command::new("git")
+            .current_dir(manifest)
+            .args(args)
+            .output();
+        let output = output.ok().filter(|output| output.status.success())?;
+        let said = String::from_utf8(output.stdout).ok()?;
+        Some(said.trim().to_owned()).filter(|said| !said.is_empty())
+    };
+    let Some(made) = git(&["log", "-1", "--format=%H %cI"]) else {
+        return;
+    };
+    // The log of HEAD is written with every commit and every checkout.
+    for path in ["HEAD", "logs/HEAD"] {
+        let path = git(&["rev-parse", "--git-path", path]);
+        let path = path.map(|path| manifest.join(path));
+        if let Some(path) = path.filter(|path| path.exists()) {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+    }
+    if let Some((commit, date)) = made.split_once(' ') {
+        println!("cargo::rustc-env={COMMIT}={commit}");
+        println!("cargo::rustc-env={DATE}={date}");
+    }
+}
+
+/// The commit in what cargo notes about a package.
+fn sha1(noted: &str) -> Option<&str> {
+    let (_, after) = noted.split_once("\"sha1\"")?;
+    let commit = after.split('"').nth(1)?;
+    commit
+        .bytes()
+        .all(|byte| byte.is_ascii_hexdigit())
+        .then_some(commit)
 }
 
 /// Copies a directory, and notes the assets in it: path in the address, file.

@@ -83,6 +83,7 @@ impl Driver {
                 version: None,
                 title: None,
             },
+            build: Default::default(),
             default_directory: None,
             nonce: "bench".to_owned(),
             limits: Limits::default(),

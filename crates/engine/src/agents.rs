@@ -59,7 +59,12 @@ impl Agents {
 
     /// The root state of a host that begins: its agents, its sessions, and its
     /// configuration with the values that were stored.
-    pub(crate) fn root_state(&self, sessions: usize, stored: Option<Value>) -> RootState {
+    pub(crate) fn root_state(
+        &self,
+        sessions: usize,
+        stored: Option<Value>,
+        meta: Option<JsonObject>,
+    ) -> RootState {
         let schema = root_schema();
         let stored = match stored {
             Some(Value::Object(stored)) => stored,
@@ -82,7 +87,7 @@ impl Agents {
             active_sessions: Some(i64::try_from(sessions).unwrap_or(i64::MAX)),
             terminals: None,
             config: Some(RootConfigState { schema, values }),
-            meta: None,
+            meta,
         }
     }
 

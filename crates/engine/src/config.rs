@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use innkeeper_protocol::mcp::{ConfiguredServer, Hosting};
 use innkeeper_protocol::newest::commands::Implementation;
+use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::workspace::resource::Roots;
+use serde_json::json;
 
 #[derive(Debug, Clone)]
 pub struct EngineConfig {
     pub server_info: Implementation,
+    pub build: HostBuild,
     /// Where a remote file picker begins.
     pub default_directory: Option<String>,
     /// Distinguishes what this life of the host names from what others named.
@@ -19,6 +22,15 @@ pub struct EngineConfig {
     pub number_block: u64,
     pub queue_after_cancel: QueueAfterCancel,
     pub workspace: WorkspaceConfig,
+}
+
+/// The source that a host was built from, as far as its build knew.
+#[derive(Debug, Clone, Default)]
+pub struct HostBuild {
+    /// The commit, in hexadecimal.
+    pub commit: Option<String>,
+    /// When that commit was made (ISO 8601).
+    pub date: Option<String>,
 }
 
 /// What becomes of the queued messages of a chat when somebody cancels its
@@ -76,6 +88,23 @@ pub struct CustomizationPolicy {
 }
 
 impl EngineConfig {
+    /// What `_meta` of the root state and of the handshake says about the
+    /// host, in the words that editors in the field look for.
+    pub(crate) fn about_host(&self) -> Option<JsonObject> {
+        let mut build = JsonObject::new();
+        build.insert(
+            "version".to_owned(),
+            json!(self.server_info.version.as_ref()?),
+        );
+        for (key, value) in [("commit", &self.build.commit), ("date", &self.build.date)] {
+            if let Some(value) = value {
+                build.insert(key.to_owned(), json!(value));
+            }
+        }
+        let entry = ("hostBuild".to_owned(), build.into());
+        Some(JsonObject::from_iter([entry]))
+    }
+
     /// Large enough that a commit is seldom waited for, small enough that
     /// clients can count in floating point for millions of lives.
     pub const NUMBER_BLOCK: u64 = 1 << 16;

@@ -118,6 +118,7 @@ impl Engine {
             protocol_version,
             server_seq: self.core.server_seq(),
             server_info: config.server_info.clone(),
+            meta: config.about_host(),
             snapshots,
             default_directory: config.default_directory.clone(),
             completion_trigger_characters: Some(completions::TRIGGERS.map(str::to_owned).to_vec()),

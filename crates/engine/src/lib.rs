@@ -117,7 +117,8 @@ use watches::Watches;
 
 pub use crate::core::history::fold_log;
 pub use config::{
-    CustomizationPolicy, EngineConfig, GrantPolicy, Limits, QueueAfterCancel, WorkspaceConfig,
+    CustomizationPolicy, EngineConfig, GrantPolicy, HostBuild, Limits, QueueAfterCancel,
+    WorkspaceConfig,
 };
 pub use effect::{CloseReason, ConnectionId, Effect, Leftovers, Step, Subscriber, Ticket};
 pub use input::Input;
@@ -163,7 +164,7 @@ impl Engine {
         let rows = std::mem::take(&mut boot.catalogue);
         let catalogue = Catalogue::new(rows, std::mem::take(&mut boot.chats));
         let agents_known = Agents::new(agents, stored_config.as_ref());
-        let root = agents_known.root_state(catalogue.len(), stored_config);
+        let root = agents_known.root_state(catalogue.len(), stored_config, config.about_host());
         let automations = std::mem::take(&mut boot.automations);
         let runs = std::mem::take(&mut boot.automation_runs);
         let mut core = Core::new(now, config, &boot, root);

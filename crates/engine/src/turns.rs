@@ -64,6 +64,7 @@ pub(crate) use messages::check_message;
 pub(crate) use shapes::check_attachments;
 
 use attachments::AwaitedContent;
+use delegation::Delegates;
 use input_needed::waits_for_a_person;
 use pending::Next;
 use running::{Backend, BackendPhase, Conversation, PartKind, RunningTurn};
@@ -162,12 +163,15 @@ impl TurnsMut<'_> {
         self.compat.turn_ended(self.core, self.clients, uri);
         self.terminals.end_runs_of(self.core, uri, &turn.id);
         self.servers.end_calls_of(self.core, uri);
+        if turn.in_background {
+            self.no_longer_in_background(uri);
+        }
         let own = self.own.backend(uri).map(|backend| backend.id);
         let backend = turn.delegated_by.or(own);
         if let Some(backend) = backend.filter(|_| turn.prompted && !turn.by_host) {
             let turn = turn.id.clone();
             self.own.delegates.remove(&(backend, turn.clone()));
-            self.end_delegates(backend, Some(uri), &Ending::Cancelled);
+            self.end_delegates(backend, Delegates::OfTurn(uri), &Ending::Cancelled);
             self.core.tell_agent(AgentCommand::Cancel { backend, turn });
         }
     }
@@ -303,7 +307,7 @@ impl TurnsMut<'_> {
         };
         if let Some(backend) = turn.delegated_by.or(self.backend_at_work(uri)) {
             self.own.delegates.remove(&(backend, turn.id.clone()));
-            self.end_delegates(backend, Some(uri), &Ending::Cancelled);
+            self.end_delegates(backend, Delegates::OfTurn(uri), &Ending::Cancelled);
         }
         self.terminals.end_runs_of(self.core, uri, &turn.id);
         self.servers.end_calls_of(self.core, uri);
@@ -334,6 +338,9 @@ impl TurnsMut<'_> {
             }),
         };
         self.core.emit(uri, action, None);
+        if turn.in_background {
+            self.no_longer_in_background(uri);
+        }
         self.clear_activity(uri);
         self.changes.keep_state_after(self.core, uri, &turn.id);
         self.files_changed(uri);

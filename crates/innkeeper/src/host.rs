@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use innkeeper_agents::{Agent, ProfileChanges, Supervisor};
 use innkeeper_engine::{
-    ConnectionId, Engine, EngineConfig, Input, Leftovers, Limits, QueueAfterCancel, Step,
+    ConnectionId, Engine, EngineConfig, HostBuild, Input, Leftovers, Limits, QueueAfterCancel, Step,
 };
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::newest::commands::Implementation;
@@ -139,6 +139,7 @@ impl Host {
         let journal = store.start(tell_about_commits(&outbox, &events, &gauges))?;
         let config = EngineConfig {
             server_info,
+            build: build(),
             default_directory: options.default_directory,
             nonce,
             limits: options.limits,
@@ -493,6 +494,14 @@ fn server_info() -> Implementation {
         name: "innkeeper".to_owned(),
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         title: Some("Innkeeper".to_owned()),
+    }
+}
+
+/// What the build script learned of the source.
+fn build() -> HostBuild {
+    HostBuild {
+        commit: option_env!("INNKEEPER_COMMIT").map(str::to_owned),
+        date: option_env!("INNKEEPER_COMMIT_DATE").map(str::to_owned),
     }
 }
 

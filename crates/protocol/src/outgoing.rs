@@ -128,6 +128,8 @@ pub struct InitializeReply {
     pub protocol_version: String,
     pub server_seq: Seq,
     pub server_info: Implementation,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<JsonObject>,
     pub snapshots: Vec<Snapshot>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_directory: Option<String>,

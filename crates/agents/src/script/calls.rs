@@ -212,6 +212,7 @@ impl Player<'_> {
             agent_name: Some("script".to_owned()),
             description: None,
             message: title.clone(),
+            in_background: false,
         };
         self.emit(TurnEvent::Delegated(Box::new(delegation))).await;
         let player = Player {

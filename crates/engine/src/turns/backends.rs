@@ -17,6 +17,7 @@ use innkeeper_protocol::telemetry::SpanOutcome;
 use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 
 use super::attachments::with_data;
+use super::delegation::Delegates;
 use super::host_tools;
 use super::pending::Steering;
 use super::running::{Backend, BackendPhase};
@@ -165,7 +166,7 @@ impl TurnsMut<'_> {
         if let Some(backend) = backend {
             self.own.by_backend.remove(&backend.id);
             self.core.trace_agent_end(backend.id, SpanOutcome::Ok);
-            self.end_delegates(backend.id, None, &Ending::Cancelled);
+            self.end_delegates(backend.id, Delegates::All, &Ending::Cancelled);
             self.core.tell_agent(AgentCommand::Close {
                 backend: backend.id,
             });
@@ -269,7 +270,8 @@ impl TurnsMut<'_> {
         let turn = self.own.turn(chat);
         if let Some((backend, turn)) = turn.and_then(|it| Some((it.delegated_by?, it.id.clone()))) {
             self.own.delegates.remove(&(backend, turn));
-            self.end_delegates(backend, Some(chat), &Ending::Cancelled);
+            self.end_delegates(backend, Delegates::OfChat(chat), &Ending::Cancelled);
+            self.no_longer_in_background(chat);
         }
         if let Some(backend) = self.own.backend(chat).map(|backend| backend.id) {
             self.core.tell_agent(AgentCommand::Forget { backend });
@@ -341,7 +343,7 @@ impl TurnsMut<'_> {
         if let Some(backend) = self.own.take_backend(uri) {
             self.own.by_backend.remove(&backend.id);
             self.core.trace_agent_end(backend.id, SpanOutcome::Error);
-            self.end_delegates(backend.id, None, delegates);
+            self.end_delegates(backend.id, Delegates::All, delegates);
         }
     }
 

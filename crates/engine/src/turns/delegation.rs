@@ -1,15 +1,18 @@
 //! Turns that an agent gives to another one. They run in chats of their own,
 //! which a tool call of the delegating chat points to, and are reported over
-//! the backend that delegated them.
+//! the backend that delegated them. They end with the turn that delegated them,
+//! unless they work in the background.
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{BackendId, Delegation};
+use innkeeper_protocol::bounds::{MAX_TITLE_BYTES, cut};
 use innkeeper_protocol::newest::actions::{
-    ChatTurnStartedAction, SessionChatAddedAction, StateAction,
+    ChatBackgroundWorkRemovedAction, ChatBackgroundWorkSetAction, ChatTurnStartedAction,
+    SessionChatAddedAction, StateAction,
 };
 use innkeeper_protocol::newest::state::{
-    ChatInteractivity, ChatOrigin, MessageKind, ToolCallState, ToolResultContent,
-    ToolResultSubagentContent,
+    BackgroundSubagentWork, BackgroundWork, ChatInteractivity, ChatOrigin, MessageKind,
+    ToolCallState, ToolResultContent, ToolResultSubagentContent,
 };
 
 use super::running::RunningTurn;
@@ -19,6 +22,16 @@ use crate::core::channels::{Chat, plain_message};
 
 /// A channel's name goes along with everything that happens in it.
 const LONGEST_URI: usize = 1024;
+
+/// Which of the turns that a backend delegated are to end.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Delegates<'a> {
+    /// Those that the turn of a chat waits for.
+    OfTurn(&'a ChannelUri),
+    /// All that a chat delegated.
+    OfChat(&'a ChannelUri),
+    All,
+}
 
 impl TurnsMut<'_> {
     pub(super) fn delegate(&mut self, parent: &ChannelUri, delegation: Delegation) {
@@ -46,7 +59,7 @@ impl TurnsMut<'_> {
             chat: parent.to_string(),
             tool_call_id: delegation.call.to_string(),
         };
-        let title = delegation.title.clone();
+        let title = cut(&delegation.title, MAX_TITLE_BYTES).to_owned();
         let mut child = Chat::new(uri.clone(), session.clone(), title, origin, self.core.now);
         child.head.interactivity = Some(ChatInteractivity::ReadOnly);
         child.dirty = true;
@@ -69,13 +82,43 @@ impl TurnsMut<'_> {
         let turn = RunningTurn {
             prompted: true,
             delegated_by: Some(backend),
+            in_background: delegation.in_background,
             ..RunningTurn::new(&delegation.turn, self.core.measured(), locale)
         };
         self.own.set_turn(&uri, turn);
         // The other agent works already: nothing waits for this.
         self.changes
             .keep_state_before(self.core, &uri, &delegation.turn);
+        if delegation.in_background {
+            let work = BackgroundWork::Subagent(BackgroundSubagentWork {
+                id: uri.to_string(),
+                label: cut(&delegation.title, MAX_TITLE_BYTES).to_owned(),
+                started_at: self.core.now.to_string(),
+                meta: None,
+                chat: uri.to_string(),
+            });
+            let work = ChatBackgroundWorkSetAction { work };
+            self.core
+                .emit(parent, StateAction::ChatBackgroundWorkSet(work), None);
+        }
         self.link_to_delegate(parent, delegation, &uri);
+    }
+
+    /// The turn of a chat has ended, or the chat goes: if it was background work
+    /// of another chat, that one lists it no more.
+    pub(super) fn no_longer_in_background(&mut self, child: &ChannelUri) {
+        let origin = self.core.channels.chat(child);
+        let origin = origin.and_then(|chat| chat.head.origin.as_ref());
+        let Some(ChatOrigin::Tool { chat: parent, .. }) = origin else {
+            return;
+        };
+        let parent = ChannelUri::from(parent.as_str());
+        if self.core.channels.chat(&parent).is_some() {
+            let id = child.to_string();
+            let over = ChatBackgroundWorkRemovedAction { id };
+            self.core
+                .emit(&parent, StateAction::ChatBackgroundWorkRemoved(over), None);
+        }
     }
 
     /// The tool call shows where the other agent works.
@@ -93,29 +136,35 @@ impl TurnsMut<'_> {
         self.tool_content(parent, delegation.call, content);
     }
 
-    /// Ends the turns that a backend delegated: those of one chat, or all.
+    /// Ends turns that a backend delegated.
     pub(super) fn end_delegates(
         &mut self,
         backend: BackendId,
-        parent: Option<&ChannelUri>,
+        which: Delegates<'_>,
         ending: &Ending,
     ) {
         if self.own.delegates.is_empty() {
             return;
         }
-        let is_child = |chat: &ChannelUri| match (parent, self.core.channels.chat(chat)) {
-            (None, _) => true,
-            (Some(parent), Some(child)) => matches!(
-                &child.head.origin,
-                Some(ChatOrigin::Tool { chat, .. }) if *chat == parent.as_str()
-            ),
-            (Some(_), None) => false,
+        let is_of = |child: &ChannelUri, parent: &ChannelUri| {
+            let child = self.core.channels.chat(child);
+            let origin = child.and_then(|child| child.head.origin.as_ref());
+            matches!(origin, Some(ChatOrigin::Tool { chat, .. }) if *chat == parent.as_str())
+        };
+        let goes_on = |child: &ChannelUri| {
+            let turn = self.own.turn(child);
+            turn.is_some_and(|turn| turn.in_background)
+        };
+        let is_meant = |child: &ChannelUri| match which {
+            Delegates::OfTurn(parent) => is_of(child, parent) && !goes_on(child),
+            Delegates::OfChat(parent) => is_of(child, parent),
+            Delegates::All => true,
         };
         let mut children: Vec<ChannelUri> = self
             .own
             .delegates
             .iter()
-            .filter(|((by, _), chat)| *by == backend && is_child(chat))
+            .filter(|((by, _), chat)| *by == backend && is_meant(chat))
             .map(|(_, chat)| chat.clone())
             .collect();
         children.sort();

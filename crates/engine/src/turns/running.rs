@@ -52,6 +52,8 @@ pub(super) struct RunningTurn {
     pub(super) open_part: Option<OpenPart>,
     /// The backend of another chat that works on this turn, if one does.
     pub(super) delegated_by: Option<BackendId>,
+    /// It outlives the turn that delegated it, whose chat lists it meanwhile.
+    pub(super) in_background: bool,
     /// What the agent was given to take up while it works.
     pub(super) steering: Steering,
     /// The host runs it without the agent.
@@ -79,6 +81,7 @@ impl RunningTurn {
             given_again: false,
             open_part: None,
             delegated_by: None,
+            in_background: false,
             steering: Steering::default(),
             by_host: false,
             recounted: false,

@@ -3,17 +3,16 @@
 
 use std::time::Duration;
 
-use innkeeper_engine::Limits;
+use innkeeper_engine::{HostBuild, Limits};
 use innkeeper_protocol::agent::{
-    AgentCommand, Approval, ApprovalOption, ApprovalRequest, Delegation, ToolReady, ToolStart,
-    TurnEvent,
+    AgentCommand, Approval, ApprovalOption, ApprovalRequest, ToolReady, ToolStart, TurnEvent,
 };
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::ConfirmationOption;
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
-use crate::host::{Host, ROOT, SESSION, broken_start, chat, killed};
+use crate::host::{Host, ROOT, SESSION, broken_start, chat, config, killed};
 
 /// A session that is still being created, watched by client 1.
 fn creating(limits: Limits) -> Host {
@@ -274,56 +273,22 @@ fn whoever_comes_back_is_told_what_sessions_amount_to() {
     assert!(host.news(4).is_empty());
 }
 
-// Names
+// What they look for
 
 #[test]
-fn a_delegates_chat_has_the_name_that_editors_compute() {
-    let mut host = Host::with_session(Limits::default());
-    host.start_turn(1, "t");
-    host.in_turn("t", started("call 1"));
-    host.in_turn("t", not_asked("call 1"));
-    for turn in ["below", "below-2"] {
-        let delegation = Delegation {
-            call: "call 1".into(),
-            turn: turn.into(),
-            title: "Helper".to_owned(),
-            agent_name: None,
-            description: None,
-            message: "Help".to_owned(),
-        };
-        host.in_turn("t", TurnEvent::Delegated(Box::new(delegation)));
-    }
-    let chats = host.state(SESSION)["chats"].clone();
-    // base64url of the session, and the call as a segment of a path.
-    let expected = "ahp-chat://subagent/YWhwLXNlc3Npb246LzE/call%201";
-    assert_eq!(chats[1]["resource"], expected);
-    assert_ne!(chats[2]["resource"], expected);
-}
-
-#[test]
-fn when_the_chat_of_a_delegate_is_disposed_of_its_own_delegates_end() {
-    let mut host = Host::with_session(Limits::default());
-    host.start_turn(1, "t");
-    for (turn, below) in [("t", "below"), ("below", "lowest")] {
-        host.in_turn(turn, started("c"));
-        host.in_turn(turn, not_asked("c"));
-        let delegation = Delegation {
-            call: "c".into(),
-            turn: below.into(),
-            title: below.to_owned(),
-            agent_name: None,
-            description: None,
-            message: "Help".to_owned(),
-        };
-        host.in_turn(turn, TurnEvent::Delegated(Box::new(delegation)));
-    }
-    let chats = host.state(SESSION)["chats"].clone();
-    let (below, lowest) = (&chats[1]["resource"], chats[2]["resource"].as_str());
-    host.ok(1, "disposeChat", json!({"channel": below}));
-    let lowest = host.state(lowest.unwrap());
-    assert_eq!(lowest["activeTurn"], Value::Null);
-    assert_eq!(lowest["turns"][0]["state"], "cancelled");
-    assert_eq!(host.state(&chat())["activeTurn"]["id"], "t");
+fn the_handshake_and_the_root_state_say_which_build_this_is() {
+    let mut config = config(Limits::default());
+    config.server_info.version = Some("1.2.3".to_owned());
+    config.build = HostBuild {
+        commit: Some("0a1b2c".to_owned()),
+        date: Some("2026-01-02T03:04:05Z".to_owned()),
+    };
+    let mut host = Host::configured(config);
+    let welcome = host.enter(1, "a", &[ROOT]);
+    let build = json!({"version": "1.2.3", "commit": "0a1b2c", "date": "2026-01-02T03:04:05Z"});
+    assert_eq!(welcome["_meta"]["hostBuild"], build);
+    let root = &welcome["snapshots"][0]["state"];
+    assert_eq!(root["_meta"]["hostBuild"], build);
 }
 
 #[test]

@@ -468,6 +468,7 @@ pub(crate) fn config(limits: Limits) -> EngineConfig {
             version: None,
             title: None,
         },
+        build: Default::default(),
         default_directory: None,
         nonce: "n".to_owned(),
         limits,

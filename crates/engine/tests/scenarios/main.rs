@@ -13,6 +13,7 @@ mod changes;
 mod client_resources;
 mod comments;
 mod creation;
+mod delegates;
 mod drafts;
 mod editors;
 mod handshake;

@@ -201,6 +201,7 @@ fn a_delegated_turn_has_a_count_of_its_own() {
         agent_name: None,
         description: None,
         message: "Look around".into(),
+        in_background: false,
     };
     host.in_turn("t", TurnEvent::Delegated(delegation.into()));
     host.in_turn("t", TurnEvent::Text("x".repeat(MOST * 2 / 3)));

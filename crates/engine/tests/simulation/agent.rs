@@ -123,17 +123,18 @@ impl Backends {
                 AgentEvent::Title(format!("Named by the agent {said}")),
             )
         } else {
-            let own = backend.turn.clone()?;
-            let turn = match rng.pick(&backend.delegated) {
-                Some(delegated) if rng.chance(40) => delegated.clone(),
-                _ => own.clone(),
+            let own = backend.turn.clone();
+            let turn = match (rng.pick(&backend.delegated), &own) {
+                (Some(delegated), None) => delegated.clone(),
+                (Some(delegated), _) if rng.chance(40) => delegated.clone(),
+                (_, own) => own.clone()?,
             };
             let (kind, event) = within_turn(rng, said, backend, &turn);
             if ends(&event) {
                 backend.delegated.retain(|id| *id != turn);
-                if turn == own {
+                if own == Some(turn.clone()) {
                     backend.turn = None;
-                    backend.delegated.clear();
+                    backend.delegated.retain(works_in_background);
                 }
             }
             (kind, AgentEvent::Turn { turn, event })
@@ -151,7 +152,12 @@ impl Backends {
                 return Some(AgentReport { backend, event });
             }
             if let Some(turn) = state.turn.take() {
-                state.delegated.clear();
+                state.delegated.retain(works_in_background);
+                let event = TurnEvent::Completed;
+                let event = AgentEvent::Turn { turn, event };
+                return Some(AgentReport { backend, event });
+            }
+            if let Some(turn) = state.delegated.pop() {
                 let event = TurnEvent::Completed;
                 let event = AgentEvent::Turn { turn, event };
                 return Some(AgentReport { backend, event });
@@ -159,6 +165,13 @@ impl Backends {
         }
         None
     }
+}
+
+/// The end of the name of a turn that goes on without the one that delegated it.
+const BACKGROUND: &str = "&";
+
+fn works_in_background(turn: &TurnId) -> bool {
+    turn.ends_with(BACKGROUND)
 }
 
 fn within_turn(
@@ -233,7 +246,9 @@ fn within_turn(
             message: backend.steering.take().unwrap_or_default(),
         },
         "delegated" => {
-            let delegated: TurnId = format!("{turn}/{said}").into();
+            let in_background = rng.chance(30);
+            let mark = if in_background { BACKGROUND } else { "" };
+            let delegated: TurnId = format!("{turn}/{said}{mark}").into();
             backend.delegated.push(delegated.clone());
             TurnEvent::Delegated(Box::new(Delegation {
                 call: any_call(rng).into(),
@@ -242,6 +257,7 @@ fn within_turn(
                 agent_name: None,
                 description: None,
                 message: "help".to_owned(),
+                in_background,
             }))
         }
         "runCommand" => {

@@ -773,6 +773,7 @@ fn begin(
             version: None,
             title: None,
         },
+        build: Default::default(),
         default_directory: None,
         nonce: format!("life{life}"),
         limits,

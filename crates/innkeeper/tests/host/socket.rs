@@ -28,6 +28,9 @@ async fn the_handshake_introduces_host_and_agents() {
     assert_eq!(resources, [ROOT], "only what exists has a snapshot");
     let root: RootState = guest.snapshot(ROOT).await;
     assert_eq!(root.agents[0].provider, "script");
+    let build = &root.meta.unwrap()["hostBuild"];
+    assert_eq!(build["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(welcome.meta.unwrap()["hostBuild"], *build);
     inn.close().await;
 }
 

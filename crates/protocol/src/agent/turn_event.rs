@@ -186,4 +186,6 @@ pub struct Delegation {
     pub description: Option<String>,
     /// What the other agent was told.
     pub message: String,
+    /// It works on when the turn that reports this has ended.
+    pub in_background: bool,
 }

@@ -1,0 +1,128 @@
+//! Turns that an agent gives to another one, in chats of their own.
+
+use innkeeper_engine::Limits;
+use innkeeper_protocol::agent::{AgentCommand, Delegation, TurnEvent};
+use serde_json::{Value, json};
+
+use crate::editors::{not_asked, started};
+use crate::host::{Host, SESSION, chat, killed};
+
+#[test]
+fn a_delegates_chat_has_the_name_that_editors_compute() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    host.in_turn("t", started("call 1"));
+    host.in_turn("t", not_asked("call 1"));
+    for turn in ["below", "below-2"] {
+        let delegation = Delegation {
+            call: "call 1".into(),
+            turn: turn.into(),
+            title: "Helper".to_owned(),
+            agent_name: None,
+            description: None,
+            message: "Help".to_owned(),
+            in_background: false,
+        };
+        host.in_turn("t", TurnEvent::Delegated(Box::new(delegation)));
+    }
+    let chats = host.state(SESSION)["chats"].clone();
+    // base64url of the session, and the call as a segment of a path.
+    let expected = "ahp-chat://subagent/YWhwLXNlc3Npb246LzE/call%201";
+    assert_eq!(chats[1]["resource"], expected);
+    assert_ne!(chats[2]["resource"], expected);
+}
+
+#[test]
+fn when_the_chat_of_a_delegate_is_disposed_of_its_own_delegates_end() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    for (turn, below) in [("t", "below"), ("below", "lowest")] {
+        host.in_turn(turn, started("c"));
+        host.in_turn(turn, not_asked("c"));
+        let delegation = Delegation {
+            call: "c".into(),
+            turn: below.into(),
+            title: below.to_owned(),
+            agent_name: None,
+            description: None,
+            message: "Help".to_owned(),
+            in_background: false,
+        };
+        host.in_turn(turn, TurnEvent::Delegated(Box::new(delegation)));
+    }
+    let chats = host.state(SESSION)["chats"].clone();
+    let (below, lowest) = (&chats[1]["resource"], chats[2]["resource"].as_str());
+    host.ok(1, "disposeChat", json!({"channel": below}));
+    let lowest = host.state(lowest.unwrap());
+    assert_eq!(lowest["activeTurn"], Value::Null);
+    assert_eq!(lowest["turns"][0]["state"], "cancelled");
+    assert_eq!(host.state(&chat())["activeTurn"]["id"], "t");
+}
+
+/// A turn that has delegated another one to the background.
+fn delegating_to_background() -> (Host, String) {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    host.in_turn("t", started("c"));
+    host.in_turn("t", not_asked("c"));
+    let delegation = Delegation {
+        call: "c".into(),
+        turn: "below".into(),
+        title: "Watch the build".to_owned(),
+        agent_name: None,
+        description: None,
+        message: "Help".to_owned(),
+        in_background: true,
+    };
+    host.in_turn("t", TurnEvent::Delegated(Box::new(delegation)));
+    let below = host.state(SESSION)["chats"][1]["resource"].clone();
+    (host, below.as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_delegate_in_the_background_outlives_the_turn_and_is_listed_until_it_ends() {
+    let (mut host, below) = delegating_to_background();
+    host.in_turn("t", TurnEvent::Completed);
+    let work = host.state(&chat())["backgroundWork"].clone();
+    assert_eq!(work[0]["kind"], "subagent");
+    assert_eq!(work[0]["label"], "Watch the build");
+    assert_eq!(work[0]["chat"], *below);
+    host.in_turn("below", TurnEvent::Text("It is green.".to_owned()));
+    host.in_turn("below", TurnEvent::Completed);
+    let ended = host.state(&below)["turns"][0].clone();
+    assert_eq!(ended["state"], "complete");
+    assert_eq!(ended["responseParts"][0]["content"], "It is green.");
+    assert_eq!(host.state(&chat())["backgroundWork"], json!([]));
+}
+
+#[test]
+fn anybody_can_stop_a_delegate_in_the_background() {
+    let (mut host, below) = delegating_to_background();
+    host.in_turn("t", TurnEvent::Completed);
+    host.enter(2, "b", &[&below]);
+    host.dispatch(
+        2,
+        &below,
+        json!({"type": "chat/turnCancelled", "turnId": "below"}),
+    );
+    assert_eq!(host.rejection(2), "");
+    assert_eq!(host.state(&chat())["backgroundWork"], json!([]));
+    let told = host.commands.last();
+    assert!(matches!(told, Some(AgentCommand::Cancel { turn, .. }) if **turn == *"below"));
+}
+
+#[test]
+fn what_ends_a_delegate_in_the_background_takes_it_off_the_list() {
+    let ends: [(&str, fn(&mut Host, &str)); 2] = [
+        ("its chat is disposed of", |host, below| {
+            host.ok(1, "disposeChat", json!({"channel": below}));
+        }),
+        ("its agent exits", |host, _| host.report(killed())),
+    ];
+    for (what, end) in ends {
+        let (mut host, below) = delegating_to_background();
+        host.in_turn("t", TurnEvent::Completed);
+        end(&mut host, &below);
+        assert_eq!(host.state(&chat())["backgroundWork"], json!([]), "{what}");
+    }
+}
