@@ -35,6 +35,7 @@ mod supervisor;
 #[cfg(test)]
 mod testing;
 mod transcript;
+mod usage;
 mod whole_file;
 
 use futures_util::FutureExt as _;

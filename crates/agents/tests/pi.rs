@@ -22,7 +22,9 @@ fn pi(mut behaviour: Value) -> PiAgent {
         (
             "get_available_models",
             json!({"models": [
-            {"provider": "p", "id": "one", "name": "One"}, {"provider": "p", "id": "two"}]}),
+            {"provider": "p", "id": "one", "name": "One",
+             "cost": {"input": 3, "output": 15.5, "cacheRead": 0, "cacheWrite": 0}},
+            {"provider": "p", "id": "two", "cost": {"input": 0, "output": 0}}]}),
         ),
         (
             "get_available_thinking_levels",
@@ -82,6 +84,13 @@ async fn models_and_thinking_levels_are_learned() {
         .map(|model| model.id.as_str())
         .collect();
     assert_eq!(models, ["p/one", "p/two"]);
+    let [one, two] = &profile.info.models[..] else {
+        panic!("{:?}", profile.info.models);
+    };
+    let prices = json!({"input": 3.0, "output": 15.5, "cacheRead": 0.0, "cacheWrite": 0.0,
+                        "currency": "USD", "per": 1_000_000});
+    assert_eq!(one.meta.as_ref().unwrap()["pricing"], prices);
+    assert_eq!(two.meta, None);
     assert!(profile.config.unwrap().properties.contains_key("thinking"));
 }
 
@@ -153,6 +162,21 @@ async fn numbers_of_tokens_beyond_all_bounds_do_not_harm_the_turn() {
     assert_eq!(heard.len(), 3, "{heard:?}");
     assert!(heard[1].starts_with("usage: "), "{heard:?}");
     assert_eq!(heard[2], "completed");
+}
+
+#[tokio::test]
+async fn a_turn_says_what_it_cost_and_how_full_the_context_is() {
+    let request = |total: i64| {
+        json!({"type": "message_end", "message": {"role": "assistant", "model": "one", "usage": {
+            "input": 10, "output": 2, "totalTokens": total, "cost": {"total": 0.25}}}})
+    };
+    let heard = turn(json!([start(), request(100), request(150), settled()])).await;
+    let last: Value = serde_json::from_str(heard[1].strip_prefix("usage: ").unwrap()).unwrap();
+    let totals = json!([{"model": "one", "inputTokens": 20, "cachedTokens": 0,
+                         "outputTokens": 4}]);
+    let meta = json!({"cost": {"amount": 0.5, "currency": "USD"}, "contextUsed": 150,
+                      "turnTokenTotals": totals});
+    assert_eq!(last["_meta"], meta);
 }
 
 #[tokio::test]

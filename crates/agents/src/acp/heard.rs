@@ -45,6 +45,7 @@ impl Talk {
         let Some(turn) = &mut self.turn else {
             return;
         };
+        self.session.cost = turn.own.cost();
         let last = match result {
             _ if turn.is_cancelled() => TurnEvent::Cancelled,
             Ok(answer) => {

@@ -18,6 +18,7 @@ use super::questions::Questions;
 use super::rpc::{Incoming, Peer, RequestNo};
 use super::services::Services;
 use super::settings::{Change, Settings};
+use super::turn::Cost;
 use crate::child::{Access, Opened};
 
 /// What a session is opened with.
@@ -64,6 +65,7 @@ pub(super) struct Session {
     pub(super) id: String,
     pub(super) about: InitializeResponse,
     pub(super) settings: Settings,
+    pub(super) cost: Cost,
     /// What the agent said while the session was being opened.
     pub(super) said: Vec<Value>,
     /// Settings that are being changed.
@@ -99,6 +101,7 @@ impl Session {
             peer,
             id: begun.id,
             settings: Settings::of(&begun.answer, interactive, wanted.is_new()),
+            cost: Cost::of_conversation(wanted.is_new()),
             about,
             said,
             changing: HashMap::new(),

@@ -39,6 +39,7 @@ pub(super) struct Settings {
 struct ModelChoice {
     id: String,
     name: String,
+    description: Option<String>,
 }
 
 /// A request that changes a setting.
@@ -58,7 +59,12 @@ impl Settings {
         let model = |model: &Value| {
             let id = model["modelId"].as_str()?.to_owned();
             let name = model["name"].as_str().unwrap_or(&id).to_owned();
-            Some(ModelChoice { id, name })
+            let description = model["description"].as_str().map(str::to_owned);
+            Some(ModelChoice {
+                id,
+                name,
+                description,
+            })
         };
         let mut settings = Self {
             options: read_options(&opened["configOptions"]),
@@ -184,7 +190,7 @@ impl Settings {
 
     /// The models that a message may ask for.
     pub(super) fn models(&self, provider: &str) -> Vec<SessionModelInfo> {
-        let model = |id: String, name: String| SessionModelInfo {
+        let model = |id: String, name: String, description: Option<String>| SessionModelInfo {
             id,
             provider: provider.to_owned(),
             name,
@@ -194,18 +200,24 @@ impl Settings {
             supports_vision: None,
             policy_state: None,
             config_schema: None,
-            meta: None,
+            meta: description.map(|text| {
+                [("description".to_owned(), text.into())]
+                    .into_iter()
+                    .collect()
+            }),
         };
         match self.model_option() {
             Some((_, select)) => {
                 let choices = choices(select).into_iter();
                 choices
-                    .map(|choice| model(choice.value, choice.label))
+                    .map(|choice| model(choice.value, choice.label, choice.description))
                     .collect()
             }
             None => {
                 let models = self.models.iter().cloned();
-                models.map(|choice| model(choice.id, choice.name)).collect()
+                models
+                    .map(|choice| model(choice.id, choice.name, choice.description))
+                    .collect()
             }
         }
     }
@@ -234,6 +246,14 @@ impl Settings {
             });
         }
         changes
+    }
+
+    /// The model that works on the next message, where the agent says so.
+    pub(super) fn current_model(&self) -> Option<String> {
+        match self.model_option() {
+            Some((_, select)) => Some(select.current_value.0.to_string()),
+            None => self.current_model.clone(),
+        }
     }
 
     /// The request that selects a model, if it is another one than now.

@@ -260,7 +260,8 @@ impl Speech for AcpSpeech {
         talk.speech.services.turn_begins();
         let params = json!({"sessionId": session.id, "prompt": blocks});
         let method = AGENT_METHOD_NAMES.session_prompt;
-        Turn::new(session.peer.request(method, &params))
+        let request = session.peer.request(method, &params);
+        Turn::of(request, session.settings.current_model(), session.cost)
     }
 
     fn cancel(talk: &mut Talk) {

@@ -14,11 +14,12 @@ use innkeeper_protocol::agent::{
 use innkeeper_protocol::newest::common::{JsonObject, StringOrMarkdown};
 use innkeeper_protocol::newest::state::{ToolCallResult, ToolResultContent, UsageInfo};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::calls::{Calls, ShownTerminals};
 use super::content;
 use super::rpc::RequestNo;
+use crate::usage::{self, CONTEXT_USED, CONTEXT_WINDOW};
 
 /// The plan is shown as a tool call of its own.
 const PLAN: &str = "innkeeper-plan";
@@ -36,14 +37,52 @@ pub(super) struct Turn {
     speaking: Option<String>,
     plan: Option<Vec<ToolResultContent>>,
     usage: UsageInfo,
+    cost: Cost,
     /// What the agent's requests to its model took, where it tells of each.
     requests: Option<Usage>,
     /// What the agent said that nobody here understands.
     unknown: Vec<Value>,
 }
 
+/// What the conversation has cost, as the agent counts: before this turn, and
+/// up to now.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cost {
+    pub(super) before: Option<f64>,
+    now: Option<f64>,
+}
+
+impl Cost {
+    /// A new conversation has cost nothing; nobody knows that of an older one.
+    pub(super) fn of_conversation(is_new: bool) -> Self {
+        Self {
+            before: is_new.then_some(0.0),
+            now: None,
+        }
+    }
+
+    /// What the next turn begins with.
+    fn after(self) -> Self {
+        Self {
+            before: self.now.or(self.before),
+            now: None,
+        }
+    }
+
+    /// Some agents count anew when they start again.
+    fn of_turn(self) -> Option<f64> {
+        let cost = self.now? - self.before?;
+        (cost >= 0.0).then_some(cost)
+    }
+}
+
 impl Turn {
     pub(super) fn new(request: RequestNo) -> Self {
+        Self::of(request, None, Cost::default())
+    }
+
+    /// With the model that works on it, if that is known.
+    pub(super) fn of(request: RequestNo, model: Option<String>, cost: Cost) -> Self {
         Self {
             request,
             calls: Calls::default(),
@@ -52,10 +91,11 @@ impl Turn {
             usage: UsageInfo {
                 input_tokens: None,
                 output_tokens: None,
-                model: None,
+                model,
                 cache_read_tokens: None,
                 meta: None,
             },
+            cost: cost.after(),
             requests: None,
             unknown: Vec::new(),
         }
@@ -179,12 +219,19 @@ impl Turn {
     /// How full the agent's memory is, and what it has cost so far.
     fn context(&mut self, update: &UsageUpdate) -> Vec<TurnEvent> {
         let meta = self.usage.meta.get_or_insert_default();
-        meta.insert("contextUsed".to_owned(), update.used.into());
-        meta.insert("contextWindow".to_owned(), update.size.into());
+        meta.insert(CONTEXT_USED.to_owned(), update.used.into());
+        meta.insert(CONTEXT_WINDOW.to_owned(), update.size.into());
         if let Some(cost) = &update.cost {
-            meta.insert("cost".to_owned(), json!(cost));
+            self.cost.now = Some(cost.amount);
+            let (currency, of_turn) = (cost.currency.to_string(), self.cost.of_turn());
+            usage::tell_cost(meta, &currency, of_turn, self.cost.now);
         }
         vec![TurnEvent::Usage(self.usage.clone())]
+    }
+
+    /// What the conversation has cost with this turn.
+    pub(super) fn cost(&self) -> Cost {
+        self.cost
     }
 
     /// The agent answered the prompt: what is still to be said before the end.
@@ -244,7 +291,7 @@ impl Turn {
             }
         }
         self.usage.meta.get_or_insert_default().extend(meta);
-        TurnEvent::Usage(self.usage.clone())
+        TurnEvent::Usage(usage::with_totals(self.usage.clone()))
     }
 }
 

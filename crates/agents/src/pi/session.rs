@@ -154,7 +154,7 @@ impl Session {
                 supports_vision: Some(vision),
                 policy_state: None,
                 config_schema: None,
-                meta: None,
+                meta: pricing(&model["cost"]),
             })
         };
         self.models.iter().filter_map(info).collect()
@@ -246,6 +246,22 @@ impl Opening<'_> {
             Err(CallError::Gone(failure)) => Err(failure),
         }
     }
+}
+
+/// What a model costs, in dollars for a million tokens of each kind.
+fn pricing(cost: &Value) -> Option<JsonObject> {
+    let mut prices = JsonObject::new();
+    for kind in ["input", "output", "cacheRead", "cacheWrite"] {
+        if let Some(price) = cost[kind].as_f64().filter(|price| *price >= 0.0) {
+            prices.insert(kind.to_owned(), json!(price));
+        }
+    }
+    // Whoever has entered a model without its prices has entered zeros.
+    prices.values().any(|price| *price != 0.0).then(|| {
+        prices.insert("currency".to_owned(), json!("USD"));
+        prices.insert("per".to_owned(), json!(1_000_000));
+        JsonObject::from_iter([("pricing".to_owned(), prices.into())])
+    })
 }
 
 fn model_id(model: &Value) -> Option<String> {

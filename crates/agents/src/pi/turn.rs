@@ -9,7 +9,7 @@ use innkeeper_protocol::CallId;
 use innkeeper_protocol::agent::{
     AgentActivity, AgentNotice, Approval, ToolReady, ToolStart, TurnEvent,
 };
-use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::common::{JsonObject, StringOrMarkdown};
 use innkeeper_protocol::newest::state::{
     ToolCallResult, ToolResultContent, ToolResultEmbeddedResourceContent, ToolResultTextContent,
     UsageInfo,
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::patch;
 use crate::edits;
+use crate::usage::{self, CONTEXT_USED};
 
 #[derive(Debug)]
 pub(super) struct Turn {
@@ -152,8 +153,8 @@ impl Turn {
         }
         let said = message["errorMessage"].as_str().map(str::to_owned);
         self.failure = (message["stopReason"] == "error").then_some(Failure(said));
-        let usage = &message["usage"];
-        let number = |key: &str| usage[key].as_i64().unwrap_or_default();
+        let spent = &message["usage"];
+        let number = |key: &str| spent[key].as_i64().unwrap_or_default();
         for (sum, key) in [
             (&mut self.usage.input, "input"),
             (&mut self.usage.output, "output"),
@@ -161,19 +162,24 @@ impl Turn {
         ] {
             *sum = sum.saturating_add(number(key));
         }
-        self.usage.cost += usage["cost"]["total"].as_f64().unwrap_or_default();
+        self.usage.cost += spent["cost"]["total"].as_f64().unwrap_or_default();
         self.usage.model = message["model"].as_str().map(str::to_owned);
-        if !usage.is_object() {
+        if !spent.is_object() {
             return Vec::new();
         }
-        let cost = json!({"amount": self.usage.cost, "currency": "USD"});
-        vec![TurnEvent::Usage(UsageInfo {
+        let mut meta = JsonObject::new();
+        usage::tell_cost(&mut meta, "USD", Some(self.usage.cost), None);
+        // Of the last request alone: it held all that went before.
+        if let Some(used) = spent["totalTokens"].as_i64() {
+            meta.insert(CONTEXT_USED.to_owned(), used.into());
+        }
+        vec![TurnEvent::Usage(usage::with_totals(UsageInfo {
             input_tokens: Some(self.usage.input),
             output_tokens: Some(self.usage.output),
             model: self.usage.model.clone(),
             cache_read_tokens: Some(self.usage.cache_read),
-            meta: Some([("cost".to_owned(), cost)].into_iter().collect()),
-        })]
+            meta: Some(meta),
+        }))]
     }
 
     fn finished(&self, event: &Value) -> TurnEvent {

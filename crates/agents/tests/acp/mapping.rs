@@ -238,8 +238,9 @@ async fn usage_comes_with_the_answer_and_in_between() {
             "totalTokens": 9, "inputTokens": 4, "outputTokens": 5, "cachedReadTokens": 1}}},
     ]);
     let heard = turn(steps).await;
+    let cost = json!({"amount": 0.5, "currency": "EUR"});
     let meta = json!({"contextUsed": 5, "contextWindow": 100,
-                      "cost": {"amount": 0.5, "currency": "EUR"}});
+                      "cost": cost, "sessionCost": cost});
     assert_eq!(usage(&heard[0])["_meta"], meta);
     let spent = usage(&heard[1]);
     assert_eq!(
@@ -248,6 +249,36 @@ async fn usage_comes_with_the_answer_and_in_between() {
     );
     assert_eq!(spent["_meta"]["totalTokens"], 9);
     assert_eq!(spent["_meta"]["contextWindow"], 100);
+}
+
+#[tokio::test]
+async fn what_a_turn_cost_is_what_it_added_to_the_cost_of_the_conversation() {
+    let costs = |amount: f64| {
+        json!([{"update": {"sessionUpdate": "usage_update", "used": 5, "size": 100,
+                           "cost": {"amount": amount, "currency": "USD"}}}])
+    };
+    let mut conversation = with(json!({})).await;
+    for (so_far, of_turn) in [(0.5, json!(0.5)), (0.75, json!(0.25)), (0.1, Value::Null)] {
+        let heard = conversation.play(costs(so_far)).await;
+        let meta = usage(&heard[0])["_meta"].clone();
+        assert_eq!(meta["sessionCost"]["amount"], so_far);
+        assert_eq!(meta["cost"]["amount"], of_turn, "after {so_far}");
+    }
+}
+
+#[tokio::test]
+async fn usage_names_the_model_and_sums_up_by_model() {
+    let models = json!({"currentModelId": "small", "availableModels": [
+        {"modelId": "small", "name": "Small", "description": "$1 for a million tokens"}]});
+    let mut conversation = with(json!({"new": {"models": models}})).await;
+    let stop = json!({"stopReason": "end_turn", "usage": {
+        "totalTokens": 9, "inputTokens": 4, "outputTokens": 5, "cachedReadTokens": 1}});
+    let heard = conversation.play(json!([{"stop": stop}])).await;
+    let spent = usage(&heard[0]);
+    assert_eq!(spent["model"], "small");
+    let totals = json!([{"model": "small", "inputTokens": 4, "cachedTokens": 1,
+                         "outputTokens": 5}]);
+    assert_eq!(spent["_meta"]["turnTokenTotals"], totals);
 }
 
 #[tokio::test]
