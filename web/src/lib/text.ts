@@ -20,3 +20,14 @@ export function firstLine(text: string, limit = 120): string {
 export function count(n: number, one: string, many = `${one}s`): string {
   return `${n.toLocaleString()} ${n === 1 ? one : many}`;
 }
+
+/** An amount of money: small ones with as many digits as it takes to tell. */
+export function money({ amount, currency }: { amount: number; currency: string }): string {
+  const digits = amount > 0 && amount < 0.995 ? { maximumSignificantDigits: 2 } : { maximumFractionDigits: 2 };
+  try {
+    return amount.toLocaleString(undefined, { style: "currency", currency, ...digits });
+  } catch {
+    // Agents may have currencies that nobody has heard of.
+    return `${amount.toLocaleString(undefined, digits)} ${currency}`;
+  }
+}

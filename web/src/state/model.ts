@@ -1,6 +1,8 @@
 // Which model a chat speaks to next, how hard it thinks, how full it is.
 
-import type { ChatState, ConfigSchema, ModelInfo, ModelSelection, RootState, SessionState } from "../protocol/types";
+import { money } from "../lib/text";
+import { tokens } from "../lib/time";
+import type { ChatState, ConfigSchema, ModelInfo, ModelSelection, RootState, SessionState, UsageInfo } from "../protocol/types";
 import type { AppState, ContextUsage, ThinkingLevel } from "./appState";
 
 /** Names under which agents publish how hard a model should think. */
@@ -30,8 +32,37 @@ export function contextUsage(chat: ChatState, models: ModelInfo[]): ContextUsage
   if (!usage) return undefined;
   const id = usage.model ?? selectedModel(chat)?.id;
   const info = models.find((model) => model.id === id) ?? (models.length === 1 ? models[0] : undefined);
-  const used = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0);
-  return { used, window: info?.maxContextWindow, usage };
+  const { contextUsed, contextWindow } = usage._meta ?? {};
+  const used = typeof contextUsed === "number" ? contextUsed : (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0);
+  const window = typeof contextWindow === "number" ? contextWindow : info?.maxContextWindow;
+  return { used, window, usage };
+}
+
+export interface Cost {
+  amount: number;
+  /** As ISO 4217 has it. */
+  currency: string;
+}
+
+/** What a turn cost, or the conversation up to it, where the agent says so. */
+export function costIn(usage: UsageInfo | undefined, of: "cost" | "sessionCost"): Cost | undefined {
+  const cost = usage?._meta?.[of] as Partial<Cost> | undefined;
+  if (typeof cost?.amount !== "number" || typeof cost.currency !== "string") return undefined;
+  return { amount: cost.amount, currency: cost.currency };
+}
+
+/** What is known about a model besides its name, in a few words. */
+export function aboutModel({ maxContextWindow, _meta }: ModelInfo): string | undefined {
+  const { description, pricing } = _meta ?? {};
+  const facts: string[] = [];
+  if (typeof description === "string" && description) facts.push(description);
+  if (maxContextWindow) facts.push(`${tokens(maxContextWindow)} context`);
+  const prices = pricing as { input?: unknown; output?: unknown; currency?: unknown; per?: unknown } | undefined;
+  if (typeof prices?.input === "number" && typeof prices.output === "number" && typeof prices.currency === "string" && prices.per === 1_000_000) {
+    const [input, output] = [prices.input, prices.output].map((amount) => money({ amount, currency: String(prices.currency) }));
+    facts.push(`${input} in, ${output} out for 1M tokens`);
+  }
+  return facts.join(" · ") || undefined;
 }
 
 /** Whether the current session's agent can take up a copied conversation. */

@@ -1,6 +1,7 @@
 // Which model an agent begins with, where it has several.
 
 import type { AgentInfo } from "../protocol/types";
+import { aboutModel } from "../state/model";
 
 interface Props {
   agent: AgentInfo | undefined;
@@ -11,6 +12,8 @@ interface Props {
 
 export function ModelField({ agent, model, onChange }: Props) {
   if (!agent?.models.length) return null;
+  const chosen = agent.models.find(({ id }) => id === model);
+  const about = chosen && aboutModel(chosen);
   return (
     <label className="field">
       Model
@@ -22,6 +25,7 @@ export function ModelField({ agent, model, onChange }: Props) {
           </option>
         ))}
       </select>
+      {about && <small>{about}</small>}
     </label>
   );
 }

@@ -14,6 +14,7 @@ export interface ModelInfo {
   supportsVision?: boolean;
   policyState?: "enabled" | "disabled" | "unconfigured";
   configSchema?: ConfigSchema;
+  _meta?: JsonObject;
 }
 
 export interface AgentInfo {

@@ -1,7 +1,7 @@
 import { choose } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
 import type { ModelSelection } from "../../protocol/types";
-import { modelsOf, thinkingKey } from "../../state/model";
+import { aboutModel, modelsOf, thinkingKey } from "../../state/model";
 import { Menu } from "../ui/Menu";
 
 /** Which model answers next, and how hard it thinks: kept with the draft. */
@@ -22,10 +22,11 @@ export function ModelPicker({ chat }: { chat: string }) {
       <Menu
         label={`Model: ${info.name || info.id}`}
         className="picker"
-        items={models.map(({ id, name }) => ({
-          label: name || id,
-          isChecked: id === info.id,
-          run: () => select({ id }),
+        items={models.map((one) => ({
+          label: one.name || one.id,
+          hint: aboutModel(one),
+          isChecked: one.id === info.id,
+          run: () => select({ id: one.id }),
         }))}
       >
         {info.name || info.id}

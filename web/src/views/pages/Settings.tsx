@@ -25,6 +25,7 @@ export function Settings() {
   const host = useHost();
   const config = useApp((state) => state.root?.config);
   const server = useApp((state) => state.connection.server);
+  const commit = useApp((state) => buildOf(state.root)?.commit);
   const theme = useApp((state) => hostSetting(state.root, "appearance"));
   const diffView = useApp((state) => hostSetting(state.root, "diffView"));
   const agents = useApp((state) => state.root?.agents);
@@ -91,7 +92,8 @@ export function Settings() {
         </dl>
         <h2>Connection</h2>
         <p className="muted">
-          {server?.title ?? server?.name ?? "Host"} {server?.version} · web client {__APP_VERSION__}
+          {server?.title ?? server?.name ?? "Host"} {server?.version}
+          {commit && ` (${commit.slice(0, 10)})`} · web client {__APP_VERSION__}
         </p>
         <a className="button" href="#/connect">
           Connect to another host

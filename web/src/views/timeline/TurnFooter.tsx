@@ -2,7 +2,8 @@ import { go } from "../../app/address";
 import { useApp, useHost } from "../../app/context";
 import { fork } from "../../app/sessions";
 import type { UiMessage } from "../../state/appState";
-import { canForkIn } from "../../state/model";
+import { canForkIn, costIn } from "../../state/model";
+import { money } from "../../lib/text";
 import { took, tokens } from "../../lib/time";
 import { CopyButton } from "../ui/CopyButton";
 import { Icon } from "../ui/Icon";
@@ -26,6 +27,7 @@ export function TurnFooter({ start, chat, isLast, text }: Props) {
     if (forked) go({ view: "session", session, chat: forked });
   };
   const usage = turn?.usage;
+  const cost = costIn(usage, "cost");
   return (
     <footer className={isLast ? "turn-footer last" : "turn-footer"}>
       {turn?.state === "cancelled" && <span className="turn-stopped">Stopped</span>}
@@ -35,6 +37,7 @@ export function TurnFooter({ start, chat, isLast, text }: Props) {
           {tokens(usage.inputTokens ?? 0)} in · {tokens(usage.outputTokens ?? 0)} out
         </span>
       )}
+      {cost && <span title="What this turn cost, as the agent counts">{money(cost)}</span>}
       {usage?.model && <span>{usage.model}</span>}
       <span className="turn-actions">
         {text && <CopyButton text={text} label="Copy answer" />}

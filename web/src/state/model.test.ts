@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import type { ChatState, ModelInfo, UsageInfo } from "../protocol/types";
+import { aboutModel, contextUsage, costIn } from "./model";
+
+const one: ModelInfo = { id: "one", provider: "p", name: "One", maxContextWindow: 200_000 };
+
+function chatWith(usage: UsageInfo): ChatState {
+  return { turns: [{ usage, message: {} }] } as unknown as ChatState;
+}
+
+test("an agent's own count of its context comes before a sum of tokens", () => {
+  const usage = { inputTokens: 9, outputTokens: 1, _meta: { contextUsed: 500, contextWindow: 1000 } };
+  expect(contextUsage(chatWith(usage), [one])).toMatchObject({ used: 500, window: 1000 });
+});
+
+test("without one, tokens are summed up and the model says how many there may be", () => {
+  expect(contextUsage(chatWith({ inputTokens: 9, outputTokens: 1 }), [one])).toMatchObject({ used: 10, window: 200_000 });
+});
+
+test.each([
+  ["an amount", { amount: 0.25, currency: "USD" }, { amount: 0.25, currency: "USD" }],
+  ["a number alone", 3, undefined],
+  ["an amount in words", { amount: "much", currency: "USD" }, undefined],
+  ["nothing", undefined, undefined],
+])("a cost is read from %s", (_, cost, expected) => {
+  expect(costIn({ _meta: { cost } }, "cost")).toEqual(expected);
+});
+
+test("a model is told with its words, its context and its prices", () => {
+  const pricing = { input: 3, output: 15, currency: "USD", per: 1_000_000 };
+  expect(aboutModel({ ...one, _meta: { description: "Quick", pricing } })).toBe("Quick · 200k context · $3.00 in, $15.00 out for 1M tokens");
+  expect(aboutModel({ ...one, maxContextWindow: undefined })).toBeUndefined();
+});
