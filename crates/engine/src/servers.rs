@@ -8,6 +8,7 @@
 //! *Invariant*: what a session shows of a server is what is known here, and a
 //! server that is not known here is stopped.
 
+mod apps;
 mod calls;
 mod channel;
 mod shown;
@@ -24,9 +25,11 @@ use innkeeper_protocol::mcp::hosted::{
     StartServer,
 };
 use innkeeper_protocol::mcp::{Hosting, McpServer};
+use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::state::{
     McpAuthRequirement, McpServerState, McpServerStoppedState,
 };
+use serde_json::json;
 
 use crate::core::{Core, Deadline};
 use crate::effect::Effect;
@@ -166,6 +169,31 @@ impl Servers {
     pub(crate) fn are_awaited(&self, session: &ChannelUri) -> bool {
         let waits = |it: &Server| it.phase == Phase::Starting { blocking: true };
         self.of_session(session).any(|(_, it)| waits(it))
+    }
+
+    /// What `_meta` of a call says about the server that runs it, in the words
+    /// that editors in the field look for: its name, the tool's, and the app
+    /// that shows the result, if there is one.
+    pub(crate) fn about_call(
+        &self,
+        core: &Core,
+        session: &ChannelUri,
+        id: &str,
+        tool: &str,
+    ) -> JsonObject {
+        let mut meta = JsonObject::new();
+        let Some(server) = self.of(session, id) else {
+            return meta;
+        };
+        meta.insert("mcpServerName".to_owned(), json!(server.server.name));
+        meta.insert("mcpToolName".to_owned(), json!(tool));
+        let mut tools = server.offer.tools.iter();
+        let definition = tools.find(|definition| definition.name == tool);
+        if let Some(app) = definition.and_then(apps::app_of) {
+            let ui = json!({"resourceUri": app, "channel": server.channel(core)});
+            meta.insert("ui".to_owned(), ui);
+        }
+        meta
     }
 
     /// The tools that servers of a session offer to its agents.

@@ -12,6 +12,12 @@ export function selectedModel(chat: ChatState): ModelSelection | undefined {
   return chat.draft?.model ?? chat.activeTurn?.message.model ?? chat.turns.at(-1)?.message.model;
 }
 
+/** The commit that the host was built from, where its build knew. */
+export function commitOf(root: RootState | undefined): string | undefined {
+  const commit = (root?._meta?.hostBuild as { commit?: unknown } | undefined)?.commit;
+  return typeof commit === "string" ? commit : undefined;
+}
+
 export function modelsOf(root: RootState | undefined, session: SessionState | undefined): ModelInfo[] {
   return root?.agents.find((agent) => agent.provider === session?.provider)?.models ?? [];
 }

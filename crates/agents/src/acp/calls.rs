@@ -480,6 +480,9 @@ impl Call {
         if let Some(tool_kind) = tool_kind {
             meta.insert(TOOL_KIND.to_owned(), json!(tool_kind));
         }
+        if tool_kind == Some(TERMINAL_TOOL) {
+            meta.insert("language".to_owned(), json!("shellscript"));
+        }
         if !self.locations.is_empty() {
             meta.insert("locations".to_owned(), json!(self.locations));
         }

@@ -133,7 +133,9 @@ async fn a_command_is_asked_about_as_a_command() {
         ready.message.as_text(),
         "`make clean make`\n\nBuild anew\n\n- cwd: `/x`"
     );
-    assert_eq!(ready.meta.unwrap()["toolKind"], "terminal");
+    let meta = ready.meta.unwrap();
+    assert_eq!(meta["toolKind"], "terminal");
+    assert_eq!(meta["language"], "shellscript");
     let Approval::Needed(request) = &ready.approval else {
         panic!("nothing was asked");
     };

@@ -70,10 +70,18 @@ impl TurnsMut<'_> {
             tracing::warn!(chat = %uri, call = %start.call, "a tool call began twice");
             return;
         }
+        let mut meta = start.meta;
+        let session = self.core.channels.session_of(uri);
+        if let (Some(server), Some(session)) = (server_of(start.contributor.as_ref()), session) {
+            let about = self
+                .servers
+                .about_call(self.core, &session, server, &start.name);
+            meta.get_or_insert_default().extend(about);
+        }
         let action = ChatToolCallStartAction {
             turn_id,
             tool_call_id: start.call.to_string(),
-            meta: start.meta,
+            meta,
             tool_name: start.name,
             display_name: start.display_name,
             intention: start.intention,

@@ -28,7 +28,7 @@ while read -r line; do
     *'"method":"initialize"'*)
         answer '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"w","version":"1"}}' ;;
     *'"method":"tools/list"'*)
-        answer '{"tools":[{"name":"forecast","title":"Forecast","inputSchema":{"type":"object"}}]}' ;;
+        answer '{"tools":[{"name":"forecast","title":"Forecast","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://w/map"}}}]}' ;;
     *'"city":"Ulm"'*) answer "{\"content\":[{\"type\":\"text\",\"text\":\"fog by $$\"}]}" ;;
     *'"city":"Atlantis"'*) exit 7 ;;
     esac
@@ -119,9 +119,14 @@ async fn a_server_is_started_for_a_session_used_stopped_and_started_again() {
     let inn = Inn::open_with(options(program(SERVER))).await;
     let guest = inn.guest("a").await;
     let mut watch = create(&guest, None).await;
-    until_it_is(&mut watch, WEATHER, "ready").await;
+    let ready = until_it_is(&mut watch, WEATHER, "ready").await;
     let call = forecast(&guest, "t1", "Ulm").await;
     assert_eq!(call["status"], "completed");
+    let app = json!({"resourceUri": "ui://w/map", "channel": ready["channel"]});
+    assert_eq!(
+        call["_meta"],
+        json!({"mcpServerName": "weather", "mcpToolName": "forecast", "ui": app})
+    );
     assert_eq!(
         call["contributor"],
         json!({"kind": "mcp", "customizationId": WEATHER})

@@ -4,6 +4,7 @@ import { canNotify, notificationsOn, setNotifications } from "../../app/notifica
 import { hostSetting, setHostSetting, setTheme } from "../../app/settings";
 import type { Theme } from "../../app/settings";
 import type { AgentInfo, ConfigSchema } from "../../protocol/types";
+import { commitOf } from "../../state/model";
 import { ConfigForm } from "../ConfigForm";
 import { Accounts } from "../decide/SignIn";
 import { SHORTCUTS } from "../shortcuts";
@@ -25,7 +26,7 @@ export function Settings() {
   const host = useHost();
   const config = useApp((state) => state.root?.config);
   const server = useApp((state) => state.connection.server);
-  const commit = useApp((state) => buildOf(state.root)?.commit);
+  const commit = useApp((state) => commitOf(state.root));
   const theme = useApp((state) => hostSetting(state.root, "appearance"));
   const diffView = useApp((state) => hostSetting(state.root, "diffView"));
   const agents = useApp((state) => state.root?.agents);

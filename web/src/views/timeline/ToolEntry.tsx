@@ -3,6 +3,7 @@
 
 import { memo, useState } from "react";
 import { plain } from "../../lib/text";
+import type { JsonObject } from "../../protocol/types";
 import type { ToolPhase, UiMessage } from "../../state/appState";
 import { withoutTwins } from "../../state/approval";
 import { detailsOf } from "../../state/timeline";
@@ -67,12 +68,31 @@ export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: U
             <pre className="output">{JSON.stringify(call.structuredContent, null, 2)}</pre>
           )}
           {call.status === "cancelled" && <Cancelled call={call} />}
+          <ServerOf meta={call._meta} />
         </div>
       )}
       <Decider message={message} chat={chat} />
     </section>
   );
 });
+
+/** The MCP server that ran a call, and the app that would show its result. */
+function ServerOf({ meta }: { meta: JsonObject | undefined }) {
+  const { mcpServerName: server, ui } = meta ?? {};
+  if (typeof server !== "string") return null;
+  const app = (ui as { resourceUri?: unknown } | undefined)?.resourceUri;
+  return (
+    <p className="muted">
+      Run by the MCP server {server}
+      {typeof app === "string" && (
+        <>
+          {" · app "}
+          <code>{app}</code>
+        </>
+      )}
+    </p>
+  );
+}
 
 function ToolError({ error }: { error: unknown }) {
   const message = typeof error === "object" && error && "message" in error ? String(error.message) : String(error);
