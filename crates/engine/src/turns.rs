@@ -23,6 +23,7 @@ mod server_tools;
 mod shapes;
 mod state_before;
 mod stopping;
+mod tool_list;
 mod tool_verdicts;
 mod tools;
 

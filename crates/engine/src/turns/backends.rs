@@ -8,11 +8,9 @@ use innkeeper_protocol::agent::{
     OpenBackend, Prompt, ToolOwner,
 };
 use innkeeper_protocol::bounds::MAX_ID_BYTES;
-use innkeeper_protocol::newest::actions::{
-    SessionConfigChangedAction, SessionServerToolsChangedAction, StateAction,
-};
+use innkeeper_protocol::newest::actions::{SessionConfigChangedAction, StateAction};
 use innkeeper_protocol::newest::common::JsonObject;
-use innkeeper_protocol::newest::state::{ErrorInfo, ToolDefinition};
+use innkeeper_protocol::newest::state::ErrorInfo;
 use innkeeper_protocol::telemetry::SpanOutcome;
 use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
 
@@ -53,7 +51,7 @@ impl TurnsMut<'_> {
             AgentEvent::Title(title) => self.title_from_agent(&uri, title),
             AgentEvent::Tools(mut tools) => {
                 tools.retain(|tool| tool.name.len() <= MAX_ID_BYTES);
-                self.server_tools(&uri, tools);
+                self.agent_has_tools(&uri, tools);
             }
             AgentEvent::Commands(mut commands) => {
                 commands.retain(|command| command.name.len() <= MAX_ID_BYTES);
@@ -90,6 +88,7 @@ impl TurnsMut<'_> {
             return;
         }
         let tools = self.tools_offered_in(&session);
+        self.list_tools(&session);
         let channels = &self.core.channels;
         let known = channels.chat(uri).zip(channels.session(&session));
         let Some((chat, session)) = known else {
@@ -194,6 +193,7 @@ impl TurnsMut<'_> {
     /// now.
     pub(crate) fn offer_client_tools(&mut self, session: &ChannelUri) {
         let tools = self.tools_offered_in(session);
+        self.list_tools(session);
         for backend in self.open_backends(session) {
             let tools = tools.clone();
             self.core
@@ -472,21 +472,6 @@ impl TurnsMut<'_> {
             };
             self.core
                 .emit(&session, StateAction::SessionConfigChanged(action), None);
-        }
-    }
-
-    fn server_tools(&mut self, uri: &ChannelUri, tools: Vec<ToolDefinition>) {
-        let Some(session) = self.core.channels.session_of(uri) else {
-            return;
-        };
-        let known = self.core.channels.session(&session);
-        if known.is_some_and(|known| known.state.server_tools.as_ref() != Some(&tools)) {
-            let action = SessionServerToolsChangedAction { tools };
-            self.core.emit(
-                &session,
-                StateAction::SessionServerToolsChanged(action),
-                None,
-            );
         }
     }
 }

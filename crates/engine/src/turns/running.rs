@@ -2,6 +2,7 @@
 //! the turn that runs.
 
 use innkeeper_protocol::agent::{AgentCommandInfo, BackendId};
+use innkeeper_protocol::newest::state::ToolDefinition;
 use innkeeper_protocol::{Timestamp, TurnId};
 
 use super::attachments::AttachedContent;
@@ -15,6 +16,8 @@ pub(super) struct Conversation {
     pub(super) backend: Option<Backend>,
     /// The commands that a message to the agent may begin with.
     pub(super) commands: Vec<AgentCommandInfo>,
+    /// The tools that the agent says it has.
+    pub(super) tools: Vec<ToolDefinition>,
     pub(super) turn: Option<RunningTurn>,
 }
 

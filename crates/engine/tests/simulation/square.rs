@@ -30,7 +30,6 @@ const ABSENT: &[&str] = &[
     "chat/movableChanged",
     "chat/workingDirectory",
     "session/chatsReordered",
-    "session/serverToolsChanged",
     // See `acts::choose_directory`.
     "session/workingDirectory",
 ];

@@ -120,6 +120,13 @@ async fn a_server_is_started_for_a_session_used_stopped_and_started_again() {
     let guest = inn.guest("a").await;
     let mut watch = create(&guest, None).await;
     let ready = until_it_is(&mut watch, WEATHER, "ready").await;
+    let tool = json!({"name": "forecast", "title": "Forecast",
+                      "_meta": {"mcpServerName": "weather"}});
+    let has_tool = |state: &Value| {
+        let mut tools = state["serverTools"].as_array().into_iter().flatten();
+        tools.any(|it| *it == tool)
+    };
+    until(&mut watch, "its tool", has_tool).await;
     let call = forecast(&guest, "t1", "Ulm").await;
     assert_eq!(call["status"], "completed");
     let app = json!({"resourceUri": "ui://w/map", "channel": ready["channel"]});
@@ -137,6 +144,7 @@ async fn a_server_is_started_for_a_session_used_stopped_and_started_again() {
     ask(&guest, "Stop", WEATHER).await;
     let stopped = until_it_is(&mut watch, WEATHER, "stopped").await;
     assert!(stopped.get("channel").is_none(), "{stopped}");
+    until(&mut watch, "its tool gone", |state| !has_tool(state)).await;
     let call = forecast(&guest, "t2", "Ulm").await;
     assert_eq!(call["success"], false, "nobody offers it");
 

@@ -12,6 +12,7 @@ export interface ToolDefinition {
   title?: string;
   description?: string;
   inputSchema?: unknown;
+  _meta?: JsonObject;
 }
 
 export interface ActiveClient {

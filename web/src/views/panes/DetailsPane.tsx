@@ -1,5 +1,6 @@
 import { configure } from "../../app/sessions";
 import { useApp, useHost } from "../../app/context";
+import { count, firstLine } from "../../lib/text";
 import { pathOf } from "../../protocol/uri";
 import { ConfigForm } from "../ConfigForm";
 import { Customizations } from "./Customizations";
@@ -10,7 +11,7 @@ export default function DetailsPane({ route }: PaneProps) {
   const host = useHost();
   const session = useApp((state) => state.session);
   if (!session) return null;
-  const { config, activeClients, workingDirectories, provider, customizations } = session;
+  const { config, activeClients, workingDirectories, provider, customizations, serverTools } = session;
   return (
     <>
       <PaneHead title="Details" route={route} />
@@ -44,6 +45,20 @@ export default function DetailsPane({ route }: PaneProps) {
               onChange={(key, value) => configure(host, route.session, { [key]: value })}
             />
           </>
+        )}
+        {serverTools && serverTools.length > 0 && (
+          <details>
+            <summary>{count(serverTools.length, "tool")} of the host and its agent</summary>
+            <ul>
+              {serverTools.map(({ name, title, description, _meta }) => (
+                <li key={name}>
+                  {title ?? name}
+                  {typeof _meta?.mcpServerName === "string" && <span className="muted"> · {_meta.mcpServerName}</span>}
+                  {description && <p className="muted">{firstLine(description)}</p>}
+                </li>
+              ))}
+            </ul>
+          </details>
         )}
         <Customizations session={route.session} customizations={customizations ?? []} />
       </div>
