@@ -282,7 +282,8 @@ pub(crate) fn has_no_word_for(
     let is_of_automations = core.channels.automations(channel).is_some()
         || core.channels.automation_run(channel).is_some();
     let has_none = !version.has_annotations() && core.channels.annotations(channel).is_some()
-        || !version.has_automations() && is_of_automations;
+        || !version.has_automations() && is_of_automations
+        || !version.has_canvases() && core.channels.canvas(channel).is_some();
     has_none
         || !version.has_watches()
             && (core.channels.watch(channel).is_some()

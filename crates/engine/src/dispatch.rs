@@ -88,7 +88,7 @@ impl Engine {
             Some(Channel::AutomationRun(_)) => {
                 self.automations().run_dispatched(&channel, action, sender);
             }
-            Some(Channel::Watch(_)) => {
+            Some(Channel::Watch(_) | Channel::Canvas(_)) => {
                 let refused: Verdict<()> = Verdict::NotAccepted(action);
                 self.core.carry_out(&channel, sender, refused);
             }

@@ -343,7 +343,7 @@ impl Engine {
         self.tell_missed_summaries(connection, seen);
     }
 
-    /// Whether some of the channels are terminals or changesets that are younger
+    /// Whether some of the channels are terminals, changesets or canvases that are younger
     /// than this, or are computed anew.
     fn cannot_replay(&self, channels: &[ChannelUri], seen: Option<Seq>) -> bool {
         let younger = |born: Seq| seen.is_none_or(|seen| born > seen);
@@ -352,6 +352,7 @@ impl Engine {
             .any(|uri| match self.core.channels.get(uri) {
                 Some(Channel::Terminal(terminal)) => younger(terminal.born),
                 Some(Channel::Changeset(changeset)) => younger(changeset.born),
+                Some(Channel::Canvas(canvas)) => younger(canvas.born),
                 Some(
                     Channel::Root(_)
                     | Channel::Session(_)

@@ -10,6 +10,7 @@
 
 mod apps;
 mod calls;
+mod canvases;
 mod channel;
 mod shown;
 mod tokens;
@@ -37,7 +38,10 @@ use crate::effect::Effect;
 pub(crate) use calls::{Answered, Outcome, ToolCaller};
 pub(crate) use shown::server_in;
 
+pub(crate) use canvases::pages_in;
+
 use calls::{Blocked, Caller};
+use canvases::Canvas;
 use shown::show;
 
 /// How long an agent's start waits for a server.
@@ -53,6 +57,7 @@ pub(crate) struct Servers {
     calls: HashMap<McpCallId, Caller>,
     /// Tool calls that wait for somebody to sign in.
     blocked: Vec<Blocked>,
+    canvases: Vec<Canvas>,
     /// By resource. They live in memory only.
     tokens: BTreeMap<String, BearerToken>,
     news: News,
@@ -396,9 +401,11 @@ impl Servers {
             return;
         };
         server.sessions.remove(session);
+        let is_unused = server.sessions.is_empty();
         self.news.tools_of.insert(session.clone());
         self.news.may_begin = true;
-        if server.sessions.is_empty() {
+        self.close_canvases_of(core, session, &place.id);
+        if is_unused {
             self.end_run(core, place);
             self.known.remove(place);
             self.give_up_blocked(place);
@@ -471,6 +478,9 @@ impl Servers {
         for session in &server.sessions {
             let channel = server.channel(core);
             show(core, session, &place.id, server.state(), channel);
+            if server.phase != Phase::Ready {
+                self.hide_pages(core, session, &place.id);
+            }
         }
     }
 }

@@ -188,6 +188,7 @@ impl SessionsMut<'_> {
         let core = self.core();
         core.channels.remove_chat(uri);
         core.subscriptions.remove_channel(uri);
+        self.turns.servers.close_canvases_in(self.turns.core, uri);
     }
 
     /// Says how many sessions there are, now that one has come or gone.

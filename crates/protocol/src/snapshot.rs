@@ -10,9 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::newest::state::{
-    AnnotationsState, AutomationRunState, AutomationState, ChangesSummary, ChangesetState,
-    ChatState, FileEdit, ResourceWatchState, RootState, SessionState, SessionSummary,
-    TerminalState, Turn,
+    AnnotationsState, AutomationRunState, AutomationState, CanvasState, ChangesSummary,
+    ChangesetState, ChatState, FileEdit, ResourceWatchState, RootState, SessionState,
+    SessionSummary, TerminalState, Turn,
 };
 use crate::record::{Excerpts, Selection};
 use crate::{ChannelUri, Seq, TurnId};
@@ -104,6 +104,7 @@ pub enum SnapshotState {
     Chat(Box<ChatSnapshot>),
     Terminal(Box<TerminalState>),
     ResourceWatch(Box<ResourceWatchState>),
+    Canvas(Box<CanvasState>),
     Changeset(Box<ChangesetState>),
     Annotations(Box<AnnotationsState>),
     Automations(Box<AutomationState>),

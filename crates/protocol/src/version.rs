@@ -177,6 +177,11 @@ impl Version {
         self > Self::V0_8
     }
 
+    /// A chat has canvases, each with a channel of its own.
+    pub fn has_canvases(self) -> bool {
+        self > Self::V0_9
+    }
+
     /// A message says which model and agent it is for. Up to 0.4 they are
     /// selected for a session.
     pub fn selects_per_message(self) -> bool {

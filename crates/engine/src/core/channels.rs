@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt as _, HashSet};
 use innkeeper_protocol::newest::state::{
-    AutomationRunState, AutomationState, ChangesetState, ResourceWatchState, RootState,
-    TerminalState,
+    AutomationRunState, AutomationState, CanvasState, ChangesetState, ResourceWatchState,
+    RootState, TerminalState,
 };
 use innkeeper_protocol::snapshot::SnapshotState;
 use innkeeper_protocol::workspace::resource::{GrantedRoot, Roots};
@@ -41,6 +41,7 @@ pub(crate) enum Channel {
     Terminal(Box<Ephemeral<TerminalState>>),
     Changeset(Box<Ephemeral<ChangesetState>>),
     Watch(Box<Ephemeral<ResourceWatchState>>),
+    Canvas(Box<Ephemeral<CanvasState>>),
     Annotations(Box<Annotations>),
     Automations(Box<AutomationState>),
     AutomationRun(Box<AutomationRunState>),
@@ -68,6 +69,7 @@ impl Channel {
                 SnapshotState::Changeset(Box::new(changeset.state.clone()))
             }
             Self::Watch(watch) => SnapshotState::ResourceWatch(Box::new(watch.state.clone())),
+            Self::Canvas(canvas) => SnapshotState::Canvas(Box::new(canvas.state.clone())),
             Self::Annotations(annotations) => {
                 SnapshotState::Annotations(Box::new(annotations.state.clone()))
             }
@@ -85,6 +87,7 @@ impl Channel {
             | Self::Terminal(_)
             | Self::Changeset(_)
             | Self::Watch(_)
+            | Self::Canvas(_)
             | Self::Annotations(_)
             | Self::Automations(_)
             | Self::AutomationRun(_) => &None,
@@ -105,7 +108,7 @@ impl Channel {
             | Self::Annotations(_)
             | Self::Automations(_)
             | Self::AutomationRun(_) => false,
-            Self::Terminal(_) | Self::Changeset(_) | Self::Watch(_) => true,
+            Self::Terminal(_) | Self::Changeset(_) | Self::Watch(_) | Self::Canvas(_) => true,
         }
     }
 }
@@ -194,6 +197,7 @@ impl Channels {
     of_kind!(annotations, Annotations, Annotations);
     of_kind_mut!(annotations_mut, Annotations, Annotations);
     of_kind!(watch, Watch, Ephemeral<ResourceWatchState>);
+    of_kind!(canvas, Canvas, Ephemeral<CanvasState>);
     of_kind!(automations, Automations, AutomationState);
     of_kind!(automation_run, AutomationRun, AutomationRunState);
 

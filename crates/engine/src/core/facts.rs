@@ -40,6 +40,7 @@ pub(super) fn facts_of(channel: &Channel) -> GateFacts {
         | Channel::Terminal(_)
         | Channel::Changeset(_)
         | Channel::Watch(_)
+        | Channel::Canvas(_)
         | Channel::Automations(_)
         | Channel::AutomationRun(_) => GateFacts::default(),
     }
@@ -84,6 +85,7 @@ pub(super) fn extra_facts_after(
         Channel::Root(_)
         | Channel::Terminal(_)
         | Channel::Watch(_)
+        | Channel::Canvas(_)
         | Channel::Annotations(_)
         | Channel::Automations(_)
         | Channel::AutomationRun(_) => return None,

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use ahp::reducers::{
     ReduceOutcome, apply_action_to_automation, apply_action_to_automation_run,
-    apply_action_to_changeset, apply_action_to_resource_watch, apply_action_to_root,
-    apply_action_to_session, apply_action_to_terminal,
+    apply_action_to_canvas, apply_action_to_changeset, apply_action_to_resource_watch,
+    apply_action_to_root, apply_action_to_session, apply_action_to_terminal,
 };
 use innkeeper_protocol::action_traits::traits_of;
 use innkeeper_protocol::command::Said;
@@ -374,6 +374,7 @@ fn reduce(channel: &mut Channel, action: &StateAction) -> (ReduceOutcome, Option
         }
         Channel::Automations(state) => (apply_action_to_automation(state, action), None),
         Channel::AutomationRun(state) => (apply_action_to_automation_run(state, action), None),
+        Channel::Canvas(canvas) => (apply_action_to_canvas(&mut canvas.state, action), None),
         Channel::Watch(watch) => (
             apply_action_to_resource_watch(&mut watch.state, action),
             None,

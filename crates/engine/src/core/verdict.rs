@@ -82,6 +82,7 @@ fn why_not_accepted(channel: Option<&Channel>, action: &StateAction, sender: &Se
         Some(Channel::Terminal(_)) => "a terminal",
         Some(Channel::Changeset(_)) => "a changeset",
         Some(Channel::Watch(_)) => "a watch",
+        Some(Channel::Canvas(_)) => "a canvas",
         Some(Channel::Annotations(_)) => "the annotations of a session",
         Some(Channel::Automations(_)) => "the catalogue of automations",
         Some(Channel::AutomationRun(_)) => "a run of an automation",

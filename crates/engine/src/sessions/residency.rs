@@ -176,6 +176,7 @@ impl SessionsMut<'_> {
             self.turns.check_selected_model(&chat);
             let turns = &mut self.turns;
             turns.terminals.check_background(turns.core, &chat);
+            turns.servers.check_canvases(turns.core, &chat);
         }
         if never_ready {
             // The host ended while the agent was starting: start it again.

@@ -15,7 +15,8 @@ use innkeeper_protocol::{CallId, ChannelUri};
 use serde_json::{Value, json};
 
 use super::TurnsMut;
-use crate::servers::{Answered, Outcome, ToolCaller};
+use super::tools::server_of;
+use crate::servers::{Answered, Outcome, ToolCaller, pages_in};
 
 /// How many pieces of a result are kept.
 const MOST_PIECES: usize = 256;
@@ -78,8 +79,16 @@ impl TurnsMut<'_> {
                 let Some(ToolCallState::Running(running)) = self.tool_call(&chat, &call) else {
                     return;
                 };
-                let result = result_of(result, &running.display_name);
-                self.server_tool_done(&chat, call, result);
+                let title = running.display_name.clone();
+                let server = server_of(running.contributor.as_ref()).map(str::to_owned);
+                let session = self.core.channels.session_of(&chat);
+                if let Some((session, server)) = session.zip(server) {
+                    for page in pages_in(&result) {
+                        let from = (&session, server.as_str());
+                        self.servers.expose(self.core, &chat, from, page);
+                    }
+                }
+                self.server_tool_done(&chat, call, result_of(result, &title));
             }
             Outcome::Failed(why) => self.server_tool_failed(&chat, call, why),
             Outcome::AuthRequired(auth) => self.wait_for_sign_in(&chat, &call, *auth),

@@ -9,6 +9,7 @@ mod automation_events;
 mod automation_runs;
 mod automation_schedules;
 mod automations;
+mod canvases;
 mod changes;
 mod client_resources;
 mod comments;

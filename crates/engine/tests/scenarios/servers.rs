@@ -116,7 +116,11 @@ pub(crate) fn requirement(reason: &str) -> Box<McpAuthRequirement> {
 
 /// The agent calls the server's tool in a turn; returns what the server is asked.
 pub(crate) fn call(host: &mut Host) -> McpCallId {
-    host.start_turn(1, "t");
+    call_in(host, "t")
+}
+
+pub(crate) fn call_in(host: &mut Host, turn: &str) -> McpCallId {
+    host.start_turn(1, turn);
     let owner = ToolOwner::Server {
         id: ID.to_owned(),
         name: "db".to_owned(),
@@ -129,7 +133,7 @@ pub(crate) fn call(host: &mut Host) -> McpCallId {
         contributor: Some(owner.contributor()),
         meta: None,
     };
-    host.in_turn("t", TurnEvent::ToolStarted(Box::new(start)));
+    host.in_turn(turn, TurnEvent::ToolStarted(Box::new(start)));
     let ready = ToolReady {
         call: "c".into(),
         input: Some(json!({"row": 7}).to_string()),
@@ -137,7 +141,7 @@ pub(crate) fn call(host: &mut Host) -> McpCallId {
         approval: Approval::NotNeeded,
         meta: None,
     };
-    host.in_turn("t", TurnEvent::ToolReady(Box::new(ready)));
+    host.in_turn(turn, TurnEvent::ToolReady(Box::new(ready)));
     asked(host)
 }
 

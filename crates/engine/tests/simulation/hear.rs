@@ -184,8 +184,10 @@ fn shot(snapshot: &snapshot::Snapshot) -> Shot {
         snapshot::SnapshotState::Automations(_) | snapshot::SnapshotState::AutomationRun(_) => {
             unreachable!("nobody subscribes to automations here")
         }
-        snapshot::SnapshotState::Terminal(_) | snapshot::SnapshotState::ResourceWatch(_) => {
-            unreachable!("nobody opens terminals or watches here")
+        snapshot::SnapshotState::Terminal(_)
+        | snapshot::SnapshotState::ResourceWatch(_)
+        | snapshot::SnapshotState::Canvas(_) => {
+            unreachable!("nobody opens terminals, watches or canvases here")
         }
     };
     Shot {

@@ -222,7 +222,7 @@ fn weight_of_state(state: &SnapshotState) -> usize {
             });
             FIXED_WEIGHT + texts.sum::<usize>()
         }
-        SnapshotState::ResourceWatch(_) => FIXED_WEIGHT,
+        SnapshotState::ResourceWatch(_) | SnapshotState::Canvas(_) => FIXED_WEIGHT,
         SnapshotState::Annotations(state) => {
             let entries = state.annotations.iter().flat_map(|it| &it.entries);
             let texts = entries.map(|entry| match &entry.text {
