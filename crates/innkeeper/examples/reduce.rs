@@ -6,8 +6,8 @@ use std::io::{self, BufRead as _, Write as _};
 
 use ahp::reducers::{
     apply_action_to_annotations, apply_action_to_automation, apply_action_to_automation_run,
-    apply_action_to_changeset, apply_action_to_chat, apply_action_to_root, apply_action_to_session,
-    apply_action_to_terminal,
+    apply_action_to_canvas, apply_action_to_changeset, apply_action_to_chat, apply_action_to_root,
+    apply_action_to_session, apply_action_to_terminal,
 };
 use innkeeper_protocol::newest::actions::StateAction;
 use serde::de::DeserializeOwned;
@@ -37,6 +37,9 @@ fn main() -> anyhow::Result<()> {
             })?,
             "terminal" => fold(run, |state, action| {
                 apply_action_to_terminal(state, action);
+            })?,
+            "canvas" => fold(run, |state, action| {
+                apply_action_to_canvas(state, action);
             })?,
             "annotations" => fold(run, |state, action| {
                 apply_action_to_annotations(state, action);

@@ -4,7 +4,7 @@ import type { Annotation, AnnotationEntry, AnnotationOrigin } from "./annotation
 import type { AutomationDefinition, AutomationEntry, AutomationRunLifecycle } from "./automations";
 import type { ErrorInfo, JsonObject, StringOrMarkdown, TextRange, URI, UsageInfo } from "./common";
 import type { Changeset, ChangesetFile, ChangesetOperation, ChangesetStatus, OperationStatus } from "./changeset";
-import type { BackgroundWork, ChatSummary, ResponsePart, Turn } from "./chat";
+import type { BackgroundWork, CanvasState, ChatSummary, ResponsePart, Turn } from "./chat";
 import type { Customization, Enablement, McpServerState } from "./customization";
 import type { InputAnswer, InputRequest, InputResponseKind } from "./inputRequest";
 import type { Message, PendingMessageKind } from "./message";
@@ -133,6 +133,7 @@ export type ChatAction =
   | { type: "chat/movableChanged"; movable: boolean }
   | { type: "chat/changesetsChanged"; changesets?: Changeset[] }
   | { type: "chat/canvasesChanged"; canvases?: { resource: URI }[] }
+  | { type: "canvas/stateChanged"; canvas: CanvasState }
   | { type: "chat/workingDirectorySet"; directory: URI }
   | { type: "chat/workingDirectoryRemoved"; directory: URI }
   | { type: "chat/usage"; turnId: string; usage: UsageInfo }

@@ -71,3 +71,15 @@ export interface ChatState extends ChatSummary {
   draft?: Message;
   _meta?: JsonObject;
 }
+
+/** A page elsewhere that shows something of the chat. */
+export interface CanvasState {
+  instanceId: string;
+  extensionId: string;
+  extensionName?: string;
+  canvasId: string;
+  title?: string;
+  status?: string;
+  /** Absent while its provider is not there. */
+  url?: string;
+}

@@ -240,10 +240,12 @@ const automationRun = [
   of("automationRun/cancelRequested"),
 ];
 
+const canvas = [of("canvas/stateChanged", { canvas: fc.record({ instanceId: id, extensionId: id, canvasId: id, title: maybe(text), url: maybe(text) }) })];
+
 /** A run of actions; in a chat, mostly within a turn that has begun. */
 export function runsFor(channel: ChannelState["kind"]): fc.Arbitrary<StateAction[]> {
   const any = (actions: fc.Arbitrary<StateAction>[]) => fc.array(fc.oneof(...actions), { minLength: 5, maxLength: 50, size: "max" });
-  if (channel !== "chat") return any({ root, session, terminal, changeset, annotations, automations, automationRun }[channel]);
+  if (channel !== "chat") return any({ root, session, terminal, changeset, canvas, annotations, automations, automationRun }[channel]);
   const begin = { type: "chat/turnStarted", turnId: "a", startedAt: "2026-01-01T00:00:00Z", message: { text: "", origin: { kind: "user" } } };
   const start = { type: "chat/toolCallStart", turnId: "a", toolCallId: "a", toolName: "t", displayName: "d" };
   const begun = [begin, start] as unknown as StateAction[];
@@ -267,6 +269,8 @@ export function stateFor(channel: ChannelState["kind"]): ChannelState["state"] {
       return { title: "", content: [], lifecycle: { status: "running" }, claim: { kind: "client", clientId: "a" } };
     case "changeset":
       return { status: "computing", files: [] };
+    case "canvas":
+      return { instanceId: "i", extensionId: "e", canvasId: "c" };
     case "annotations":
       return { annotations: [] };
     case "automations":

@@ -19,7 +19,7 @@ const RUNS = 1000;
 const TIME = 30_000;
 const SEED = Number(process.env["INNKEEPER_SEED"] ?? 7);
 
-test.runIf(existsSync(program)).each(["root", "session", "chat", "terminal", "changeset", "annotations", "automations", "automationRun"] as const)(
+test.runIf(existsSync(program)).each(["root", "session", "chat", "terminal", "changeset", "canvas", "annotations", "automations", "automationRun"] as const)(
   "%s: both reducers make the same of the same actions (needs `cargo build --example reduce`)",
   (channel) => {
     const runs = fc.sample(runsFor(channel), { numRuns: RUNS, seed: SEED });

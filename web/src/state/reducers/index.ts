@@ -1,7 +1,7 @@
 // The protocol's reducers: pure functions from a state and an action to the
 // next state. What is unknown or does not fit changes nothing.
 
-import type { AnnotationsState, AutomationRunState, AutomationState, ChangesetState, ChatState, RootState, SessionState, StateAction, TerminalState } from "../../protocol/types";
+import type { AnnotationsState, AutomationRunState, AutomationState, CanvasState, ChangesetState, ChatState, RootState, SessionState, StateAction, TerminalState } from "../../protocol/types";
 import { reduceAnnotations } from "./annotations";
 import { reduceAutomationRun, reduceAutomations } from "./automations";
 import { reduceChangeset } from "./changeset";
@@ -16,6 +16,7 @@ export type ChannelState =
   | { kind: "chat"; state: ChatState }
   | { kind: "terminal"; state: TerminalState }
   | { kind: "changeset"; state: ChangesetState }
+  | { kind: "canvas"; state: CanvasState }
   | { kind: "annotations"; state: AnnotationsState }
   | { kind: "automations"; state: AutomationState }
   | { kind: "automationRun"; state: AutomationRunState };
@@ -37,6 +38,8 @@ function next(channel: ChannelState, action: StateAction): ChannelState["state"]
       return is(action, "terminal/") ? reduceTerminal(channel.state, action) : channel.state;
     case "changeset":
       return is(action, "changeset/") ? reduceChangeset(channel.state, action) : channel.state;
+    case "canvas":
+      return action.type === "canvas/stateChanged" ? action.canvas : channel.state;
     case "annotations":
       return is(action, "annotations/") ? reduceAnnotations(channel.state, action) : channel.state;
     case "automations":
@@ -56,6 +59,7 @@ export function channelOf(uri: string, state: unknown): ChannelState | undefined
   if (uri.startsWith("ahp-root:")) return { kind: "root", state: state as RootState };
   if (uri.startsWith("ahp-automations:")) return { kind: "automations", state: state as AutomationState };
   if (uri.startsWith("ahp-automation-run:")) return { kind: "automationRun", state: state as AutomationRunState };
+  if (uri.startsWith("ahp-canvas:")) return { kind: "canvas", state: state as CanvasState };
   if (has("turns")) return { kind: "chat", state: state as ChatState };
   if (has("lifecycle") && has("chats")) return { kind: "session", state: state as SessionState };
   if (has("content") && has("claim")) return { kind: "terminal", state: state as TerminalState };

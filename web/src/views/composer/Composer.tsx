@@ -14,6 +14,7 @@ import { Icon } from "../ui/Icon";
 import { AgentPicker } from "./AgentPicker";
 import { AttachmentStrip } from "./AttachmentStrip";
 import { Background } from "./Background";
+import { Canvases } from "./Canvases";
 import { CompletionList } from "./CompletionList";
 import { ComposerNote } from "./ComposerNote";
 import { ContextMeter } from "./ContextMeter";
@@ -102,6 +103,7 @@ export function Composer({ chat, isReadOnly, onSent }: Props) {
   return (
     <div className="composer-frame">
       <Background chat={chat} />
+      <Canvases />
       <Scheduled
         chat={chat}
         messages={scheduled}
