@@ -11,6 +11,7 @@ mod residency;
 mod settle;
 mod summary;
 mod unwritten;
+mod working_directories;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -40,6 +41,7 @@ pub(crate) use summary::everything;
 
 use directories::Unchecked;
 use residency::Loading;
+use working_directories::Changing;
 
 /// How long too many sessions stay in memory at most.
 const CROWDED: Duration = Duration::from_secs(10);
@@ -52,6 +54,8 @@ pub(crate) struct Sessions {
     looked_at: HashMap<Ticket, ChannelUri>,
     /// Those whose directories are looked at.
     unchecked: HashMap<Ticket, Unchecked>,
+    /// Those whose directories are being changed.
+    changing: HashMap<ChannelUri, Changing>,
     /// Those on their way because something about them could not be stored.
     reread: BTreeSet<ChannelUri>,
 }

@@ -485,6 +485,7 @@ pub(crate) fn agents() -> Vec<AgentProfile> {
         config: None,
         synonyms: Vec::new(),
         works: true,
+        resumes: true,
     }]
 }
 

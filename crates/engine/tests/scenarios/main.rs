@@ -39,3 +39,4 @@ mod turn_size;
 mod turns;
 mod views;
 mod words;
+mod working_directories;

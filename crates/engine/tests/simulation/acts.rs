@@ -57,7 +57,12 @@ pub(crate) fn create(world: &mut World, client: usize, session: &str) {
 /// replaced, so who looks on while a session is being made is not told.
 fn choose_directory(world: &mut World, params: &mut Value) {
     if world.rng.chance(70) {
-        params["workingDirectories"] = json!([world.rng.pick(&DIRECTORIES)]);
+        let first = world.rng.pick(&DIRECTORIES).copied();
+        let mut directories = vec![first];
+        if world.rng.chance(25) {
+            directories.push(world.rng.pick(&DIRECTORIES).copied());
+        }
+        params["workingDirectories"] = json!(directories);
         let alone = world.onlookers.is_empty();
         if alone && world.rng.chance(15) && params.get("config").is_none() {
             params["config"] = json!({"isolation": "worktree"});

@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::acts::{any_chat, any_session, ask, choosy_message, dispatch, message};
 use crate::client::{Asked, ROOT};
 use crate::customizations::IDS;
+use crate::directories;
 use crate::hear::State;
 use crate::servers;
 use crate::world::World;
@@ -28,6 +29,7 @@ pub(crate) fn dispatch_to_chat(world: &mut World, client: usize) {
         (14, "draftChanged"),
         (3, "isReadChanged"),
         (3, "isArchivedChanged"),
+        (4, "directories"),
         (2, "delta"),
         (2, "juggled"),
         (2, "over the chat"),
@@ -64,6 +66,7 @@ pub(crate) fn dispatch_to_chat(world: &mut World, client: usize) {
             }
             action
         }
+        "directories" => directories::change_chat(world),
         "turnCancelled" => {
             json!({"type": "chat/turnCancelled", "turnId": active.unwrap_or(any_turn)})
         }
@@ -310,6 +313,7 @@ pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
         (2, "default chat"),
         (4, "switch"),
         (6, "server"),
+        (8, "directories"),
         (1, "ready"),
     ]);
     let flag = world.rng.chance(50);
@@ -337,6 +341,7 @@ pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
             let client = json!({"clientId": id, "displayName": name, "tools": [{"name": "tool"}]});
             json!({"type": "session/activeClientSet", "activeClient": client})
         }
+        "directories" => directories::change(world, client, &session),
         "inactive" => json!({"type": "session/activeClientRemoved", "clientId": id}),
         "default chat" => {
             let chat = any_chat(world, client);

@@ -28,11 +28,10 @@ const ABSENT: &[&str] = &[
     "canvas/",
     "chat/canvasesChanged",
     "chat/movableChanged",
+    // See `directories::change_chat`.
     "chat/workingDirectory",
     "session/chatsReordered",
     "session/serverToolsChanged",
-    // See `acts::choose_directory`.
-    "session/workingDirectory",
 ];
 
 /// What happens so seldom here that it may not happen at all: the scenarios of
