@@ -6,6 +6,7 @@ mod directories;
 mod dispatch;
 mod further_chats;
 mod input_needed;
+mod moving;
 mod not_stored;
 mod residency;
 mod settle;

@@ -92,6 +92,7 @@ pub enum Reply {
     Subscribe(SubscribeReply),
     Reconnect(ReconnectReply),
     ListSessions(ListSessionsReply),
+    MoveChat(MoveChatResult),
     ResolveSessionConfig(Box<ResolveSessionConfigResult>),
     CompleteSessionConfig(SessionConfigCompletionsResult),
     Completions(CompletionsResult),

@@ -27,10 +27,8 @@ const ABSENT: &[&str] = &[
     "automationRun/",
     "canvas/",
     "chat/canvasesChanged",
-    "chat/movableChanged",
     // See `directories::change_chat`.
     "chat/workingDirectory",
-    "session/chatsReordered",
     "session/serverToolsChanged",
 ];
 
