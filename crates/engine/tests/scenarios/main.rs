@@ -21,6 +21,7 @@ mod large_input;
 mod long_names;
 mod malformed;
 mod messages;
+mod moving;
 mod not_stored;
 mod older;
 mod older_manners;

@@ -113,6 +113,7 @@ pub(crate) fn act(world: &mut World, client: usize) {
         (2, "dispatch elsewhere"),
         (4, "createChat"),
         (2, "disposeChat"),
+        (4, "moveChat"),
         (5, "invokeChangesetOperation"),
         (4, "review"),
         (6, "annotate"),
@@ -179,6 +180,15 @@ pub(crate) fn act(world: &mut World, client: usize) {
                 &json!({"channel": chat}),
                 Asked::Other,
             );
+        }
+        "moveChat" => {
+            let (chat, after) = (any_chat(world, client), any_chat(world, client));
+            let mut to = json!({"kind": "session", "session": any_session(world)});
+            if world.rng.chance(50) {
+                to["after"] = json!(after);
+            }
+            let params = json!({"channel": chat, "destination": to});
+            ask(world, client, "moveChat", &params, Asked::Other);
         }
         "fetchTurns" => fetch_turns(world, client),
         "completions" => {
