@@ -17,8 +17,8 @@ use crate::gates::up::{self, PartialAction};
 use crate::newest::actions::StateAction;
 use crate::newest::commands::{
     AuthenticateParams, CompletionsParams, CreateChatParams, CreateSessionParams,
-    DisposeChatParams, DisposeSessionParams, FetchTurnsParams, InitializeParams, MoveChatParams,
-    InvokeChangesetOperationParams, ListSessionsParams, ReconnectParams,
+    DisposeChatParams, DisposeSessionParams, FetchTurnsParams, InitializeParams,
+    InvokeChangesetOperationParams, ListSessionsParams, MoveChatParams, ReconnectParams,
     ResolveSessionConfigParams, SessionConfigCompletionsParams, SubscribeParams,
 };
 use crate::newest::common::JsonObject;

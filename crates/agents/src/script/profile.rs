@@ -7,8 +7,8 @@ use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use innkeeper_protocol::newest::state::{
     AgentCapabilities, AgentCustomization, AgentInfo, ChildCustomization, ConfigPropertySchema,
     ConfigSchema, Customization, MultipleChatsCapability, MultipleWorkingDirectoriesCapability,
-    PluginCustomization, ProtectedResourceMetadata, SessionConfigPropertySchema, SessionConfigSchema, SessionModelInfo,
-    ToolAnnotations, ToolDefinition,
+    PluginCustomization, ProtectedResourceMetadata, SessionConfigPropertySchema,
+    SessionConfigSchema, SessionModelInfo, ToolAnnotations, ToolDefinition,
 };
 use innkeeper_protocol::settings::{
     AUTO_APPROVE, BRANCH, FOLDER, ISOLATION, WORKTREE, auto_approve,

@@ -278,7 +278,10 @@ async fn an_agent_that_takes_several_directories_is_given_them_whenever_it_is_op
             assert!(profile.resumes);
             let mut open = again(resume.clone());
             let temporary = std::env::temp_dir();
-            open.directories = vec![format!("file://{}", temporary.display()), "file:///srv".into()];
+            open.directories = vec![
+                format!("file://{}", temporary.display()),
+                "file:///srv".into(),
+            ];
             let mut conversation = opened(agent, open).await;
             let heard = conversation.play(json!([{"echo": "requests"}])).await;
             let requests = heard[0].strip_prefix("text: ").unwrap();

@@ -66,12 +66,10 @@ impl SessionsMut<'_> {
             Some(ChatSource::Fork(source)) if several.fork == Some(true) => {
                 fork(self.turns.core, &session, source, locale)?
             }
-            Some(ChatSource::SideChat(source)) if several.side_chat == Some(true) => {
-                Beginning {
-                    directories,
-                    ..side_chat(self.turns.core, &session, source, locale)?
-                }
-            }
+            Some(ChatSource::SideChat(source)) if several.side_chat == Some(true) => Beginning {
+                directories,
+                ..side_chat(self.turns.core, &session, source, locale)?
+            },
             Some(_) => {
                 return Err(RpcError::invalid_params(
                     "this agent cannot begin a chat from such a source",

@@ -178,11 +178,7 @@ impl SessionsMut<'_> {
     }
 
     /// What a change would mean; nothing, if all is so already.
-    fn judge_change(
-        &self,
-        session: &ChannelUri,
-        asked: &Asked,
-    ) -> Result<Option<Change>, Refusal> {
+    fn judge_change(&self, session: &ChannelUri, asked: &Asked) -> Result<Option<Change>, Refusal> {
         let core = &*self.turns.core;
         let Some(session) = core.channels.session(session) else {
             let why = format!("there is no `{}`", asked.channel);
@@ -359,9 +355,7 @@ fn check_count(core: &Core, count: usize) -> Result<(), Refusal> {
 }
 
 fn not_of_session(directory: &str) -> String {
-    format!(
-        "`{directory}` is not a working directory of the session; add it to the session first"
-    )
+    format!("`{directory}` is not a working directory of the session; add it to the session first")
 }
 
 /// A directory that a session does not have yet.

@@ -102,7 +102,11 @@ fn a_move_that_cannot_be_is_refused_and_changes_nothing() {
     ];
     for (moved, destination, code) in cases {
         let params = json!({"channel": moved, "destination": destination});
-        assert_eq!(host.refused(1, "moveChat", params.clone()), code, "{params}");
+        assert_eq!(
+            host.refused(1, "moveChat", params.clone()),
+            code,
+            "{params}"
+        );
     }
     assert_eq!(order(&mut host), before);
 }

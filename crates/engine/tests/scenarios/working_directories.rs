@@ -288,7 +288,9 @@ fn what_waits_in_a_session_that_goes_is_rejected() {
     removed(&mut host, B);
     host.ok(1, "disposeSession", json!({"channel": SESSION}));
     let heard = &host.heard[&1];
-    let reasons = heard.iter().filter_map(|it| it["params"].get("rejectionReason"));
+    let reasons = heard
+        .iter()
+        .filter_map(|it| it["params"].get("rejectionReason"));
     let reasons: Vec<&Value> = reasons.collect();
     assert_eq!(reasons, ["the session was disposed of"; 2]);
 }

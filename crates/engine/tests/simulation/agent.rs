@@ -11,9 +11,10 @@ use innkeeper_protocol::agent::{
 };
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
-    AgentCapabilities, AgentInfo, ConfirmationOptionKind, ErrorInfo, MultipleChatsCapability, MultipleWorkingDirectoriesCapability,
-    SessionConfigSchema, ToolCallClientContributor, ToolCallContributor, ToolCallMcpContributor,
-    ToolCallResult, ToolResultContent, ToolResultTextContent, UsageInfo,
+    AgentCapabilities, AgentInfo, ConfirmationOptionKind, ErrorInfo, MultipleChatsCapability,
+    MultipleWorkingDirectoriesCapability, SessionConfigSchema, ToolCallClientContributor,
+    ToolCallContributor, ToolCallMcpContributor, ToolCallResult, ToolResultContent,
+    ToolResultTextContent, UsageInfo,
 };
 use innkeeper_protocol::settings::{MODE, Synonym, auto_approve};
 use innkeeper_protocol::workspace::terminal::TerminalProgram;

@@ -46,7 +46,10 @@ async fn a_directory_that_is_added_is_searched_for_files_and_stays_after_a_resta
     act(&stage.guest, SESSION, add).await;
     let both = json!([first, second]);
     until(&mut watch, "both", |s| s["workingDirectories"] == both).await;
-    assert_eq!(completed(&stage, "@beta").await, [json!(format!("{second}/beta.txt"))]);
+    assert_eq!(
+        completed(&stage, "@beta").await,
+        [json!(format!("{second}/beta.txt"))]
+    );
     let stage = stage.reopen().await;
     let watch = stage.watch_session().await;
     assert_eq!(json!(watch.state)["workingDirectories"], both);
