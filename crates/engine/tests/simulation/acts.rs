@@ -113,7 +113,7 @@ pub(crate) fn act(world: &mut World, client: usize) {
         (2, "dispatch elsewhere"),
         (4, "createChat"),
         (2, "disposeChat"),
-        (4, "moveChat"),
+        (2, "moveChat"),
         (5, "invokeChangesetOperation"),
         (4, "review"),
         (6, "annotate"),

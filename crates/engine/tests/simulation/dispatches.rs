@@ -29,7 +29,7 @@ pub(crate) fn dispatch_to_chat(world: &mut World, client: usize) {
         (14, "draftChanged"),
         (3, "isReadChanged"),
         (3, "isArchivedChanged"),
-        (4, "directories"),
+        (1, "directories"),
         (2, "delta"),
         (2, "juggled"),
         (2, "over the chat"),
@@ -313,7 +313,7 @@ pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
         (2, "default chat"),
         (4, "switch"),
         (6, "server"),
-        (8, "directories"),
+        (3, "directories"),
         (1, "ready"),
     ]);
     let flag = world.rng.chance(50);
