@@ -275,27 +275,41 @@ fn any_question(world: &mut World) -> String {
 
 /// A tool call whose result waits for approval, as the client sees it.
 fn call_with_a_result(world: &World, client: usize, chat: &str) -> Option<String> {
+    call_that(world, (client, chat), |call| match call {
+        ToolCallState::PendingResultConfirmation(call) => Some(call.tool_call_id.clone()),
+        _ => None,
+    })
+}
+
+/// The first tool call that the client sees and that is in a certain state.
+fn call_that(
+    world: &World,
+    (client, chat): (usize, &str),
+    wanted: impl Fn(&ToolCallState) -> Option<String>,
+) -> Option<String> {
     let mirror = world.clients[client].mirrors.get(chat)?;
     let State::Chat(chat) = &mirror.state else {
         return None;
     };
     let parts = &chat.active_turn.as_ref()?.response_parts;
     parts.iter().find_map(|part| match part {
-        ResponsePart::ToolCall(part) => match &part.tool_call {
-            ToolCallState::PendingResultConfirmation(call) => Some(call.tool_call_id.clone()),
-            _ => None,
-        },
+        ResponsePart::ToolCall(part) => wanted(&part.tool_call),
         _ => None,
     })
 }
 
-/// A tool call that the client sees, or one that may not be there.
+/// A tool call that waits for approval, or one that may not be there.
 fn any_call(world: &mut World, client: usize, chat: &str) -> (String, String) {
     let turn = match world.clients[client].mirrors.get(chat).map(|m| &m.state) {
         Some(State::Chat(state)) => state.active_turn.as_ref().map(|turn| turn.id.clone()),
         _ => None,
     };
+    let waiting = call_that(world, (client, chat), |call| match call {
+        ToolCallState::PendingConfirmation(call) => Some(call.tool_call_id.clone()),
+        _ => None,
+    });
     let call = format!("c{}", world.rng.below(3));
+    let call = waiting.filter(|_| world.rng.chance(50)).unwrap_or(call);
     (turn.unwrap_or_else(|| "none".to_owned()), call)
 }
 
