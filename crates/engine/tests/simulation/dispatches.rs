@@ -121,12 +121,17 @@ fn decide_something(world: &mut World, client: usize, chat: &str) {
     let facts = world.ledger.chats.get(chat);
     let steering = facts.and_then(|facts| facts.steering.clone());
     let judged = call_with_a_result(world, client, chat).filter(|_| world.rng.chance(60));
-    let kind = match judged {
-        Some(waiting) => {
+    let asked = call_to_approve(world, client, chat).filter(|_| world.rng.chance(60));
+    let kind = match (judged, asked) {
+        (Some(waiting), _) => {
             call = waiting;
             "toolCallResultConfirmed"
         }
-        None => kind,
+        (None, Some(waiting)) => {
+            call = waiting;
+            "toolCallConfirmed"
+        }
+        (None, None) => kind,
     };
     let (number, flag) = (world.name(), world.rng.chance(60));
     let mut action = match kind {
@@ -298,18 +303,21 @@ fn call_that(
     })
 }
 
-/// A tool call that waits for approval, or one that may not be there.
+/// A tool call that the client sees and that waits for approval.
+fn call_to_approve(world: &World, client: usize, chat: &str) -> Option<String> {
+    call_that(world, (client, chat), |call| match call {
+        ToolCallState::PendingConfirmation(call) => Some(call.tool_call_id.clone()),
+        _ => None,
+    })
+}
+
+/// A tool call that the client sees, or one that may not be there.
 fn any_call(world: &mut World, client: usize, chat: &str) -> (String, String) {
     let turn = match world.clients[client].mirrors.get(chat).map(|m| &m.state) {
         Some(State::Chat(state)) => state.active_turn.as_ref().map(|turn| turn.id.clone()),
         _ => None,
     };
-    let waiting = call_that(world, (client, chat), |call| match call {
-        ToolCallState::PendingConfirmation(call) => Some(call.tool_call_id.clone()),
-        _ => None,
-    });
     let call = format!("c{}", world.rng.below(3));
-    let call = waiting.filter(|_| world.rng.chance(50)).unwrap_or(call);
     (turn.unwrap_or_else(|| "none".to_owned()), call)
 }
 
