@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use innkeeper_protocol::agent::AgentProfile;
 use innkeeper_protocol::newest::state::{
-    AgentCapabilities, AgentInfo, MultipleChatsCapability, SessionConfigSchema, SessionModelInfo,
+    AgentCapabilities, AgentInfo, MultipleChatsCapability, MultipleWorkingDirectoriesCapability,
+    SessionConfigSchema, SessionModelInfo,
 };
 use innkeeper_protocol::settings::{INTERACTIVE, MODE, Synonym};
 use serde::{Deserialize, Serialize};
@@ -29,7 +30,7 @@ pub(crate) struct Knowledge {
 }
 
 /// The form of what is remembered.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Learned {
@@ -45,9 +46,20 @@ struct Learned {
     /// What it calls the mode that clients know as `interactive`.
     #[serde(default)]
     interactive: Option<String>,
+    #[serde(default)]
+    abilities: Abilities,
     /// Why it did not start, the last time.
     #[serde(default)]
     trouble: Option<String>,
+}
+
+/// What not every agent can do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Abilities {
+    /// Work in more than one directory.
+    pub(crate) several_directories: bool,
+    /// Take up a conversation that it had before.
+    pub(crate) resumes: bool,
 }
 
 impl Knowledge {
@@ -117,8 +129,14 @@ impl Knowledge {
             (None, None) => format!("`{}`", self.command),
         };
         let nothing_special = || session_config::schema(HashMap::new());
+        // Its process begins in the first directory, and stays there.
+        let several_directories = MultipleWorkingDirectoriesCapability {
+            immutable_primary: Some(true),
+            primary_replacement: None,
+        };
         AgentProfile {
             works: learned.trouble.is_none(),
+            resumes: learned.abilities.resumes,
             info: AgentInfo {
                 provider: self.provider.clone(),
                 display_name: self.display_name.clone(),
@@ -131,7 +149,10 @@ impl Knowledge {
                         fork: Some(true),
                         side_chat: Some(true),
                     }),
-                    ..AgentCapabilities::default()
+                    multiple_working_directories: learned
+                        .abilities
+                        .several_directories
+                        .then_some(several_directories),
                 }),
             },
             config: Some(learned.config.unwrap_or_else(nothing_special)),
@@ -154,6 +175,7 @@ impl Knowledge {
         models: Vec<SessionModelInfo>,
         config: SessionConfigSchema,
         interactive: Option<String>,
+        abilities: Abilities,
     ) {
         self.change(|learned| {
             *learned = Learned {
@@ -162,6 +184,7 @@ impl Knowledge {
                 models,
                 config: Some(config),
                 interactive,
+                abilities,
                 trouble: None,
             };
         });
@@ -219,15 +242,24 @@ mod tests {
         let changes = knowledge.changes();
         assert!(!knowledge.is_complete());
         let config = session_config::schema(HashMap::new());
-        knowledge.learn(Some("X 1".to_owned()), Vec::new(), config.clone(), None);
+        let abilities = Abilities {
+            several_directories: true,
+            resumes: true,
+        };
+        let version = Some("X 1".to_owned());
+        knowledge.learn(version, Vec::new(), config.clone(), None, abilities);
         assert!(changes.has_changed().unwrap());
         let again = begin();
         assert!(again.is_complete());
-        assert_eq!(again.profile().info.description, "X 1 (`x`)");
+        let profile = again.profile();
+        assert_eq!(profile.info.description, "X 1 (`x`)");
+        let can = profile.info.capabilities.unwrap();
+        assert!(can.multiple_working_directories.is_some() && profile.resumes);
         again.failed("no disk".to_owned());
         assert_eq!(begin().trouble().as_deref(), Some("no disk"));
         // A good start is the end of the trouble.
-        again.learn(Some("X 1".to_owned()), Vec::new(), config, None);
+        let version = Some("X 1".to_owned());
+        again.learn(version, Vec::new(), config, None, Abilities::default());
         assert_eq!(begin().trouble(), None);
     }
 
@@ -240,7 +272,7 @@ mod tests {
         let mut second = Box::pin(knowledge.alone_at_first(Duration::MAX));
         assert!(futures_util::poll!(&mut second).is_pending());
         let schema = session_config::schema(HashMap::new());
-        knowledge.learn(None, Vec::new(), schema, None);
+        knowledge.learn(None, Vec::new(), schema, None, Abilities::default());
         drop(first);
         assert!(second.await.is_none(), "it is known now");
         assert!(knowledge.alone_at_first(Duration::MAX).await.is_none());

@@ -76,6 +76,7 @@ impl Driver {
             config: None,
             synonyms: Vec::new(),
             works: true,
+            resumes: true,
         };
         let config = EngineConfig {
             server_info: Implementation {

@@ -177,14 +177,13 @@ fn found(
             Found::Now(commands(turns.commands_of(&chat.uri), session, query))
         }
         Typed::File { query, .. } => {
-            let all = session.and_then(|session| session.working_directories.clone());
-            let own = chat.head.working_directories.clone();
-            match own.or(all).filter(|directories| !directories.is_empty()) {
-                Some(directories) => Found::Search {
-                    directories,
+            let directories = core.channels.directories_of_chat(chat);
+            match directories.is_empty() {
+                false => Found::Search {
+                    directories: directories.into_iter().cloned().collect(),
                     query: query.clone(),
                 },
-                None => Found::Now(Vec::new()),
+                true => Found::Now(Vec::new()),
             }
         }
     };

@@ -118,6 +118,8 @@ pub struct Limits {
     pub sessions: usize,
     /// Chats in one session.
     pub chats: usize,
+    /// Directories that one session works in.
+    pub directories: usize,
     /// Messages that wait in one chat's queue.
     pub queued_messages: usize,
     /// Tool input and results that are larger are kept outside the state.
@@ -169,6 +171,7 @@ impl Default for Limits {
         Self {
             sessions: 100_000,
             chats: 1_000,
+            directories: 32,
             queued_messages: 1_000,
             inline_bytes: 64 * 1024,
             turn_bytes: 256 * 1024 * 1024,

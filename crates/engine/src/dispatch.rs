@@ -59,6 +59,10 @@ impl Engine {
         };
         match self.core.channels.get(&channel) {
             Some(Channel::Root(_)) => self.agents.dispatched(&mut self.core, action, sender),
+            Some(Channel::Session(_) | Channel::Chat(_)) if is_about_directories(&action) => {
+                self.sessions()
+                    .directories_dispatched(&channel, action, sender);
+            }
             Some(Channel::Session(_)) => {
                 self.sessions().dispatched(&channel, action, sender);
             }
@@ -146,4 +150,16 @@ impl Engine {
         let message = HostMessage::Rejection(Box::new(rejection));
         self.core.effect(Effect::Send { to, message });
     }
+}
+
+/// Whether an action is about where a session or a chat works.
+fn is_about_directories(action: &StateAction) -> bool {
+    matches!(
+        action,
+        StateAction::SessionWorkingDirectorySet(_)
+            | StateAction::SessionWorkingDirectoryRemoved(_)
+            | StateAction::SessionWorkingDirectoryReplaced(_)
+            | StateAction::ChatWorkingDirectorySet(_)
+            | StateAction::ChatWorkingDirectoryRemoved(_)
+    )
 }

@@ -135,6 +135,7 @@ impl Engine {
             Command::InvokeChangesetOperation(params) => &params.channel,
             Command::CreateChat(params) => &params.channel,
             Command::DisposeChat(params) => &params.channel,
+            Command::MoveChat(params) => &params.channel,
             Command::FetchTurns(params) => &params.channel,
             Command::ReadTurns(asked) => return self.sessions().to_load([&asked.channel]),
             Command::Complete(params) => &params.channel,
@@ -210,6 +211,7 @@ impl Engine {
                 let disposed = self.sessions().dispose_chat(&params.channel.into());
                 disposed.map(|()| Reply::Done)
             }
+            Command::MoveChat(params) => self.sessions().move_chat(params).map(Reply::MoveChat),
             Command::ReadTurns(asked) => compat::read_turns(&self.core, &asked),
             Command::FetchTurns(params) => {
                 let (chat, cursor) = (params.channel.into(), params.cursor.as_deref());

@@ -6,11 +6,13 @@ mod directories;
 mod dispatch;
 mod further_chats;
 mod input_needed;
+mod moving;
 mod not_stored;
 mod residency;
 mod settle;
 mod summary;
 mod unwritten;
+mod working_directories;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -40,6 +42,7 @@ pub(crate) use summary::everything;
 
 use directories::Unchecked;
 use residency::Loading;
+use working_directories::Changing;
 
 /// How long too many sessions stay in memory at most.
 const CROWDED: Duration = Duration::from_secs(10);
@@ -52,6 +55,8 @@ pub(crate) struct Sessions {
     looked_at: HashMap<Ticket, ChannelUri>,
     /// Those whose directories are looked at.
     unchecked: HashMap<Ticket, Unchecked>,
+    /// Those whose directories are being changed.
+    changing: HashMap<ChannelUri, Changing>,
     /// Those on their way because something about them could not be stored.
     reread: BTreeSet<ChannelUri>,
 }

@@ -147,6 +147,15 @@ impl Turns {
         conversation.map_or(&[], |conversation| &conversation.commands)
     }
 
+    /// Whether the agent of a chat has work in the background, which would end
+    /// with it.
+    pub(crate) fn has_background_work(&self, chat: &ChannelUri) -> bool {
+        let backend = self.backend(chat).map(|backend| backend.id);
+        let goes_on = |child| self.turn(child).is_some_and(|turn| turn.in_background);
+        let mut delegates = self.delegates.iter();
+        delegates.any(|((by, _), child)| Some(*by) == backend && goes_on(child))
+    }
+
     /// Whether a turn runs in a chat.
     pub(crate) fn runs_in(&self, chat: &ChannelUri) -> bool {
         self.turn(chat).is_some()

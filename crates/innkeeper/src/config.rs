@@ -399,6 +399,8 @@ pub(crate) struct LimitsTable {
     pub(crate) sessions: u64,
     #[serde(deserialize_with = "within::<_, 1, 1_000_000>")]
     pub(crate) chats: u64,
+    #[serde(deserialize_with = "within::<_, 1, 1_000>")]
+    pub(crate) directories: u64,
     #[serde(deserialize_with = "within::<_, 1, 100_000>")]
     pub(crate) queued_messages: u64,
     #[serde(deserialize_with = "within::<_, 1024, { 16 * MIB }>")]
@@ -449,6 +451,7 @@ impl Default for LimitsTable {
         let Limits {
             sessions,
             chats,
+            directories,
             queued_messages,
             inline_bytes,
             turn_bytes,
@@ -475,6 +478,7 @@ impl Default for LimitsTable {
             connections: 1_000,
             sessions: sessions as u64,
             chats: chats as u64,
+            directories: directories as u64,
             queued_messages: queued_messages as u64,
             inline_bytes: inline_bytes as u64,
             turn_bytes: turn_bytes as u64,
@@ -510,6 +514,7 @@ impl LimitsTable {
         Limits {
             sessions: size(self.sessions),
             chats: size(self.chats),
+            directories: size(self.directories),
             queued_messages: size(self.queued_messages),
             inline_bytes: size(self.inline_bytes),
             turn_bytes: size(self.turn_bytes),

@@ -48,6 +48,8 @@ pub struct AgentProfile {
     pub synonyms: Vec<Synonym>,
     /// Nothing is known that keeps it from starting.
     pub works: bool,
+    /// It remembers a conversation that is closed and opened again.
+    pub resumes: bool,
 }
 
 /// What `_meta` of a tool call says about its kind, as editors in the field

@@ -18,7 +18,7 @@ use crate::newest::actions::StateAction;
 use crate::newest::commands::{
     AuthenticateParams, CompletionsParams, CreateChatParams, CreateSessionParams,
     DisposeChatParams, DisposeSessionParams, FetchTurnsParams, InitializeParams,
-    InvokeChangesetOperationParams, ListSessionsParams, ReconnectParams,
+    InvokeChangesetOperationParams, ListSessionsParams, MoveChatParams, ReconnectParams,
     ResolveSessionConfigParams, SessionConfigCompletionsParams, SubscribeParams,
 };
 use crate::newest::common::JsonObject;
@@ -60,6 +60,7 @@ pub enum Command {
     DisposeSession(DisposeSessionParams),
     CreateChat(Box<CreateChatParams>),
     DisposeChat(DisposeChatParams),
+    MoveChat(MoveChatParams),
     FetchTurns(FetchTurnsParams),
     /// The same as versions up to 0.4 ask for it: the answer has the turns.
     ReadTurns(ReadTurns),
@@ -227,6 +228,7 @@ impl Command {
             "disposeSession" => Self::DisposeSession(decode(method, params)?),
             "createChat" => Self::CreateChat(decode(method, params)?),
             "disposeChat" => Self::DisposeChat(decode(method, params)?),
+            "moveChat" => Self::MoveChat(decode(method, params)?),
             "fetchTurns" => Self::FetchTurns(decode(method, params)?),
             "resolveSessionConfig" => Self::ResolveSessionConfig(decode(method, params)?),
             "sessionConfigCompletions" => Self::CompleteSessionConfig(decode(method, params)?),

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::newest::actions::{ActionOrigin, StateAction};
 use crate::newest::commands::{
     AutomationCapabilities, CompletionsResult, CreateResourceWatchResult, Implementation,
-    InvokeChangesetOperationResult, ListAutomationTriggerDefinitionsResult,
+    InvokeChangesetOperationResult, ListAutomationTriggerDefinitionsResult, MoveChatResult,
     ResolveSessionConfigResult, ResourceListResult, ResourceReadResult, ResourceResolveResult,
     RunAutomationResult, SessionConfigCompletionsResult,
 };
@@ -92,6 +92,7 @@ pub enum Reply {
     Subscribe(SubscribeReply),
     Reconnect(ReconnectReply),
     ListSessions(ListSessionsReply),
+    MoveChat(MoveChatResult),
     ResolveSessionConfig(Box<ResolveSessionConfigResult>),
     CompleteSessionConfig(SessionConfigCompletionsResult),
     Completions(CompletionsResult),

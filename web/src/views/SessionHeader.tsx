@@ -5,8 +5,9 @@ import { useApp, useHost } from "../app/context";
 import { archive, forkSession, remove, rename } from "../app/sessions";
 import { copyText } from "../lib/clipboard";
 import { Status } from "../protocol/types";
-import type { ChatState, SessionState } from "../protocol/types";
+import type { ChatState, ChatSummary, SessionState, URI } from "../protocol/types";
 import { canForkIn } from "../state/model";
+import { ChatActions } from "./ChatActions";
 import { GitState } from "./GitState";
 import { Presence } from "./Presence";
 import { RenameDialog } from "./RenameDialog";
@@ -48,7 +49,7 @@ export function SessionHeader({ route, session, chat }: Props) {
             className="picker"
             items={chats.map((known) => ({
               label: known.title || (known.resource === session?.defaultChat ? "Main chat" : "Chat"),
-              hint: known.origin?.kind === "fork" ? "fork" : known.origin?.kind === "tool" ? "sub-agent" : undefined,
+              hint: hintOf(known, chat?.resource),
               isChecked: known.resource === chat?.resource,
               run: () => go({ ...route, chat: known.resource === session?.defaultChat ? null : known.resource }),
             }))}
@@ -56,6 +57,7 @@ export function SessionHeader({ route, session, chat }: Props) {
             {isSide ? chat.title || "Chat" : "Main chat"}
           </Menu>
         )}
+        {session && chat && <ChatActions route={route} session={session} chat={chat} />}
         <GitState meta={session?._meta} />
       </div>
       <Presence clients={session?.activeClients ?? []} />
@@ -80,6 +82,16 @@ export function SessionHeader({ route, session, chat }: Props) {
       {isRenaming && <RenameDialog title={title} onClose={() => setRenaming(false)} onRename={(next) => rename(host, route.session, next)} />}
     </header>
   );
+}
+
+const KINDS: Record<string, string> = { fork: "fork", tool: "sub-agent", sideChat: "side chat" };
+
+/** What is special about a chat in the list. */
+function hintOf({ origin, status, resource }: ChatSummary, current: URI | undefined): string | undefined {
+  const isUnread = (status & Status.IsRead) === 0 && resource !== current;
+  const isArchived = (status & Status.IsArchived) !== 0;
+  const hints = [origin && KINDS[origin.kind], isUnread && "unread", isArchived && "archived"];
+  return hints.filter(Boolean).join(", ") || undefined;
 }
 
 interface PaneButtonProps {

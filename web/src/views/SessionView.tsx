@@ -1,10 +1,12 @@
 // One session: its header, the conversation, the editor, and a pane next to it.
 
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import type { Route } from "../app/address";
 import { useApp, useChannel, useHost } from "../app/context";
+import { markChatRead } from "../app/chats";
 import { joinSession, markRead } from "../app/sessions";
 import { Status } from "../protocol/types";
+import type { ChatState } from "../protocol/types";
 import { Dock } from "./decide/Dock";
 import { Composer } from "./composer/Composer";
 import { SessionHeader } from "./SessionHeader";
@@ -32,6 +34,7 @@ export function SessionView({ route }: { route: SessionRoute }) {
   const [sent, setSent] = useState(0);
   usePresence(uri, session !== undefined);
   useReading(uri);
+  useReadingChat(chat);
 
   if (!session && isLoaded && !isKnown) {
     return (
@@ -103,4 +106,24 @@ function useReading(uri: string): void {
     document.addEventListener("visibilitychange", read);
     return () => document.removeEventListener("visibilitychange", read);
   }, [host, uri, isUnread]);
+}
+
+/** Likewise a chat: when it is opened, and whenever a turn has ended in it. Who marks it as unread meanwhile has the last word. */
+function useReadingChat(chat: ChatState | undefined): void {
+  const host = useHost();
+  const status = useRef(chat?.status);
+  useEffect(() => {
+    status.current = chat?.status;
+  });
+  const uri = chat?.resource;
+  const isBusy = chat?.activeTurn !== undefined;
+  useEffect(() => {
+    const read = () => {
+      const isUnread = status.current !== undefined && (status.current & Status.IsRead) === 0;
+      if (uri && isUnread && !isBusy && document.visibilityState === "visible") markChatRead(host, uri, true);
+    };
+    read();
+    document.addEventListener("visibilitychange", read);
+    return () => document.removeEventListener("visibilitychange", read);
+  }, [host, uri, isBusy]);
 }

@@ -21,7 +21,7 @@ use super::turn::Turn;
 use super::{content, past, permission};
 use crate::child::{Access, Conversation, Given, Opened, Readiness, Speech, Start};
 use crate::client_tools::ClientCall;
-use crate::knowledge::Knowledge;
+use crate::knowledge::{Abilities, Knowledge};
 use crate::process::{self, Program};
 
 /// The key of the agent's name for a session in what is kept for resuming.
@@ -176,7 +176,12 @@ impl Speech for AcpSpeech {
             schema.properties.insert(name, setting);
         }
         let interactive = session.settings.interactive().map(str::to_owned);
-        knowledge.learn(version, models, schema, interactive);
+        let of_sessions = &session.can().session_capabilities;
+        let abilities = Abilities {
+            several_directories: of_sessions.additional_directories.is_some(),
+            resumes: session.can_be_taken_up(),
+        };
+        knowledge.learn(version, models, schema, interactive, abilities);
     }
 
     fn found_by(session: &Session) -> Option<Value> {

@@ -14,7 +14,7 @@ use super::dialogs;
 use super::session::{Request, Session};
 use super::turn::Turn;
 use crate::child::{Access, Conversation, Given, Opened, Speech, Start};
-use crate::knowledge::Knowledge;
+use crate::knowledge::{Abilities, Knowledge};
 use crate::process::{self, Line};
 use crate::transcript::shown_of;
 
@@ -69,7 +69,7 @@ impl Speech for PiSpeech {
 
     fn learn(session: &Session, knowledge: &Knowledge) {
         let models = session.model_infos(knowledge.provider());
-        knowledge.learn(None, models, session.schema(), None);
+        knowledge.learn(None, models, session.schema(), None, Abilities::default());
     }
 
     fn found_by(session: &Session) -> Option<Value> {

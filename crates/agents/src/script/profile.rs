@@ -6,9 +6,9 @@ use innkeeper_protocol::agent::{AgentProfile, ConfigQuery, string_property};
 use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use innkeeper_protocol::newest::state::{
     AgentCapabilities, AgentCustomization, AgentInfo, ChildCustomization, ConfigPropertySchema,
-    ConfigSchema, Customization, MultipleChatsCapability, PluginCustomization,
-    ProtectedResourceMetadata, SessionConfigPropertySchema, SessionConfigSchema, SessionModelInfo,
-    ToolAnnotations, ToolDefinition,
+    ConfigSchema, Customization, MultipleChatsCapability, MultipleWorkingDirectoriesCapability,
+    PluginCustomization, ProtectedResourceMetadata, SessionConfigPropertySchema,
+    SessionConfigSchema, SessionModelInfo, ToolAnnotations, ToolDefinition,
 };
 use innkeeper_protocol::settings::{
     AUTO_APPROVE, BRANCH, FOLDER, ISOLATION, WORKTREE, auto_approve,
@@ -37,12 +37,17 @@ pub(super) fn profile(token_for: Option<&str>) -> AgentProfile {
                     fork: Some(true),
                     side_chat: Some(true),
                 }),
-                ..AgentCapabilities::default()
+                // Its first directory is where it writes, and can be another.
+                multiple_working_directories: Some(MultipleWorkingDirectoriesCapability {
+                    immutable_primary: Some(true),
+                    primary_replacement: Some(true),
+                }),
             }),
         },
         config: Some(session_config()),
         synonyms: Vec::new(),
         works: true,
+        resumes: true,
     }
 }
 

@@ -258,3 +258,38 @@ async fn an_agent_is_told_that_a_conversation_rests_or_is_not_wanted_any_more() 
         assert_eq!(methods.lines().last(), Some(told), "{methods}");
     }
 }
+
+/// The directories of a session as an agent is given them, when it begins and
+/// when it is taken up again.
+#[tokio::test]
+async fn an_agent_that_takes_several_directories_is_given_them_whenever_it_is_opened() {
+    for (resume, method) in [(None, "session/new"), (resume(), "session/load")] {
+        for takes_several in [true, false] {
+            let mut can = json!({"loadSession": true, "sessionCapabilities": {}});
+            if takes_several {
+                can["sessionCapabilities"]["additionalDirectories"] = json!({});
+            }
+            let behaviour = json!({"initialize": {"agentCapabilities": can}});
+            let agent = AcpAgent::new(options(&behaviour));
+            agent.get_to_know().await.unwrap();
+            let profile = agent.profile();
+            let can = profile.info.capabilities.unwrap();
+            assert_eq!(can.multiple_working_directories.is_some(), takes_several);
+            assert!(profile.resumes);
+            let mut open = again(resume.clone());
+            let temporary = std::env::temp_dir();
+            open.directories = vec![
+                format!("file://{}", temporary.display()),
+                "file:///srv".into(),
+            ];
+            let mut conversation = opened(agent, open).await;
+            let heard = conversation.play(json!([{"echo": "requests"}])).await;
+            let requests = heard[0].strip_prefix("text: ").unwrap();
+            let requests: Value = serde_json::from_str(requests).unwrap();
+            assert_eq!(requests[1]["method"], method);
+            let expected = takes_several.then(|| json!(["/srv"]));
+            let given = requests[1]["params"].get("additionalDirectories");
+            assert_eq!(given, expected.as_ref());
+        }
+    }
+}

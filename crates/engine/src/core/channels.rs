@@ -29,7 +29,7 @@ use crate::labels::Locale;
 
 pub(crate) use annotations::Annotations;
 pub(crate) use chat::{Chat, plain_message};
-pub(crate) use session::{Session, compact};
+pub(crate) use session::{Session, compact, directories_in};
 pub(crate) use turn_size::{id_of_call, length_of_json};
 
 /// What a client can subscribe to and has a state.
@@ -243,6 +243,13 @@ impl Channels {
     pub(crate) fn chats_of(&self, session: &ChannelUri) -> Vec<ChannelUri> {
         let session = self.session(session);
         session.map(Session::chat_uris).unwrap_or_default()
+    }
+
+    /// Where a chat works, in the order of its session's directories.
+    pub(crate) fn directories_of_chat(&self, chat: &Chat) -> Vec<&String> {
+        let session = self.session(&chat.session);
+        let own = chat.head.working_directories.as_deref();
+        session.map_or(Vec::new(), |session| directories_in(&session.state, own))
     }
 
     /// The language of a session.

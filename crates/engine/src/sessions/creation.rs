@@ -113,13 +113,11 @@ impl SessionsMut<'_> {
             .capabilities
             .as_ref()
             .is_some_and(|can| can.multiple_working_directories.is_some());
-        let mut directories = params
+        let directories = params
             .working_directories
             .or_else(|| original.map(|original| original.directories.clone()))
             .unwrap_or_default();
-        if !several_directories {
-            directories.truncate(1);
-        }
+        let directories = self.check_directories_of_session(directories, several_directories)?;
         let active_clients = match creator {
             Creator::Client(connection) => {
                 self.initial_active_client(connection, params.active_client)?

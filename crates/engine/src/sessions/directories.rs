@@ -64,6 +64,7 @@ impl SessionsMut<'_> {
     /// A session was disposed of. It had been created: whoever waits to hear so
     /// does, and what is found out about its directories matters no more.
     pub(super) fn checks_no_more(&mut self, uri: &ChannelUri) {
+        self.changes_no_more(uri, "the session was disposed of");
         let all = self.own.unchecked.iter();
         let its = all.filter(|(_, it)| it.session == *uri);
         let its: Vec<Ticket> = its.map(|(ticket, _)| *ticket).collect();
@@ -77,6 +78,7 @@ impl SessionsMut<'_> {
 
     /// A session does not come about: whoever waits for it hears why.
     pub(super) fn check_fails(&mut self, uri: &ChannelUri, error: &RpcError) {
+        self.changes_no_more(uri, &error.message);
         let its = self.own.unchecked.extract_if(|_, it| it.session == *uri);
         let askers: Vec<_> = its.filter_map(|(_, it)| it.asker).collect();
         for (connection, id) in askers {
@@ -88,6 +90,9 @@ impl SessionsMut<'_> {
     /// work there is refused; where nobody waits for an answer any more, it
     /// fails as one that has no place to work in.
     pub(crate) fn directories_checked(&mut self, ticket: Ticket, wrong: Option<String>) {
+        if self.new_directory_checked(ticket, wrong.as_deref()) {
+            return;
+        }
         let Some(unchecked) = self.own.unchecked.remove(&ticket) else {
             return;
         };

@@ -33,6 +33,8 @@ struct Beginning {
     context: Vec<StoredTurn>,
     /// What the agent can copy its own conversation from.
     fork_of: Option<Value>,
+    /// Those of the session's that it works in, if not in all.
+    directories: Option<Vec<String>>,
 }
 
 impl SessionsMut<'_> {
@@ -49,6 +51,9 @@ impl SessionsMut<'_> {
                 .map_err(|refusal| RpcError::invalid_params(refusal.reason))?;
         }
         let several = self.check_new_chat(&session, &uri)?;
+        let is_fork = matches!(params.source, Some(ChatSource::Fork(_)));
+        let directories = params.working_directories.filter(|_| !is_fork);
+        let directories = self.check_directories_of_chat(&session, directories)?;
         let beginning = match params.source {
             None => Beginning {
                 origin: ChatOrigin::User,
@@ -56,13 +61,15 @@ impl SessionsMut<'_> {
                 turns: Vec::new(),
                 context: Vec::new(),
                 fork_of: None,
+                directories,
             },
             Some(ChatSource::Fork(source)) if several.fork == Some(true) => {
                 fork(self.turns.core, &session, source, locale)?
             }
-            Some(ChatSource::SideChat(source)) if several.side_chat == Some(true) => {
-                side_chat(self.turns.core, &session, source, locale)?
-            }
+            Some(ChatSource::SideChat(source)) if several.side_chat == Some(true) => Beginning {
+                directories,
+                ..side_chat(self.turns.core, &session, source, locale)?
+            },
             Some(_) => {
                 return Err(RpcError::invalid_params(
                     "this agent cannot begin a chat from such a source",
@@ -118,12 +125,14 @@ impl SessionsMut<'_> {
             turns,
             context,
             fork_of,
+            directories,
         } = beginning;
         let now = self.turns.core.now;
         let mut chat = Chat::new(uri.clone(), session.clone(), title, origin, now);
         chat.adopt_turns(&turns);
         chat.notes.context = context;
         chat.notes.fork_of = fork_of;
+        chat.head.working_directories = directories;
         chat.dirty = true;
         let summary = chat.summary();
         let core = self.core();
@@ -224,6 +233,7 @@ fn fork(
         turns: turns_up_to(core, &chat.uri, &source.turn_id)?,
         context: chat.notes.context.clone(),
         fork_of: chat.resume_up_to(&source.turn_id),
+        directories: chat.head.working_directories.clone(),
         origin: ChatOrigin::Fork {
             chat: source.chat,
             turn_id: source.turn_id,
@@ -262,6 +272,7 @@ fn side_chat(
         turns: Vec::new(),
         context,
         fork_of: chat.resume_up_to(&source.turn_id),
+        directories: None,
         origin: ChatOrigin::SideChat {
             chat: source.chat,
             turn_id: source.turn_id,

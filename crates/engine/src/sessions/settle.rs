@@ -4,7 +4,8 @@
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{
-    PartialChatSummary, SessionActivityChangedAction, SessionChatUpdatedAction, StateAction,
+    PartialChatSummary, SessionActivityChangedAction, SessionChatAddedAction,
+    SessionChatUpdatedAction, StateAction,
 };
 use innkeeper_protocol::newest::state::ChatSummary;
 use innkeeper_protocol::record::StoreOp;
@@ -26,6 +27,7 @@ impl SessionsMut<'_> {
                 self.turns.offer_client_tools(&uri);
             }
             self.customizations().update(&uri);
+            self.update_movable(&uri);
             self.update_chat_catalogue(&uri);
             self.update_input_needed(&uri);
             self.update_activity(&uri);
@@ -64,11 +66,17 @@ impl SessionsMut<'_> {
             let changes = difference(listed, &actual);
             if changes != PartialChatSummary::default() {
                 let chat = listed.resource.clone();
-                updates.push(SessionChatUpdatedAction { chat, changes });
+                // The protocol's reducers leave this field of an update out.
+                let again = changes.movable.map(|_| actual);
+                updates.push((SessionChatUpdatedAction { chat, changes }, again));
             }
         }
-        for update in updates {
+        for (update, again) in updates {
             self.emit_about_chats(uri, StateAction::SessionChatUpdated(update));
+            if let Some(summary) = again {
+                let added = StateAction::SessionChatAdded(SessionChatAddedAction { summary });
+                self.core().emit(uri, added, None);
+            }
         }
     }
 
@@ -127,7 +135,7 @@ fn difference(before: &ChatSummary, after: &ChatSummary) -> PartialChatSummary {
             .origin
             .clone()
             .filter(|_| before.origin != after.origin),
-        movable: None,
+        movable: Some(after.movable == Some(true)).filter(|_| before.movable != after.movable),
         interactivity: None,
         working_directories: after
             .working_directories

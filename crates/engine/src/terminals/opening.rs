@@ -279,7 +279,11 @@ fn directory_of(core: &Core, claim: &TerminalClaim) -> Option<String> {
         TerminalClaim::Client(_) => core.config.default_directory.clone(),
         TerminalClaim::Session(claim) => {
             let session = core.channels.session(claim.session.as_str())?;
-            session.first_directory().map(str::to_owned)
+            let chat = core.channels.chat(claim.chat.as_str());
+            let chat = chat.filter(|chat| chat.session == session.uri);
+            let of_chat = chat.map(|chat| core.channels.directories_of_chat(chat));
+            let first = of_chat.and_then(|all| Some(all.first()?.as_str()));
+            first.or(session.first_directory()).map(str::to_owned)
         }
     }
 }

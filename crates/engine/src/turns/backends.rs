@@ -101,11 +101,11 @@ impl TurnsMut<'_> {
             provider: session.state.provider.clone(),
             session: chat.session.clone(),
             chat: uri.clone(),
-            directories: session
-                .state
-                .working_directories
-                .clone()
-                .unwrap_or_default(),
+            directories: channels
+                .directories_of_chat(chat)
+                .into_iter()
+                .cloned()
+                .collect(),
             config: self.agents.settings_of(&session.state),
             resume: chat.notes.resume.clone(),
             fork_of: chat.notes.fork_of.clone(),
@@ -118,6 +118,7 @@ impl TurnsMut<'_> {
             id,
             phase: BackendPhase::Opening,
             used: self.core.now,
+            is_outdated: false,
         };
         let conversation = self.own.conversations.entry(uri.clone());
         conversation.or_default().backend = Some(backend);
@@ -170,6 +171,24 @@ impl TurnsMut<'_> {
                 backend: backend.id,
             });
         }
+    }
+
+    /// A chat works in other directories now. Its agent hears of them when the
+    /// conversation is opened: again, as soon as nothing goes on in it.
+    pub(crate) fn directories_changed(&mut self, uri: &ChannelUri) {
+        let runs = self.own.runs_in(uri);
+        let Some(backend) = self.own.backend_mut(uri) else {
+            return;
+        };
+        match backend.phase == BackendPhase::Idle && !runs {
+            true => self.close_backend(uri),
+            false => backend.is_outdated = true,
+        }
+    }
+
+    fn reopen_backend(&mut self, uri: &ChannelUri) {
+        self.close_backend(uri);
+        self.open_backend(uri);
     }
 
     pub(crate) fn configure_backends(&mut self, session: &ChannelUri) {
@@ -309,6 +328,9 @@ impl TurnsMut<'_> {
         self.core.touch(&session);
         match self.own.backend_mut(uri) {
             Some(backend) if backend.phase == BackendPhase::Opening => {
+                if backend.is_outdated {
+                    return self.reopen_backend(uri);
+                }
                 backend.phase = BackendPhase::Idle;
             }
             // Said again: it may be busy by now.
@@ -374,9 +396,13 @@ impl TurnsMut<'_> {
         if self.own.turn(uri).is_none_or(|turn| turn.prompted) {
             return;
         }
-        match self.own.backend(uri).map(|backend| &backend.phase) {
+        let backend = self.own.backend(uri);
+        let is_outdated = backend.is_some_and(|backend| backend.is_outdated)
+            && !self.own.has_background_work(uri);
+        match backend.map(|backend| &backend.phase) {
             None => self.open_backend(uri),
             Some(BackendPhase::Opening | BackendPhase::Busy(_)) => {}
+            Some(BackendPhase::Idle) if is_outdated => self.reopen_backend(uri),
             Some(BackendPhase::Idle) => {
                 if self.fetch_attached_content(uri) {
                     self.give_turn(uri);

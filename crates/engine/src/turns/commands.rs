@@ -112,9 +112,10 @@ impl TurnsMut<'_> {
             turn_id: Some(turn.to_string()),
             tool_call_id: wanted.call.as_ref().map(CallId::to_string),
         });
-        let known = self.core.channels.session(&session);
-        let first = known.and_then(|session| session.first_directory());
-        let directory = wanted.directory.or_else(|| first.map(str::to_owned));
+        let channels = &self.core.channels;
+        let known = channels.chat(uri);
+        let first = known.and_then(|chat| channels.directories_of_chat(chat).first().copied());
+        let directory = wanted.directory.or_else(|| first.cloned());
         let open = OpenTerminal {
             program: wanted.program,
             directory,

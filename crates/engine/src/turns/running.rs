@@ -28,6 +28,8 @@ pub(super) struct Backend {
     pub(super) phase: BackendPhase,
     /// When it last had something to do.
     pub(super) used: Timestamp,
+    /// It was opened for other directories than the chat has now.
+    pub(super) is_outdated: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]

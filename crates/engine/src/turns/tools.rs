@@ -388,8 +388,9 @@ impl TurnsMut<'_> {
         request: &ApprovalRequest,
         locale: Locale,
     ) -> Option<ToolCallRiskAssessment> {
-        let session = self.core.channels.session_of(uri)?;
-        let session = self.core.channels.session(&session)?;
+        let channels = &self.core.channels;
+        let directories = channels.directories_of_chat(channels.chat(uri)?);
+        let directories: Vec<String> = directories.into_iter().cloned().collect();
         let edits = request.edits.as_ref();
         let call = risk::Call {
             meta: action.meta.as_ref(),
@@ -398,7 +399,7 @@ impl TurnsMut<'_> {
                 _ => None,
             },
             edits: edits.map_or(&[], |edits| &edits.items),
-            directories: session.state.working_directories.as_deref().unwrap_or(&[]),
+            directories: &directories,
         };
         risk::assess(&call, locale)
     }

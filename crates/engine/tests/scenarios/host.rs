@@ -486,6 +486,7 @@ pub(crate) fn agents() -> Vec<AgentProfile> {
         config: None,
         synonyms: Vec::new(),
         works: true,
+        resumes: true,
     }]
 }
 

@@ -57,7 +57,12 @@ pub(crate) fn create(world: &mut World, client: usize, session: &str) {
 /// replaced, so who looks on while a session is being made is not told.
 fn choose_directory(world: &mut World, params: &mut Value) {
     if world.rng.chance(70) {
-        params["workingDirectories"] = json!([world.rng.pick(&DIRECTORIES)]);
+        let first = world.rng.pick(&DIRECTORIES).copied();
+        let mut directories = vec![first];
+        if world.rng.chance(25) {
+            directories.push(world.rng.pick(&DIRECTORIES).copied());
+        }
+        params["workingDirectories"] = json!(directories);
         let alone = world.onlookers.is_empty();
         if alone && world.rng.chance(15) && params.get("config").is_none() {
             params["config"] = json!({"isolation": "worktree"});
@@ -108,6 +113,7 @@ pub(crate) fn act(world: &mut World, client: usize) {
         (2, "dispatch elsewhere"),
         (4, "createChat"),
         (2, "disposeChat"),
+        (2, "moveChat"),
         (5, "invokeChangesetOperation"),
         (4, "review"),
         (6, "annotate"),
@@ -174,6 +180,15 @@ pub(crate) fn act(world: &mut World, client: usize) {
                 &json!({"channel": chat}),
                 Asked::Other,
             );
+        }
+        "moveChat" => {
+            let (chat, after) = (any_chat(world, client), any_chat(world, client));
+            let mut to = json!({"kind": "session", "session": any_session(world)});
+            if world.rng.chance(50) {
+                to["after"] = json!(after);
+            }
+            let params = json!({"channel": chat, "destination": to});
+            ask(world, client, "moveChat", &params, Asked::Other);
         }
         "fetchTurns" => fetch_turns(world, client),
         "completions" => {

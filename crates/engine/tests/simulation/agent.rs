@@ -12,8 +12,9 @@ use innkeeper_protocol::agent::{
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
     AgentCapabilities, AgentInfo, ConfirmationOptionKind, ErrorInfo, MultipleChatsCapability,
-    SessionConfigSchema, ToolCallClientContributor, ToolCallContributor, ToolCallMcpContributor,
-    ToolCallResult, ToolResultContent, ToolResultTextContent, UsageInfo,
+    MultipleWorkingDirectoriesCapability, SessionConfigSchema, ToolCallClientContributor,
+    ToolCallContributor, ToolCallMcpContributor, ToolCallResult, ToolResultContent,
+    ToolResultTextContent, UsageInfo,
 };
 use innkeeper_protocol::settings::{MODE, Synonym, auto_approve};
 use innkeeper_protocol::workspace::terminal::TerminalProgram;
@@ -434,12 +435,16 @@ pub(crate) fn profiles(count: usize) -> Vec<AgentProfile> {
                         fork: Some(true),
                         side_chat: Some(true),
                     }),
-                    ..AgentCapabilities::default()
+                    multiple_working_directories: Some(MultipleWorkingDirectoriesCapability {
+                        immutable_primary: Some(true),
+                        primary_replacement: (name != "gamma").then_some(true),
+                    }),
                 }),
             },
             config: (name != "gamma").then(settings),
             synonyms: vec![Synonym::new(MODE, "ask", "careful")],
             works: true,
+            resumes: true,
         })
         .collect()
 }

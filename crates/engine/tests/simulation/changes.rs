@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::rng::Rng;
 
 /// Where sessions work, if they work anywhere.
-pub(crate) const DIRECTORIES: [&str; 2] = ["file:///w", "file:///v"];
+pub(crate) const DIRECTORIES: [&str; 3] = ["file:///w", "file:///v", "file:///u"];
 
 const FILES: [&str; 4] = ["a.rs", "b.rs", "c/d.rs", "e.png"];
 

@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::acts::{any_chat, any_session, ask, choosy_message, dispatch, message};
 use crate::client::{Asked, ROOT};
 use crate::customizations::IDS;
+use crate::directories;
 use crate::hear::State;
 use crate::servers;
 use crate::world::World;
@@ -28,6 +29,7 @@ pub(crate) fn dispatch_to_chat(world: &mut World, client: usize) {
         (14, "draftChanged"),
         (3, "isReadChanged"),
         (3, "isArchivedChanged"),
+        (1, "directories"),
         (2, "delta"),
         (2, "juggled"),
         (2, "over the chat"),
@@ -64,6 +66,7 @@ pub(crate) fn dispatch_to_chat(world: &mut World, client: usize) {
             }
             action
         }
+        "directories" => directories::change_chat(world),
         "turnCancelled" => {
             json!({"type": "chat/turnCancelled", "turnId": active.unwrap_or(any_turn)})
         }
@@ -118,12 +121,17 @@ fn decide_something(world: &mut World, client: usize, chat: &str) {
     let facts = world.ledger.chats.get(chat);
     let steering = facts.and_then(|facts| facts.steering.clone());
     let judged = call_with_a_result(world, client, chat).filter(|_| world.rng.chance(60));
-    let kind = match judged {
-        Some(waiting) => {
+    let asked = call_to_approve(world, client, chat).filter(|_| world.rng.chance(60));
+    let kind = match (judged, asked) {
+        (Some(waiting), _) => {
             call = waiting;
             "toolCallResultConfirmed"
         }
-        None => kind,
+        (None, Some(waiting)) => {
+            call = waiting;
+            "toolCallConfirmed"
+        }
+        (None, None) => kind,
     };
     let (number, flag) = (world.name(), world.rng.chance(60));
     let mut action = match kind {
@@ -272,16 +280,33 @@ fn any_question(world: &mut World) -> String {
 
 /// A tool call whose result waits for approval, as the client sees it.
 fn call_with_a_result(world: &World, client: usize, chat: &str) -> Option<String> {
+    call_that(world, (client, chat), |call| match call {
+        ToolCallState::PendingResultConfirmation(call) => Some(call.tool_call_id.clone()),
+        _ => None,
+    })
+}
+
+/// The first tool call that the client sees and that is in a certain state.
+fn call_that(
+    world: &World,
+    (client, chat): (usize, &str),
+    wanted: impl Fn(&ToolCallState) -> Option<String>,
+) -> Option<String> {
     let mirror = world.clients[client].mirrors.get(chat)?;
     let State::Chat(chat) = &mirror.state else {
         return None;
     };
     let parts = &chat.active_turn.as_ref()?.response_parts;
     parts.iter().find_map(|part| match part {
-        ResponsePart::ToolCall(part) => match &part.tool_call {
-            ToolCallState::PendingResultConfirmation(call) => Some(call.tool_call_id.clone()),
-            _ => None,
-        },
+        ResponsePart::ToolCall(part) => wanted(&part.tool_call),
+        _ => None,
+    })
+}
+
+/// A tool call that the client sees and that waits for approval.
+fn call_to_approve(world: &World, client: usize, chat: &str) -> Option<String> {
+    call_that(world, (client, chat), |call| match call {
+        ToolCallState::PendingConfirmation(call) => Some(call.tool_call_id.clone()),
         _ => None,
     })
 }
@@ -310,6 +335,7 @@ pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
         (2, "default chat"),
         (4, "switch"),
         (6, "server"),
+        (3, "directories"),
         (1, "ready"),
     ]);
     let flag = world.rng.chance(50);
@@ -337,6 +363,7 @@ pub(crate) fn dispatch_to_session(world: &mut World, client: usize) {
             let client = json!({"clientId": id, "displayName": name, "tools": [{"name": "tool"}]});
             json!({"type": "session/activeClientSet", "activeClient": client})
         }
+        "directories" => directories::change(world, client, &session),
         "inactive" => json!({"type": "session/activeClientRemoved", "clientId": id}),
         "default chat" => {
             let chat = any_chat(world, client);

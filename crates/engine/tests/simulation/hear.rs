@@ -126,6 +126,7 @@ fn answer(reply: &Reply) -> Answer {
         | Reply::InvokeChangesetOperation(_)
         | Reply::AutomationTriggers(_)
         | Reply::RunAutomation(_)
+        | Reply::MoveChat(_)
         | Reply::Turns(_) => Answer::Done,
         Reply::ResolveSessionConfig(resolved) => Answer::Resolved(resolved.clone()),
         Reply::Initialize(welcome) => Answer::Welcome {
@@ -326,6 +327,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Reply::InvokeChangesetOperation(_) => "operation",
             Reply::AutomationTriggers(_) => "triggers",
             Reply::RunAutomation(_) => "run",
+            Reply::MoveChat(_) => "moved",
             Reply::Turns(_) => "turns",
         },
     }

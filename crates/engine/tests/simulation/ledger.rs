@@ -108,6 +108,8 @@ impl Ledger {
                 self.session(channel).archived = Some(a.is_archived);
             }
             StateAction::SessionIsReadChanged(a) => self.session(channel).read = Some(a.is_read),
+            // One that is there is only told again.
+            StateAction::SessionChatAdded(a) if self.chats.contains_key(&a.summary.resource) => {}
             StateAction::SessionChatAdded(a) => {
                 let turns = match &a.summary.origin {
                     Some(ChatOrigin::Fork { chat, turn_id }) => self.turns_up_to(chat, turn_id),

@@ -15,6 +15,7 @@ mod changes;
 mod checks;
 mod client;
 mod customizations;
+mod directories;
 mod dispatches;
 mod hear;
 mod ledger;

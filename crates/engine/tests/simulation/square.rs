@@ -27,11 +27,8 @@ const ABSENT: &[&str] = &[
     "automationRun/",
     "canvas/",
     "chat/canvasesChanged",
-    "chat/movableChanged",
+    // See `directories::change_chat`.
     "chat/workingDirectory",
-    "session/chatsReordered",
-    // See `acts::choose_directory`.
-    "session/workingDirectory",
 ];
 
 /// What happens so seldom here that it may not happen at all: the scenarios of

@@ -155,6 +155,7 @@ impl World {
         let limits = Limits {
             sessions: 7,
             chats: 4,
+            directories: 3,
             queued_messages: 4,
             inline_bytes: 20,
             // Now and then less than agents say.

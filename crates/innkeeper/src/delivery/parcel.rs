@@ -201,7 +201,8 @@ fn weight_of_reply(reply: &Reply) -> usize {
             | Reply::CreateResourceWatch(_)
             | Reply::InvokeChangesetOperation(_)
             | Reply::AutomationTriggers(_)
-            | Reply::RunAutomation(_) => 0,
+            | Reply::RunAutomation(_)
+            | Reply::MoveChat(_) => 0,
         }
 }
 

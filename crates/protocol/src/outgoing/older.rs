@@ -167,6 +167,7 @@ fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
         Reply::Turns(_) => "fetchTurns",
         Reply::AutomationTriggers(_) => "listAutomationTriggerDefinitions",
         Reply::RunAutomation(_) => "runAutomation",
+        Reply::MoveChat(_) => "moveChat",
     };
     let mut result = object::of(value(reply)?);
     match reply {

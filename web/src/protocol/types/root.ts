@@ -26,7 +26,7 @@ export interface AgentInfo {
   customizations?: Customization[];
   capabilities?: {
     multipleChats?: { fork?: boolean; sideChat?: boolean };
-    multipleWorkingDirectories?: JsonObject;
+    multipleWorkingDirectories?: { immutablePrimary?: boolean; primaryReplacement?: boolean };
   };
 }
 

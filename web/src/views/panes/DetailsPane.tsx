@@ -1,9 +1,9 @@
 import { configure } from "../../app/sessions";
 import { useApp, useHost } from "../../app/context";
 import { count, firstLine } from "../../lib/text";
-import { pathOf } from "../../protocol/uri";
 import { ConfigForm } from "../ConfigForm";
 import { Customizations } from "./Customizations";
+import { Directories } from "./Directories";
 import { PaneHead } from "./PaneHead";
 import type { PaneProps } from "./PaneHead";
 
@@ -20,7 +20,9 @@ export default function DetailsPane({ route }: PaneProps) {
           <dt>Agent</dt>
           <dd>{provider}</dd>
           <dt>Directories</dt>
-          <dd>{workingDirectories?.map(pathOf).join(", ") || "none"}</dd>
+          <dd>
+            <Directories session={route.session} directories={workingDirectories ?? []} />
+          </dd>
           <dt>Address</dt>
           <dd>
             <code>{route.session}</code>

@@ -60,6 +60,7 @@ impl Chat {
         origin: ChatOrigin,
         now: Timestamp,
     ) -> Self {
+        let is_default = uri == ChannelUri::default_chat_of(session.as_str());
         let head = ChatState {
             resource: uri.to_string(),
             title,
@@ -68,7 +69,7 @@ impl Chat {
             modified_at: now.to_string(),
             changes: None,
             origin: Some(origin),
-            movable: None,
+            movable: (!is_default).then_some(true),
             interactivity: Some(ChatInteractivity::Full),
             working_directories: None,
             changesets: None,

@@ -68,6 +68,17 @@ impl Session {
     }
 }
 
+/// Those of a session's directories that a chat works in: all, unless it has a
+/// list of its own. The order is the session's.
+pub(crate) fn directories_in<'a>(
+    session: &'a SessionState,
+    of_chat: Option<&[String]>,
+) -> Vec<&'a String> {
+    let all = session.working_directories.iter().flatten();
+    let is_its = |it: &&String| of_chat.is_none_or(|own| own.contains(it));
+    all.filter(is_its).collect()
+}
+
 /// A chat as it is listed in a session's summary.
 pub(crate) fn compact(chat: &ChatSummary) -> SessionChatSummary {
     SessionChatSummary {

@@ -1,0 +1,60 @@
+// What a person does with the chats of a session, and with where it works.
+
+import type { ChatSummary, URI } from "../protocol/types";
+import { newChatUri } from "../protocol/uri";
+import { placeAfter } from "../state/chats";
+import type { Host } from "./host";
+import { messageOf } from "./sessions";
+
+/** An empty chat. */
+export function newChat(host: Host, session: URI): Promise<URI | undefined> {
+  return create(host, { channel: session, chat: newChatUri() });
+}
+
+/** A chat that shows nothing of another one, and whose agent knows all of it up to a turn. */
+export function sideChat(host: Host, session: URI, chat: URI, turnId: string): Promise<URI | undefined> {
+  return create(host, { channel: session, chat: newChatUri(), source: { kind: "sideChat", chat, turnId } });
+}
+
+async function create(host: Host, params: { channel: URI; chat: URI; source?: object }): Promise<URI | undefined> {
+  return (await asked(host, "createChat", params, "The chat was not created")) ? params.chat : undefined;
+}
+
+/** Returns whether the chat is gone. */
+export function disposeChat(host: Host, chat: URI): Promise<boolean> {
+  return asked(host, "disposeChat", { channel: chat }, "The chat was not deleted");
+}
+
+/** Moves a chat one place towards the beginning or the end. */
+export function moveChat(host: Host, session: URI, chats: ChatSummary[], chat: URI, by: -1 | 1): Promise<boolean> {
+  const place = placeAfter(chats, chat, by);
+  if (!place) return Promise.resolve(false);
+  const destination = { kind: "session", session, ...place };
+  return asked(host, "moveChat", { channel: chat, destination }, "The chat was not moved");
+}
+
+async function asked(host: Host, method: string, params: object, failure: string): Promise<boolean> {
+  try {
+    await host.connection.request(method, params);
+    return true;
+  } catch (error) {
+    host.store.notify({ tone: "error", text: `${failure}: ${messageOf(error)}` });
+    return false;
+  }
+}
+
+export function markChatRead({ store }: Host, chat: URI, isRead: boolean): void {
+  store.dispatch(chat, { type: "chat/isReadChanged", isRead });
+}
+
+export function archiveChat({ store }: Host, chat: URI, isArchived: boolean): void {
+  store.dispatch(chat, { type: "chat/isArchivedChanged", isArchived });
+}
+
+export function addDirectory({ store }: Host, session: URI, directory: URI): void {
+  store.dispatch(session, { type: "session/workingDirectorySet", directory });
+}
+
+export function removeDirectory({ store }: Host, session: URI, directory: URI): void {
+  store.dispatch(session, { type: "session/workingDirectoryRemoved", directory });
+}

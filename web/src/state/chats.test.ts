@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import type { ChatSummary } from "../protocol/types";
+import type { AppState } from "./appState";
+import { canRemoveDirectory, placeAfter } from "./chats";
+
+const chat = (resource: string, movable = true): ChatSummary => ({ resource, title: resource, status: 1, modifiedAt: "", movable });
+const chats = [chat("main", false), chat("a"), chat("b")];
+
+test.each([
+  ["a", -1, {}],
+  ["a", 1, { after: "b" }],
+  ["b", -1, { after: "main" }],
+  ["b", 1, undefined],
+  ["main", 1, undefined],
+  ["none", 1, undefined],
+] as const)("chat %s moved by %s goes to its new place", (moved, by, place) => {
+  expect(placeAfter(chats, moved, by)).toEqual(place);
+});
+
+function known(several: object | undefined, workingDirectories: string[]) {
+  const agent = { provider: "x", capabilities: { multipleWorkingDirectories: several } };
+  return { root: { agents: [agent] }, session: { provider: "x", workingDirectories } } as unknown as AppState;
+}
+
+test.each([
+  ["an agent with one directory", undefined, ["a", "b"], "b", false],
+  ["the first of equal ones", {}, ["a", "b"], "a", true],
+  ["the last one", {}, ["a"], "a", false],
+  ["an immutable first one", { immutablePrimary: true }, ["a", "b"], "a", false],
+  ["a replaceable first one", { primaryReplacement: true }, ["a", "b"], "a", false],
+  ["one after an immutable first one", { immutablePrimary: true }, ["a", "b"], "b", true],
+])("whether a directory can be removed: %s", (_, several, directories, directory, can) => {
+  expect(canRemoveDirectory(known(several, directories), directory)).toBe(can);
+});

@@ -1,0 +1,31 @@
+// What can be done with the chats and directories of a session.
+
+import type { AgentInfo, ChatSummary, URI } from "../protocol/types";
+import type { AppState } from "./appState";
+
+type Known = Pick<AppState, "root" | "session">;
+
+/** What the current session's agent can do. */
+export function abilitiesIn({ root, session }: Known): NonNullable<AgentInfo["capabilities"]> {
+  const agent = root?.agents.find(({ provider }) => provider === session?.provider);
+  return agent?.capabilities ?? {};
+}
+
+/** Where `moveChat` puts a chat that goes one place back or forth; nothing, if it cannot. */
+export function placeAfter(chats: ChatSummary[], chat: URI, by: -1 | 1): { after?: URI } | undefined {
+  const at = chats.findIndex(({ resource }) => resource === chat);
+  const to = at + by;
+  if (at < 0 || chats[at]?.movable !== true || to < 0 || to >= chats.length) return undefined;
+  const others = chats.filter((_, index) => index !== at);
+  const before = others[to - 1];
+  return before ? { after: before.resource } : {};
+}
+
+/** Whether a directory of a session can be removed by itself. */
+export function canRemoveDirectory(known: Known, directory: URI): boolean {
+  const several = abilitiesIn(known).multipleWorkingDirectories;
+  const directories = known.session?.workingDirectories ?? [];
+  if (!several || directories.length < 2) return false;
+  const isProtected = several.immutablePrimary === true || several.primaryReplacement === true;
+  return !(isProtected && directories[0] === directory);
+}

@@ -1,0 +1,62 @@
+// What can be done with the chats of a session, in a menu.
+
+import { go } from "../app/address";
+import type { Route } from "../app/address";
+import { archiveChat, disposeChat, markChatRead, moveChat, newChat, sideChat } from "../app/chats";
+import { useApp, useHost } from "../app/context";
+import { Status } from "../protocol/types";
+import type { ChatState, SessionState, URI } from "../protocol/types";
+import { abilitiesIn, placeAfter } from "../state/chats";
+import { Icon } from "./ui/Icon";
+import { Menu } from "./ui/Menu";
+import type { MenuItem } from "./ui/Menu";
+
+interface Props {
+  route: Extract<Route, { view: "session" }>;
+  session: SessionState;
+  chat: ChatState;
+}
+
+export function ChatActions({ route, session, chat }: Props) {
+  const host = useHost();
+  const several = useApp((state) => abilitiesIn(state).multipleChats);
+  const { resource, status } = chat;
+  const isDefault = resource === session.defaultChat;
+  const isMain = session.chats.length < 2;
+  const lastTurn = chat.activeTurn?.id ?? chat.turns.at(-1)?.id;
+  const isRead = (status & Status.IsRead) !== 0;
+  const isArchived = (status & Status.IsArchived) !== 0;
+  const enter = (created: Promise<URI | undefined>) =>
+    void created.then((uri) => {
+      if (uri) go({ ...route, chat: uri });
+    });
+  const remove = () =>
+    void disposeChat(host, resource).then((isGone) => {
+      if (isGone) go({ ...route, chat: null });
+    });
+  const move = (label: string, by: -1 | 1): MenuItem[] =>
+    placeAfter(session.chats, resource, by)
+      ? [{ label, run: () => void moveChat(host, route.session, session.chats, resource, by) }]
+      : [];
+  const items: MenuItem[] = [
+    ...(several ? [{ label: "New chat", icon: "add" as const, run: () => enter(newChat(host, route.session)) }] : []),
+    ...(several?.sideChat && lastTurn
+      ? [{ label: "Ask on the side", icon: "question" as const, run: () => enter(sideChat(host, route.session, resource, lastTurn)) }]
+      : []),
+    ...move("Move chat up", -1),
+    ...move("Move chat down", 1),
+    ...(isMain
+      ? []
+      : [
+          { label: isRead ? "Mark chat as unread" : "Mark chat as read", icon: "check" as const, run: () => markChatRead(host, resource, !isRead) },
+          { label: isArchived ? "Unarchive chat" : "Archive chat", icon: "archive" as const, run: () => archiveChat(host, resource, !isArchived) },
+        ]),
+    ...(isDefault ? [] : [{ label: "Delete chat", icon: "trash" as const, isDangerous: true, run: remove }]),
+  ];
+  if (items.length === 0) return null;
+  return (
+    <Menu label="Chat actions" items={items}>
+      <Icon name="add" />
+    </Menu>
+  );
+}
