@@ -14,7 +14,7 @@ mod summary;
 mod unwritten;
 mod working_directories;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use foldhash::HashMap;
@@ -33,7 +33,7 @@ use crate::client_calls::ClientCalls;
 use crate::compat;
 use crate::core::{Core, Deadline};
 use crate::customizations::CustomizationsMut;
-use crate::effect::Ticket;
+use crate::effect::{ConnectionId, Ticket};
 use crate::resources::Resources;
 use crate::turns::TurnsMut;
 
@@ -59,6 +59,8 @@ pub(crate) struct Sessions {
     changing: HashMap<ChannelUri, Changing>,
     /// Those on their way because something about them could not be stored.
     reread: BTreeSet<ChannelUri>,
+    /// Who followed what was disposed of, by session, the latest last.
+    departed: VecDeque<(ChannelUri, BTreeSet<ConnectionId>)>,
 }
 
 /// The sessions, with what they need of the modules below.
@@ -147,6 +149,12 @@ impl SessionsMut<'_> {
         if !self.turns.catalogue.remove(uri) {
             return Err(RpcError::session_not_found(uri.as_str()));
         }
+        let further = self.turns.catalogue.further_chats_of(uri);
+        let mut channels = further.clone();
+        channels.push(uri.clone());
+        channels.push(ChannelUri::annotations_of(uri.as_str()));
+        channels.push(ChannelUri::default_chat_of(uri.as_str()));
+        self.note_departed(uri, &channels);
         let turns = &mut self.turns;
         turns.changes.forget(turns.core, turns.catalogue, uri);
         turns.core.channels.remove_session(uri);
@@ -159,7 +167,6 @@ impl SessionsMut<'_> {
             .clear(&Deadline::SessionIsUnwritten(uri.clone()));
         self.customizations().leave(uri);
         // Its chats may have subscribers although it is not in memory.
-        let further = self.turns.catalogue.further_chats_of(uri);
         for chat in further {
             compat::announce_end_of_chat(self.turns.core, self.turns.clients, &chat);
             self.forget_chat(&chat);

@@ -173,6 +173,7 @@ impl SessionsMut<'_> {
             let action = StateAction::SessionDefaultChatChanged(action);
             self.core().emit(&session, action, None);
         }
+        self.note_departed(&session, std::slice::from_ref(uri));
         self.turns.forget_conversation(uri);
         self.forget_chat(uri);
         let core = self.core();

@@ -16,6 +16,10 @@ use super::{SessionsMut, everything};
 use crate::core::Deadline;
 use crate::effect::{CloseReason, ConnectionId, Effect};
 
+/// How many disposals are remembered with those who followed what went: more
+/// than are ever on their way to the store at once.
+const MOST_DEPARTED: usize = 1_000;
+
 impl SessionsMut<'_> {
     /// Takes sessions back to what is stored of them.
     pub(crate) fn not_stored(&mut self, sessions: Vec<ChannelUri>) {
@@ -31,6 +35,9 @@ impl SessionsMut<'_> {
         let mut outdated = BTreeSet::new();
         for uri in news {
             outdated.extend(self.followers_of(&uri));
+            let departed = self.own.departed.iter();
+            let departed = departed.filter(|(session, _)| *session == uri);
+            outdated.extend(departed.flat_map(|(_, followers)| followers));
             self.abandon(&uri);
             let session = uri.clone();
             self.core().store(StoreOp::Reread { session, below });
@@ -50,6 +57,25 @@ impl SessionsMut<'_> {
     /// Those of which it is being found out what is stored of them.
     pub(crate) fn reread_now(&self) -> BTreeSet<ChannelUri> {
         self.own.reread.clone()
+    }
+
+    /// Some of a session is disposed of. If that cannot be stored, it comes
+    /// back, and those who followed it have to come back for it before they
+    /// hear anything else.
+    pub(super) fn note_departed(&mut self, session: &ChannelUri, channels: &[ChannelUri]) {
+        let subscriptions = &self.turns.core.subscriptions;
+        let followers = channels
+            .iter()
+            .filter_map(|it| subscriptions.of_channel(it));
+        let followers = followers.flat_map(|followers| followers.to_vec());
+        let followers: BTreeSet<ConnectionId> = followers.map(|it| it.connection).collect();
+        if followers.is_empty() {
+            return;
+        }
+        if self.own.departed.len() >= MOST_DEPARTED {
+            self.own.departed.pop_front();
+        }
+        self.own.departed.push_back((session.clone(), followers));
     }
 
     /// The connections that follow a session, one of its chats or what has
