@@ -3,7 +3,7 @@
 
 use innkeeper_protocol::workspace::changes::{ChangesError, OperationDone};
 
-use super::Locale;
+use super::{Locale, pushing};
 
 /// What an operation did, in one directory after the other.
 pub(crate) fn done(done: &[OperationDone], locale: Locale) -> String {
@@ -38,6 +38,7 @@ fn done_in_english(done: &OperationDone) -> String {
         OperationDone::CommitTakenBack => {
             "The commit was taken back; its changes are still there.".to_owned()
         }
+        OperationDone::Sent(sent) => pushing::sent(sent, Locale::English),
     }
 }
 
@@ -53,6 +54,7 @@ fn done_in_german(done: &OperationDone) -> String {
         OperationDone::CommitTakenBack => {
             "Der Commit ist zurückgenommen; seine Änderungen sind noch da.".to_owned()
         }
+        OperationDone::Sent(sent) => pushing::sent(sent, Locale::German),
     }
 }
 
@@ -68,6 +70,7 @@ fn done_in_french(done: &OperationDone) -> String {
         OperationDone::CommitTakenBack => {
             "Le commit est annulé ; ses modifications sont toujours là.".to_owned()
         }
+        OperationDone::Sent(sent) => pushing::sent(sent, Locale::French),
     }
 }
 
@@ -83,6 +86,7 @@ fn done_in_spanish(done: &OperationDone) -> String {
         OperationDone::CommitTakenBack => {
             "El commit se ha deshecho; sus cambios siguen ahí.".to_owned()
         }
+        OperationDone::Sent(sent) => pushing::sent(sent, Locale::Spanish),
     }
 }
 
@@ -99,6 +103,7 @@ fn trouble_in_german(trouble: &ChangesError) -> String {
             "es gibt neuere Commits; der Commit kann nicht zurückgenommen werden".to_owned()
         }
         ChangesError::NothingToUndo => "es gibt nichts rückgängig zu machen".to_owned(),
+        ChangesError::Push(error) => pushing::trouble(error, Locale::German),
         ChangesError::Other(said) => said.clone(),
     }
 }
@@ -112,6 +117,7 @@ fn trouble_in_french(trouble: &ChangesError) -> String {
             "il y a des commits plus récents ; le commit ne peut pas être annulé".to_owned()
         }
         ChangesError::NothingToUndo => "il n’y a rien à annuler".to_owned(),
+        ChangesError::Push(error) => pushing::trouble(error, Locale::French),
         ChangesError::Other(said) => said.clone(),
     }
 }
@@ -127,6 +133,7 @@ fn trouble_in_spanish(trouble: &ChangesError) -> String {
             "hay commits más recientes; el commit no se puede deshacer".to_owned()
         }
         ChangesError::NothingToUndo => "no hay nada que deshacer".to_owned(),
+        ChangesError::Push(error) => pushing::trouble(error, Locale::Spanish),
         ChangesError::Other(said) => said.clone(),
     }
 }

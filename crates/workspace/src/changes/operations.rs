@@ -80,8 +80,9 @@ impl Bench<'_> {
         commit.env("GIT_INDEX_FILE", &repository.index);
         commit
             .limit(LIMIT_OF_COMMIT)
-            .args(["commit", "--quiet", "--message", message]);
-        if let Err(error) = run(commit, None) {
+            .args(["commit", "--quiet", "--file=-"]);
+        // By standard input: an argument may not be as long as a message.
+        if let Err(error) = run(commit, Some(message.as_bytes())) {
             self.checkpoints.unname(repository, COMMITTING)?;
             return Err(error);
         }

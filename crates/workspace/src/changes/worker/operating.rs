@@ -47,6 +47,8 @@ impl Worker {
             }
             Operation::Commit { message } => self.commit(&message),
             Operation::Undo => self.undo(),
+            // They run beside the worker.
+            Operation::Push | Operation::CreatePullRequest { .. } => Ok(Vec::new()),
         }
     }
 
