@@ -98,7 +98,7 @@ fn offered(
     locale: Locale,
 ) -> Option<Vec<ChangesetOperation>> {
     use ChangesLabel as L;
-    use ChangesetOperationScope::{Changeset, Resource};
+    use ChangesetOperationScope::{Changeset, Range, Resource};
     let operation = |id: &str, label: L, ask: L, icon: &str, scopes: &[_]| ChangesetOperation {
         id: id.to_owned(),
         label: label.text(locale).to_owned(),
@@ -116,7 +116,8 @@ fn offered(
         ..operation
     };
     let both = [Changeset, Resource];
-    let discard = |ask| operation(DISCARD, L::Discard, ask, "discard", &both);
+    let all = [Changeset, Resource, Range];
+    let discard = |ask| operation(DISCARD, L::Discard, ask, "discard", &all);
     let commit = |ask| with_message(operation(COMMIT, L::Commit, ask, "check", &[Changeset]));
     let mut list = match compared {
         Compared::Uncommitted => vec![discard(L::DiscardUncommittedAsks), commit(L::CommitAsks)],

@@ -11,11 +11,12 @@ use innkeeper_protocol::newest::commands::{
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
     ChangesetOperationScope, ChangesetOperationStatus, ChangesetState, ContentRef, ErrorInfo,
+    TextRange,
 };
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::workspace::changes::{
-    ChangesError, ChangesTask, Compared, Moment, Operation, OperationDone, OperationId, Sent,
+    ChangesError, ChangesTask, Compared, Lines, Moment, Operation, OperationDone, OperationId, Sent,
 };
 
 use super::changesets::View;
@@ -144,6 +145,7 @@ fn follow_up(done: &[OperationDone]) -> Option<ChangesetOperationFollowUp> {
         OperationDone::Sent(Sent::PullRequestPage { url, .. }) => url.as_ref(),
         OperationDone::Sent(Sent::Pushed(pushed)) => pushed.page.as_ref(),
         OperationDone::FilesAsBefore(_)
+        | OperationDone::PlacesAsBefore(_)
         | OperationDone::FilesAsThen(_)
         | OperationDone::Committed(_)
         | OperationDone::CommitTakenBack => None,
@@ -196,15 +198,25 @@ fn asked(
             "`{name}` is running already"
         )));
     }
+    let mut lines = None;
     let (scope, files) = match &params.target {
         None => (ChangesetOperationScope::Changeset, Vec::new()),
         Some(ChangesetOperationTarget::Resource { resource, .. }) => {
             let files = files_of(changeset, resource)?;
             (ChangesetOperationScope::Resource, files)
         }
-        Some(ChangesetOperationTarget::Range { .. } | ChangesetOperationTarget::Unknown(_)) => {
+        Some(ChangesetOperationTarget::Range {
+            resource,
+            side,
+            range,
+        }) => {
+            let files = files_of(changeset, resource)?;
+            lines = Some(lines_of(&files, side.as_deref(), range)?);
+            (ChangesetOperationScope::Range, files)
+        }
+        Some(ChangesetOperationTarget::Unknown(_)) => {
             return Err(RpcError::invalid_params(
-                "operations are for a changeset or a file of it",
+                "operations are for a changeset, a file of it or lines of a file",
             ));
         }
     };
@@ -217,10 +229,11 @@ fn asked(
         Compared::Turn(turn) => Ok(turn.clone()),
         _ => Err(RpcError::invalid_params("this changeset has no turn")),
     };
+    let of = view.compared.clone();
     Ok(match name {
-        DISCARD => Operation::Discard {
-            of: view.compared.clone(),
-            files,
+        DISCARD => match lines {
+            Some(lines) => Operation::DiscardLines { of, lines },
+            None => Operation::Discard { of, files },
         },
         RESTORE => Operation::Restore {
             to: Moment::AfterTurn(turn()?),
@@ -256,6 +269,41 @@ fn message_of(
         ))),
         _ => Ok(said.map_or(proposal, str::to_owned)),
     }
+}
+
+/// The lines that a range names. Its end is without the line that it is at the
+/// beginning of.
+fn lines_of(files: &[String], side: Option<&str>, range: &TextRange) -> Result<Lines, RpcError> {
+    let line = |line: i64| u32::try_from(line).ok().filter(|it| *it < u32::MAX);
+    let (start, end) = (line(range.start.line), line(range.end.line));
+    let ends_before = range.end.character == 0 && range.end.line > range.start.line;
+    let range = start.zip(end).map(|(start, end)| match ends_before {
+        true => start..end,
+        false => start..end + 1,
+    });
+    let range = range.filter(|range| range.start < range.end);
+    let side = match side {
+        Some("before") => Some(true),
+        None | Some("after") => Some(false),
+        Some(_) => None,
+    };
+    let (Some(range), Some(counted_before)) = (range, side) else {
+        return Err(RpcError::invalid_params(
+            "a range has lines from 0 on, its end is not before its start, and its side is \
+             `before` or `after`",
+        ));
+    };
+    match files {
+        [before, .., after] => Ok((before, after)),
+        [only] => Ok((only, only)),
+        [] => Err(RpcError::invalid_params("this file has no lines")),
+    }
+    .map(|(before, after)| Lines {
+        file: after.clone(),
+        file_before: before.clone(),
+        counted_before,
+        range,
+    })
 }
 
 /// The files that an entry of a changeset is about.

@@ -33,6 +33,8 @@ fn done_in_english(done: &OperationDone) -> String {
     };
     match done {
         OperationDone::FilesAsBefore(files) => format!("{} as before.", counted(*files)),
+        OperationDone::PlacesAsBefore(1) => "1 place is as before.".to_owned(),
+        OperationDone::PlacesAsBefore(places) => format!("{places} places are as before."),
         OperationDone::FilesAsThen(files) => format!("{} as then.", counted(*files)),
         OperationDone::Committed(as_) => format!("Committed as {}.", as_.join(", and as ")),
         OperationDone::CommitTakenBack => {
@@ -49,6 +51,8 @@ fn done_in_german(done: &OperationDone) -> String {
     };
     match done {
         OperationDone::FilesAsBefore(files) => format!("{} wie vorher.", counted(*files)),
+        OperationDone::PlacesAsBefore(1) => "1 Stelle ist wie vorher.".to_owned(),
+        OperationDone::PlacesAsBefore(places) => format!("{places} Stellen sind wie vorher."),
         OperationDone::FilesAsThen(files) => format!("{} wie damals.", counted(*files)),
         OperationDone::Committed(as_) => format!("Eingecheckt als {}.", as_.join(" und als ")),
         OperationDone::CommitTakenBack => {
@@ -65,6 +69,8 @@ fn done_in_french(done: &OperationDone) -> String {
     };
     match done {
         OperationDone::FilesAsBefore(files) => format!("{} comme avant.", counted(*files)),
+        OperationDone::PlacesAsBefore(1) => "1 endroit est comme avant.".to_owned(),
+        OperationDone::PlacesAsBefore(places) => format!("{places} endroits sont comme avant."),
         OperationDone::FilesAsThen(files) => format!("{} comme alors.", counted(*files)),
         OperationDone::Committed(as_) => format!("Validé : {}.", as_.join(" et ")),
         OperationDone::CommitTakenBack => {
@@ -81,6 +87,8 @@ fn done_in_spanish(done: &OperationDone) -> String {
     };
     match done {
         OperationDone::FilesAsBefore(files) => format!("{} como antes.", counted(*files)),
+        OperationDone::PlacesAsBefore(1) => "1 lugar está como antes.".to_owned(),
+        OperationDone::PlacesAsBefore(places) => format!("{places} lugares están como antes."),
         OperationDone::FilesAsThen(files) => format!("{} como entonces.", counted(*files)),
         OperationDone::Committed(as_) => format!("Confirmado como {}.", as_.join(" y como ")),
         OperationDone::CommitTakenBack => {
@@ -99,6 +107,7 @@ fn trouble_in_german(trouble: &ChangesError) -> String {
             "die Dateien wurden zu diesem Zeitpunkt nicht aufbewahrt".to_owned()
         }
         ChangesError::Outside(uri) => format!("`{uri}` liegt außerhalb der Sitzung"),
+        ChangesError::NothingThere => "in diesen Zeilen hat sich nichts geändert".to_owned(),
         ChangesError::NewerCommits => {
             "es gibt neuere Commits; der Commit kann nicht zurückgenommen werden".to_owned()
         }
@@ -113,6 +122,7 @@ fn trouble_in_french(trouble: &ChangesError) -> String {
         ChangesError::NoRepository => "ce répertoire n’est dans aucun dépôt git".to_owned(),
         ChangesError::NotKept => "les fichiers n’ont pas été conservés à ce moment-là".to_owned(),
         ChangesError::Outside(uri) => format!("`{uri}` est en dehors de la session"),
+        ChangesError::NothingThere => "rien n’a changé dans ces lignes".to_owned(),
         ChangesError::NewerCommits => {
             "il y a des commits plus récents ; le commit ne peut pas être annulé".to_owned()
         }
@@ -129,6 +139,7 @@ fn trouble_in_spanish(trouble: &ChangesError) -> String {
         }
         ChangesError::NotKept => "los archivos no se conservaron en ese momento".to_owned(),
         ChangesError::Outside(uri) => format!("`{uri}` está fuera de la sesión"),
+        ChangesError::NothingThere => "nada ha cambiado en estas líneas".to_owned(),
         ChangesError::NewerCommits => {
             "hay commits más recientes; el commit no se puede deshacer".to_owned()
         }

@@ -403,6 +403,55 @@ fn a_commit_proposes_the_title_and_what_was_asked_for_and_takes_another_message(
     }
 }
 
+#[test]
+fn lines_of_a_file_are_discarded_where_the_range_makes_sense() {
+    let mut host = Host::in_a_directory();
+    let channel = host.channel("uncommitted");
+    host.ok(1, "subscribe", json!({"channel": channel}));
+    let files = vec![serde_json::from_value(file("a")).unwrap()];
+    told(&mut host, ViewNews::Files(files));
+    for (start, end, character, side, expected) in [
+        (2, 2, 3, json!("after"), Some((2..3, false))),
+        (2, 4, 0, json!(null), Some((2..4, false))),
+        (0, 1, 1, json!("before"), Some((0..2, true))),
+        (3, 2, 1, json!(null), None),
+        (-1, 2, 1, json!(null), None),
+        (1, 2, 1, json!("middle"), None),
+    ] {
+        host.tasks();
+        let range = json!({
+            "start": {"line": start, "character": 0},
+            "end": {"line": end, "character": character},
+        });
+        let mut target = json!({"kind": "range", "resource": "file:///w/a", "range": range});
+        if side.is_string() {
+            target["side"] = side;
+        }
+        let call = json!({
+            "jsonrpc": "2.0", "id": 902, "method": "invokeChangesetOperation",
+            "params": {"channel": channel, "operationId": "discard", "target": target},
+        });
+        host.say(1, &call.to_string());
+        let asked = host.tasks().into_iter().find_map(|task| match task {
+            ChangesTask::Operate { operation, what } => Some((operation, what)),
+            _ => None,
+        });
+        let lines = asked.map(|(operation, what)| {
+            let outcome = Ok(vec![OperationDone::PlacesAsBefore(1)]);
+            host.changes_reported(ChangesEvent::Operated {
+                operation,
+                outcome,
+                undo: true,
+            });
+            match what {
+                Operation::DiscardLines { lines, .. } => (lines.range, lines.counted_before),
+                other => panic!("{other:?}"),
+            }
+        });
+        assert_eq!(lines, expected, "{start} {end}");
+    }
+}
+
 /// Connection 1 asks for an operation on the branch; the task that comes of it.
 fn ask_of_branch(host: &mut Host, operation: &str) -> (OperationId, Operation) {
     let channel = host.channel("branch");

@@ -115,6 +115,12 @@ pub enum Operation {
         of: Compared,
         files: Vec<String>,
     },
+    /// Returns the changes that touch some lines to what the view compares them
+    /// with.
+    DiscardLines {
+        of: Compared,
+        lines: Lines,
+    },
     /// Returns files to what they were at that moment.
     Restore {
         to: Moment,
@@ -132,6 +138,18 @@ pub enum Operation {
     CreatePullRequest {
         message: String,
     },
+}
+
+/// Lines of a file that has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lines {
+    /// What the file is called now, and what it was called: `file:` URIs.
+    pub file: String,
+    pub file_before: String,
+    /// They are counted in what the file was, not in what it is.
+    pub counted_before: bool,
+    /// From 0, without the end.
+    pub range: std::ops::Range<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -196,6 +214,8 @@ pub enum ViewNews {
 pub enum OperationDone {
     /// So many files are as before.
     FilesAsBefore(usize),
+    /// So many places of one file are as before.
+    PlacesAsBefore(usize),
     /// So many files are as they were at the moment that was asked for.
     FilesAsThen(usize),
     /// What git calls the new commits.
@@ -255,6 +275,8 @@ pub enum ChangesError {
     NotKept,
     #[error("`{0}` is outside of the session")]
     Outside(String),
+    #[error("nothing has changed in these lines")]
+    NothingThere,
     #[error("there are newer commits; the commit cannot be taken back")]
     NewerCommits,
     #[error("there is nothing to undo")]
