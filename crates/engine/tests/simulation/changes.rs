@@ -102,7 +102,7 @@ fn opened(rng: &mut Rng) -> Vec<ChangesEvent> {
     let (git_there, undo) = (rng.chance(75), rng.chance(30));
     let found = ChangesEvent::Found {
         git: git_there,
-        has_own_work: rng.chance(50),
+        has_own_work: undo,
         undo,
     };
     let mut events = vec![found];
@@ -116,13 +116,13 @@ fn git(rng: &mut Rng) -> ChangesEvent {
     let branch = rng.chance(80).then(|| "main".to_owned());
     let upstream = rng.chance(40).then(|| "origin/main".to_owned());
     ChangesEvent::Git(GitState {
+        base: upstream.as_ref().map(|_| "main".to_owned()),
+        has_own_work: upstream.is_none(),
         ahead: upstream.as_ref().map(|_| rng.below(3) as u64),
         behind: upstream.as_ref().map(|_| rng.below(3) as u64),
         branch,
         upstream,
         uncommitted: rng.below(3) as u64,
-        base: rng.chance(50).then(|| "main".to_owned()),
-        has_own_work: rng.chance(50),
     })
 }
 
