@@ -36,6 +36,12 @@ impl Target {
             return Err(known(PushError::NoBranch));
         };
         let (remotes, left_out) = repository.remotes()?;
+        // Git would push to the addresses that the repository has for it, too.
+        if remotes.contains_key(NAME) {
+            return Err(known(PushError::Refused(format!(
+                "this repository has a remote called `{NAME}`; rename it"
+            ))));
+        }
         let own = repository.setting(&[], &format!("branch.{branch}.remote"))?;
         let has_upstream = own.is_some();
         let only = remotes.keys().next().filter(|_| remotes.len() == 1);
