@@ -8,7 +8,9 @@
 
 mod changesets;
 mod leftovers;
+mod offers;
 mod operations;
+mod proposals;
 mod reviews;
 mod worktrees;
 
@@ -62,11 +64,24 @@ struct Tracking {
     directories: Vec<String>,
     kind: Kind,
     observed: bool,
+    /// There is work that the branch which it goes back to does not have.
+    has_own_work: bool,
     /// There is an operation that can be taken back.
     undo: bool,
+    /// What the agent was asked for last, as far as commits tell it.
+    asked: Option<String>,
     /// What the session offers, and what each of its chats does.
     of_session: Vec<Changeset>,
     of_chats: Vec<Changeset>,
+}
+
+impl Tracking {
+    /// The catalogues will say what there is now.
+    fn offer(&mut self, core: &mut Core, session: &ChannelUri) {
+        let locale = core.channels.locale_of(session);
+        (self.of_session, self.of_chats) = catalogue(session, self.kind, self.has_own_work, locale);
+        core.touch(session);
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +130,9 @@ impl Changes {
             directories: directories.clone(),
             kind: Kind::Unknown,
             observed: false,
+            has_own_work: false,
             undo: false,
+            asked: None,
             of_session: Vec::new(),
             of_chats: Vec::new(),
         };
@@ -172,21 +189,33 @@ impl Changes {
     ) -> Option<News> {
         let ChangesReport { session, event } = report;
         match event {
-            ChangesEvent::Found { git, undo } => {
+            ChangesEvent::Found {
+                git,
+                has_own_work,
+                undo,
+            } => {
                 let kind = if git { Kind::Git } else { Kind::Plain };
-                self.found(core, &session, kind, undo);
+                self.found(core, &session, kind, (has_own_work, undo));
                 self.follow_for_rows(core, clients, &session);
             }
             ChangesEvent::Unavailable { reason } => {
                 tracing::debug!(%session, reason, "no changes can be told");
-                if self.found(core, &session, Kind::Unavailable, false) {
+                if self.found(core, &session, Kind::Unavailable, (false, false)) {
                     return Some(News::NothingKept { session });
                 }
             }
             ChangesEvent::Isolated(outcome) => {
                 return worktrees::isolated(core, session, outcome);
             }
-            ChangesEvent::Git(state) => git_changed(core, &session, &state),
+            ChangesEvent::Git(state) => {
+                git_changed(core, &session, &state);
+                if let Some(tracking) = self.tracked.get_mut(&session)
+                    && tracking.has_own_work != state.has_own_work
+                {
+                    tracking.has_own_work = state.has_own_work;
+                    tracking.offer(core, &session);
+                }
+            }
             ChangesEvent::Checkpointed { at, .. } => {
                 if let Moment::BeforeTurn(turn) = at {
                     return Some(News::StateKept { session, turn });
@@ -219,22 +248,32 @@ impl Changes {
     }
 
     /// Returns whether anybody wants to know.
-    fn found(&mut self, core: &mut Core, session: &ChannelUri, kind: Kind, undo: bool) -> bool {
+    fn found(
+        &mut self,
+        core: &mut Core,
+        session: &ChannelUri,
+        kind: Kind,
+        (has_own_work, undo): (bool, bool),
+    ) -> bool {
         let Some(tracking) = self.tracked.get_mut(session) else {
             return false;
         };
         tracking.kind = kind;
         tracking.undo = undo;
-        (tracking.of_session, tracking.of_chats) =
-            catalogue(session, kind, core.channels.locale_of(session));
-        core.touch(session);
-        self.offer_undo(core, session, undo);
+        tracking.has_own_work = has_own_work;
+        tracking.offer(core, session);
         inherit(core, session);
         true
     }
 
-    /// The catalogues say what there is, for a session that was touched.
+    /// The catalogues say what there is, and changesets what can be done, for a
+    /// session that was touched.
     pub(crate) fn settle(&mut self, core: &mut Core, session: &ChannelUri) {
+        self.settle_catalogues(core, session);
+        self.settle_offers(core, session);
+    }
+
+    fn settle_catalogues(&mut self, core: &mut Core, session: &ChannelUri) {
         let tracking = self.tracked.get(session);
         let (Some(tracking), Some(known)) = (tracking, core.channels.session(session)) else {
             return;
@@ -341,7 +380,12 @@ fn with_git(meta: Option<&JsonObject>, git: &GitState) -> JsonObject {
 }
 
 /// What a session and each of its chats offer.
-fn catalogue(session: &ChannelUri, kind: Kind, locale: Locale) -> (Vec<Changeset>, Vec<Changeset>) {
+fn catalogue(
+    session: &ChannelUri,
+    kind: Kind,
+    has_own_work: bool,
+    locale: Locale,
+) -> (Vec<Changeset>, Vec<Changeset>) {
     use ChangesLabel as L;
     let prefix = channel_prefix(session);
     let entry = |label: L, description: L, path: &str, kind: &str| Changeset {
@@ -370,10 +414,14 @@ fn catalogue(session: &ChannelUri, kind: Kind, locale: Locale) -> (Vec<Changeset
     );
     let of_chats = vec![turn, turns];
     match kind {
-        Kind::Git => (
-            [vec![uncommitted, branch, whole], of_chats.clone()].concat(),
-            of_chats,
-        ),
+        Kind::Git => {
+            let mut of_session = vec![uncommitted];
+            // Elsewhere it would show what is uncommitted once more.
+            of_session.extend(has_own_work.then_some(branch));
+            of_session.push(whole);
+            of_session.extend(of_chats.iter().cloned());
+            (of_session, of_chats)
+        }
         Kind::Plain => ([vec![whole], of_chats.clone()].concat(), of_chats),
         Kind::Unknown | Kind::Unavailable => (Vec::new(), Vec::new()),
     }
@@ -398,6 +446,10 @@ fn told_state(git: &GitState) -> Value {
     tell(
         ["upstream", "upstreamBranchName"],
         git.upstream.clone().map(Value::from),
+    );
+    tell(
+        ["base", "baseBranchName"],
+        git.base.clone().map(Value::from),
     );
     tell(["ahead", "outgoingChanges"], git.ahead.map(Value::from));
     tell(["behind", "incomingChanges"], git.behind.map(Value::from));

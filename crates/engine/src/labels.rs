@@ -7,6 +7,7 @@ pub(crate) mod agent;
 mod changes;
 mod isolation;
 pub(crate) mod operations;
+mod pushing;
 mod risk;
 
 use innkeeper_protocol::bounds::MAX_ATTACHED;

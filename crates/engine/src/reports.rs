@@ -137,6 +137,7 @@ impl Engine {
     fn disconnected(&mut self, connection: ConnectionId) {
         self.clients.disconnected(&mut self.core, connection);
         self.resources.forget_connection(connection);
+        self.changes.forget_connection(&mut self.core, connection);
         self.terminals.forget_connection(connection);
         self.completions.forget_connection(connection);
         self.servers.forget_connection(&mut self.core, connection);

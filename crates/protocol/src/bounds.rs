@@ -22,6 +22,9 @@ pub const MAX_TITLE_BYTES: usize = 1024;
 /// The largest message to an agent, with what is attached to it.
 pub const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 
+/// The longest message of a commit or a pull request.
+pub const MAX_COMMIT_MESSAGE_BYTES: usize = 64 * 1024;
+
 /// What an agent is given of what a message refers to and the host keeps: so
 /// many bytes altogether, and so many of them.
 pub const MAX_ATTACHED_BYTES: usize = 32 * 1024 * 1024;

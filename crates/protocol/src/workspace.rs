@@ -4,6 +4,7 @@
 
 pub mod changes;
 pub mod customization;
+pub mod lines;
 pub mod resource;
 pub mod terminal;
 pub mod watch;

@@ -20,6 +20,8 @@ mod lines;
 mod live;
 mod operations;
 mod place;
+mod pull_request;
+mod push;
 mod status;
 mod trees;
 mod watcher;
@@ -384,6 +386,7 @@ fn directories_of(task: &ChangesTask) -> Option<&[String]> {
         | ChangesTask::MarkLate { .. }
         | ChangesTask::OpenView { .. }
         | ChangesTask::CloseView { .. }
-        | ChangesTask::Operate { .. } => None,
+        | ChangesTask::Operate { .. }
+        | ChangesTask::Cancel { .. } => None,
     }
 }

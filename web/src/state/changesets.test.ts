@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isLate } from "./changesets";
+import { isLate, pageOf, takesMessage } from "./changesets";
 
 describe("changes of which some may be missing", () => {
   test.each([
@@ -9,5 +9,24 @@ describe("changes of which some may be missing", () => {
     [{ innkeeper: { stateBefore: "late" } }, true],
   ])("are told by the host: %j", (_meta, late) => {
     expect(isLate([{ id: "a", edit: {} }, { id: "b", edit: {}, ...(_meta ? { _meta } : {}) }])).toBe(late);
+  });
+});
+
+describe("operations", () => {
+  test.each([
+    ["commit", "Fix it", true],
+    ["create-pr", "Fix it", true],
+    ["commit", undefined, false],
+    ["push", "Sends it", false],
+  ])("%s with the description %j takes a message: %j", (id, description, takes) => {
+    expect(takesMessage({ id, label: id, scopes: ["changeset"], status: "idle", ...(description ? { description } : {}) })).toBe(takes);
+  });
+
+  test.each([
+    ["https://github.com/o/r/pull/1", "https://github.com/o/r/pull/1"],
+    ["javascript:alert(1)", undefined],
+    ["file:///etc/passwd", undefined],
+  ])("lead to %j as %j", (uri, page) => {
+    expect(pageOf({ followUp: { content: { uri }, external: true } })).toBe(page);
   });
 });

@@ -1,7 +1,7 @@
 // Which changesets of a session can be looked at: templates with their
 // variables filled in. And what is to be said about one.
 
-import type { Changeset, ChangesetFile, ChatState, SessionState, URI } from "../protocol/types";
+import type { Changeset, ChangesetFile, ChangesetOperation, ChatState, OperationResult, SessionState, URI } from "../protocol/types";
 
 export interface ChangesetChoice {
   label: string;
@@ -23,6 +23,17 @@ function choiceOf({ label, uriTemplate, capabilities }: Changeset, turnId: strin
   // Of the templates with variables, the one for a turn has a natural value.
   if (variables.length > 1 || variables[0] !== "turnId" || !turnId) return [];
   return [{ label, uri: uriTemplate.replace("{turnId}", encodeURIComponent(turnId)), canReview }];
+}
+
+/** Whether somebody may write a message for an operation; its description is the one that the host proposes. */
+export function takesMessage({ id, description }: ChangesetOperation): boolean {
+  return (id === "commit" || id === "create-pr") && description !== undefined;
+}
+
+/** The web page that an operation leads to. */
+export function pageOf({ followUp }: OperationResult): string | undefined {
+  const uri = followUp?.content.uri;
+  return uri && /^https?:\/\//.test(uri) ? uri : undefined;
 }
 
 /** Whether the agent may have changed files before the host had recorded how they were. */

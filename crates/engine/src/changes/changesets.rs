@@ -4,15 +4,11 @@
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{
     ChangesetClearedAction, ChangesetContentChangedAction, ChangesetFileRemovedAction,
-    ChangesetFileSetAction, ChangesetOperationsChangedAction, ChangesetStatusChangedAction,
-    StateAction,
+    ChangesetFileSetAction, ChangesetStatusChangedAction, StateAction,
 };
-use innkeeper_protocol::newest::state::{
-    ChangesetFile, ChangesetOperation, ChangesetState, ChangesetStatus, FileEdit,
-};
+use innkeeper_protocol::newest::state::{ChangesetFile, ChangesetState, ChangesetStatus, FileEdit};
 use innkeeper_protocol::workspace::changes::{ChangesTask, Compared, ViewId, ViewNews};
 
-use super::operations::offered;
 use super::{Changes, Kind, tell};
 use crate::clients::Clients;
 use crate::compat;
@@ -47,11 +43,12 @@ impl Changes {
         }
         self.last_view += 1;
         let id = ViewId(self.last_view);
+        self.know_what_was_asked(core, &session);
         let state = ChangesetState {
             status: ChangesetStatus::Computing,
             error: None,
             files: Vec::new(),
-            operations: offered(&compared, tracking.undo, core.channels.locale_of(&session)),
+            operations: self.offered(core, &session, &compared),
         };
         let born = core.server_seq();
         let changeset = Channel::Changeset(Box::new(Ephemeral { state, born }));
@@ -177,29 +174,6 @@ impl Changes {
                 };
                 core.emit(channel, StateAction::ChangesetStatusChanged(action), None);
             }
-        }
-    }
-
-    /// What can be taken back is offered with each changeset of the session.
-    pub(super) fn offer_undo(&self, core: &mut Core, session: &ChannelUri, undo: bool) {
-        let locale = core.channels.locale_of(session);
-        let views = self.views.iter();
-        let of_session = views.filter(|(_, view)| view.session == *session);
-        let news: Vec<(ChannelUri, Option<Vec<ChangesetOperation>>)> = of_session
-            .filter_map(|(uri, view)| {
-                let state = &core.channels.changeset(uri)?.state;
-                let wanted = offered(&view.compared, undo, locale);
-                let names = |list: &Option<Vec<ChangesetOperation>>| -> Vec<String> {
-                    let list = list.iter().flatten();
-                    list.map(|operation| operation.id.clone()).collect()
-                };
-                let same = names(&wanted) == names(&state.operations);
-                (!same).then(|| (uri.clone(), wanted))
-            })
-            .collect();
-        for (uri, operations) in news {
-            let action = ChangesetOperationsChangedAction { operations };
-            core.emit(&uri, StateAction::ChangesetOperationsChanged(action), None);
         }
     }
 }

@@ -2,80 +2,41 @@
 //! confirmation, in the protocol's way, and is preceded by a checkpoint.
 
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::bounds::MAX_COMMIT_MESSAGE_BYTES;
 use innkeeper_protocol::newest::actions::{ChangesetOperationStatusChangedAction, StateAction};
 use innkeeper_protocol::newest::commands::{
-    ChangesetOperationTarget, InvokeChangesetOperationParams, InvokeChangesetOperationResult,
+    ChangesetOperationFollowUp, ChangesetOperationTarget, InvokeChangesetOperationParams,
+    InvokeChangesetOperationResult,
 };
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
-    ChangesetOperation, ChangesetOperationScope, ChangesetOperationStatus, ChangesetState,
-    ErrorInfo,
+    ChangesetOperationScope, ChangesetOperationStatus, ChangesetState, ContentRef, ErrorInfo,
+    TextRange,
 };
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::workspace::changes::{
-    ChangesError, ChangesTask, Compared, Moment, Operation, OperationDone, OperationId,
+    ChangesError, ChangesTask, Compared, Lines, Moment, Operation, OperationDone, OperationId, Sent,
 };
 
 use super::changesets::View;
+use super::offers::{COMMIT, CREATE_PR, DISCARD, PUSH, RESTORE, REVERT};
 use super::{Changes, tell};
 use crate::clients::Clients;
 use crate::core::{Core, error_info};
 use crate::effect::ConnectionId;
-use crate::labels::{ChangesLabel, Locale, operations};
-
-const DISCARD: &str = "discard";
-const COMMIT: &str = "commit";
-const RESTORE: &str = "restore";
-const REVERT: &str = "revert";
-const UNDO: &str = "undo";
+use crate::labels::operations;
 
 /// An operation that somebody waits for.
 #[derive(Debug)]
 pub(super) struct RunningOperation {
     connection: ConnectionId,
     id: RequestId,
+    session: ChannelUri,
     channel: ChannelUri,
     name: String,
-}
-
-/// What can be done about a changeset.
-pub(super) fn offered(
-    compared: &Compared,
-    undo: bool,
-    locale: Locale,
-) -> Option<Vec<ChangesetOperation>> {
-    use ChangesLabel as L;
-    use ChangesetOperationScope::{Changeset, Resource};
-    let operation = |id: &str, label: L, ask: L, icon: &str, scopes: &[_]| ChangesetOperation {
-        id: id.to_owned(),
-        label: label.text(locale).to_owned(),
-        description: None,
-        scopes: scopes.to_vec(),
-        confirmation: Some(StringOrMarkdown::Plain(ask.text(locale).to_owned())),
-        icon: Some(icon.to_owned()),
-        group: None,
-        status: ChangesetOperationStatus::Idle,
-        error: None,
-    };
-    let both = [Changeset, Resource];
-    let discard = |ask| operation(DISCARD, L::Discard, ask, "discard", &both);
-    let mut list = match compared {
-        Compared::Uncommitted => vec![
-            discard(L::DiscardUncommittedAsks),
-            operation(COMMIT, L::Commit, L::CommitAsks, "check", &[Changeset]),
-        ],
-        Compared::Session => vec![discard(L::DiscardSessionAsks)],
-        Compared::Turn(_) => vec![
-            operation(RESTORE, L::Restore, L::RestoreAsks, "history", &both),
-            operation(REVERT, L::Revert, L::RevertAsks, "discard", &both),
-        ],
-        Compared::Branch | Compared::Turns { .. } => Vec::new(),
-    };
-    if undo && !list.is_empty() {
-        list.push(operation(UNDO, L::Undo, L::UndoAsks, "undo", &[Changeset]));
-    }
-    (!list.is_empty()).then_some(list)
+    /// It is ended when whoever asked for it leaves.
+    speaks_to_remote: bool,
 }
 
 impl Changes {
@@ -93,9 +54,8 @@ impl Changes {
             let error = RpcError::not_found(channel.as_str());
             return core.fail(connection, Some(id), error);
         };
-        let title = core.channels.session(&view.session);
-        let title = title.map_or("", |session| session.state.title.as_str());
-        let (session, what) = match asked(view, &changeset.state, params, title) {
+        let proposal = self.proposal(core, &view.session);
+        let (session, what) = match asked(view, &changeset.state, params, proposal) {
             Ok(what) => (view.session.clone(), what),
             Err(error) => return core.fail(connection, Some(id), error),
         };
@@ -104,7 +64,9 @@ impl Changes {
         let running = RunningOperation {
             connection,
             id,
+            session: session.clone(),
             channel: channel.clone(),
+            speaks_to_remote: matches!(what, Operation::Push | Operation::CreatePullRequest { .. }),
             name: params.operation_id.clone(),
         };
         let name = running.name.clone();
@@ -117,6 +79,17 @@ impl Changes {
             None,
         );
         tell(core, &session, ChangesTask::Operate { operation, what });
+    }
+
+    /// What a connection that has ended asked of a remote is not wanted any more.
+    pub(crate) fn forget_connection(&self, core: &mut Core, connection: ConnectionId) {
+        let running = self.operations.iter();
+        let forgotten = running
+            .filter(|(_, running)| running.connection == connection && running.speaks_to_remote);
+        for (operation, running) in forgotten {
+            let operation = *operation;
+            tell(core, &running.session, ChangesTask::Cancel { operation });
+        }
     }
 
     pub(super) fn operated(
@@ -133,6 +106,7 @@ impl Changes {
                 id,
                 channel,
                 name,
+                ..
             } = running;
             match outcome {
                 Ok(done) => {
@@ -141,7 +115,7 @@ impl Changes {
                     status_changed(core, &channel, &name, idle, None);
                     let result = InvokeChangesetOperationResult {
                         message: Some(StringOrMarkdown::Plain(message)),
-                        follow_up: None,
+                        follow_up: follow_up(&done),
                     };
                     let reply = Reply::InvokeChangesetOperation(result);
                     core.answer(connection, Some(id), Ok(reply));
@@ -159,9 +133,32 @@ impl Changes {
         }
         if let Some(tracking) = self.tracked.get_mut(session) {
             tracking.undo = undo;
-            self.offer_undo(core, session, undo);
+            core.touch(session);
         }
     }
+}
+
+/// The page to open after an operation, the last that there is.
+fn follow_up(done: &[OperationDone]) -> Option<ChangesetOperationFollowUp> {
+    let mut pages = done.iter().rev().filter_map(|done| match done {
+        OperationDone::Sent(Sent::PullRequest { url, .. }) => Some(url),
+        OperationDone::Sent(Sent::PullRequestPage { url, .. }) => url.as_ref(),
+        OperationDone::Sent(Sent::Pushed(pushed)) => pushed.page.as_ref(),
+        OperationDone::FilesAsBefore(_)
+        | OperationDone::PlacesAsBefore(_)
+        | OperationDone::FilesAsThen(_)
+        | OperationDone::Committed(_)
+        | OperationDone::CommitTakenBack => None,
+    });
+    Some(ChangesetOperationFollowUp {
+        content: ContentRef {
+            uri: pages.next()?.clone(),
+            size_hint: None,
+            content_type: Some("text/html".to_owned()),
+            nonce: None,
+        },
+        external: Some(true),
+    })
 }
 
 fn status_changed(
@@ -187,7 +184,7 @@ fn asked(
     view: &View,
     changeset: &ChangesetState,
     params: &InvokeChangesetOperationParams,
-    title: &str,
+    proposal: String,
 ) -> Result<Operation, RpcError> {
     let name = params.operation_id.as_str();
     let offered = changeset.operations.iter().flatten();
@@ -201,15 +198,25 @@ fn asked(
             "`{name}` is running already"
         )));
     }
+    let mut lines = None;
     let (scope, files) = match &params.target {
         None => (ChangesetOperationScope::Changeset, Vec::new()),
         Some(ChangesetOperationTarget::Resource { resource, .. }) => {
             let files = files_of(changeset, resource)?;
             (ChangesetOperationScope::Resource, files)
         }
-        Some(ChangesetOperationTarget::Range { .. } | ChangesetOperationTarget::Unknown(_)) => {
+        Some(ChangesetOperationTarget::Range {
+            resource,
+            side,
+            range,
+        }) => {
+            let files = files_of(changeset, resource)?;
+            lines = Some(lines_of(&files, side.as_deref(), range)?);
+            (ChangesetOperationScope::Range, files)
+        }
+        Some(ChangesetOperationTarget::Unknown(_)) => {
             return Err(RpcError::invalid_params(
-                "operations are for a changeset or a file of it",
+                "operations are for a changeset, a file of it or lines of a file",
             ));
         }
     };
@@ -222,10 +229,11 @@ fn asked(
         Compared::Turn(turn) => Ok(turn.clone()),
         _ => Err(RpcError::invalid_params("this changeset has no turn")),
     };
+    let of = view.compared.clone();
     Ok(match name {
-        DISCARD => Operation::Discard {
-            of: view.compared.clone(),
-            files,
+        DISCARD => match lines {
+            Some(lines) => Operation::DiscardLines { of, lines },
+            None => Operation::Discard { of, files },
         },
         RESTORE => Operation::Restore {
             to: Moment::AfterTurn(turn()?),
@@ -235,14 +243,66 @@ fn asked(
             to: Moment::BeforeTurn(turn()?),
             files,
         },
-        COMMIT => {
-            let meta = params.meta.as_ref();
-            let said = meta.and_then(|meta| meta.get("message")?.as_str());
-            let said = said.map(str::trim).filter(|said| !said.is_empty());
-            let message = said.unwrap_or(title).to_owned();
-            Operation::Commit { message }
-        }
+        COMMIT => Operation::Commit {
+            message: message_of(params, proposal)?,
+        },
+        PUSH => Operation::Push,
+        CREATE_PR => Operation::CreatePullRequest {
+            message: message_of(params, proposal)?,
+        },
         _ => Operation::Undo,
+    })
+}
+
+/// The message that somebody wrote for a commit, or the one that was proposed.
+fn message_of(
+    params: &InvokeChangesetOperationParams,
+    proposal: String,
+) -> Result<String, RpcError> {
+    let meta = params.meta.as_ref();
+    let said = meta.and_then(|meta| meta.get("message")?.as_str());
+    let said = said.map(str::trim).filter(|said| !said.is_empty());
+    match said.map(str::len) {
+        Some(bytes) if bytes > MAX_COMMIT_MESSAGE_BYTES => Err(RpcError::invalid_params(format!(
+            "the message has {bytes} bytes, and one has at most {MAX_COMMIT_MESSAGE_BYTES}; write \
+             a shorter one"
+        ))),
+        _ => Ok(said.map_or(proposal, str::to_owned)),
+    }
+}
+
+/// The lines that a range names. Its end is without the line that it is at the
+/// beginning of.
+fn lines_of(files: &[String], side: Option<&str>, range: &TextRange) -> Result<Lines, RpcError> {
+    let line = |line: i64| u32::try_from(line).ok().filter(|it| *it < u32::MAX);
+    let (start, end) = (line(range.start.line), line(range.end.line));
+    let ends_before = range.end.character == 0 && range.end.line > range.start.line;
+    let range = start.zip(end).map(|(start, end)| match ends_before {
+        true => start..end,
+        false => start..end + 1,
+    });
+    let range = range.filter(|range| range.start < range.end);
+    let side = match side {
+        Some("before") => Some(true),
+        None | Some("after") => Some(false),
+        Some(_) => None,
+    };
+    let (Some(range), Some(counted_before)) = (range, side) else {
+        return Err(RpcError::invalid_params(
+            "a range has lines from 0 on, its end is not before its start, and its side is \
+             `before` or `after`",
+        ));
+    };
+    match files {
+        [before, .., after] => Ok((before, after)),
+        [only] => Ok((only, only)),
+        [] => Err(RpcError::invalid_params("this file has no lines")),
+    }
+    .map(|(before, after)| Lines {
+        file: after.clone(),
+        file_before: before.clone(),
+        counted_before,
+        range,
     })
 }
 

@@ -21,6 +21,11 @@ pub(crate) enum ChangesLabel {
     DiscardSessionAsks,
     Commit,
     CommitAsks,
+    CommitUncommittedAsks,
+    Push,
+    PushAsks,
+    CreatePullRequest,
+    CreatePullRequestAsks,
     Restore,
     RestoreAsks,
     Revert,
@@ -60,6 +65,11 @@ impl ChangesLabel {
             }
             Self::Commit => "Commit",
             Self::CommitAsks => "Commit all changes that are shown here?",
+            Self::CommitUncommittedAsks => "Commit all changes that are not committed yet?",
+            Self::Push => "Push",
+            Self::PushAsks => "Push this branch to its remote?",
+            Self::CreatePullRequest => "Create Pull Request",
+            Self::CreatePullRequestAsks => "Push this branch and create a pull request?",
             Self::Restore => "Restore to After This Turn",
             Self::RestoreAsks => {
                 "Return files to what they were after this turn? Later changes are undone."
@@ -98,6 +108,13 @@ impl ChangesLabel {
             }
             Self::Commit => "Einchecken",
             Self::CommitAsks => "Alle Änderungen einchecken, die hier stehen?",
+            Self::CommitUncommittedAsks => {
+                "Alle Änderungen einchecken, die noch nicht eingecheckt sind?"
+            }
+            Self::Push => "Pushen",
+            Self::PushAsks => "Diesen Branch zu seinem Remote pushen?",
+            Self::CreatePullRequest => "Pull Request erstellen",
+            Self::CreatePullRequestAsks => "Diesen Branch pushen und einen Pull Request erstellen?",
             Self::Restore => "Auf den Stand nach dieser Anfrage bringen",
             Self::RestoreAsks => {
                 "Dateien auf den Stand nach dieser Anfrage bringen? Spätere Änderungen werden \
@@ -137,6 +154,13 @@ impl ChangesLabel {
             }
             Self::Commit => "Valider",
             Self::CommitAsks => "Valider toutes les modifications affichées ici ?",
+            Self::CommitUncommittedAsks => {
+                "Valider toutes les modifications qui ne le sont pas encore ?"
+            }
+            Self::Push => "Pousser",
+            Self::PushAsks => "Pousser cette branche vers son dépôt distant ?",
+            Self::CreatePullRequest => "Créer une pull request",
+            Self::CreatePullRequestAsks => "Pousser cette branche et créer une pull request ?",
             Self::Restore => "Rétablir l’état après ce tour",
             Self::RestoreAsks => {
                 "Ramener les fichiers à leur état après ce tour ? Les modifications ultérieures \
@@ -174,6 +198,13 @@ impl ChangesLabel {
             }
             Self::Commit => "Confirmar",
             Self::CommitAsks => "¿Confirmar todos los cambios que se muestran aquí?",
+            Self::CommitUncommittedAsks => {
+                "¿Confirmar todos los cambios que aún no están confirmados?"
+            }
+            Self::Push => "Enviar",
+            Self::PushAsks => "¿Enviar esta rama a su repositorio remoto?",
+            Self::CreatePullRequest => "Crear pull request",
+            Self::CreatePullRequestAsks => "¿Enviar esta rama y crear una pull request?",
             Self::Restore => "Restaurar el estado posterior a este turno",
             Self::RestoreAsks => {
                 "¿Devolver los archivos a como estaban después de este turno? Los cambios \

@@ -3,7 +3,7 @@
 
 use innkeeper_protocol::workspace::changes::{ChangesError, OperationDone};
 
-use super::Locale;
+use super::{Locale, pushing};
 
 /// What an operation did, in one directory after the other.
 pub(crate) fn done(done: &[OperationDone], locale: Locale) -> String {
@@ -33,11 +33,14 @@ fn done_in_english(done: &OperationDone) -> String {
     };
     match done {
         OperationDone::FilesAsBefore(files) => format!("{} as before.", counted(*files)),
+        OperationDone::PlacesAsBefore(1) => "1 place is as before.".to_owned(),
+        OperationDone::PlacesAsBefore(places) => format!("{places} places are as before."),
         OperationDone::FilesAsThen(files) => format!("{} as then.", counted(*files)),
         OperationDone::Committed(as_) => format!("Committed as {}.", as_.join(", and as ")),
         OperationDone::CommitTakenBack => {
             "The commit was taken back; its changes are still there.".to_owned()
         }
+        OperationDone::Sent(sent) => pushing::sent(sent, Locale::English),
     }
 }
 
@@ -48,11 +51,14 @@ fn done_in_german(done: &OperationDone) -> String {
     };
     match done {
         OperationDone::FilesAsBefore(files) => format!("{} wie vorher.", counted(*files)),
+        OperationDone::PlacesAsBefore(1) => "1 Stelle ist wie vorher.".to_owned(),
+        OperationDone::PlacesAsBefore(places) => format!("{places} Stellen sind wie vorher."),
         OperationDone::FilesAsThen(files) => format!("{} wie damals.", counted(*files)),
         OperationDone::Committed(as_) => format!("Eingecheckt als {}.", as_.join(" und als ")),
         OperationDone::CommitTakenBack => {
             "Der Commit ist zurückgenommen; seine Änderungen sind noch da.".to_owned()
         }
+        OperationDone::Sent(sent) => pushing::sent(sent, Locale::German),
     }
 }
 
@@ -63,11 +69,14 @@ fn done_in_french(done: &OperationDone) -> String {
     };
     match done {
         OperationDone::FilesAsBefore(files) => format!("{} comme avant.", counted(*files)),
+        OperationDone::PlacesAsBefore(1) => "1 endroit est comme avant.".to_owned(),
+        OperationDone::PlacesAsBefore(places) => format!("{places} endroits sont comme avant."),
         OperationDone::FilesAsThen(files) => format!("{} comme alors.", counted(*files)),
         OperationDone::Committed(as_) => format!("Validé : {}.", as_.join(" et ")),
         OperationDone::CommitTakenBack => {
             "Le commit est annulé ; ses modifications sont toujours là.".to_owned()
         }
+        OperationDone::Sent(sent) => pushing::sent(sent, Locale::French),
     }
 }
 
@@ -78,11 +87,14 @@ fn done_in_spanish(done: &OperationDone) -> String {
     };
     match done {
         OperationDone::FilesAsBefore(files) => format!("{} como antes.", counted(*files)),
+        OperationDone::PlacesAsBefore(1) => "1 lugar está como antes.".to_owned(),
+        OperationDone::PlacesAsBefore(places) => format!("{places} lugares están como antes."),
         OperationDone::FilesAsThen(files) => format!("{} como entonces.", counted(*files)),
         OperationDone::Committed(as_) => format!("Confirmado como {}.", as_.join(" y como ")),
         OperationDone::CommitTakenBack => {
             "El commit se ha deshecho; sus cambios siguen ahí.".to_owned()
         }
+        OperationDone::Sent(sent) => pushing::sent(sent, Locale::Spanish),
     }
 }
 
@@ -95,10 +107,12 @@ fn trouble_in_german(trouble: &ChangesError) -> String {
             "die Dateien wurden zu diesem Zeitpunkt nicht aufbewahrt".to_owned()
         }
         ChangesError::Outside(uri) => format!("`{uri}` liegt außerhalb der Sitzung"),
+        ChangesError::NothingThere => "in diesen Zeilen hat sich nichts geändert".to_owned(),
         ChangesError::NewerCommits => {
             "es gibt neuere Commits; der Commit kann nicht zurückgenommen werden".to_owned()
         }
         ChangesError::NothingToUndo => "es gibt nichts rückgängig zu machen".to_owned(),
+        ChangesError::Push(error) => pushing::trouble(error, Locale::German),
         ChangesError::Other(said) => said.clone(),
     }
 }
@@ -108,10 +122,12 @@ fn trouble_in_french(trouble: &ChangesError) -> String {
         ChangesError::NoRepository => "ce répertoire n’est dans aucun dépôt git".to_owned(),
         ChangesError::NotKept => "les fichiers n’ont pas été conservés à ce moment-là".to_owned(),
         ChangesError::Outside(uri) => format!("`{uri}` est en dehors de la session"),
+        ChangesError::NothingThere => "rien n’a changé dans ces lignes".to_owned(),
         ChangesError::NewerCommits => {
             "il y a des commits plus récents ; le commit ne peut pas être annulé".to_owned()
         }
         ChangesError::NothingToUndo => "il n’y a rien à annuler".to_owned(),
+        ChangesError::Push(error) => pushing::trouble(error, Locale::French),
         ChangesError::Other(said) => said.clone(),
     }
 }
@@ -123,10 +139,12 @@ fn trouble_in_spanish(trouble: &ChangesError) -> String {
         }
         ChangesError::NotKept => "los archivos no se conservaron en ese momento".to_owned(),
         ChangesError::Outside(uri) => format!("`{uri}` está fuera de la sesión"),
+        ChangesError::NothingThere => "nada ha cambiado en estas líneas".to_owned(),
         ChangesError::NewerCommits => {
             "hay commits más recientes; el commit no se puede deshacer".to_owned()
         }
         ChangesError::NothingToUndo => "no hay nada que deshacer".to_owned(),
+        ChangesError::Push(error) => pushing::trouble(error, Locale::Spanish),
         ChangesError::Other(said) => said.clone(),
     }
 }

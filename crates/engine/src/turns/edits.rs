@@ -1,13 +1,15 @@
 //! The text of edited files. An agent hands it over in the edit itself, as a
 //! `data:` URI; it is kept outside the state, and the edit refers to it.
 
-use std::collections::HashMap;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::newest::state::{FileEditCollection, FileEditDiffStats, FileEditSide};
+use innkeeper_protocol::newest::state::{
+    FileEditCollection, FileEditDiffStats, FileEditSide, ToolResultContent,
+    ToolResultFileEditContent,
+};
+use innkeeper_protocol::workspace::lines::{MOST_COUNTED, count, is_binary};
 
 use super::TurnsMut;
 
@@ -57,29 +59,57 @@ impl TurnsMut<'_> {
     }
 }
 
-/// How many lines came and went, seen as bags of lines.
+/// How many lines came and went, as changesets count them.
 pub(super) fn line_counts(
     before: Option<&[u8]>,
     after: Option<&[u8]>,
 ) -> Option<FileEditDiffStats> {
-    let lines = |content: Option<&[u8]>| -> Option<Vec<String>> {
-        let text = std::str::from_utf8(content.unwrap_or_default()).ok()?;
-        Some(text.lines().map(str::to_owned).collect())
-    };
-    let (before, after) = (lines(before)?, lines(after)?);
-    let mut counts = HashMap::<&str, i64>::new();
-    for line in &after {
-        *counts.entry(line).or_default() += 1;
+    let sides = [before.unwrap_or_default(), after.unwrap_or_default()];
+    let uncounted = |side: &&[u8]| side.len() as u64 > MOST_COUNTED || is_binary(side);
+    if sides.iter().any(uncounted) {
+        return None;
     }
-    for line in &before {
-        *counts.entry(line).or_default() -= 1;
-    }
-    let added = counts.values().filter(|count| **count > 0).sum();
-    let removed: i64 = counts.values().filter(|count| **count < 0).sum();
+    let (added, removed) = count(sides[0], sides[1]);
     Some(FileEditDiffStats {
-        added: Some(added),
-        removed: Some(-removed),
+        added: Some(added.into()),
+        removed: Some(removed.into()),
     })
+}
+
+/// The file that an edit is about.
+pub(super) fn edited_file(edit: &ToolResultFileEditContent) -> Option<&str> {
+    let side = edit.after.as_ref().or(edit.before.as_ref());
+    side.map(|side| side.uri.as_str())
+}
+
+/// What is shown, without edits that are shown by another one too: some agents
+/// tell that they write a file, and once more what that changed. Only an edit
+/// without a text before is certain to be about the whole file.
+pub(super) fn without_repeated(mut content: Vec<ToolResultContent>) -> Vec<ToolResultContent> {
+    fn edit_of(block: &ToolResultContent) -> Option<&ToolResultFileEditContent> {
+        match block {
+            ToolResultContent::FileEdit(edit) => Some(edit),
+            _ => None,
+        }
+    }
+    let written = |edit: &ToolResultFileEditContent| {
+        let after = edit.after.as_ref()?;
+        Some((after.uri.clone(), after.content.uri.clone()))
+    };
+    let mut at = 0;
+    while at < content.len() {
+        let whole = edit_of(&content[at]).filter(|edit| edit.before.is_none());
+        let same = whole.and_then(written).is_some_and(|whole| {
+            let others = content.iter().enumerate().filter(|(other, _)| *other != at);
+            let mut edits = others.filter_map(|(_, block)| edit_of(block));
+            edits.any(|other| written(other).as_ref() == Some(&whole))
+        });
+        match same {
+            true => drop(content.remove(at)),
+            false => at += 1,
+        }
+    }
+    content
 }
 
 /// The content of a `data:` URI in base64, and its type.

@@ -21,13 +21,14 @@ use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
     ChatState, ConfirmationOption, ResourceResponsePart, ResponsePart, ToolCallConfirmationReason,
     ToolCallContributor, ToolCallResult, ToolCallRiskAssessment, ToolCallState, ToolInput,
-    ToolResultContent, ToolResultFileEditContent, ToolResultResourceContent, ToolResultTextContent,
+    ToolResultContent, ToolResultResourceContent, ToolResultTextContent,
 };
 use innkeeper_protocol::settings::approves_all;
 use innkeeper_protocol::{CallId, ChannelUri};
 use serde_json::json;
 
 use super::TurnsMut;
+use super::edits::{edited_file, without_repeated};
 use super::host_tools::HOST;
 use crate::core::channels::id_of_call;
 use crate::labels::{Label, Locale, agent};
@@ -477,17 +478,11 @@ impl TurnsMut<'_> {
             }
             other => Some(other),
         };
-        content
+        without_repeated(content)
             .into_iter()
             .filter_map(|block| small_enough(self, block))
             .collect()
     }
-}
-
-/// The file that an edit is about.
-fn edited_file(edit: &ToolResultFileEditContent) -> Option<&str> {
-    let side = edit.after.as_ref().or(edit.before.as_ref());
-    side.map(|side| side.uri.as_str())
 }
 
 fn put_into_words(options: Vec<ApprovalOption>, locale: Locale) -> Vec<ConfirmationOption> {

@@ -246,6 +246,86 @@ fn the_text_of_an_edit_is_kept_beside_the_state() {
     assert_eq!(read["data"], "hi", "{read}");
 }
 
+/// What a call shows in the end whose agent says that it did these edits: each
+/// is a text before, if any, and a text after.
+fn edits_shown(edits: &[(Option<&str>, &str)]) -> Vec<Value> {
+    use base64::Engine as _;
+    let side = |text: &str| {
+        let text = base64::engine::general_purpose::STANDARD.encode(text);
+        json!({"uri": "file:///a", "content": {"uri": format!("data:text/plain;base64,{text}")}})
+    };
+    let block = |(before, after): &(Option<&str>, &str)| {
+        let mut block = json!({"type": "fileEdit", "after": side(after)});
+        if let Some(before) = before {
+            block["before"] = side(before);
+        }
+        block
+    };
+    let content: Vec<Value> = edits.iter().map(block).collect();
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    let (call, name) = ("c".to_owned(), "Write".to_owned());
+    host.in_turn(
+        "t",
+        TurnEvent::ToolStarted(Box::new(ToolStart {
+            call: call.clone().into(),
+            name: name.clone(),
+            display_name: name.clone(),
+            intention: None,
+            contributor: None,
+            meta: None,
+        })),
+    );
+    host.in_turn(
+        "t",
+        TurnEvent::ToolReady(Box::new(ToolReady {
+            call: call.clone().into(),
+            input: None,
+            message: name.into(),
+            approval: Approval::NotNeeded,
+            meta: None,
+        })),
+    );
+    let result = json!({"success": true, "pastTenseMessage": "Wrote", "content": content});
+    host.in_turn(
+        "t",
+        TurnEvent::ToolFinished {
+            call: call.into(),
+            result: Box::new(serde_json::from_value(result).unwrap()),
+            confirm: false,
+        },
+    );
+    let state = host.state(&chat());
+    let call = &state["activeTurn"]["responseParts"][0]["toolCall"];
+    call["content"].as_array().unwrap().clone()
+}
+
+#[test]
+fn the_lines_of_an_edit_are_counted_as_git_counts_them() {
+    for (before, after, added, removed) in [
+        (None, "1\n2\n", 2, 0),
+        (Some("1\n2\n3\n"), "1\nTWO\n3\n", 1, 1),
+        (Some("1\n2\n"), "2\n1\n", 1, 1),
+    ] {
+        let shown = edits_shown(&[(before, after)]);
+        let expected = json!({"added": added, "removed": removed});
+        assert_eq!(shown[0]["diff"], expected, "{before:?} {after:?}");
+    }
+}
+
+#[test]
+fn a_written_file_is_listed_once_however_often_its_agent_tells_of_it() {
+    for (edits, listed) in [
+        (&[(None, "1\n"), (None, "1\n")][..], 1),
+        (&[(None, "1\n2\n"), (Some("1\n"), "1\n2\n")], 1),
+        // Two places of one file, changed in the same way.
+        (&[(Some("1\n"), "2\n"), (Some("1\n"), "2\n")], 2),
+        (&[(None, "1\n"), (Some("1\n"), "2\n")], 2),
+    ] {
+        assert_eq!(edits_shown(edits).len(), listed, "{edits:?}");
+    }
+}
+
 #[test]
 fn an_agent_that_does_not_start_is_not_the_default_unless_somebody_chose_it() {
     let known = |works: [bool; 2]| -> Vec<AgentProfile> {

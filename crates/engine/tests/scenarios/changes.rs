@@ -6,8 +6,8 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::AgentCommand;
 use innkeeper_protocol::newest::state::ChangesSummary;
 use innkeeper_protocol::workspace::changes::{
-    ChangesError, ChangesEvent, ChangesReport, ChangesTask, GitState, Moment, OperationDone,
-    OperationId, ViewId, ViewNews, component,
+    ChangesError, ChangesEvent, ChangesReport, ChangesTask, GitState, Moment, Operation,
+    OperationDone, OperationId, PushError, Pushed, Sent, ViewId, ViewNews, component,
 };
 use serde_json::{Value, json};
 
@@ -26,6 +26,7 @@ impl Host {
         }
         host.changes_reported(ChangesEvent::Found {
             git: true,
+            has_own_work: true,
             undo: false,
         });
         host.heard.clear();
@@ -81,6 +82,25 @@ fn sessions_and_chats_say_what_changesets_there_are() {
     let all = ["uncommitted", "branch", "session", "turn", "compare-turns"];
     assert_eq!(kinds(host.state(SESSION)), all);
     assert_eq!(kinds(host.state(&chat())), of_chat);
+}
+
+#[test]
+fn a_branch_is_offered_while_it_has_something_of_its_own() {
+    let mut host = Host::in_a_directory();
+    let offers_branch = |host: &mut Host| {
+        let catalogue = host.state(SESSION)["changesets"].take();
+        let mut catalogue = catalogue.as_array().unwrap().iter();
+        catalogue.any(|entry| entry["changeKind"] == "branch")
+    };
+    for has_own_work in [false, true, false] {
+        let branch = Some("main".to_owned());
+        host.changes_reported(ChangesEvent::Git(GitState {
+            branch,
+            has_own_work,
+            ..GitState::default()
+        }));
+        assert_eq!(offers_branch(&mut host), has_own_work);
+    }
 }
 
 #[test]
@@ -140,12 +160,15 @@ fn what_git_says_is_told_beside_what_else_there_is() {
         ahead: None,
         behind: None,
         uncommitted: 2,
+        base: Some("main".to_owned()),
+        has_own_work: true,
     };
     host.changes_reported(ChangesEvent::Git(git.clone()));
     host.changes_reported(ChangesEvent::Git(git));
     assert_eq!(host.news(1), ["session/metaChanged"], "said once");
     let expected = json!({
-        "branch": "main", "branchName": "main", "dirty": true, "uncommittedChanges": 2,
+        "branch": "main", "branchName": "main", "base": "main", "baseBranchName": "main",
+        "dirty": true, "uncommittedChanges": 2,
     });
     assert_eq!(host.state(SESSION)["_meta"]["git"], expected);
 }
@@ -307,6 +330,7 @@ fn a_copy_of_a_session_takes_over_the_checkpoints_of_its_turns() {
     };
     let found = || ChangesEvent::Found {
         git: true,
+        has_own_work: false,
         undo: false,
     };
     host.feed(about(found()));
@@ -322,6 +346,176 @@ fn a_copy_of_a_session_takes_over_the_checkpoints_of_its_turns() {
     host.feed(about(ChangesEvent::Inherited));
     host.feed(about(found()));
     assert!(!host.tasks().contains(&inherit));
+}
+
+/// The message of the commit that is asked for, if it is.
+fn commit_asked(host: &mut Host, channel: &str, meta: Value) -> Option<String> {
+    host.tasks();
+    let call = json!({
+        "jsonrpc": "2.0", "id": 900, "method": "invokeChangesetOperation",
+        "params": {"channel": channel, "operationId": "commit", "_meta": meta},
+    });
+    host.say(1, &call.to_string());
+    let operated = host.tasks().into_iter().find_map(|task| match task {
+        ChangesTask::Operate { operation, what } => Some((operation, what)),
+        _ => None,
+    });
+    let (operation, what) = operated?;
+    host.changes_reported(ChangesEvent::Operated {
+        operation,
+        outcome: Ok(Vec::new()),
+        undo: false,
+    });
+    match what {
+        Operation::Commit { message } => Some(message),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_commit_proposes_the_title_and_what_was_asked_for_and_takes_another_message() {
+    let mut host = Host::in_a_directory();
+    for kind in ["uncommitted", "branch"] {
+        let channel = host.channel(kind);
+        host.ok(1, "subscribe", json!({"channel": channel}));
+        let proposed = |host: &mut Host| {
+            let operations = host.state(&channel)["operations"].take();
+            let mut operations = operations.as_array().unwrap().iter();
+            let commit = operations.find(|it| it["id"] == "commit").unwrap();
+            commit["description"].as_str().unwrap().to_owned()
+        };
+        let renamed = json!({"type": "session/titleChanged", "title": format!("Fix {kind}")});
+        host.dispatch(1, SESSION, renamed);
+        assert!(proposed(&mut host).starts_with(&format!("Fix {kind}")));
+        host.start_turn(1, kind);
+        let asked = host.state(&chat())["activeTurn"]["message"]["text"].take();
+        let proposal = format!("Fix {kind}\n\n{}", asked.as_str().unwrap());
+        assert_eq!(proposed(&mut host), proposal);
+        host.in_turn(kind, innkeeper_protocol::agent::TurnEvent::Completed);
+        assert_eq!(proposed(&mut host), proposal);
+        let message = commit_asked(&mut host, &channel, json!({}));
+        assert_eq!(message.as_deref(), Some(proposal.as_str()));
+        let message = commit_asked(&mut host, &channel, json!({"message": " Mine\n\nAll\n"}));
+        assert_eq!(message.as_deref(), Some("Mine\n\nAll"));
+        let long = "x".repeat(64 * 1024 + 1);
+        let message = commit_asked(&mut host, &channel, json!({"message": long}));
+        assert_eq!(message, None, "too long");
+    }
+}
+
+#[test]
+fn lines_of_a_file_are_discarded_where_the_range_makes_sense() {
+    let mut host = Host::in_a_directory();
+    let channel = host.channel("uncommitted");
+    host.ok(1, "subscribe", json!({"channel": channel}));
+    let files = vec![serde_json::from_value(file("a")).unwrap()];
+    told(&mut host, ViewNews::Files(files));
+    for (start, end, character, side, expected) in [
+        (2, 2, 3, json!("after"), Some((2..3, false))),
+        (2, 4, 0, json!(null), Some((2..4, false))),
+        (0, 1, 1, json!("before"), Some((0..2, true))),
+        (3, 2, 1, json!(null), None),
+        (-1, 2, 1, json!(null), None),
+        (1, 2, 1, json!("middle"), None),
+    ] {
+        host.tasks();
+        let range = json!({
+            "start": {"line": start, "character": 0},
+            "end": {"line": end, "character": character},
+        });
+        let mut target = json!({"kind": "range", "resource": "file:///w/a", "range": range});
+        if side.is_string() {
+            target["side"] = side;
+        }
+        let call = json!({
+            "jsonrpc": "2.0", "id": 902, "method": "invokeChangesetOperation",
+            "params": {"channel": channel, "operationId": "discard", "target": target},
+        });
+        host.say(1, &call.to_string());
+        let asked = host.tasks().into_iter().find_map(|task| match task {
+            ChangesTask::Operate { operation, what } => Some((operation, what)),
+            _ => None,
+        });
+        let lines = asked.map(|(operation, what)| {
+            let outcome = Ok(vec![OperationDone::PlacesAsBefore(1)]);
+            host.changes_reported(ChangesEvent::Operated {
+                operation,
+                outcome,
+                undo: true,
+            });
+            match what {
+                Operation::DiscardLines { lines, .. } => (lines.range, lines.counted_before),
+                other => panic!("{other:?}"),
+            }
+        });
+        assert_eq!(lines, expected, "{start} {end}");
+    }
+}
+
+/// Connection 1 asks for an operation on the branch; the task that comes of it.
+fn ask_of_branch(host: &mut Host, operation: &str) -> (OperationId, Operation) {
+    let channel = host.channel("branch");
+    host.ok(1, "subscribe", json!({"channel": channel}));
+    host.tasks();
+    let call = json!({
+        "jsonrpc": "2.0", "id": 901, "method": "invokeChangesetOperation",
+        "params": {"channel": channel, "operationId": operation},
+    });
+    host.say(1, &call.to_string());
+    let mut tasks = host.tasks().into_iter();
+    let operated = tasks.find_map(|task| match task {
+        ChangesTask::Operate { operation, what } => Some((operation, what)),
+        _ => None,
+    });
+    operated.unwrap()
+}
+
+#[test]
+fn the_result_of_a_pull_request_leads_to_its_page() {
+    let mut host = Host::in_a_directory();
+    let (operation, what) = ask_of_branch(&mut host, "create-pr");
+    assert!(matches!(what, Operation::CreatePullRequest { .. }));
+    let pushed = Pushed {
+        branch: "topic".to_owned(),
+        remote: "origin".to_owned(),
+        is_up_to_date: false,
+        hook_left_out: true,
+        page: Some("https://github.com/o/r/pull/new/topic".to_owned()),
+    };
+    let url = "https://github.com/o/r/pull/7".to_owned();
+    let done = [
+        Sent::Pushed(pushed),
+        Sent::PullRequest { url, is_new: true },
+    ];
+    host.changes_reported(ChangesEvent::Operated {
+        operation,
+        outcome: Ok(done.map(OperationDone::Sent).into()),
+        undo: false,
+    });
+    let heard = host.heard[&1].iter();
+    let answer = heard.rev().find(|frame| frame["id"] == 901).unwrap();
+    let expected = json!({
+        "message": "Pushed `topic` to `origin`. The repository's `pre-push` hook was not run. \
+            Created a pull request: https://github.com/o/r/pull/7",
+        "followUp": {
+            "content": {"uri": "https://github.com/o/r/pull/7", "contentType": "text/html"},
+            "external": true,
+        },
+    });
+    assert_eq!(answer["result"], expected);
+}
+
+#[test]
+fn a_push_is_ended_when_whoever_asked_for_it_leaves() {
+    let mut host = Host::in_a_directory();
+    let (operation, _) = ask_of_branch(&mut host, "push");
+    host.leave(1);
+    assert!(host.tasks().contains(&ChangesTask::Cancel { operation }));
+    host.changes_reported(ChangesEvent::Operated {
+        operation,
+        outcome: Err(PushError::Cancelled.into()),
+        undo: false,
+    });
 }
 
 #[test]
@@ -355,6 +549,7 @@ fn in_two_languages() -> Host {
     host.opened();
     host.changes_reported(ChangesEvent::Found {
         git: true,
+        has_own_work: true,
         undo: true,
     });
     host

@@ -8,7 +8,7 @@ use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::state::{ChangesSummary, ChangesetFile};
 use innkeeper_protocol::workspace::changes::{
     ChangesCommand, ChangesError, ChangesEvent, ChangesReport, ChangesTask, GitState,
-    OperationDone, ViewId, ViewNews,
+    OperationDone, PushError, ViewId, ViewNews,
 };
 use serde_json::json;
 
@@ -23,7 +23,8 @@ const FILES: [&str; 4] = ["a.rs", "b.rs", "c/d.rs", "e.png"];
 pub(crate) fn any_changeset(rng: &mut Rng, session: &str, turns: &[String]) -> String {
     let turn = |rng: &mut Rng| rng.pick(turns).cloned().unwrap_or_else(|| "t".to_owned());
     let view = match rng.below(10) {
-        0..=3 => "uncommitted".to_owned(),
+        0..=2 => "uncommitted".to_owned(),
+        3 => "branch".to_owned(),
         4..=6 => "session".to_owned(),
         7 | 8 => format!("turn/{}", turn(rng)),
         _ => format!("compare/{}/{}", turn(rng), turn(rng)),
@@ -70,6 +71,15 @@ pub(crate) fn reports(rng: &mut Rng, command: ChangesCommand) -> Vec<Input> {
                 undo,
             }]
         }
+        ChangesTask::Cancel { operation } => {
+            let outcome = Err(PushError::Cancelled.into());
+            let undo = rng.chance(60);
+            vec![ChangesEvent::Operated {
+                operation,
+                outcome,
+                undo,
+            }]
+        }
         ChangesTask::Observe(false)
         | ChangesTask::Close
         | ChangesTask::MarkLate { .. }
@@ -92,6 +102,7 @@ fn opened(rng: &mut Rng) -> Vec<ChangesEvent> {
     let (git_there, undo) = (rng.chance(75), rng.chance(30));
     let found = ChangesEvent::Found {
         git: git_there,
+        has_own_work: undo,
         undo,
     };
     let mut events = vec![found];
@@ -105,6 +116,8 @@ fn git(rng: &mut Rng) -> ChangesEvent {
     let branch = rng.chance(80).then(|| "main".to_owned());
     let upstream = rng.chance(40).then(|| "origin/main".to_owned());
     ChangesEvent::Git(GitState {
+        base: upstream.as_ref().map(|_| "main".to_owned()),
+        has_own_work: upstream.is_none(),
         ahead: upstream.as_ref().map(|_| rng.below(3) as u64),
         behind: upstream.as_ref().map(|_| rng.below(3) as u64),
         branch,

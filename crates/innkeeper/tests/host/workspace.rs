@@ -3,6 +3,7 @@
 
 mod annotations;
 mod changes;
+mod pushing;
 mod resources;
 mod terminals;
 mod turns;

@@ -75,6 +75,11 @@ pub enum ChangesTask {
         operation: OperationId,
         what: Operation,
     },
+    /// Nobody waits for an operation any more. One that speaks to a remote is
+    /// ended; others take a moment.
+    Cancel {
+        operation: OperationId,
+    },
 }
 
 /// When a state was kept.
@@ -110,6 +115,12 @@ pub enum Operation {
         of: Compared,
         files: Vec<String>,
     },
+    /// Returns the changes that touch some lines to what the view compares them
+    /// with.
+    DiscardLines {
+        of: Compared,
+        lines: Lines,
+    },
     /// Returns files to what they were at that moment.
     Restore {
         to: Moment,
@@ -120,6 +131,25 @@ pub enum Operation {
     },
     /// Takes back the last of these.
     Undo,
+    /// Pushes the branch that is checked out.
+    Push,
+    /// Pushes it and asks for it to be merged. The first line of the message is
+    /// the title.
+    CreatePullRequest {
+        message: String,
+    },
+}
+
+/// Lines of a file that has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lines {
+    /// What the file is called now, and what it was called: `file:` URIs.
+    pub file: String,
+    pub file_before: String,
+    /// They are counted in what the file was, not in what it is.
+    pub counted_before: bool,
+    /// From 0, without the end.
+    pub range: std::ops::Range<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -134,6 +164,8 @@ pub enum ChangesEvent {
     /// there are commits to compare with; elsewhere, checkpoints only.
     Found {
         git: bool,
+        /// See [`GitState::has_own_work`].
+        has_own_work: bool,
         undo: bool,
     },
     /// No changes can be told here, and why.
@@ -182,11 +214,55 @@ pub enum ViewNews {
 pub enum OperationDone {
     /// So many files are as before.
     FilesAsBefore(usize),
+    /// So many places of one file are as before.
+    PlacesAsBefore(usize),
     /// So many files are as they were at the moment that was asked for.
     FilesAsThen(usize),
     /// What git calls the new commits.
     Committed(Vec<String>),
     CommitTakenBack,
+    Sent(Sent),
+}
+
+/// What speaking to a remote did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sent {
+    Pushed(Pushed),
+    /// There is one now, or there was one already.
+    PullRequest {
+        url: String,
+        is_new: bool,
+    },
+    /// The branch is pushed, and this page is where the rest is done, if one is
+    /// known.
+    PullRequestPage {
+        url: Option<String>,
+        why: NoPullRequest,
+    },
+}
+
+/// What was pushed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pushed {
+    pub branch: String,
+    pub remote: String,
+    /// The remote had all of it before.
+    pub is_up_to_date: bool,
+    /// The repository has a `pre-push` hook, which was not run.
+    pub hook_left_out: bool,
+    /// Where the remote shows it.
+    pub page: Option<String>,
+}
+
+/// Why the host did not ask for a branch to be merged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoPullRequest {
+    /// It knows how to ask GitHub only.
+    NotGitHub,
+    GhMissing,
+    GhNotSignedIn,
+    /// What `gh` said.
+    GhFailed(String),
 }
 
 /// Why changes cannot be told, or nothing can be done about them. The engine
@@ -199,12 +275,51 @@ pub enum ChangesError {
     NotKept,
     #[error("`{0}` is outside of the session")]
     Outside(String),
+    #[error("nothing has changed in these lines")]
+    NothingThere,
     #[error("there are newer commits; the commit cannot be taken back")]
     NewerCommits,
     #[error("there is nothing to undo")]
     NothingToUndo,
+    #[error(transparent)]
+    Push(#[from] PushError),
     #[error("{0}")]
     Other(String),
+}
+
+/// Why something was not pushed, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PushError {
+    #[error("no branch is checked out; make one with `git switch -c NAME`")]
+    NoBranch,
+    #[error("this repository has no remote; add one with `git remote add origin ADDRESS`")]
+    NoRemote,
+    #[error("a push of this session is running already; wait for its end")]
+    Busy,
+    #[error(
+        "the remote has commits of `{0}` that are not here; get them with `git pull` and push again"
+    )]
+    NotFastForward(String),
+    #[error("the remote refused it: {0}")]
+    Refused(String),
+    #[error(
+        "the remote wants a sign-in ({0}); set up a credential helper or an SSH key in your own \
+         configuration, so that `git push` works without a question"
+    )]
+    SignInNeeded(String),
+    #[error("the remote cannot be reached ({0}); check its address with `git remote -v`")]
+    NotReached(String),
+    #[error(
+        "the remote `{0}` is within the directory of the session, so its hooks would run; push to \
+         it from a terminal"
+    )]
+    Inside(String),
+    #[error("this repository pushes through git LFS, which is not run here; use a terminal")]
+    Lfs,
+    #[error("`{0}` is the branch to merge into; make another one with `git switch -c NAME`")]
+    OnBase(String),
+    #[error("nobody waits for it any more, so it was ended")]
+    Cancelled,
 }
 
 /// The state of a repository, as far as a session's clients see it.
@@ -219,6 +334,11 @@ pub struct GitState {
     pub behind: Option<u64>,
     /// Files with uncommitted changes.
     pub uncommitted: u64,
+    /// The branch that work goes back to, `main` for instance.
+    pub base: Option<String>,
+    /// Another branch than the base is checked out, or commits that the base
+    /// does not have.
+    pub has_own_work: bool,
 }
 
 /// Where content of an earlier state of a session's directory is read. The

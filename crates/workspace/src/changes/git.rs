@@ -8,7 +8,8 @@
 //!
 //! *Invariant*: nothing here takes a lock of the user's repository, runs a
 //! program that the repository names, leaves its working tree or starts a
-//! daemon, unless the user asked for a commit. What has to be staged is staged
+//! daemon, unless the user asked for a commit. It speaks to nobody unless the
+//! user asked for a push. What has to be staged is staged
 //! in an index of our own.
 
 mod finding;
@@ -18,7 +19,7 @@ mod settings;
 mod stand_in;
 mod version;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -26,12 +27,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_protocol::workspace::changes::ChangesError;
+use innkeeper_protocol::workspace::changes::{ChangesError, PushError};
 
 use stand_in::StandIn;
 
-pub(crate) use regular::check_ignore_files;
-pub(in crate::changes) use running::{Git, LIMIT, LIMIT_BEFORE_TURN, LIMIT_OF_COMMIT, beside, run};
+pub(crate) use regular::{check_ignore_files, read as read_regular};
+pub(in crate::changes) use running::{
+    Git, LIMIT, LIMIT_BEFORE_TURN, LIMIT_OF_COMMIT, LIMIT_OF_PUSH, Stop, beside, run, run_aloud,
+};
+pub(in crate::changes) use settings::Remote;
 pub(super) use stand_in::{StandIns, create_private};
 pub use version::{LEAST_GIT, judge_git};
 
@@ -46,6 +50,9 @@ pub(crate) enum GitError {
          in this directory", limit.as_secs()
     )]
     TookTooLong { task: String, limit: Duration },
+    /// Somebody said so.
+    #[error("git was ended")]
+    Stopped,
     #[error("what `git {0}` says is not understood")]
     NotUnderstood(&'static str),
     #[error(transparent)]
@@ -68,6 +75,7 @@ impl From<GitError> for ChangesError {
     fn from(error: GitError) -> Self {
         match error {
             GitError::Known(trouble) => trouble,
+            GitError::Stopped => PushError::Cancelled.into(),
             other => Self::Other(other.to_string()),
         }
     }
@@ -275,6 +283,26 @@ impl Repository {
                 path_of(found[0]).display(),
                 String::from_utf8_lossy(found[2])
             ))),
+        }
+    }
+
+    /// The remotes of the user's repository, and what it says about speaking to
+    /// them that git is not shown.
+    pub(crate) fn remotes(&self) -> GitResult<(BTreeMap<String, Remote>, BTreeSet<String>)> {
+        self.prepare()?;
+        let stand_in = self.stand_in.as_ref();
+        Ok(stand_in.map(|it| it.remotes()).unwrap_or_default())
+    }
+
+    /// What the user's own configuration says, or what of the repository's is
+    /// harmless.
+    pub(crate) fn setting(&self, from: &[&str], key: &str) -> GitResult<Option<String>> {
+        let mut git = self.reading();
+        git.arg("config").args(from).args(["--get", key]);
+        match run(git, None) {
+            Ok(said) => Ok(Some(text(&said)).filter(|value| !value.is_empty())),
+            Err(GitError::Failed(_)) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

@@ -92,6 +92,15 @@ impl LiveView {
         }
     }
 
+    /// Compares with something else from the next look on.
+    pub(super) fn compare_with(&mut self, base: Base) {
+        if self.base != base {
+            self.base = base;
+            self.head = None;
+            self.differing.clear();
+        }
+    }
+
     pub(super) fn files(&self) -> Vec<ChangesetFile> {
         self.shown.values().cloned().collect()
     }

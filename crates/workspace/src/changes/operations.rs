@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
-use innkeeper_protocol::workspace::changes::{ChangesError, OperationDone};
+use innkeeper_protocol::workspace::changes::{ChangesError, Lines, OperationDone};
+use innkeeper_protocol::workspace::lines::{MOST_COUNTED, is_binary, returned};
 
 use super::checkpoint::{COMMITTING, Checkpoints, UNDO_COMMIT, UNDO_FILES, UNDO_PARENT, stage_all};
 use super::git::{GitResult, LIMIT_OF_COMMIT, Repository, nul_separated, run, text};
@@ -51,6 +52,75 @@ impl Bench<'_> {
         Ok(paths.len() + removed.len())
     }
 
+    /// Returns the changes that touch some lines of a file to what a kept state
+    /// has there. Returns how many these are.
+    pub(super) fn put_back_lines(
+        &mut self,
+        to: &str,
+        (before, after): (&Path, &Path),
+        lines: &Lines,
+    ) -> GitResult<usize> {
+        let now = self.checkpoints.take(self.repository)?;
+        let (_, old) = self.kept_file(to, before)?.unwrap_or_default();
+        let Some((mode, new)) = self.kept_file(&now, after)? else {
+            return Err(ChangesError::NothingThere.into());
+        };
+        let (text, count) = returned(&old, &new, lines.counted_before, &lines.range);
+        if count == 0 {
+            return Err(ChangesError::NothingThere.into());
+        }
+        let tree = self.tree_with(&now, after, &mode, &text)?;
+        self.put_back(&tree, &vec![after.to_owned()])?;
+        Ok(count)
+    }
+
+    /// The mode and the content of a file in a kept state, if it is text that is
+    /// not too large.
+    fn kept_file(&self, state: &str, path: &Path) -> GitResult<Option<(String, Vec<u8>)>> {
+        let mut git = self.repository.reading();
+        git.args(["ls-tree", "-z", "--long", "--full-tree", state, "--"]);
+        git.arg(path);
+        let said = run(git, None)?;
+        // `MODE TYPE ID SIZE`, then a tab and the path.
+        let entry = String::from_utf8_lossy(&said).into_owned();
+        let entry = entry.split('\t').next().unwrap_or_default();
+        let words: Vec<&str> = entry.split_whitespace().collect();
+        let [mode @ ("100644" | "100755"), "blob", id, size] = words[..] else {
+            return Ok(None);
+        };
+        let is_small = size.parse().is_ok_and(|size: u64| size <= MOST_COUNTED);
+        let mut git = self.repository.reading();
+        git.args(["cat-file", "blob", id]);
+        let data = match is_small {
+            true => run(git, None)?,
+            false => return Ok(None),
+        };
+        Ok((!is_binary(&data)).then(|| (mode.to_owned(), data)))
+    }
+
+    /// A kept state with other content of one file.
+    fn tree_with(&self, state: &str, path: &Path, mode: &str, text: &[u8]) -> GitResult<String> {
+        let mut git = self.repository.reading();
+        git.args(["hash-object", "-w", "--no-filters", "--stdin"]);
+        let id = super::git::text(&run(git, Some(text))?);
+        // An index of its own: that of the checkpoints knows the files as they are.
+        let place = tempfile::tempdir()?;
+        let with_index = |args: &[&str]| {
+            let mut git = self.repository.reading();
+            git.env("GIT_INDEX_FILE", place.path().join("index"));
+            git.args(args);
+            git
+        };
+        run(with_index(&["read-tree", state]), None)?;
+        let mut entry = format!("{mode} {id}\t").into_bytes();
+        entry.extend(nul_separated([path]));
+        run(
+            with_index(&["update-index", "-z", "--index-info"]),
+            Some(&entry),
+        )?;
+        Ok(super::git::text(&run(with_index(&["write-tree"]), None)?))
+    }
+
     /// What is staged of these files is no longer staged.
     pub(super) fn unstage(&self, which: &Which) -> GitResult<()> {
         let mut git = self.repository.reading();
@@ -80,8 +150,9 @@ impl Bench<'_> {
         commit.env("GIT_INDEX_FILE", &repository.index);
         commit
             .limit(LIMIT_OF_COMMIT)
-            .args(["commit", "--quiet", "--message", message]);
-        if let Err(error) = run(commit, None) {
+            .args(["commit", "--quiet", "--file=-"]);
+        // By standard input: an argument may not be as long as a message.
+        if let Err(error) = run(commit, Some(message.as_bytes())) {
             self.checkpoints.unname(repository, COMMITTING)?;
             return Err(error);
         }

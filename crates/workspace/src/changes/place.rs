@@ -12,7 +12,7 @@ use innkeeper_protocol::newest::state::ChangesetFile;
 use innkeeper_protocol::workspace::changes::{Compared, GitState, Moment, component};
 
 use super::blobs::Blobs;
-use super::branch::beginning;
+use super::branch::{Stand, Standing, checked_out};
 use super::checkpoint::{
     BASE, Checkpoints, check_size, home_of, late, name_of, own_index, replace_earlier_indices,
 };
@@ -44,6 +44,7 @@ pub(super) struct Place {
     checkpoints: Checkpoints,
     pub(super) blobs: Option<Blobs>,
     status: Option<Status>,
+    standing: Standing,
     told: Option<GitState>,
     /// An earlier host was killed in the middle of a commit.
     is_committing: bool,
@@ -127,6 +128,7 @@ impl Place {
             repository,
             blobs: None,
             status: None,
+            standing: Standing::default(),
             told: None,
             is_committing: false,
         };
@@ -263,10 +265,7 @@ impl Place {
         Ok(match compared {
             Compared::Uncommitted | Compared::Branch if self.repository.is_shadow => None,
             Compared::Uncommitted => Some(Sides::Live(Base::LastCommit)),
-            Compared::Branch => Some(Sides::Live(match beginning(&self.repository)? {
-                Some(commit) => Base::Kept(commit),
-                None => Base::LastCommit,
-            })),
+            Compared::Branch => Some(Sides::Live(self.base_of_branch()?)),
             Compared::Session => {
                 let base = self.base()?;
                 Some(Sides::Live(Base::Kept(base)))
@@ -286,6 +285,27 @@ impl Place {
                 let both = original.zip(modified);
                 both.map(|(original, modified)| Sides::Kept(original, modified))
             }
+        })
+    }
+
+    /// How what is checked out stands to the branch that work goes back to.
+    pub(super) fn stand(&mut self) -> GitResult<Stand> {
+        if self.repository.is_shadow {
+            return Ok(Stand::default());
+        }
+        let (head, branch) = match &self.status {
+            Some(status) => (status.head.clone(), status.git.branch.clone()),
+            None => checked_out(&self.repository)?,
+        };
+        self.standing
+            .of(&self.repository, head.as_deref(), branch.as_deref())
+    }
+
+    /// Where the branch that is checked out began.
+    pub(super) fn base_of_branch(&mut self) -> GitResult<Base> {
+        Ok(match self.stand()?.began_at {
+            Some(commit) => Base::Kept(commit),
+            None => Base::LastCommit,
         })
     }
 
@@ -375,6 +395,11 @@ impl Place {
                 self.base()?;
             }
             self.status = Some(Status::read(&self.repository)?);
+            let stand = self.stand()?;
+            if let Some(status) = &mut self.status {
+                status.git.base = stand.base;
+                status.git.has_own_work = stand.has_own_work;
+            }
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 
 mod keeping;
 mod operating;
+mod sending;
 mod views;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,10 +17,10 @@ use std::time::{Duration, Instant};
 
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::workspace::changes::{
-    ChangesError, ChangesEvent, ChangesTask, Compared, Moment, ViewId,
+    ChangesError, ChangesEvent, ChangesTask, Compared, Moment, Operation, OperationId, ViewId,
 };
 
-use super::git::{GitError, StandIns};
+use super::git::{GitError, StandIns, Stop};
 use super::place::{Place, Watch, nowhere};
 use super::trees::Counts;
 use crate::hub::Hub;
@@ -51,6 +52,8 @@ pub(super) enum Job {
     /// The session has left these working trees, once everything before is
     /// done.
     Left(Arc<Abandoned>),
+    /// An operation that ran beside the worker is over.
+    Sent(OperationId, sending::Outcome),
 }
 
 /// Where reports go. Returns whether anybody is still there to hear.
@@ -115,6 +118,8 @@ pub(super) struct Worker {
     places: Vec<Place>,
     failure: Option<String>,
     views: BTreeMap<ViewId, View>,
+    /// What runs beside it, and how that is ended.
+    sending: BTreeMap<OperationId, Stop>,
     counts: Option<Counts>,
 }
 
@@ -181,6 +186,7 @@ impl Worker {
             observed: false,
             places: Vec::new(),
             views: BTreeMap::new(),
+            sending: BTreeMap::new(),
             counts: None,
         };
         seat.take(Box::new(worker));
@@ -233,7 +239,7 @@ impl Worker {
                 None => return Next::Settle,
             },
             None if polls => (POLL, Then::LookEverywhere),
-            None if looked_at => return Next::Rest(Rest::UntilTold),
+            None if looked_at || !self.sending.is_empty() => return Next::Rest(Rest::UntilTold),
             None => (IDLE, Then::End),
         };
         let until = now + patience;
@@ -305,7 +311,12 @@ impl Worker {
                 self.views.remove(&view);
                 self.watch_if_needed();
             }
-            ChangesTask::Operate { operation, what } => self.operate(operation, what),
+            ChangesTask::Operate { operation, what } => match what {
+                Operation::Push => self.send(operation, None),
+                Operation::CreatePullRequest { message } => self.send(operation, Some(message)),
+                what => self.operate(operation, what),
+            },
+            ChangesTask::Cancel { operation } => self.cancel(operation),
         }
     }
 
@@ -317,9 +328,15 @@ impl Worker {
             self.find();
         }
         let undo = self.can_undo();
+        let has_own_work = match self.git_place() {
+            // What cannot be found out is told with the changes themselves.
+            Some(at) => self.places[at].stand().unwrap_or_default().has_own_work,
+            None => false,
+        };
         (self.tell)(match self.failure.clone() {
             None => ChangesEvent::Found {
                 git: self.git_place().is_some(),
+                has_own_work,
                 undo,
             },
             Some(reason) => ChangesEvent::Unavailable { reason },
@@ -340,6 +357,7 @@ impl Worker {
     /// Nobody looks any more.
     fn leave(&mut self) {
         self.observed = false;
+        self.cancel_all();
         self.views.clear();
         self.watch_if_needed();
     }
@@ -368,6 +386,7 @@ impl Actor for Worker {
                     let _ = done.send(());
                 }
                 Next::Do(Job::Left(trees)) => trees.leave(),
+                Next::Do(Job::Sent(operation, sent)) => self.sent(operation, sent),
             }
         }
     }

@@ -41,6 +41,12 @@ export interface ChangesetState {
   operations?: ChangesetOperation[];
 }
 
+/** What `invokeChangesetOperation` answers. */
+export interface OperationResult {
+  message?: StringOrMarkdown;
+  followUp?: { content: { uri: URI }; external?: boolean };
+}
+
 export type OperationTarget =
   | { kind: "resource"; resource: URI; side?: string }
   | { kind: "range"; resource: URI; side?: string; range: TextRange };

@@ -6,11 +6,11 @@ import { useApp, useChannel, useHost } from "../../app/context";
 import { messageOf } from "../../app/sessions";
 import { hostSetting, setHostSetting } from "../../app/settings";
 import { plain } from "../../lib/text";
-import type { Annotation, ChangesetFile, ChangesetOperation, ChangesetState } from "../../protocol/types";
+import type { Annotation, ChangesetFile, ChangesetOperation, ChangesetState, OperationResult } from "../../protocol/types";
 import { annotationsOf } from "../../state/annotations";
-import { choicesOf, isLate } from "../../state/changesets";
-import { Dialog } from "../ui/Dialog";
+import { choicesOf, isLate, pageOf, takesMessage } from "../../state/changesets";
 import { Menu } from "../ui/Menu";
+import { AskFirst, Operations } from "./ChangesetOperations";
 import { CommentList } from "./Comments";
 import { useCommentsOn } from "./commentsOn";
 import type { DiffStyle } from "./DiffView";
@@ -68,19 +68,22 @@ function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyl
   const commentsOn = useCommentsOn(resource, annotations);
   if (!changes) return <p className="pane-note">Loading…</p>;
 
-  const invoke = async ({ operation, file: of }: NonNullable<typeof asked>) => {
+  const invoke = async ({ operation, file: of }: NonNullable<typeof asked>, written?: string) => {
     setAsked(undefined);
     const target = of ? { kind: "resource", resource: uriOf(of) } : undefined;
     try {
-      const params = { channel: uri, operationId: operation.id, target };
-      const { message } = await host.connection.request<{ message?: string }>("invokeChangesetOperation", params);
-      if (message) host.store.notify({ tone: "info", text: plain(message) });
+      const _meta = written === undefined ? undefined : { message: written };
+      const params = { channel: uri, operationId: operation.id, target, _meta };
+      const result = await host.connection.request<OperationResult>("invokeChangesetOperation", params);
+      const page = pageOf(result);
+      const action = page ? { label: "Open", href: page } : undefined;
+      if (result.message || action) host.store.notify({ tone: "info", text: plain(result.message ?? operation.label), action });
     } catch (error) {
       host.store.notify({ tone: "error", text: `${operation.label}: ${messageOf(error)}` });
     }
   };
   const ask = (operation: ChangesetOperation, of?: ChangesetFile) =>
-    operation.confirmation ? setAsked({ operation, file: of }) : void invoke({ operation, file: of });
+    operation.confirmation || takesMessage(operation) ? setAsked({ operation, file: of }) : void invoke({ operation, file: of });
 
   return (
     <div className="changes">
@@ -110,19 +113,7 @@ function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyl
           <EditBody key={file.id} edit={file.edit} style={style} commentsOn={resource ? commentsOn : undefined} />
         </section>
       )}
-      {asked && (
-        <Dialog label={asked.operation.label} onClose={() => setAsked(undefined)}>
-          <p>{plain(asked.operation.confirmation ?? "")}</p>
-          <div className="button-row">
-            <button type="button" className="button primary" onClick={() => void invoke(asked)}>
-              {asked.operation.label}
-            </button>
-            <button type="button" className="button" onClick={() => setAsked(undefined)}>
-              Cancel
-            </button>
-          </div>
-        </Dialog>
-      )}
+      {asked && <AskFirst operation={asked.operation} onClose={() => setAsked(undefined)} onInvoke={(message) => void invoke(asked, message)} />}
     </div>
   );
 }
@@ -132,32 +123,4 @@ function State({ changes: { status, error, files } }: { changes: ChangesetState 
   if (status === "computing") return <p className="muted">Computing…</p>;
   if (files.length === 0) return <p className="pane-note">Nothing has changed.</p>;
   return isLate(files) ? <p className="pane-note">The agent began before the host had recorded the state of the files. Some of its changes may be missing here.</p> : null;
-}
-
-interface OperationsProps {
-  changes: ChangesetState;
-  scope: "changeset" | "resource";
-  onInvoke: (operation: ChangesetOperation) => void;
-}
-
-function Operations({ changes: { operations }, scope, onInvoke }: OperationsProps) {
-  const shown = operations?.filter(({ scopes }) => scopes.includes(scope)) ?? [];
-  if (shown.length === 0) return null;
-  return (
-    <div className="button-row">
-      {shown.map((operation) => (
-        <button
-          key={operation.id}
-          type="button"
-          className="button"
-          disabled={operation.status === "running" || operation.status === "disabled"}
-          title={operation.error?.message ?? operation.description}
-          onClick={() => onInvoke(operation)}
-        >
-          {operation.label}
-          {operation.status === "running" && "…"}
-        </button>
-      ))}
-    </div>
-  );
 }

@@ -93,6 +93,32 @@ async fn what_an_agent_edits_is_seen_at_once() {
 }
 
 #[tokio::test]
+async fn a_branch_is_offered_and_found_at_the_addresses_that_editors_compute() {
+    let (mut stage, directory) = repository().await;
+    let here = directory.path();
+    let kinds = |catalogue: &[Value]| catalogue.iter().any(|it| it["changeKind"] == "branch");
+    assert!(!kinds(&catalogue(&stage).await), "on the default branch");
+    let mut session = stage.guest.watch_session(&stage.session).await;
+    git(here, &["checkout", "--quiet", "-b", "topic"]);
+    let offered = |session: &Value| kinds(session["changesets"].as_array().unwrap());
+    until(&mut session, "the branch's changeset", offered).await;
+    git(here, &["mv", "a.txt", "b.txt"]);
+    git(here, &["commit", "--quiet", "--message", "Second"]);
+    let expected = ["b.txt"];
+    let computed = format!("{}/changeset/branch", stage.session);
+    for channel in [channel_of(&stage, "branch").await, computed] {
+        let mut watch = follow(&stage, &channel).await;
+        until(&mut watch, "the file", |it| names(it) == expected).await;
+    }
+    stage.play("t1", json!([edit("c.txt", "1\n")])).await;
+    stage.end("t1").await;
+    let computed = format!("{}/changeset/turn/t1", stage.session);
+    let mut watch = follow(&stage, &computed).await;
+    until(&mut watch, "the turn's file", |it| names(it) == ["c.txt"]).await;
+    stage.close().await;
+}
+
+#[tokio::test]
 async fn turns_have_changesets_of_their_own_over_a_restart() {
     let (mut stage, directory) = repository().await;
     stage.play("t1", json!([edit("a.txt", "1\n")])).await;

@@ -147,7 +147,7 @@ pub(super) fn check_parts(directory: &Path) -> GitResult<()> {
 
 /// Reads a file of at most so many bytes; `None` if there is none. What tells
 /// its state is looked at before it is read.
-pub(super) fn read(path: &Path, most: u64) -> GitResult<Option<(Metadata, Vec<u8>)>> {
+pub(crate) fn read(path: &Path, most: u64) -> GitResult<Option<(Metadata, Vec<u8>)>> {
     let file = match open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

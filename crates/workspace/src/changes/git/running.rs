@@ -7,11 +7,12 @@
 //! it, after its time, and with the host.
 
 use std::ffi::OsStr;
-use std::io::{Read, Write as _};
+use std::io::{self, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use innkeeper_process::Group;
@@ -28,6 +29,13 @@ pub(crate) const LIMIT_BEFORE_TURN: Duration = Duration::from_secs(8);
 
 /// How long for a commit: the user's hooks may run tests.
 pub(crate) const LIMIT_OF_COMMIT: Duration = Duration::from_secs(600);
+
+/// How long for speaking to a remote.
+pub(crate) const LIMIT_OF_PUSH: Duration = Duration::from_secs(300);
+
+/// How much is kept of what is said while git speaks to a remote, which may say
+/// anything; in bytes.
+const MOST_OF_REMOTE: u64 = 256 * 1024;
 
 /// The variables of git's that are passed on: where the user's configuration
 /// and git itself are, and how it trusts servers.
@@ -89,6 +97,40 @@ pub(crate) struct Git {
     limit: Duration,
     /// Looked at before.
     repository: Option<Repository>,
+    stop: Option<Stop>,
+}
+
+/// Ends what was started, from another thread.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stop(Arc<Mutex<Stopping>>);
+
+#[derive(Debug, Default)]
+struct Stopping {
+    is_said: bool,
+    listener: Option<Sender<(Stream, Vec<u8>)>>,
+}
+
+impl Stop {
+    pub(crate) fn say(&self) {
+        let mut stopping = self.lock();
+        stopping.is_said = true;
+        if let Some(listener) = stopping.listener.take() {
+            // One that has ended meanwhile hears nothing.
+            let _ = listener.send((Stream::Stopped, Vec::new()));
+        }
+    }
+
+    fn listen(&self, listener: &Sender<(Stream, Vec<u8>)>) {
+        let mut stopping = self.lock();
+        match stopping.is_said {
+            true => drop(listener.send((Stream::Stopped, Vec::new()))),
+            false => stopping.listener = Some(listener.clone()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Stopping> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Git {
@@ -128,7 +170,24 @@ impl Git {
             command,
             limit: LIMIT,
             repository: None,
+            stop: None,
         }
+    }
+
+    /// Another program, which may start git itself: it is in no repository.
+    pub(crate) fn other(program: &str) -> Self {
+        let mut command = Command::new(program);
+        for name in LEADING_ASTRAY {
+            command.env_remove(name);
+        }
+        command.env("GIT_TERMINAL_PROMPT", "0");
+        Self::with(command)
+    }
+
+    /// It ends when somebody says so.
+    pub(crate) fn until(&mut self, stop: &Stop) -> &mut Self {
+        self.stop = Some(stop.clone());
+        self
     }
 
     /// In a repository, which is looked at before git is started.
@@ -190,7 +249,12 @@ impl Git {
 
 /// Runs a command to its end. What it says on standard error is the reason if
 /// it fails.
-pub(crate) fn run(mut git: Git, input: Option<&[u8]>) -> GitResult<Vec<u8>> {
+pub(crate) fn run(git: Git, input: Option<&[u8]>) -> GitResult<Vec<u8>> {
+    run_aloud(git, input).map(|(said, _)| said)
+}
+
+/// The same, with what it says on standard error.
+pub(crate) fn run_aloud(mut git: Git, input: Option<&[u8]>) -> GitResult<(Vec<u8>, Vec<u8>)> {
     let stdin = match input {
         Some(_) => Stdio::piped(),
         None => Stdio::null(),
@@ -206,14 +270,23 @@ pub(crate) fn run(mut git: Git, input: Option<&[u8]>) -> GitResult<Vec<u8>> {
     // None of these is waited for after the time: what git started may have
     // left its group with a pipe in its hand.
     let (heard, outputs) = channel();
-    collect(child.stdout.take(), &heard, Stream::Output)?;
-    collect(child.stderr.take(), &heard, Stream::Errors)?;
+    let most = git.stop.as_ref().map_or(u64::MAX, |_| MOST_OF_REMOTE);
+    collect(child.stdout.take(), &heard, Stream::Output, most)?;
+    collect(child.stderr.take(), &heard, Stream::Errors, most)?;
+    if let Some(stop) = &git.stop {
+        stop.listen(&heard);
+    }
     let (mut said, mut errors) = (Vec::new(), Vec::new());
     for _ in 0..2 {
         let left = deadline.saturating_duration_since(Instant::now());
         match outputs.recv_timeout(left) {
             Ok((Stream::Output, bytes)) => said = bytes,
             Ok((Stream::Errors, bytes)) => errors = bytes,
+            Ok((Stream::Stopped, _)) => {
+                drop(group);
+                let _ = child.wait();
+                return Err(GitError::Stopped);
+            }
             Err(_) => {
                 drop(group);
                 let _ = child.wait();
@@ -230,7 +303,7 @@ pub(crate) fn run(mut git: Git, input: Option<&[u8]>) -> GitResult<Vec<u8>> {
         if let Some(repository) = &git.repository {
             repository.check()?;
         }
-        return Ok(said);
+        return Ok((said, errors));
     }
     if errors.trim_ascii().is_empty() {
         errors = said;
@@ -240,22 +313,26 @@ pub(crate) fn run(mut git: Git, input: Option<&[u8]>) -> GitResult<Vec<u8>> {
     ))
 }
 
+#[derive(Debug)]
 enum Stream {
     Output,
     Errors,
+    Stopped,
 }
 
 fn collect(
     pipe: Option<impl Read + Send + 'static>,
     heard: &Sender<(Stream, Vec<u8>)>,
     stream: Stream,
+    most: u64,
 ) -> GitResult<()> {
     let heard = heard.clone();
     beside(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
             // What was read before it broke is all there is.
-            let _ = pipe.read_to_end(&mut bytes);
+            let _ = (&mut pipe).take(most).read_to_end(&mut bytes);
+            let _ = io::copy(&mut pipe, &mut io::sink());
         }
         let _ = heard.send((stream, bytes));
     })
@@ -277,9 +354,7 @@ mod tests {
         let mut git = Git::new();
         // Nobody ever writes to its input.
         git.args(["hash-object", "--stdin"]).limit(Duration::ZERO);
-        let (_keep, input) = std::io::pipe()
-            .map(|(reader, writer)| (writer, reader))
-            .unwrap();
+        let (_keep, input) = io::pipe().map(|(reader, writer)| (writer, reader)).unwrap();
         let (mut child, group) = git.start(Stdio::from(input), Stdio::null()).unwrap();
         assert!(child.try_wait().unwrap().is_none());
         drop(group);

@@ -31,8 +31,26 @@ pub(super) struct Settings {
     pub(super) is_bare: bool,
     /// A linked working tree may have settings of its own.
     pub(super) by_work_tree: bool,
+    /// Where it says that its remotes are.
+    pub(super) remotes: BTreeMap<String, Remote>,
+    /// What it says about speaking to remotes that is left out.
+    pub(super) left_out: BTreeSet<String>,
     version: u32,
     extensions: BTreeMap<String, Option<Vec<u8>>>,
+}
+
+/// The addresses of a remote, the first of each kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::changes) struct Remote {
+    url: Option<String>,
+    push_url: Option<String>,
+}
+
+impl Remote {
+    /// Where it is pushed to.
+    pub(in crate::changes) fn address(&self) -> Option<&str> {
+        self.push_url.as_deref().or(self.url.as_deref())
+    }
 }
 
 /// What a value has to look like.
@@ -120,12 +138,32 @@ impl Settings {
             ("filter", "clean" | "smudge" | "process") => {
                 self.filters.extend(setting.part.clone());
             }
+            ("remote", "url" | "pushurl") => self.take_address(&setting),
+            ("core", "sshcommand" | "gitproxy" | "askpass")
+            | ("remote", "receivepack" | "vcs" | "proxy")
+            | ("credential" | "http" | "url", _) => {
+                let (section, name) = (&setting.section, &setting.name);
+                self.left_out.insert(format!("{section}.{name}"));
+            }
             _ => {}
         }
         let fits = |form: Form| form.fits(setting.value.as_deref());
         if form_of(&setting).is_some_and(fits) {
             self.kept.push(setting);
         }
+    }
+
+    fn take_address(&mut self, setting: &Setting) {
+        let text = |bytes: &Option<Vec<u8>>| String::from_utf8(bytes.clone()?).ok();
+        let (Some(name), Some(address)) = (text(&setting.part), text(&setting.value)) else {
+            return;
+        };
+        let remote = self.remotes.entry(name).or_default();
+        let place = match setting.name.as_str() {
+            "url" => &mut remote.url,
+            _ => &mut remote.push_url,
+        };
+        place.get_or_insert(address);
     }
 
     /// A configuration that says all this and nothing else.

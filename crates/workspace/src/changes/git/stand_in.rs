@@ -13,7 +13,7 @@
 //! the repository is replaced through it. Whoever changes the configuration
 //! while git runs changes nothing.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{DirBuilder, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, symlink};
@@ -24,7 +24,7 @@ use tempfile::TempDir;
 
 use super::finding::Found;
 use super::running::{Git, run};
-use super::settings::Settings;
+use super::settings::{Remote, Settings};
 use super::{GitError, GitResult, regular};
 
 /// A configuration that is larger is not read.
@@ -97,6 +97,8 @@ pub(super) struct StandIn {
 struct Written {
     made_of: [Option<Stamp>; 2],
     filters: BTreeSet<Vec<u8>>,
+    remotes: BTreeMap<String, Remote>,
+    left_out: BTreeSet<String>,
 }
 
 /// What tells one state of a file from another.
@@ -171,6 +173,8 @@ impl StandIn {
         *written = Some(Written {
             made_of,
             filters: settings.filters,
+            remotes: settings.remotes,
+            left_out: settings.left_out,
         });
         Ok(())
     }
@@ -182,6 +186,16 @@ impl StandIn {
         written
             .as_ref()
             .map(|it| it.filters.clone())
+            .unwrap_or_default()
+    }
+
+    /// The remotes, and what the repository says about speaking to them that
+    /// is left out; as of the last time that git was started.
+    pub(super) fn remotes(&self) -> (BTreeMap<String, Remote>, BTreeSet<String>) {
+        let written = self.lock();
+        let found = written.as_ref();
+        found
+            .map(|it| (it.remotes.clone(), it.left_out.clone()))
             .unwrap_or_default()
     }
 

@@ -1,7 +1,7 @@
 //! Discarding, restoring, committing, and taking that back.
 
 use innkeeper_protocol::workspace::changes::{
-    ChangesError, Compared, Moment, Operation, OperationDone,
+    ChangesError, Compared, Lines, Moment, Operation, OperationDone,
 };
 
 use super::stage::Stage;
@@ -52,6 +52,32 @@ fn everything_is_discarded_and_comes_back() {
         view,
         &["M a +1 -1", "D gone +0 -1", "A new/deep/file +1 -0"],
     );
+}
+
+#[test]
+fn changes_that_touch_some_lines_are_discarded_and_come_back() {
+    let mut stage = Stage::in_git(&[("a", "1\n2\n3\n4\n5\n"), ("b", "1\n")]);
+    stage.write("a", "1\nTWO\n3\n4\n5\nsix\n");
+    stage.write("b", "2\n");
+    stage.git(&["add", "a"]);
+    let file = uri_of_path(&stage.directory.join("a")).unwrap();
+    let discard = |range: std::ops::Range<u32>| Operation::DiscardLines {
+        of: Compared::Uncommitted,
+        lines: Lines {
+            file: file.clone(),
+            file_before: file.clone(),
+            counted_before: false,
+            range,
+        },
+    };
+    let done = stage.operate(discard(1..2));
+    assert_eq!(done, Ok(vec![OperationDone::PlacesAsBefore(1)]));
+    assert_eq!(stage.read("a").as_deref(), Some("1\n2\n3\n4\n5\nsix\n"));
+    assert_eq!(stage.read("b").as_deref(), Some("2\n"));
+    let done = stage.operate(discard(2..4));
+    assert_eq!(done, Err(ChangesError::NothingThere));
+    stage.operate(Operation::Undo).unwrap();
+    assert_eq!(stage.read("a").as_deref(), Some("1\nTWO\n3\n4\n5\nsix\n"));
 }
 
 fn restores_to_a_turn(mut stage: Stage) {

@@ -1,7 +1,7 @@
 //! Operations on files, in all places that they concern.
 
 use innkeeper_protocol::workspace::changes::{
-    ChangesError, ChangesEvent, Compared, Moment, Operation, OperationDone, OperationId,
+    ChangesError, ChangesEvent, Compared, Lines, Moment, Operation, OperationDone, OperationId,
 };
 
 use super::{Worker, nothing_kept};
@@ -37,6 +37,10 @@ impl Worker {
                 let files = files.ok_or_else(|| nothing_kept(&of))?;
                 Ok(vec![OperationDone::FilesAsBefore(files)])
             }
+            Operation::DiscardLines { of, lines } => {
+                let places = self.put_back_lines(&of, &lines)?;
+                Ok(vec![OperationDone::PlacesAsBefore(places)])
+            }
             Operation::Restore { to, files } => {
                 let find = |place: &mut Place| place.kept(&to);
                 let (Moment::BeforeTurn(turn) | Moment::AfterTurn(turn)) = &to;
@@ -47,6 +51,8 @@ impl Worker {
             }
             Operation::Commit { message } => self.commit(&message),
             Operation::Undo => self.undo(),
+            // They run beside the worker.
+            Operation::Push | Operation::CreatePullRequest { .. } => Ok(Vec::new()),
         }
     }
 
@@ -91,6 +97,22 @@ impl Worker {
             }
         }
         Ok(Some(count))
+    }
+
+    fn put_back_lines(&mut self, of: &Compared, lines: &Lines) -> GitResult<usize> {
+        let only = |uri: &String| std::slice::from_ref(uri).to_vec();
+        let mut places = self.places.iter_mut();
+        let found = places.find_map(|place| {
+            let after = place.named(&only(&lines.file))?;
+            let before = place.named(&only(&lines.file_before))?;
+            let both = before.into_iter().next().zip(after.into_iter().next())?;
+            Some((place, both))
+        });
+        let Some((place, (before, after))) = found else {
+            return Err(ChangesError::Outside(lines.file.clone()).into());
+        };
+        let to = place.base_of(of)?.ok_or_else(|| nothing_kept(of))?;
+        place.bench().put_back_lines(&to, (&before, &after), lines)
     }
 
     /// Commits in each repository that has something to commit.

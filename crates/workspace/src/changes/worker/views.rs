@@ -146,7 +146,15 @@ impl Worker {
                     Ok(Seen::Paths(paths)) if !view.failed => Some(paths),
                     Ok(_) => None,
                 };
-                match place.look(live, paths) {
+                let looked = match (&view.compared, paths) {
+                    // Where it began may have moved.
+                    (Compared::Branch, None) => place.base_of_branch().and_then(|base| {
+                        live.compare_with(base);
+                        place.look(live, None)
+                    }),
+                    _ => place.look(live, paths),
+                };
+                match looked {
                     Ok(more) => change.add(more),
                     Err(error) => {
                         failure.get_or_insert(error.into());
