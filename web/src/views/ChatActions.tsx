@@ -1,5 +1,6 @@
 // What can be done with the chats of a session, in a menu.
 
+import { useState } from "react";
 import { go } from "../app/address";
 import type { Route } from "../app/address";
 import { archiveChat, disposeChat, markChatRead, moveChat, newChat, sideChat } from "../app/chats";
@@ -7,6 +8,7 @@ import { useApp, useHost } from "../app/context";
 import { Status } from "../protocol/types";
 import type { ChatState, SessionState, URI } from "../protocol/types";
 import { abilitiesIn, placeAfter } from "../state/chats";
+import { Dialog } from "./ui/Dialog";
 import { Icon } from "./ui/Icon";
 import { Menu } from "./ui/Menu";
 import type { MenuItem } from "./ui/Menu";
@@ -19,6 +21,7 @@ interface Props {
 
 export function ChatActions({ route, session, chat }: Props) {
   const host = useHost();
+  const [isAsking, setAsking] = useState(false);
   const several = useApp((state) => abilitiesIn(state).multipleChats);
   const { resource, status } = chat;
   const isDefault = resource === session.defaultChat;
@@ -32,6 +35,7 @@ export function ChatActions({ route, session, chat }: Props) {
     });
   const remove = () =>
     void disposeChat(host, resource).then((isGone) => {
+      setAsking(false);
       if (isGone) go({ ...route, chat: null });
     });
   const move = (label: string, by: -1 | 1): MenuItem[] =>
@@ -51,12 +55,27 @@ export function ChatActions({ route, session, chat }: Props) {
           { label: isRead ? "Mark chat as unread" : "Mark chat as read", icon: "check" as const, run: () => markChatRead(host, resource, !isRead) },
           { label: isArchived ? "Unarchive chat" : "Archive chat", icon: "archive" as const, run: () => archiveChat(host, resource, !isArchived) },
         ]),
-    ...(isDefault ? [] : [{ label: "Delete chat", icon: "trash" as const, isDangerous: true, run: remove }]),
+    ...(isDefault ? [] : [{ label: "Delete chat", icon: "trash" as const, isDangerous: true, run: () => setAsking(true) }]),
   ];
   if (items.length === 0) return null;
   return (
-    <Menu label="Chat actions" items={items}>
-      <Icon name="add" />
-    </Menu>
+    <>
+      <Menu label="Chat actions" items={items}>
+        <Icon name="add" />
+      </Menu>
+      {isAsking && (
+        <Dialog label="Delete chat" onClose={() => setAsking(false)}>
+          <p>Delete “{chat.title}” with everything that was said in it? Nobody can undo this.</p>
+          <div className="button-row">
+            <button type="button" className="button danger" onClick={remove}>
+              Delete chat
+            </button>
+            <button type="button" className="button" onClick={() => setAsking(false)}>
+              Cancel
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </>
   );
 }

@@ -113,11 +113,14 @@ fn anybody_can_stop_a_delegate_in_the_background() {
 
 #[test]
 fn what_ends_a_delegate_in_the_background_takes_it_off_the_list() {
-    let ends: [(&str, fn(&mut Host, &str)); 2] = [
-        ("its chat is disposed of", |host, below| {
-            host.ok(1, "disposeChat", json!({"channel": below}));
-        }),
-        ("its agent exits", |host, _| host.report(killed())),
+    type End = fn(&mut Host, &str);
+    let disposed: End = |host, below| {
+        host.ok(1, "disposeChat", json!({"channel": below}));
+    };
+    let exited: End = |host, _| host.report(killed());
+    let ends = [
+        ("its chat is disposed of", disposed),
+        ("its agent exits", exited),
     ];
     for (what, end) in ends {
         let (mut host, below) = delegating_to_background();

@@ -1,0 +1,78 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { hostAndBrowser, newSession, play, sessionIn } from "./harness";
+
+const inn = hostAndBrowser();
+const { open } = inn;
+
+async function chatAction(page: Page, item: string): Promise<void> {
+  await page.getByRole("button", { name: "Chat actions" }).click();
+  await page.getByRole("menuitem", { name: item }).click();
+}
+
+/** The chats of the session in their order, as the menu shows them. */
+async function listed(page: Page): Promise<string[]> {
+  const menu = page.getByRole("button", { name: /^Chats of this session/ });
+  await menu.click();
+  const names = await page.getByRole("menuitemradio").allInnerTexts();
+  await page.keyboard.press("Escape");
+  return names.map((name) => name.split("\n")[0] ?? "");
+}
+
+describe("chats of a session", () => {
+  test("one is created, moved and deleted after a question", async () => {
+    const page = await open();
+    await newSession(page);
+    await play(page, "the main thing");
+    for (const words of ["one more", "another"]) {
+      await chatAction(page, "New chat");
+      await expect.poll(() => page.locator(".user-bubble").count()).toBe(0);
+      await play(page, words);
+    }
+    await expect.poll(() => listed(page)).toEqual(["the main thing", "one more", "another"]);
+    await chatAction(page, "Move chat up");
+    await expect.poll(() => listed(page)).toEqual(["the main thing", "another", "one more"]);
+    await chatAction(page, "Delete chat");
+    const question = page.getByRole("dialog", { name: "Delete chat" });
+    await question.getByRole("button", { name: "Cancel" }).click();
+    expect(await listed(page)).toHaveLength(3);
+    await chatAction(page, "Delete chat");
+    await question.getByRole("button", { name: "Delete chat" }).click();
+    await page.locator(".user-bubble", { hasText: "the main thing" }).waitFor();
+    await expect.poll(() => listed(page)).toEqual(["the main thing", "one more"]);
+  });
+
+  test("a question on the side shows nothing of the chat that it is about", async () => {
+    const page = await open();
+    await newSession(page);
+    await play(page, "the main thing");
+    await chatAction(page, "Ask on the side");
+    await page.waitForURL(/chat=/);
+    await expect.poll(() => page.locator(".user-bubble").count()).toBe(0);
+    await play(page, "and this?");
+    expect(await page.locator(".user-bubble").allInnerTexts()).toEqual(["and this?"]);
+  });
+});
+
+describe("directories of a session", () => {
+  test("one is added and removed", async () => {
+    const page = await open("#/new");
+    const first = join(inn.host.directory, "first");
+    const second = join(first, "second");
+    mkdirSync(second, { recursive: true });
+    await sessionIn(page, first);
+    await play(page, "hello there");
+    await page.getByRole("button", { name: "Session actions" }).click();
+    await page.getByRole("menuitem", { name: "Details and settings" }).click();
+    await page.getByRole("button", { name: "Add a directory…" }).click();
+    const picker = page.getByRole("dialog");
+    await picker.getByRole("button", { name: "second", exact: true }).click();
+    await picker.getByRole("button", { name: "Choose this directory" }).click();
+    const directories = page.getByRole("list", { name: "Working directories" }).getByRole("listitem");
+    await expect.poll(() => directories.allInnerTexts()).toEqual([first, second]);
+    await page.getByRole("button", { name: `Remove ${second}` }).click();
+    await expect.poll(() => directories.allInnerTexts()).toEqual([first]);
+  });
+});
