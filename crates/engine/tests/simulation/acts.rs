@@ -59,11 +59,11 @@ fn choose_directory(world: &mut World, params: &mut Value) {
     if world.rng.chance(70) {
         let first = world.rng.pick(&DIRECTORIES).copied();
         let mut directories = vec![first];
-        if world.rng.chance(25) {
+        let alone = world.onlookers.is_empty();
+        if world.rng.chance(if alone { 25 } else { 60 }) {
             directories.push(world.rng.pick(&DIRECTORIES).copied());
         }
         params["workingDirectories"] = json!(directories);
-        let alone = world.onlookers.is_empty();
         if alone && world.rng.chance(15) && params.get("config").is_none() {
             params["config"] = json!({"isolation": "worktree"});
         }

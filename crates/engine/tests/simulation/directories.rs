@@ -24,9 +24,11 @@ pub(crate) fn change(world: &mut World, client: usize, session: &str) -> Value {
     let changeable = &known[usize::from(!alone).min(known.len())..];
     let new = world.rng.pick(&DIRECTORIES).copied().unwrap_or_default();
     let old = world.rng.pick(changeable).cloned();
-    match (world.rng.below(3), old) {
-        (1, Some(old)) => json!({"type": "session/workingDirectoryRemoved", "directory": old}),
-        (2, Some(old)) => {
+    // Where the first one stays, it is seldom that there is another one.
+    let kinds = if alone { 3 } else { 2 };
+    match (world.rng.below(kinds), old) {
+        (0, Some(old)) => json!({"type": "session/workingDirectoryRemoved", "directory": old}),
+        (1, Some(old)) => {
             json!({"type": "session/workingDirectoryReplaced", "directory": old,
                    "replacement": new})
         }
