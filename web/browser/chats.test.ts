@@ -12,13 +12,12 @@ async function chatAction(page: Page, item: string): Promise<void> {
   await page.getByRole("menuitem", { name: item }).click();
 }
 
-/** Which chats of the session the menu lists: `true` is the one that is shown. */
-async function listed(page: Page): Promise<boolean[]> {
+/** The chats of the session in their order, as the menu shows them. */
+async function listed(page: Page): Promise<string[]> {
   await page.getByRole("button", { name: /^Chats of this session/ }).click();
-  const chats = await page.getByRole("menuitemradio").all();
-  const shown = await Promise.all(chats.map((chat) => chat.getAttribute("aria-checked")));
+  const names = await page.getByRole("menuitemradio").allInnerTexts();
   await page.keyboard.press("Escape");
-  return shown.map((checked) => checked === "true");
+  return names.map((name) => name.split("\n")[0] ?? "");
 }
 
 describe("chats of a session", () => {
@@ -31,9 +30,9 @@ describe("chats of a session", () => {
       await expect.poll(() => page.locator(".user-bubble").count()).toBe(0);
       await play(page, words);
     }
-    await expect.poll(() => listed(page)).toEqual([false, false, true]);
+    await expect.poll(() => listed(page)).toEqual(["the main thing", "one more", "another"]);
     await chatAction(page, "Move chat up");
-    await expect.poll(() => listed(page)).toEqual([false, true, false]);
+    await expect.poll(() => listed(page)).toEqual(["the main thing", "another", "one more"]);
     await chatAction(page, "Delete chat");
     const question = page.getByRole("dialog", { name: "Delete chat" });
     await question.getByRole("button", { name: "Cancel" }).click();
@@ -41,7 +40,7 @@ describe("chats of a session", () => {
     await chatAction(page, "Delete chat");
     await question.getByRole("button", { name: "Delete chat" }).click();
     await page.locator(".user-bubble", { hasText: "the main thing" }).waitFor();
-    await expect.poll(() => listed(page)).toEqual([true, false]);
+    await expect.poll(() => listed(page)).toEqual(["the main thing", "one more"]);
   });
 
   test("a question on the side shows nothing of the chat that it is about", async () => {

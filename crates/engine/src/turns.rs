@@ -490,10 +490,14 @@ impl TurnsMut<'_> {
     }
 
     fn title_from_agent(&mut self, uri: &ChannelUri, title: String) {
-        let chat = self.core.channels.chat(uri).filter(|chat| chat.is_default);
-        let session = chat.map(|chat| chat.session.clone());
-        if let Some(session) = session.filter(|_| !title.trim().is_empty()) {
-            self.set_title(&session, cut(&title, MAX_TITLE_BYTES).to_owned());
+        let Some(chat) = self.core.channels.chat(uri) else {
+            return;
+        };
+        let title = cut(title.trim(), MAX_TITLE_BYTES).to_owned();
+        match chat.is_default {
+            _ if title.is_empty() => {}
+            true => self.set_title(&chat.session.clone(), title),
+            false => self.name_chat(uri, title),
         }
     }
 

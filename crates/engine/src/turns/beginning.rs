@@ -1,12 +1,15 @@
 //! How a turn begins: it waits until its session is there; then it is given to
 //! whoever does it, while the state before it is kept.
 
-use innkeeper_protocol::newest::actions::{ChatTurnStartedAction, StateAction};
-use innkeeper_protocol::newest::state::Message;
+use innkeeper_protocol::newest::actions::{
+    ChatTurnStartedAction, PartialChatSummary, SessionChatUpdatedAction, StateAction,
+};
+use innkeeper_protocol::newest::state::{ChatOrigin, Message};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use super::TurnsMut;
 use super::running::RunningTurn;
+use crate::compat;
 use crate::labels::Locale;
 
 impl TurnsMut<'_> {
@@ -21,16 +24,46 @@ impl TurnsMut<'_> {
         let Some(chat) = self.core.channels.chat(uri) else {
             return;
         };
-        let is_first_of_session = chat.is_default && chat.turns.is_empty();
+        let is_first = chat.turns.is_empty();
+        let is_default = chat.is_default;
+        // A fork and a question on the side are named after their source.
+        let is_unnamed = matches!(chat.head.origin, Some(ChatOrigin::User));
         let session = chat.session.clone();
         let turn = RunningTurn::new(turn_id, self.core.measured(), locale);
         self.own.set_turn(uri, turn);
         self.mark_unread(&session);
         self.say_what_is_unsaid(uri);
-        if is_first_of_session && let Some(title) = title_from(text) {
-            self.set_title(&session, title);
+        if is_first && let Some(title) = title_from(text) {
+            match is_default {
+                true => self.set_title(&session, title),
+                false if is_unnamed => self.name_chat(uri, title),
+                false => {}
+            }
         }
         self.begin_work(uri);
+    }
+
+    /// A chat besides the first one has a title. It lives in the catalogue of
+    /// the session: a chat's own state has no action that renames it.
+    pub(super) fn name_chat(&mut self, uri: &ChannelUri, title: String) {
+        let Some(session) = self.core.channels.session_of(uri) else {
+            return;
+        };
+        let known = self.core.channels.session(&session);
+        let mut listed = known.into_iter().flat_map(|it| &it.state.chats);
+        let listed = listed.find(|listed| *listed.resource == *uri.as_str());
+        // The default chat is called what its session is called.
+        let leads = known.and_then(|it| it.state.default_chat.as_deref()) == Some(uri.as_str());
+        if leads || listed.is_none_or(|listed| listed.title == title) {
+            return;
+        }
+        let changes = PartialChatSummary {
+            title: Some(title),
+            ..PartialChatSummary::default()
+        };
+        let chat = uri.to_string();
+        let renamed = StateAction::SessionChatUpdated(SessionChatUpdatedAction { chat, changes });
+        compat::emit_about_chats(self.core, self.clients, self.catalogue, &session, renamed);
     }
 
     /// Starts a turn that no client dispatched itself.

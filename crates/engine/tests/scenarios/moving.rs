@@ -1,6 +1,7 @@
 //! The order of a session's chats, and who may change it.
 
 use innkeeper_engine::{Input, Limits};
+use innkeeper_protocol::agent::AgentEvent;
 use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
@@ -140,4 +141,42 @@ fn clients_of_older_versions_see_the_new_order() {
         let shown = listed(&answer["snapshot"]["state"]);
         assert_eq!(shown, [B, &chat(), A], "{version}");
     }
+}
+
+// Names
+
+fn titles(host: &mut Host) -> Vec<String> {
+    let state = host.state(SESSION);
+    let chats = state["chats"].as_array().unwrap().iter();
+    let titles = chats.map(|chat| chat["title"].as_str().unwrap().to_owned());
+    titles.collect()
+}
+
+fn say(host: &mut Host, chat: &str, turn: &str, text: &str) {
+    let message = json!({"text": text, "origin": {"kind": "user"}});
+    let started = json!({"type": "chat/turnStarted", "turnId": turn, "message": message,
+                         "startedAt": "2026-01-01T00:00:00Z"});
+    host.dispatch(1, chat, started);
+    assert_eq!(host.rejection(1), "");
+}
+
+#[test]
+fn a_chat_is_called_after_its_first_message() {
+    let mut host = with_chats();
+    assert_eq!(titles(&mut host)[1], "New chat");
+    say(&mut host, A, "t", "Mend the roof\nplease");
+    assert_eq!(titles(&mut host)[1..], ["Mend the roof", "New chat"]);
+    host.restart(Limits::default());
+    host.enter(1, "a", &[SESSION]);
+    assert_eq!(titles(&mut host)[1..], ["Mend the roof", "New chat"]);
+}
+
+#[test]
+fn an_agent_names_the_chat_that_it_is_in() {
+    let mut host = with_chats();
+    say(&mut host, A, "t", "Mend the roof");
+    host.report(AgentEvent::Title(" Roof ".to_owned()));
+    assert_eq!(titles(&mut host)[1..], ["Roof", "New chat"]);
+    host.report(AgentEvent::Title(" ".to_owned()));
+    assert_eq!(titles(&mut host)[1], "Roof");
 }
