@@ -51,6 +51,7 @@ const PI_LIMITS: &[(Trial, &str)] = &[
     (Trial::ClientTool, "pi knows no MCP servers"),
     (Trial::Comment, "pi knows no MCP servers"),
     (Trial::McpServer, "pi knows no MCP servers"),
+    (Trial::Directories, "pi works in one directory"),
 ];
 
 pub(crate) const AGENTS: [Agent; 8] = [
@@ -70,7 +71,7 @@ pub(crate) const AGENTS: [Agent; 8] = [
         ],
         files: Vec::new,
         config: &[],
-        limits: &[],
+        limits: &[(Trial::Directories, "goose works in one directory")],
     },
     Agent {
         provider: "claude",

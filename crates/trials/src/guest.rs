@@ -189,6 +189,26 @@ impl Guest {
         }
     }
 
+    /// Lets a session work in one more directory.
+    pub(crate) async fn add_directory(&self, session: &str, directory: &str) -> Result<()> {
+        let (_, mut subscription) = self.client.subscribe(session.to_owned()).await?;
+        let action = json!({"type": "session/workingDirectorySet", "directory": directory});
+        self.act(session, action).await?;
+        loop {
+            let event = tokio::time::timeout(PATIENCE, subscription.recv()).await;
+            let event = event.context("nobody answers")?;
+            let SubscriptionEvent::Action(told) = event.context("the connection ended")? else {
+                continue;
+            };
+            if matches!(told.action, StateAction::SessionWorkingDirectorySet(_)) {
+                return match &told.rejection_reason {
+                    Some(why) => bail!("{why}"),
+                    None => Ok(()),
+                };
+            }
+        }
+    }
+
     pub(crate) async fn act(&self, channel: &str, action: Value) -> Result<()> {
         let action: StateAction = serde_json::from_value(action)?;
         self.client.dispatch(channel.to_owned(), action).await?;

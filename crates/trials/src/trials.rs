@@ -26,10 +26,11 @@ pub(crate) enum Trial {
     ClientTool,
     Comment,
     McpServer,
+    Directories,
 }
 
 impl Trial {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Text,
         Self::Approval,
         Self::Denial,
@@ -42,6 +43,7 @@ impl Trial {
         Self::ClientTool,
         Self::Comment,
         Self::McpServer,
+        Self::Directories,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -58,6 +60,7 @@ impl Trial {
             Self::ClientTool => "client-tool",
             Self::Comment => "comment",
             Self::McpServer => "mcp-server",
+            Self::Directories => "directories",
         }
     }
 }
@@ -133,6 +136,7 @@ impl<'a> Stage<'a> {
             Trial::ClientTool => stage.client_tool().await,
             Trial::Comment => stage.comment().await,
             Trial::McpServer => stage.mcp_server().await,
+            Trial::Directories => stage.directories().await,
             Trial::Restart => match stage.before_restart().await {
                 Err(error) => Err(error),
                 Ok(chat) => match stage.reopen().await {
@@ -458,6 +462,39 @@ impl<'a> Stage<'a> {
         let of_server = of_server.with_context(|| format!("no call of it: {}", json!(calls)))?;
         let said = of_server["content"].to_string();
         ensure!(said.contains("quince"), "{of_server}");
+        Ok(format!("asked {} times", played.asked))
+    }
+
+    /// A directory that comes in when the conversation has begun.
+    async fn directories(&mut self) -> Result<String> {
+        let mut chat = self.session("directories").await?;
+        let steps = json!([{"remember": "medlar"}, {"run": "true"}, {"say": "noted"}]);
+        self.play(&mut chat, steps, true).await?.complete()?;
+        let other = self.setup.directory.join("other");
+        fs::create_dir_all(&other)?;
+        let file = other.join("notes.txt");
+        fs::write(&file, "first line\nsecond line\n")?;
+        let session = session_uri("directories");
+        self.guest
+            .add_directory(&session, &format!("file://{}", other.display()))
+            .await?;
+        let edit = json!({
+            "directory": other, "path": "notes.txt",
+            "old": "second line", "new": "another line",
+        });
+        let steps = json!([{"read": file}, {"edit": edit}, {"recall": true}]);
+        let played = self.play(&mut chat, steps, true).await?.complete()?;
+        let text = fs::read_to_string(&file)?;
+        let calls = json!(calls_of(&played.turn));
+        ensure!(
+            text == "first line\nanother line\n",
+            "the file has {text:?}; {calls}"
+        );
+        let heard = text_of(&played.turn);
+        ensure!(heard.contains("medlar"), "it says {heard:?}");
+        let turn = played.turn["id"].as_str().unwrap_or_default();
+        let uri = format!("file://{}", file.display());
+        self.guest.changed(&chat, turn, &uri).await?;
         Ok(format!("asked {} times", played.asked))
     }
 
