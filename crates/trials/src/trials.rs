@@ -205,11 +205,22 @@ impl<'a> Stage<'a> {
         let heard = text_of(&played.turn);
         ensure!(heard.contains(said), "the answer was {heard:?}");
         ensure!(chat.deltas > 1, "the answer came in one piece");
-        ensure!(
-            !played.turn["usage"].is_null(),
-            "nothing was said about usage"
-        );
-        Ok(format!("{} pieces", chat.deltas))
+        let usage = &played.turn["usage"];
+        ensure!(usage["inputTokens"].is_number(), "usage says {usage}");
+        let told = [
+            "model",
+            "contextUsed",
+            "contextWindow",
+            "cost",
+            "sessionCost",
+        ];
+        let told = told.iter().filter(|key| {
+            let known = [&usage[**key], &usage["_meta"][**key]];
+            known.iter().any(|value| !value.is_null())
+        });
+        let told: Vec<&str> = told.copied().collect();
+        let told = told.join(", ");
+        Ok(format!("{} pieces; usage with {told}", chat.deltas))
     }
 
     async fn approval(&mut self) -> Result<String> {
