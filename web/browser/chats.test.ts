@@ -35,6 +35,7 @@ describe("chats of a session", () => {
     await expect.poll(() => listed(page)).toEqual(["the main thing", "another", "one more"]);
     await chatAction(page, "Delete chat");
     const question = page.getByRole("dialog", { name: "Delete chat" });
+    await question.getByText("“another”").waitFor();
     await question.getByRole("button", { name: "Cancel" }).click();
     expect(await listed(page)).toHaveLength(3);
     await chatAction(page, "Delete chat");

@@ -1,6 +1,6 @@
 // What can be done with the chats and directories of a session.
 
-import type { AgentInfo, ChatSummary, URI } from "../protocol/types";
+import type { AgentInfo, ChatState, ChatSummary, URI } from "../protocol/types";
 import type { AppState } from "./appState";
 
 type Known = Pick<AppState, "root" | "session">;
@@ -28,4 +28,10 @@ export function canRemoveDirectory(known: Known, directory: URI): boolean {
   if (!several || directories.length < 2) return false;
   const isProtected = several.immutablePrimary === true || several.primaryReplacement === true;
   return !(isProtected && directories[0] === directory);
+}
+
+/** What a chat is called: its session's list says so, and the chat itself only what it was called at first. */
+export function chatTitle(chats: readonly ChatSummary[], chat: ChatState): string {
+  const listed = chats.find(({ resource }) => resource === chat.resource);
+  return listed?.title || chat.title || "Chat";
 }

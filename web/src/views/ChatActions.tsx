@@ -7,7 +7,7 @@ import { archiveChat, disposeChat, markChatRead, moveChat, newChat, sideChat } f
 import { useApp, useHost } from "../app/context";
 import { Status } from "../protocol/types";
 import type { ChatState, SessionState, URI } from "../protocol/types";
-import { abilitiesIn, placeAfter } from "../state/chats";
+import { abilitiesIn, chatTitle, placeAfter } from "../state/chats";
 import { Dialog } from "./ui/Dialog";
 import { Icon } from "./ui/Icon";
 import { Menu } from "./ui/Menu";
@@ -65,7 +65,7 @@ export function ChatActions({ route, session, chat }: Props) {
       </Menu>
       {isAsking && (
         <Dialog label="Delete chat" onClose={() => setAsking(false)}>
-          <p>Delete “{chat.title}” with everything that was said in it? Nobody can undo this.</p>
+          <p>Delete “{chatTitle(session.chats, chat)}” with everything that was said in it? Nobody can undo this.</p>
           <div className="button-row">
             <button type="button" className="button danger" onClick={remove}>
               Delete chat

@@ -6,6 +6,7 @@ import { archive, forkSession, remove, rename } from "../app/sessions";
 import { copyText } from "../lib/clipboard";
 import { Status } from "../protocol/types";
 import type { ChatState, ChatSummary, SessionState, URI } from "../protocol/types";
+import { chatTitle } from "../state/chats";
 import { canForkIn } from "../state/model";
 import { ChatActions } from "./ChatActions";
 import { GitState } from "./GitState";
@@ -30,6 +31,7 @@ export function SessionHeader({ route, session, chat }: Props) {
   const toggle = (pane: Pane) => go({ ...route, pane: route.pane === pane ? undefined : pane });
   const chats = session?.chats.filter(({ interactivity }) => interactivity !== "hidden") ?? [];
   const isSide = chat && chat.resource !== session?.defaultChat;
+  const shown = isSide ? chatTitle(chats, chat) : "Main chat";
   const canFork = useApp((state) => canForkIn(state) && !isSide);
   const lastTurn = canFork ? chat?.turns.at(-1)?.id : undefined;
   const onFork = async (turnId: string) => {
@@ -45,7 +47,7 @@ export function SessionHeader({ route, session, chat }: Props) {
         <h1 title={title}>{title}</h1>
         {chats.length > 1 && (
           <Menu
-            label={`Chats of this session: ${isSide ? chat.title || "Chat" : "Main chat"}`}
+            label={`Chats of this session: ${shown}`}
             className="picker"
             items={chats.map((known) => ({
               label: known.title || (known.resource === session?.defaultChat ? "Main chat" : "Chat"),
@@ -54,7 +56,7 @@ export function SessionHeader({ route, session, chat }: Props) {
               run: () => go({ ...route, chat: known.resource === session?.defaultChat ? null : known.resource }),
             }))}
           >
-            {isSide ? chat.title || "Chat" : "Main chat"}
+            {shown}
           </Menu>
         )}
         {session && chat && <ChatActions route={route} session={session} chat={chat} />}
