@@ -1,7 +1,9 @@
 //! Every MUST and SHOULD of the texts has a test: `docs/conformance.md` is the
-//! list, and it is what [`rules`] says.
+//! list, and it is what [`rules`] says. So has every word of the newest version:
+//! `docs/coverage.md` is what [`coverage`] says.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod coverage;
 mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,6 +11,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use coverage::{COVERAGE, Of};
+use innkeeper_judges::ACTION_TYPES;
 use rules::{RULES, Text};
 
 fn workspace() -> PathBuf {
@@ -58,55 +62,93 @@ fn document() -> String {
             of.title()
         );
         for rule in RULES.iter().filter(|rule| rule.text == of) {
-            let tests = rule.held_by.iter().map(|test| match test.contains(' ') {
-                true => format!("“{test}”"),
-                false => format!("`{test}`"),
-            });
-            let tests: Vec<String> = tests.collect();
             let (level, binds) = (rule.level, rule.binds);
-            let row = format!(
-                "| {level} | {binds} | {} | {} |",
-                rule.rule,
-                tests.join(", ")
-            );
+            let tests = names_of(rule.held_by);
+            let row = format!("| {level} | {binds} | {} | {tests} |", rule.rule);
             let _ = writeln!(text, "{row}");
         }
     }
     text
 }
 
-#[test]
-fn the_list_in_the_docs_is_the_one_that_is_checked() {
-    let path = workspace().join("docs/conformance.md");
-    let document = document();
-    if std::env::var_os("CONFORMANCE").is_some() {
-        fs::write(&path, &document).unwrap();
+fn table() -> String {
+    let mut text = "# Coverage of AHP 1.0\n\n\
+        Every channel, command, notification and action of version 1.0: who makes it in \
+        practice, where the web client shows it, and the tests that hold it. What clients of \
+        older versions are shown of it is in [Protocol versions](versions.md).\n\n\
+        <!-- Generated: CONFORMANCE=write cargo nextest run --workspace -E 'binary(conformance)' -->\n"
+        .to_owned();
+    for (of, title) in [
+        (Of::Channel, "Channels"),
+        (Of::Command, "Commands"),
+        (
+            Of::Notification,
+            "Notifications, and requests on channels of MCP servers",
+        ),
+        (Of::Action, "Actions"),
+    ] {
+        let _ = write!(
+            text,
+            "\n## {title}\n\n| name | made by | web client | tests |\n| --- | --- | --- | --- |\n",
+        );
+        for row in COVERAGE.iter().filter(|row| row.of == of) {
+            let tests = names_of(row.held_by);
+            let (name, made_by, shown) = (row.name, row.made_by, row.shown);
+            let _ = writeln!(text, "| `{name}` | {made_by} | {shown} | {tests} |");
+        }
     }
-    let written = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        written == document,
-        "docs/conformance.md is out of date; write it with \
-         CONFORMANCE=write cargo nextest run --workspace -E 'binary(conformance)'"
-    );
+    text
+}
+
+fn names_of(tests: &[&str]) -> String {
+    let tests = tests.iter().map(|test| match test.contains(' ') {
+        true => format!("“{test}”"),
+        false => format!("`{test}`"),
+    });
+    tests.collect::<Vec<_>>().join(", ")
 }
 
 #[test]
-fn every_rule_names_tests_that_exist() {
+fn the_lists_in_the_docs_are_the_ones_that_are_checked() {
+    for (name, document) in [("conformance.md", document()), ("coverage.md", table())] {
+        let path = workspace().join("docs").join(name);
+        if std::env::var_os("CONFORMANCE").is_some() {
+            fs::write(&path, &document).unwrap();
+        }
+        let written = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            written == document,
+            "docs/{name} is out of date; write it with \
+             CONFORMANCE=write cargo nextest run --workspace -E 'binary(conformance)'"
+        );
+    }
+}
+
+#[test]
+fn every_rule_and_every_word_names_tests_that_exist() {
     let mut tests = BTreeSet::new();
     for directory in ["crates", "web/src", "web/browser"] {
         find_tests(&workspace().join(directory), &mut tests);
     }
     assert!(tests.len() > 1000, "tests are found");
-    for rule in RULES {
-        assert!(!rule.held_by.is_empty(), "{}", rule.rule);
-        for test in rule.held_by {
-            assert!(
-                tests.contains(*test),
-                "{}: there is no test `{test}`",
-                rule.rule
-            );
+    let rules = RULES.iter().map(|rule| (rule.rule, rule.held_by));
+    let words = COVERAGE.iter().map(|row| (row.name, row.held_by));
+    for (what, held_by) in rules.chain(words) {
+        assert!(!held_by.is_empty(), "{what}");
+        for test in held_by {
+            assert!(tests.contains(*test), "{what}: there is no test `{test}`");
         }
     }
+}
+
+#[test]
+fn every_action_of_the_newest_version_is_in_the_table_once() {
+    let newest = ACTION_TYPES.iter().filter(|(_, _, last)| *last == "1.0");
+    let newest: BTreeSet<&str> = newest.map(|(name, _, _)| *name).collect();
+    let rows = COVERAGE.iter().filter(|row| row.of == Of::Action);
+    let rows: Vec<&str> = rows.map(|row| row.name).collect();
+    assert_eq!(rows.iter().copied().collect::<BTreeSet<_>>(), newest);
+    assert_eq!(rows.len(), newest.len());
 }
 
 /// The words in capitals are where the table says that they are.
