@@ -180,3 +180,44 @@ fn an_agent_names_the_chat_that_it_is_in() {
     host.report(AgentEvent::Title(" ".to_owned()));
     assert_eq!(titles(&mut host)[1], "Roof");
 }
+
+// Marks
+
+/// The bits of a chat's status that are marks of people.
+const READ: u64 = 1 << 5;
+const ARCHIVED: u64 = 1 << 6;
+
+fn marks(host: &mut Host, chat: &str) -> (u64, u64) {
+    let own = host.state(chat)["status"].as_u64().unwrap();
+    let state = host.state(SESSION);
+    let mut chats = state["chats"].as_array().unwrap().iter();
+    let listed = chats.find(|listed| listed["resource"] == chat).unwrap();
+    let of_list = listed["status"].as_u64().unwrap();
+    (own & (READ | ARCHIVED), of_list & (READ | ARCHIVED))
+}
+
+#[test]
+fn marks_of_a_chat_are_its_own_and_are_there_after_a_restart() {
+    let mut host = with_chats();
+    let before = marks(&mut host, B);
+    host.dispatch(1, A, json!({"type": "chat/isReadChanged", "isRead": true}));
+    host.dispatch(
+        1,
+        A,
+        json!({"type": "chat/isArchivedChanged", "isArchived": true}),
+    );
+    assert_eq!(host.rejection(1), "");
+    let both = READ | ARCHIVED;
+    assert_eq!(marks(&mut host, A), (both, both));
+    assert_eq!(marks(&mut host, B), before);
+    host.restart(Limits::default());
+    host.enter(1, "a", &[SESSION]);
+    assert_eq!(marks(&mut host, A), (both, both));
+    host.dispatch(1, A, json!({"type": "chat/isReadChanged", "isRead": false}));
+    host.dispatch(
+        1,
+        A,
+        json!({"type": "chat/isArchivedChanged", "isArchived": false}),
+    );
+    assert_eq!(marks(&mut host, A), (0, 0));
+}

@@ -209,3 +209,17 @@ fn a_session_that_nobody_needs_leaves_memory_and_comes_back_on_demand() {
     assert_eq!(host.state(&chat())["turns"][0]["id"], "t1");
     assert_eq!(host.engine.resident_sessions(), 1);
 }
+
+#[test]
+fn how_many_sessions_there_are_is_told_when_one_comes_or_goes() {
+    let mut host = Host::new();
+    host.enter(1, "a", &[ROOT]);
+    host.ok(1, "createSession", json!({"channel": SESSION}));
+    host.ok(1, "disposeSession", json!({"channel": SESSION}));
+    let told = host.actions(1);
+    let counts = told.iter().filter_map(|(_, action)| {
+        let is_it = action["type"] == "root/activeSessionsChanged";
+        is_it.then(|| action["activeSessions"].clone())
+    });
+    assert_eq!(counts.collect::<Vec<_>>(), [json!(1), json!(0)]);
+}
