@@ -344,6 +344,31 @@ pub(crate) fn asks(call: &str, meta: Value, options: Value) -> TurnEvent {
 }
 
 #[test]
+fn a_request_for_approval_says_what_is_risky_unless_that_is_switched_off() {
+    for assess_risk in [true, false] {
+        let mut config = config(Limits::default());
+        config.workspace.assess_risk = assess_risk;
+        let mut host = Host::configured(config);
+        host.enter(1, "a", &[ROOT]);
+        host.ok(1, "createSession", json!({"channel": SESSION}));
+        host.opened();
+        host.ok(1, "subscribe", json!({"channel": chat()}));
+        host.start_turn(1, "t");
+        host.in_turn("t", started("c"));
+        host.in_turn("t", asks("c", json!({"toolKind": "terminal"}), json!([])));
+        let state = host.state(&chat());
+        let call = &state["activeTurn"]["responseParts"][0]["toolCall"];
+        let risk = &call["riskAssessment"];
+        assert_eq!(risk["status"] == "complete", assess_risk, "{call}");
+        assert_eq!(
+            risk["reason"].to_string().contains("rm"),
+            assess_risk,
+            "{risk}"
+        );
+    }
+}
+
+#[test]
 fn what_holds_for_this_time_is_offered_first() {
     let mut host = Host::with_session(Limits::default());
     host.start_turn(1, "t");

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use coverage::{COVERAGE, Of};
+use coverage::{COVERAGE, Of, TYPES};
 use innkeeper_judges::ACTION_TYPES;
 use rules::{RULES, Text};
 
@@ -73,8 +73,8 @@ fn document() -> String {
 
 fn table() -> String {
     let mut text = "# Coverage of AHP 1.0\n\n\
-        Every channel, command, notification and action of version 1.0: who makes it in \
-        practice, where the web client shows it, and the tests that hold it. What clients of \
+        Every channel, command, notification, action and state type of version 1.0: who makes it \
+        in practice, where the web client shows it, and the tests that hold it. What clients of \
         older versions are shown of it is in [Protocol versions](versions.md).\n\n\
         <!-- Generated: CONFORMANCE=write cargo nextest run --workspace -E 'binary(conformance)' -->\n"
         .to_owned();
@@ -96,6 +96,17 @@ fn table() -> String {
             let (name, made_by, shown) = (row.name, row.made_by, row.shown);
             let _ = writeln!(text, "| `{name}` | {made_by} | {shown} | {tests} |");
         }
+    }
+    text.push_str(
+        "\n## State types\n\n| what | types | made by | web client | tests |\n\
+         | --- | --- | --- | --- | --- |\n",
+    );
+    for row in TYPES {
+        let types = row.types.iter().map(|name| format!("`{name}`"));
+        let types = types.collect::<Vec<_>>().join(", ");
+        let (what, made_by, shown) = (row.what, row.made_by, row.shown);
+        let tests = names_of(row.held_by);
+        let _ = writeln!(text, "| {what} | {types} | {made_by} | {shown} | {tests} |");
     }
     text
 }
@@ -133,7 +144,8 @@ fn every_rule_and_every_word_names_tests_that_exist() {
     assert!(tests.len() > 1000, "tests are found");
     let rules = RULES.iter().map(|rule| (rule.rule, rule.held_by));
     let words = COVERAGE.iter().map(|row| (row.name, row.held_by));
-    for (what, held_by) in rules.chain(words) {
+    let types = TYPES.iter().map(|row| (row.what, row.held_by));
+    for (what, held_by) in rules.chain(words).chain(types) {
         assert!(!held_by.is_empty(), "{what}");
         for test in held_by {
             assert!(tests.contains(*test), "{what}: there is no test `{test}`");
