@@ -277,6 +277,7 @@ fn config() -> EngineConfig {
             version: None,
             title: None,
         },
+        build: Default::default(),
         default_directory: None,
         nonce: "n".to_owned(),
         limits: Limits::default(),
@@ -293,5 +294,6 @@ fn agents() -> Vec<AgentProfile> {
         config: None,
         synonyms: Vec::new(),
         works: true,
+        resumes: true,
     }]
 }
