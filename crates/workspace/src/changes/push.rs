@@ -70,7 +70,7 @@ impl Target {
 pub(super) fn push(repository: &Repository, target: &Target, stop: &Stop) -> GitResult<Pushed> {
     check_place(repository, &target.address)?;
     let hook = repository.common_dir.join("hooks/pre-push");
-    // One that is no file, or too large, is a hook all the same.
+    // One that is not a regular file, or is too large, is a hook all the same.
     let (has_hook, hook) = match read_regular(&hook, MOST_HOOK_BYTES) {
         Ok(Some((_, hook))) => (!hook.is_empty(), hook),
         Ok(None) => (false, Vec::new()),
