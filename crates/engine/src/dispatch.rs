@@ -14,7 +14,7 @@ use innkeeper_protocol::{ChannelUri, Seq};
 
 use crate::compat::Meant;
 use crate::core::channels::Channel;
-use crate::core::{Refusal, Sender, Verdict};
+use crate::core::{Refusal, Sender, Verdict, changes_directories};
 use crate::requests::store_failure_message;
 use crate::{ConnectionId, Effect, Engine};
 
@@ -59,7 +59,7 @@ impl Engine {
         };
         match self.core.channels.get(&channel) {
             Some(Channel::Root(_)) => self.agents.dispatched(&mut self.core, action, sender),
-            Some(Channel::Session(_) | Channel::Chat(_)) if is_about_directories(&action) => {
+            Some(Channel::Session(_) | Channel::Chat(_)) if changes_directories(&action) => {
                 self.sessions()
                     .directories_dispatched(&channel, action, sender);
             }
@@ -150,16 +150,4 @@ impl Engine {
         let message = HostMessage::Rejection(Box::new(rejection));
         self.core.effect(Effect::Send { to, message });
     }
-}
-
-/// Whether an action is about where a session or a chat works.
-fn is_about_directories(action: &StateAction) -> bool {
-    matches!(
-        action,
-        StateAction::SessionWorkingDirectorySet(_)
-            | StateAction::SessionWorkingDirectoryRemoved(_)
-            | StateAction::SessionWorkingDirectoryReplaced(_)
-            | StateAction::ChatWorkingDirectorySet(_)
-            | StateAction::ChatWorkingDirectoryRemoved(_)
-    )
 }

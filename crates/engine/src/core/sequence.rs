@@ -323,7 +323,8 @@ fn turn_end(chat: &ChannelUri, action: &StateAction) -> Option<TurnEnd> {
     })
 }
 
-fn changes_directories(action: &StateAction) -> bool {
+/// Whether an action is about where a session or a chat works.
+pub(crate) fn changes_directories(action: &StateAction) -> bool {
     matches!(
         action,
         StateAction::SessionWorkingDirectorySet(_)
