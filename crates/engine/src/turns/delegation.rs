@@ -105,7 +105,7 @@ impl TurnsMut<'_> {
     }
 
     /// The turn of a chat has ended, or the chat goes: if it was background work
-    /// of another chat, that one lists it no more.
+    /// of another chat, that one no longer lists it.
     pub(super) fn no_longer_in_background(&mut self, child: &ChannelUri) {
         let origin = self.core.channels.chat(child);
         let origin = origin.and_then(|chat| chat.head.origin.as_ref());

@@ -9,7 +9,7 @@ use innkeeper_protocol::newest::state::{
     FileEditCollection, FileEditDiffStats, FileEditSide, ToolResultContent,
     ToolResultFileEditContent,
 };
-use innkeeper_protocol::workspace::lines::{MOST_COUNTED, count, is_binary};
+use innkeeper_protocol::workspace::lines::{count, is_binary};
 
 use super::TurnsMut;
 
@@ -59,13 +59,24 @@ impl TurnsMut<'_> {
     }
 }
 
+/// Longer texts are not counted here, where everybody waits, and the time grows
+/// with the square of the lines: the changeset of the turn counts them.
+const MOST_COUNTED_BYTES: usize = 256 * 1024;
+const MOST_COUNTED_LINES: usize = 4_000;
+
 /// How many lines came and went, as changesets count them.
 pub(super) fn line_counts(
     before: Option<&[u8]>,
     after: Option<&[u8]>,
 ) -> Option<FileEditDiffStats> {
     let sides = [before.unwrap_or_default(), after.unwrap_or_default()];
-    let uncounted = |side: &&[u8]| side.len() as u64 > MOST_COUNTED || is_binary(side);
+    let uncounted = |side: &&[u8]| {
+        let is_long = |side: &[u8]| {
+            let lines = side.iter().filter(|byte| **byte == b'\n').count();
+            lines > MOST_COUNTED_LINES
+        };
+        side.len() > MOST_COUNTED_BYTES || is_binary(side) || is_long(side)
+    };
     if sides.iter().any(uncounted) {
         return None;
     }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use innkeeper_process::Group;
 
-use super::git::{GitError, GitResult, LIMIT, Repository, beside};
+use super::git::{GitError, GitResult, LIMIT, Repository, alongside};
 
 /// `git cat-file`, waiting for questions. It ends with this, or with the host.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Blobs {
             output: BufReader::new(output),
         };
         // Beside the worker, who does not wait for ever.
-        beside(move || {
+        alongside(move || {
             for question in asked {
                 if answer.send(talk.ask(&question)).is_err() {
                     return;

@@ -33,7 +33,7 @@ use stand_in::StandIn;
 
 pub(crate) use regular::{check_ignore_files, read as read_regular};
 pub(in crate::changes) use running::{
-    Git, LIMIT, LIMIT_BEFORE_TURN, LIMIT_OF_COMMIT, LIMIT_OF_PUSH, Stop, beside, run, run_aloud,
+    Git, LIMIT, LIMIT_BEFORE_TURN, LIMIT_OF_COMMIT, LIMIT_OF_PUSH, Stop, alongside, run, run_aloud,
 };
 pub(in crate::changes) use settings::Remote;
 pub(super) use stand_in::{StandIns, create_private};

@@ -52,7 +52,7 @@ pub(super) enum Job {
     /// The session has left these working trees, once everything before is
     /// done.
     Left(Arc<Abandoned>),
-    /// An operation that ran beside the worker is over.
+    /// An operation that ran alongside the worker is over.
     Sent(OperationId, sending::Outcome),
 }
 
@@ -118,7 +118,7 @@ pub(super) struct Worker {
     places: Vec<Place>,
     failure: Option<String>,
     views: BTreeMap<ViewId, View>,
-    /// What runs beside it, and how that is ended.
+    /// What runs alongside it, and how that is ended.
     sending: BTreeMap<OperationId, Stop>,
     counts: Option<Counts>,
 }

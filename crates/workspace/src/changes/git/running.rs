@@ -265,7 +265,7 @@ pub(crate) fn run_aloud(mut git: Git, input: Option<&[u8]>) -> GitResult<(Vec<u8
         // Beside reading: both sides may have more than a pipe holds. One that
         // does not want all of it says why on standard error.
         let input = input.to_vec();
-        beside(move || drop(stdin.write_all(&input)))?;
+        alongside(move || drop(stdin.write_all(&input)))?;
     }
     // None of these is waited for after the time: what git started may have
     // left its group with a pipe in its hand.
@@ -327,7 +327,7 @@ fn collect(
     most: u64,
 ) -> GitResult<()> {
     let heard = heard.clone();
-    beside(move || {
+    alongside(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
             // What was read before it broke is all there is.
@@ -339,7 +339,7 @@ fn collect(
 }
 
 /// Does something on a thread of its own.
-pub(crate) fn beside(task: impl FnOnce() + Send + 'static) -> GitResult<()> {
+pub(crate) fn alongside(task: impl FnOnce() + Send + 'static) -> GitResult<()> {
     let thread = std::thread::Builder::new().name("git".to_owned());
     thread.spawn(task).map_err(GitError::NotRun)?;
     Ok(())

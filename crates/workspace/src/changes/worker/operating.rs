@@ -51,7 +51,7 @@ impl Worker {
             }
             Operation::Commit { message } => self.commit(&message),
             Operation::Undo => self.undo(),
-            // They run beside the worker.
+            // They run alongside the worker.
             Operation::Push | Operation::CreatePullRequest { .. } => Ok(Vec::new()),
         }
     }

@@ -1,5 +1,5 @@
 //! Operations that speak to a remote. They take as long as the remote does, so
-//! they run beside the worker, which goes on meanwhile; and they are ended when
+//! they run alongside the worker, which goes on meanwhile; and they are ended when
 //! nobody waits for them.
 
 use innkeeper_protocol::workspace::changes::{
@@ -7,7 +7,7 @@ use innkeeper_protocol::workspace::changes::{
 };
 
 use super::{Job, Worker};
-use crate::changes::git::{GitResult, Repository, Stop, beside};
+use crate::changes::git::{GitResult, Repository, Stop, alongside};
 use crate::changes::pull_request::{self, Forge, Wanted};
 use crate::changes::push::{Target, push};
 
@@ -37,7 +37,7 @@ impl Worker {
         let base = self.places[at].stand()?.base;
         let repository = self.places[at].repository.clone();
         let (ears, ending) = (self.ears.clone(), stop.clone());
-        beside(move || {
+        alongside(move || {
             let sent = sent(&repository, base.as_deref(), message.as_deref(), &ending);
             let sent = sent.map_err(ChangesError::from);
             let _ = ears.jobs.send(Job::Sent(operation, sent));
