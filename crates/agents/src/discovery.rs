@@ -20,7 +20,7 @@ pub enum Protocol {
 }
 
 /// A program that is a known agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct FoundAgent {
     pub provider: &'static str,
     pub display_name: &'static str,
@@ -235,7 +235,9 @@ pub fn which(path: &OsStr, command: &Path) -> Option<PathBuf> {
     if command.components().count() > 1 {
         return is_executable(command).then(|| command.to_owned());
     }
-    let mut places = std::env::split_paths(path).map(|directory| directory.join(command));
+    // What is found from where the host is might be another program elsewhere.
+    let directories = std::env::split_paths(path).filter(|directory| directory.is_absolute());
+    let mut places = directories.map(|directory| directory.join(command));
     places.find(|place| is_executable(place))
 }
 

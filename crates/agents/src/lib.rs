@@ -21,6 +21,7 @@ mod child;
 mod client_tools;
 pub mod discovery;
 mod edits;
+pub mod environment;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod knowledge;
@@ -45,6 +46,7 @@ use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use tokio::sync::watch;
 
 pub use acp::{AcpAgent, AcpOptions};
+pub use environment::Environment;
 pub use link::{CommandStream, EventSink};
 pub use pi::{PiAgent, PiOptions};
 pub use process::{Patience, Program};

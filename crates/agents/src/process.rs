@@ -1,12 +1,11 @@
 //! A child process that an agent lives in: started in a process group of its
-//! own, given only the environment that it needs, and ended with everything
+//! own, given the environment that is meant for it, and ended with everything
 //! that it started.
 //!
 //! *Invariant*: when a [`ChildProcess`] is gone, by `end` or by being dropped
 //! at any point, its process group has been told to go; and if the host itself
 //! is killed, the warden ends the group in its place ([`innkeeper_process`]).
 
-mod environment;
 mod lines;
 mod stderr;
 
@@ -21,7 +20,8 @@ use innkeeper_protocol::agent::{AgentFailure, HowEnded, ProcessEnd};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
-pub(crate) use environment::inherited;
+use crate::environment::{self, Environment, Surroundings};
+
 pub(crate) use lines::{JsonLines, LONGEST, Line, LineWriter};
 use stderr::LastWords;
 pub(crate) use stderr::StderrLog;
@@ -51,15 +51,16 @@ impl Default for Patience {
 }
 
 /// How to start a program that is an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Program {
     pub command: PathBuf,
     pub args: Vec<String>,
     /// Set for the program, whatever the host's own environment says.
     pub env: BTreeMap<String, String>,
-    /// Variables of the host's environment that the program gets besides those
-    /// that every program needs. A name that ends in `*` stands for all that
-    /// begin like it.
+    /// Where its other variables come from.
+    pub environment: Arc<Environment>,
+    /// Variables of the host's own environment that the program gets in addition.
+    /// A name that ends in `*` stands for all that begin like it.
     pub pass_env: Vec<String>,
     /// Where it starts, if not in the session's directory.
     pub directory: Option<PathBuf>,
@@ -71,6 +72,7 @@ impl Program {
             command: command.into(),
             args: Vec::new(),
             env: BTreeMap::new(),
+            environment: environment::usual(),
             pass_env: Vec::new(),
             directory: None,
         }
@@ -101,22 +103,23 @@ pub(crate) fn paths(directories: &[String]) -> Vec<PathBuf> {
 pub(crate) struct ChildProcess {
     child: Child,
     group: Group,
+    surroundings: Surroundings,
     last_words: Arc<LastWords>,
     collecting: Option<JoinHandle<()>>,
 }
 
 impl ChildProcess {
     /// Starts a program that is talked to in lines of JSON.
-    pub(crate) fn start(
+    pub(crate) async fn start(
         program: &Program,
         directory: Option<&Path>,
         stderr: &Arc<StderrLog>,
     ) -> Result<(Self, JsonLines), AgentFailure> {
-        Self::start_with(program, directory, stderr, LONGEST)
+        Self::start_with(program, directory, stderr, LONGEST).await
     }
 
     /// Likewise, with a limit of its own for the length of a line.
-    pub(crate) fn start_with(
+    pub(crate) async fn start_with(
         program: &Program,
         directory: Option<&Path>,
         stderr: &Arc<StderrLog>,
@@ -126,18 +129,20 @@ impl ChildProcess {
             command: program.line(),
             why: error.to_string(),
         };
+        let directory = program.directory.as_deref().or(directory);
+        let surroundings = program.environment.surroundings(directory).await;
         let mut command = Command::new(&program.command);
         command
             .args(&program.args)
             .env_clear()
-            .envs(inherited(&program.pass_env))
+            .envs(surroundings.with(&program.pass_env))
             .envs(&program.env)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        if let Some(directory) = program.directory.as_deref().or(directory) {
+        if let Some(directory) = directory {
             command.current_dir(directory);
         }
         let mut child = command.spawn().map_err(failed)?;
@@ -154,10 +159,16 @@ impl ChildProcess {
         let process = Self {
             child,
             group,
+            surroundings,
             last_words,
             collecting,
         };
         Ok((process, JsonLines::new(stdin, stdout, longest_line)))
+    }
+
+    /// What the program was started in, less what was set for it alone.
+    pub(crate) fn surroundings(&self) -> &Surroundings {
+        &self.surroundings
     }
 
     /// Waits for the end of the program. Its output may be held open by

@@ -34,6 +34,8 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::Environment;
+
 /// How long servers have for a clean end when the host ends.
 const GRACE: Duration = Duration::from_secs(4);
 
@@ -65,6 +67,8 @@ pub struct McpServers {
     patience: ServerPatience,
     /// Where what servers say on standard error is kept.
     directory: Option<PathBuf>,
+    /// What programs are started in.
+    environment: Arc<Environment>,
     running: Mutex<Running>,
 }
 
@@ -79,6 +83,7 @@ impl McpServers {
     pub fn new(
         reports: mpsc::Sender<McpReport>,
         directory: Option<PathBuf>,
+        environment: Arc<Environment>,
         patience: ServerPatience,
     ) -> Self {
         Self {
@@ -86,6 +91,7 @@ impl McpServers {
             runtime: Handle::current(),
             patience,
             directory,
+            environment,
             running: Mutex::default(),
         }
     }
@@ -104,6 +110,7 @@ impl McpServers {
                 let around = life::Around {
                     patience: self.patience,
                     directory: self.directory.clone(),
+                    environment: Arc::clone(&self.environment),
                     reports: life::Reports::new(start.run, self.reports.clone()),
                 };
                 tasks.spawn_on(life::live(*start, inbox, around), &self.runtime);

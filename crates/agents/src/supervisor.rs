@@ -33,7 +33,9 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// All agents of a host and their running backends.
 pub struct Supervisor {
-    agents: Vec<(String, Arc<dyn Agent>)>,
+    agents: Mutex<Vec<(String, Arc<dyn Agent>)>>,
+    /// Where the agents say that what is known of them has changed.
+    changes: watch::Sender<Vec<watch::Receiver<u64>>>,
     reports: mpsc::Sender<AgentReport>,
     runtime: Handle,
     running: Mutex<Running>,
@@ -48,33 +50,44 @@ struct Running {
 impl Supervisor {
     /// To be called within a tokio runtime: that is where backends will run.
     pub fn new(list: Vec<Arc<dyn Agent>>, reports: mpsc::Sender<AgentReport>) -> Self {
-        let named = |agent: Arc<dyn Agent>| (agent.profile().info.provider, agent);
         let runtime = Handle::current();
         runtime.spawn_blocking(leftovers::remove);
-        Self {
-            agents: list.into_iter().map(named).collect(),
+        let supervisor = Self {
+            agents: Mutex::default(),
+            changes: watch::Sender::new(Vec::new()),
             reports,
             runtime,
             running: Mutex::default(),
-        }
+        };
+        supervisor.set_agents(list);
+        supervisor
+    }
+
+    /// From here on, these are the agents. What runs goes on, also if its agent
+    /// is not among them.
+    pub fn set_agents(&self, list: Vec<Arc<dyn Agent>>) {
+        let changes = list.iter().filter_map(|agent| agent.changes()).collect();
+        let named = |agent: Arc<dyn Agent>| (agent.profile().info.provider, agent);
+        *self.agents() = list.into_iter().map(named).collect();
+        self.changes.send_replace(changes);
     }
 
     pub fn profiles(&self) -> Vec<AgentProfile> {
-        self.agents
-            .iter()
-            .map(|(_, agent)| agent.profile())
-            .collect()
+        let agents = self.agents();
+        agents.iter().map(|(_, agent)| agent.profile()).collect()
     }
 
     /// From here on, changes of profiles are noticed.
     pub fn profile_changes(&self) -> ProfileChanges {
-        let agents = self.agents.iter();
-        ProfileChanges(agents.filter_map(|(_, agent)| agent.changes()).collect())
+        let mut lists = self.changes.subscribe();
+        let agents = lists.borrow_and_update().clone();
+        ProfileChanges { lists, agents }
     }
 
     /// Gets to know the agents that are not known yet, one after the other.
     pub async fn get_to_know(&self) {
-        for (provider, agent) in &self.agents {
+        let agents = self.agents().clone();
+        for (provider, agent) in &agents {
             if !agent.is_known()
                 && let Err(reason) = agent.get_to_know().await
             {
@@ -146,10 +159,13 @@ impl Supervisor {
     }
 
     fn find(&self, provider: &str) -> Option<Arc<dyn Agent>> {
-        self.agents
-            .iter()
-            .find(|(name, _)| name == provider)
-            .map(|(_, agent)| Arc::clone(agent))
+        let agents = self.agents();
+        let found = agents.iter().find(|(name, _)| name == provider);
+        found.map(|(_, agent)| Arc::clone(agent))
+    }
+
+    fn agents(&self) -> MutexGuard<'_, Vec<(String, Arc<dyn Agent>)>> {
+        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn running(&self) -> MutexGuard<'_, Running> {
@@ -157,20 +173,37 @@ impl Supervisor {
     }
 }
 
-/// Whether what is known of agents has changed.
+/// Whether there are other agents, or what is known of them has changed.
 #[derive(Debug)]
-pub struct ProfileChanges(Vec<watch::Receiver<u64>>);
+pub struct ProfileChanges {
+    lists: watch::Receiver<Vec<watch::Receiver<u64>>>,
+    agents: Vec<watch::Receiver<u64>>,
+}
 
 impl ProfileChanges {
     /// Waits for a change since the last one that was waited for; `None` if
-    /// there can be none.
+    /// there can be none, as the supervisor is gone.
     pub async fn next(&mut self) -> Option<()> {
-        self.0.retain(|changes| changes.has_changed().is_ok());
-        if self.0.is_empty() {
-            return None;
+        let Self { lists, agents } = self;
+        agents.retain(|changes| changes.has_changed().is_ok());
+        let changed = agents.iter_mut().map(|changes| changes.changed().boxed());
+        let changed: Vec<_> = changed.collect();
+        let any_changed = async {
+            match changed.is_empty() {
+                true => std::future::pending().await,
+                false => drop(futures_util::future::select_all(changed).await),
+            }
+        };
+        let other_agents = tokio::select! {
+            listed = lists.changed() => {
+                listed.ok()?;
+                true
+            }
+            () = any_changed => false,
+        };
+        if other_agents {
+            *agents = lists.borrow_and_update().clone();
         }
-        let changed = self.0.iter_mut().map(|changes| changes.changed().boxed());
-        let _ = futures_util::future::select_all(changed).await;
         Some(())
     }
 }
@@ -184,7 +217,8 @@ impl Running {
 
 impl fmt::Debug for Supervisor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let providers: Vec<_> = self.agents.iter().map(|(name, _)| name).collect();
+        let agents = self.agents();
+        let providers: Vec<_> = agents.iter().map(|(name, _)| name).collect();
         f.debug_struct("Supervisor")
             .field("providers", &providers)
             .finish_non_exhaustive()

@@ -11,6 +11,7 @@ mod bridge;
 mod client;
 mod decisions;
 mod doctor;
+mod environment;
 mod export;
 mod garbage;
 mod gc;
@@ -60,6 +61,9 @@ enum Command {
     /// Connect standard input and output with a host's socket (for agents)
     #[command(hide = true)]
     Bridge { socket: std::path::PathBuf },
+    /// Write down the variables of a login shell (for the host)
+    #[command(hide = true)]
+    Environment { shell: Option<std::path::PathBuf> },
 }
 
 /// Why a call did not do what it was asked.
@@ -91,9 +95,10 @@ pub(crate) fn main() -> ExitCode {
         Command::Backup(args) => backup::backup(&args),
         Command::Restore(args) => backup::restore(&args),
         Command::Gc(args) => gc::gc(&args),
-        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Doctor(args) => on_runtime(doctor::doctor(args)),
         Command::Completions { shell } => completions(shell),
         Command::Bridge { socket } => on_runtime(bridge::run(socket)),
+        Command::Environment { shell } => environment::report(shell),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

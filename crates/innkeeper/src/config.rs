@@ -37,6 +37,7 @@ const DAY: u64 = 24 * 60 * 60;
 #[serde(default)]
 pub(crate) struct Config {
     pub(crate) queue_after_cancel: QueueSetting,
+    pub(crate) agent_environment: EnvironmentSetting,
     pub(crate) server: ServerTable,
     pub(crate) limits: LimitsTable,
     pub(crate) delivery: DeliveryTable,
@@ -56,6 +57,15 @@ pub(crate) enum QueueSetting {
     #[default]
     Wait,
     Continue,
+}
+
+/// What agents are started in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum EnvironmentSetting {
+    #[default]
+    User,
+    Strict,
 }
 
 impl From<QueueSetting> for QueueAfterCancel {
@@ -228,6 +238,12 @@ impl Default for WorkspaceTable {
 }
 
 impl WorkspaceTable {
+    /// The shell of the user, unless the configuration names another.
+    pub(crate) fn shell(&self) -> PathBuf {
+        let configured = Some(self.shell.clone()).filter(|shell| !shell.as_os_str().is_empty());
+        configured.unwrap_or_else(innkeeper_workspace::shell_of_user)
+    }
+
     pub(crate) fn options(&self) -> WorkspaceOptions {
         WorkspaceOptions {
             roots: self.roots.clone(),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use innkeeper_agents::{Agent, ProfileChanges, Supervisor};
+use innkeeper_agents::{Agent, Environment, ProfileChanges, Supervisor};
 use innkeeper_engine::{
     ConnectionId, Engine, EngineConfig, HostBuild, Input, Leftovers, Limits, QueueAfterCancel, Step,
 };
@@ -51,6 +51,8 @@ pub struct HostOptions {
     /// What becomes of queued messages when a turn is cancelled.
     pub queue_after_cancel: QueueAfterCancel,
     pub workspace: WorkspaceOptions,
+    /// What the MCP servers that the host runs are started in.
+    pub environment: Arc<Environment>,
     pub telemetry: TelemetryOptions,
 }
 
@@ -104,7 +106,8 @@ impl Host {
     ) -> Result<Self, HostError> {
         let data_dir = options.data_dir.as_deref();
         let workspace = options.workspace.config(data_dir);
-        let (machine, machine_inbox) = Machine::new(options.workspace, data_dir);
+        let (machine, machine_inbox) =
+            Machine::new(options.workspace, options.environment, data_dir);
         let (server_info, nonce) = (server_info(), nonce()?);
         let teller = Teller {
             name: server_info.name.clone(),
@@ -194,6 +197,11 @@ impl Host {
     /// moment that have never run. Nobody needs to wait for it.
     pub async fn get_to_know_agents(&self) {
         self.inner.agents.get_to_know().await;
+    }
+
+    /// From here on, these are the agents; clients are told. What runs goes on.
+    pub fn set_agents(&self, agents: Vec<Arc<dyn Agent>>) {
+        self.inner.agents.set_agents(agents);
     }
 
     /// A new connection, of whatever transport.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_agents::{McpServers, ServerPatience};
+use innkeeper_agents::{Environment, McpServers, ServerPatience};
 use innkeeper_engine::{CustomizationPolicy, GrantPolicy, Input, WorkspaceConfig};
 use innkeeper_protocol::mcp::hosted::McpReport;
 use innkeeper_protocol::mcp::{ConfiguredServer, Hosting};
@@ -173,6 +173,7 @@ impl Machine {
     /// To be called within a tokio runtime.
     pub(crate) fn new(
         options: WorkspaceOptions,
+        environment: Arc<Environment>,
         data_dir: Option<&Path>,
     ) -> (Arc<Self>, mpsc::Receiver<Input>) {
         let (reports, inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
@@ -182,6 +183,7 @@ impl Machine {
         let servers = McpServers::new(
             mcp_reports(reports.clone()),
             data_dir.map(|dir| dir.join("agents")),
+            environment,
             ServerPatience::default(),
         );
         let files = Hub::default();

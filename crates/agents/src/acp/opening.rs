@@ -59,13 +59,14 @@ enum CallError {
 }
 
 impl<'a> Opening<'a> {
-    pub(super) fn start(
+    pub(super) async fn start(
         access: &'a Access,
         directory: &Path,
         services: &'a mut Services,
     ) -> Result<Self, AgentFailure> {
-        let started = ChildProcess::start(&access.program, Some(directory), &access.stderr)?;
-        let (process, lines) = started;
+        let started = ChildProcess::start(&access.program, Some(directory), &access.stderr);
+        let (process, lines) = started.await?;
+        services.are_in(process.surroundings());
         Ok(Self {
             access,
             services,

@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use super::files::Files;
 use super::rpc::Answers;
 use super::terminals::Terminals;
+use crate::environment::Surroundings;
 
 /// How many files may wait to be written, and how large they may be together.
 const MOST_WRITES: usize = 64;
@@ -46,6 +47,11 @@ impl Services {
             last_write: 0,
             at_work: JoinSet::new(),
         }
+    }
+
+    /// Commands are run in what the agent was started in.
+    pub(super) fn are_in(&mut self, surroundings: &Surroundings) {
+        self.terminals.surroundings = surroundings.clone();
     }
 
     /// Answers a request if it is one for services, now or later; says what

@@ -85,7 +85,7 @@ impl Session {
         services: &mut Services,
     ) -> Result<Opened<Self>, AgentFailure> {
         let directory = wanted.directory();
-        let mut opening = Opening::start(access, &directory, services)?;
+        let mut opening = Opening::start(access, &directory, services).await?;
         let about = opening.introduce(auth_method).await?;
         let begun = opening.converse(wanted, &about).await?;
         let Opening {
@@ -155,7 +155,7 @@ impl Session {
     ) -> Result<Vec<SessionConfigValueItem>, AgentFailure> {
         let mut services = Services::new(&[]);
         let home = directory.clone().unwrap_or_else(std::env::temp_dir);
-        let mut opening = Opening::start(access, &home, &mut services)?;
+        let mut opening = Opening::start(access, &home, &mut services).await?;
         let about = opening.introduce(auth_method).await?;
         let mut items = Vec::new();
         if past::is_open_book(&about.agent_capabilities) {

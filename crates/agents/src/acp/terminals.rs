@@ -21,7 +21,7 @@ use url::Url;
 
 use super::output::keep_end;
 use super::rpc::Answers;
-use crate::process::inherited;
+use crate::environment::Surroundings;
 
 /// Output that is kept if the agent sets no limit of its own, and the most
 /// that it may ask for.
@@ -39,6 +39,8 @@ pub(super) struct Terminals {
     /// Those whose commands have ended, the oldest first.
     ended: VecDeque<String>,
     created: usize,
+    /// What commands are run in.
+    pub(super) surroundings: Surroundings,
 }
 
 #[derive(Debug)]
@@ -95,6 +97,7 @@ impl Terminals {
                 .or(directory)
                 .and_then(|path| Some(Url::from_file_path(path).ok()?.to_string())),
             environment: Some(environment(
+                &self.surroundings,
                 request.env.into_iter().map(|set| (set.name, set.value)),
             )),
             output_bytes: Some(limit),
@@ -262,14 +265,15 @@ impl Terminal {
     }
 }
 
-/// What a command gets to know: nothing of the host's secrets, and no pager,
+/// What a command gets to know: what its agent was started in, and no pager,
 /// which would wait for somebody to turn the page.
-fn environment(wanted: impl Iterator<Item = (String, String)>) -> Vec<(String, String)> {
-    let of_host = inherited(&[]).into_iter();
-    let of_host = of_host
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+fn environment(
+    surroundings: &Surroundings,
+    wanted: impl Iterator<Item = (String, String)>,
+) -> Vec<(String, String)> {
+    let given = surroundings.for_commands();
     let no_pager = ["PAGER", "GIT_PAGER"].map(|name| (name.to_owned(), "cat".to_owned()));
-    let all: BTreeMap<String, String> = of_host.chain(no_pager).chain(wanted).collect();
+    let all: BTreeMap<String, String> = given.chain(no_pager).chain(wanted).collect();
     all.into_iter().collect()
 }
 

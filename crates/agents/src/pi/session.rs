@@ -66,7 +66,8 @@ impl Session {
         directory: Option<&Path>,
         resume: Option<&str>,
     ) -> Result<Opened<Self>, AgentFailure> {
-        let (process, lines) = ChildProcess::start(&access.program, directory, &access.stderr)?;
+        let (process, lines) =
+            ChildProcess::start(&access.program, directory, &access.stderr).await?;
         let session = Self {
             writer: lines.writer(),
             lines,

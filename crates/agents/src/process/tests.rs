@@ -9,9 +9,11 @@ fn shell(script: &str) -> Program {
     }
 }
 
-fn start(script: &str) -> (ChildProcess, JsonLines) {
+async fn start(script: &str) -> (ChildProcess, JsonLines) {
     let log = Arc::new(StderrLog::new(None));
-    ChildProcess::start(&shell(script), None, &log).unwrap()
+    ChildProcess::start(&shell(script), None, &log)
+        .await
+        .unwrap()
 }
 
 async fn number(lines: &mut JsonLines) -> i32 {
@@ -30,7 +32,7 @@ fn lives(process: i32) -> bool {
 #[tokio::test]
 async fn a_program_that_ignores_the_signal_is_ended_with_its_children() {
     let (process, mut lines) =
-        start("trap '' TERM; sh -c 'trap \"\" TERM; echo $$; sleep 600' & wait");
+        start("trap '' TERM; sh -c 'trap \"\" TERM; echo $$; sleep 600' & wait").await;
     let child = number(&mut lines).await;
     assert!(lives(child));
     process.end(Duration::from_millis(1)).await;
@@ -43,7 +45,7 @@ async fn a_program_that_ignores_the_signal_is_ended_with_its_children() {
 
 #[tokio::test]
 async fn a_dropped_process_takes_its_children_along() {
-    let (process, mut lines) = start("sh -c 'echo $$; sleep 600' & wait");
+    let (process, mut lines) = start("sh -c 'echo $$; sleep 600' & wait").await;
     let child = number(&mut lines).await;
     drop(process);
     while lives(child) {
@@ -53,7 +55,7 @@ async fn a_dropped_process_takes_its_children_along() {
 
 #[tokio::test]
 async fn the_end_of_a_program_is_told_with_its_last_words() {
-    let (mut process, mut lines) = start("echo not json; echo out of coffee >&2; exit 3");
+    let (mut process, mut lines) = start("echo not json; echo out of coffee >&2; exit 3").await;
     assert!(matches!(lines.next().await, Some(Line::Noise(text)) if text == "not json"));
     assert!(lines.next().await.is_none());
     let epitaph = process.epitaph().await;
@@ -67,7 +69,7 @@ async fn the_end_of_a_program_is_told_with_its_last_words() {
 async fn a_program_that_is_not_there_is_named() {
     let log = Arc::new(StderrLog::new(None));
     let program = Program::new("/nowhere/agent");
-    let error = ChildProcess::start(&program, None, &log).unwrap_err();
+    let error = ChildProcess::start(&program, None, &log).await.unwrap_err();
     assert!(
         error
             .to_string()
@@ -79,12 +81,12 @@ async fn a_program_that_is_not_there_is_named() {
 #[tokio::test]
 async fn a_process_is_quoted_with_its_own_last_words_only() {
     let log = Arc::new(StderrLog::new(None));
-    let start = |words: &str| {
-        let script = format!("echo {words} >&2; echo 1; read wait");
-        ChildProcess::start(&shell(&script), None, &log).unwrap()
+    let start = async |words: &str| {
+        let program = shell(&format!("echo {words} >&2; echo 1; read wait"));
+        ChildProcess::start(&program, None, &log).await.unwrap()
     };
-    let (mut first, mut first_lines) = start("my secret");
-    let (mut second, mut second_lines) = start("out of coffee");
+    let (mut first, mut first_lines) = start("my secret").await;
+    let (mut second, mut second_lines) = start("out of coffee").await;
     for lines in [&mut first_lines, &mut second_lines] {
         number(lines).await;
     }

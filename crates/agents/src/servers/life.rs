@@ -5,6 +5,7 @@ mod beginning;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use innkeeper_protocol::mcp::McpTransport;
@@ -23,6 +24,7 @@ use super::link::{Heard, Link, RequestNo};
 use super::offer::{Listed, Listing};
 use super::stdio::StdioLink;
 use super::{ServerPatience, stderr_log};
+use crate::Environment;
 use crate::process;
 
 /// Requests that wait for a server at a time, and how large they may be
@@ -45,6 +47,7 @@ const BETWEEN_LISTINGS: Duration = Duration::from_secs(1);
 pub(super) struct Around {
     pub(super) patience: ServerPatience,
     pub(super) directory: Option<PathBuf>,
+    pub(super) environment: Arc<Environment>,
     pub(super) reports: Reports,
 }
 
@@ -85,7 +88,7 @@ pub(super) async fn live(
     around: Around,
 ) {
     let name = start.server.name.clone();
-    let link = match link_to(&start, around.directory.as_ref()) {
+    let link = match link_to(&start, &around).await {
         Ok(link) => link,
         Err(failure) => {
             tracing::info!(server = name, %failure, "an MCP server does not start");
@@ -121,7 +124,7 @@ pub(super) async fn live(
 }
 
 /// Starts a program, or prepares to reach an address.
-fn link_to(start: &StartServer, logs: Option<&PathBuf>) -> Result<Link, McpFailure> {
+async fn link_to(start: &StartServer, around: &Around) -> Result<Link, McpFailure> {
     match &start.server.transport {
         McpTransport::Stdio {
             command,
@@ -129,12 +132,13 @@ fn link_to(start: &StartServer, logs: Option<&PathBuf>) -> Result<Link, McpFailu
             env,
             directory,
         } => {
-            let stderr = stderr_log(&start.server.name, logs);
+            let stderr = stderr_log(&start.server.name, around.directory.as_ref());
             let root = process::paths(start.directory.as_slice());
             let root = root.into_iter().next();
             let place = directory.as_ref().map(PathBuf::from).or(root);
-            let link = StdioLink::start((command, args), env, place.as_deref(), &stderr)?;
-            Ok(Link::Stdio(Box::new(link)))
+            let (place, environment) = (place.as_deref(), &around.environment);
+            let link = StdioLink::start((command, args), env, place, environment, &stderr);
+            Ok(Link::Stdio(Box::new(link.await?)))
         }
         McpTransport::Http { url, headers } => {
             let link = HttpLink::new(url, headers, start.token.clone())?;

@@ -1,7 +1,7 @@
 //! A server that is a program: lines of JSON on its standard input and output.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use innkeeper_protocol::mcp::hosted::McpFailure;
 use serde_json::Value;
 
 use super::link::{Heard, LONGEST, understood};
+use crate::Environment;
 use crate::process::{ChildProcess, JsonLines, Line, LineWriter, Program, StderrLog};
 
 #[derive(Debug)]
@@ -22,20 +23,20 @@ pub(super) struct StdioLink {
 impl StdioLink {
     /// Starts the program, with the environment that agents get and what the
     /// declaration says.
-    pub(super) fn start(
+    pub(super) async fn start(
         (command, args): (&str, &[String]),
         env: &BTreeMap<String, String>,
         directory: Option<&Path>,
+        environment: &Arc<Environment>,
         stderr: &Arc<StderrLog>,
     ) -> Result<Self, McpFailure> {
         let program = Program {
-            command: PathBuf::from(command),
             args: args.to_vec(),
             env: env.clone(),
-            pass_env: Vec::new(),
-            directory: None,
+            environment: Arc::clone(environment),
+            ..Program::new(command)
         };
-        let started = ChildProcess::start_with(&program, directory, stderr, LONGEST);
+        let started = ChildProcess::start_with(&program, directory, stderr, LONGEST).await;
         // Arguments hold keys often enough, so the command alone is named.
         let (process, lines) = started.map_err(|failure| McpFailure::NotStarted {
             command: command.to_owned(),

@@ -54,7 +54,7 @@ impl Bench {
 
     fn with(transport: McpTransport, patience: ServerPatience, token: Option<&str>) -> Self {
         let (sender, reports) = mpsc::channel(16);
-        let servers = McpServers::new(sender, None, patience);
+        let servers = McpServers::new(sender, None, Arc::default(), patience);
         let bench = Self { servers, reports };
         let start = StartServer {
             run: RUN,

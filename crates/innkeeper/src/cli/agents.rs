@@ -1,13 +1,18 @@
 //! The agents that this program has, and `innkeeper agents`.
 
-use std::ffi::{OsStr, OsString};
+use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
+use innkeeper::Host;
 use innkeeper_agents::discovery::{self, FoundAgent, Protocol};
-use innkeeper_agents::{AcpAgent, AcpOptions, Agent, PiAgent, PiOptions, Program, ScriptAgent};
+use innkeeper_agents::{
+    AcpAgent, AcpOptions, Agent, Environment, PiAgent, PiOptions, Program, ScriptAgent,
+};
 
+use super::environment::environment;
 use super::place::PlaceArgs;
 use super::{Failure, Outcome, print, text};
 use crate::config::{AgentTable, Config};
@@ -25,6 +30,8 @@ pub(crate) struct AgentsArgs {
 pub(crate) struct Found {
     pub(crate) agent: Arc<dyn Agent>,
     pub(crate) origin: String,
+    /// The command line that starts it.
+    line: String,
     /// Its program is there.
     installed: bool,
 }
@@ -37,19 +44,133 @@ impl Found {
     }
 }
 
+/// Finds the agents of a host. The user's `PATH` may be another than that of the
+/// host, and takes a moment to be known.
+pub(crate) struct Finder {
+    config: Config,
+    data_dir: PathBuf,
+    environment: Arc<Environment>,
+    /// Only those of these providers.
+    only: Option<Vec<String>>,
+    /// Those that were found before, by their providers.
+    known: Mutex<HashMap<String, KnownAgent>>,
+}
+
+struct KnownAgent {
+    /// The command line that starts it.
+    line: String,
+    agent: Arc<dyn Agent>,
+}
+
+impl Finder {
+    pub(crate) fn new(
+        config: Config,
+        data_dir: PathBuf,
+        environment: Arc<Environment>,
+        only: Option<Vec<String>>,
+    ) -> Self {
+        Self {
+            config,
+            data_dir,
+            environment,
+            only,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Those that the host's own `PATH` leads to.
+    pub(crate) fn at_once(&self) -> Result<Vec<Arc<dyn Agent>>, Failure> {
+        self.chosen(&std::env::var_os("PATH").unwrap_or_default())
+    }
+
+    /// All of them.
+    pub(crate) async fn all(&self) -> Result<Vec<Arc<dyn Agent>>, Failure> {
+        self.chosen(&self.environment.path().await)
+    }
+
+    /// What a host can begin with: those that are found at once, unless one is
+    /// missing that is wanted by its name.
+    pub(crate) async fn soon(&self) -> Result<Vec<Arc<dyn Agent>>, Failure> {
+        match self.at_once() {
+            Err(_) => self.all().await,
+            found => found,
+        }
+    }
+
+    /// Gives a host the agents that were not found at once.
+    pub(crate) async fn complete(&self, host: &Host) {
+        let providers = |agents: &[Arc<dyn Agent>]| {
+            let names = agents.iter().map(|agent| agent.profile().info.provider);
+            names.collect::<Vec<_>>()
+        };
+        // Those that are wanted by name are there.
+        if self.only.is_some() {
+            return;
+        }
+        let before = self.at_once().map(|agents| providers(&agents));
+        if let (Ok(before), Ok(agents)) = (before, self.all().await)
+            && providers(&agents) != before
+        {
+            host.set_agents(agents);
+        }
+    }
+
+    /// The agents in the directories of a `PATH`. What was found before in the
+    /// same place is the same agent.
+    pub(crate) fn found_on(&self, path: &OsStr) -> Vec<Found> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = found_on(path, &self.config, &self.data_dir, &self.environment);
+        for found in &mut all {
+            let provider = found.agent.profile().info.provider;
+            let line = found.line.clone();
+            let before = known.get(&provider).filter(|known| known.line == line);
+            if let Some(KnownAgent { agent, .. }) = before {
+                found.agent = Arc::clone(agent);
+            } else {
+                let agent = Arc::clone(&found.agent);
+                known.insert(provider, KnownAgent { line, agent });
+            }
+        }
+        all
+    }
+
+    /// The agents of the wanted providers, or all.
+    fn chosen(&self, path: &OsStr) -> Result<Vec<Arc<dyn Agent>>, Failure> {
+        let found = self.found_on(path).into_iter();
+        let all: Vec<Arc<dyn Agent>> = found.map(|found| found.agent).collect();
+        let Some(providers) = &self.only else {
+            return Ok(all);
+        };
+        let known: Vec<String> = all
+            .iter()
+            .map(|agent| agent.profile().info.provider)
+            .collect();
+        if let Some(unknown) = providers.iter().find(|name| !known.contains(name)) {
+            return Err(Failure::Usage(format!(
+                "there is no agent `{unknown}`; the agents that were found are: {}",
+                known.join(", ")
+            )));
+        }
+        let wanted = |(_, provider): &(_, String)| providers.contains(provider);
+        let agents = all.into_iter().zip(known).filter(wanted);
+        Ok(agents.map(|(agent, _)| agent).collect())
+    }
+}
+
 /// All agents that there are: the default one, those of the configuration and
 /// those that are installed, in that order, and the one that is always there.
 /// Behind that come those of which it is known that they do not work.
-pub(crate) fn found(config: &Config, data_dir: &Path) -> Vec<Found> {
-    found_on(&path(), config, data_dir)
-}
-
-pub(crate) fn path() -> OsString {
-    std::env::var_os("PATH").unwrap_or_default()
-}
-
-fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
-    let directory = data_dir.join("agents");
+fn found_on(
+    path: &OsStr,
+    config: &Config,
+    data_dir: &Path,
+    environment: &Arc<Environment>,
+) -> Vec<Found> {
+    let around = Around {
+        path,
+        environment,
+        directory: &data_dir.join("agents"),
+    };
     let mut installed = discovery::find(path);
     let mut all = Vec::new();
     for (provider, table) in &config.agents {
@@ -58,7 +179,7 @@ fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
             .position(|agent| agent.provider == provider.as_str());
         let known = known.map(|index| installed.remove(index));
         if table.enabled {
-            all.push(configured(path, provider, table, known, &directory));
+            all.push(configured(provider, table, known, &around));
         }
     }
     for agent in installed {
@@ -70,7 +191,7 @@ fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
             auth_method: None,
             reads: agent.reads.iter().map(|&path| path.to_owned()).collect(),
         };
-        all.push(options.agent(agent.protocol, path, &directory, origin));
+        all.push(options.agent(agent.protocol, &around, origin));
     }
     // The first one is what a session gets that names none.
     let is_default = |found: &Found| {
@@ -89,10 +210,19 @@ fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
     all.push(Found {
         agent: Arc::new(script),
         origin: "built in".to_owned(),
+        line: String::new(),
         installed: true,
     });
     all.extend(broken);
     all
+}
+
+/// Where agents are found and started.
+struct Around<'a> {
+    path: &'a OsStr,
+    environment: &'a Arc<Environment>,
+    /// Where what is learned of them is kept.
+    directory: &'a Path,
 }
 
 /// What an agent is made of, whatever it speaks.
@@ -105,9 +235,14 @@ struct Options {
 }
 
 impl Options {
-    fn agent(self, protocol: Protocol, path: &OsStr, directory: &Path, origin: String) -> Found {
-        let installed = discovery::which(path, &self.program.command).is_some();
-        let directory = Some(directory.to_owned());
+    fn agent(self, protocol: Protocol, around: &Around<'_>, origin: String) -> Found {
+        let installed = discovery::which(around.path, &self.program.command).is_some();
+        let directory = Some(around.directory.to_owned());
+        let program = Program {
+            environment: Arc::clone(around.environment),
+            ..self.program
+        };
+        let line = program.line();
         let agent: Arc<dyn Agent> = match protocol {
             Protocol::Acp => Arc::new(AcpAgent::new(AcpOptions {
                 display_name: self.name,
@@ -115,17 +250,18 @@ impl Options {
                 reads: self.reads,
                 tool_bridge: bridge(),
                 directory,
-                ..AcpOptions::new(self.provider, self.program)
+                ..AcpOptions::new(self.provider, program)
             })),
             Protocol::Pi => Arc::new(PiAgent::new(PiOptions {
                 display_name: self.name,
                 directory,
-                ..PiOptions::new(self.provider, self.program)
+                ..PiOptions::new(self.provider, program)
             })),
         };
         Found {
             agent,
             origin,
+            line,
             installed,
         }
     }
@@ -134,11 +270,10 @@ impl Options {
 /// What a table of the configuration says, on top of what was found. A command
 /// of the user's own speaks the Agent Client Protocol.
 fn configured(
-    path: &OsStr,
     provider: &str,
     table: &AgentTable,
     known: Option<FoundAgent>,
-    directory: &Path,
+    around: &Around<'_>,
 ) -> Found {
     let known_reads = known.as_ref().map_or(&[][..], |known| known.reads).iter();
     let reads = known_reads.map(|&path| path.to_owned());
@@ -156,7 +291,7 @@ fn configured(
     if !table.command.is_empty() {
         let command = PathBuf::from(&table.command);
         // Not found: starting it will say so.
-        program.command = discovery::which(path, &command).unwrap_or(command);
+        program.command = discovery::which(around.path, &command).unwrap_or(command);
         program.args.clear();
         protocol = Protocol::Acp;
     }
@@ -178,7 +313,7 @@ fn configured(
         auth_method: Some(table.auth_method.clone()).filter(|method| !method.is_empty()),
         reads,
     };
-    options.agent(protocol, path, directory, origin)
+    options.agent(protocol, around, origin)
 }
 
 /// This program, as the way from an agent to the tools of clients.
@@ -188,36 +323,13 @@ fn bridge() -> Option<Program> {
     Some(bridge)
 }
 
-/// The agents of these providers, or all.
-pub(crate) fn chosen(
-    config: &Config,
-    data_dir: &Path,
-    providers: Option<&[String]>,
-) -> Result<Vec<Arc<dyn Agent>>, Failure> {
-    let found = found(config, data_dir).into_iter();
-    let all: Vec<Arc<dyn Agent>> = found.map(|found| found.agent).collect();
-    let Some(providers) = providers else {
-        return Ok(all);
-    };
-    let known: Vec<String> = all
-        .iter()
-        .map(|agent| agent.profile().info.provider)
-        .collect();
-    if let Some(unknown) = providers.iter().find(|name| !known.contains(name)) {
-        return Err(Failure::Usage(format!(
-            "there is no agent `{unknown}`; the agents that were found are: {}",
-            known.join(", ")
-        )));
-    }
-    let wanted = |(_, provider): &(_, String)| providers.contains(provider);
-    let agents = all.into_iter().zip(known).filter(wanted);
-    Ok(agents.map(|(agent, _)| agent).collect())
-}
-
 pub(crate) async fn list(args: AgentsArgs) -> Outcome {
     let config = args.place.config()?;
     let data_dir = args.place.data_dir()?;
-    let all = found(&config, &data_dir);
+    let environment = environment(&config);
+    let path = environment.path().await;
+    let finder = Finder::new(config, data_dir.clone(), environment, None);
+    let all = finder.found_on(&path);
     let mut rows = vec![["PROVIDER", "NAME", "STARTS", "MODELS", "FOUND"].map(str::to_owned)];
     let mut troubles = String::new();
     // All at once: some take their time.
@@ -257,7 +369,7 @@ pub(crate) async fn list(args: AgentsArgs) -> Outcome {
             origin,
         ]);
     }
-    for missing in discovery::missing_adapters(&path()) {
+    for missing in discovery::missing_adapters(&path) {
         let (name, command) = (missing.display_name, missing.command);
         let hint = missing.hint;
         troubles.push_str(&format!(
@@ -283,12 +395,13 @@ mod tests {
                 .map(|&name| name.to_owned())
                 .collect::<Vec<_>>()
         };
-        let (config, data) = (Config::default(), Path::new("/nowhere"));
-        let script = chosen(&config, data, Some(&names(&["script"])));
-        assert_eq!(script.ok().unwrap().len(), 1);
-        let all = chosen(&config, data, None);
-        assert_eq!(all.ok().unwrap().len(), found(&config, data).len());
-        let Err(Failure::Usage(message)) = chosen(&config, data, Some(&names(&["butler"]))) else {
+        let chosen = |only: Option<&[&str]>| {
+            let (only, data_dir) = (only.map(names), PathBuf::from("/nowhere"));
+            Finder::new(Config::default(), data_dir, Arc::default(), only).at_once()
+        };
+        assert_eq!(chosen(Some(&["script"])).ok().unwrap().len(), 1);
+        assert!(!chosen(None).ok().unwrap().is_empty());
+        let Err(Failure::Usage(message)) = chosen(Some(&["butler"])) else {
             panic!("there is no such agent");
         };
         assert!(
@@ -314,7 +427,12 @@ mod tests {
         )
         .unwrap();
         let data = tempfile::tempdir().unwrap();
-        let all = found_on(bin.path().as_os_str(), &config, data.path());
+        let all = found_on(
+            bin.path().as_os_str(),
+            &config,
+            data.path(),
+            &Arc::default(),
+        );
         let names: Vec<String> = all.iter().map(provider).collect();
         // That one is not installed.
         assert_eq!(names, ["goose", "kimi", "script", "mine"]);
@@ -331,7 +449,12 @@ mod tests {
         );
 
         let config: Config = toml::from_str("[agents.kimi]\ndefault = true\n").unwrap();
-        let all = found_on(bin.path().as_os_str(), &config, data.path());
+        let all = found_on(
+            bin.path().as_os_str(),
+            &config,
+            data.path(),
+            &Arc::default(),
+        );
         let names: Vec<String> = all.iter().map(provider).collect();
         assert_eq!(names, ["kimi", "gemini", "goose", "script"]);
     }
@@ -345,7 +468,12 @@ mod tests {
         std::fs::set_permissions(&goose, std::fs::Permissions::from_mode(0o755)).unwrap();
         let names = |config: &str| {
             let config: Config = toml::from_str(config).unwrap();
-            let all = found_on(bin.path().as_os_str(), &config, data.path());
+            let all = found_on(
+                bin.path().as_os_str(),
+                &config,
+                data.path(),
+                &Arc::default(),
+            );
             all.iter().map(provider).collect::<Vec<_>>()
         };
         // Mentioned, and not installed.

@@ -9,17 +9,20 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use Finding::{Fine, Problem, Warning};
 use anyhow::anyhow;
 use clap::Args;
-use innkeeper_agents::discovery;
+use innkeeper_agents::{Environment, discovery};
 use innkeeper_workspace::judge_git;
 
+use super::agents::Finder;
 use super::announcement::Announcement;
+use super::environment::environment;
 use super::place::PlaceArgs;
-use super::{Outcome, agents, print, text};
-use crate::config::Config;
+use super::{Outcome, print, text};
+use crate::config::{Config, EnvironmentSetting};
 use innkeeper::server::access::ConnectionToken;
 
 #[derive(Debug, Args)]
@@ -36,7 +39,7 @@ enum Finding {
     Problem(String),
 }
 
-pub(crate) fn doctor(args: &DoctorArgs) -> Outcome {
+pub(crate) async fn doctor(args: DoctorArgs) -> Outcome {
     let data_dir = args.place.data_dir()?;
     let (finding, config) = check_config(&args.place.config_file()?, args.place.config());
     let mut findings = vec![finding];
@@ -45,7 +48,9 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Outcome {
     findings.push(check_port(&config, &data_dir));
     findings.push(check_git());
     findings.push(check_shell(&config));
-    findings.extend(check_agents(&config, &data_dir));
+    let environment = environment(&config);
+    findings.push(check_environment(&config, &environment).await);
+    findings.extend(check_agents(&config, &data_dir, environment).await);
     let lines = findings.iter().map(|finding| match finding {
         Fine(what) => format!("ok        {what}\n"),
         Warning(what) => format!("warning   {what}\n"),
@@ -141,8 +146,7 @@ fn check_git() -> Finding {
 }
 
 fn check_shell(config: &Config) -> Finding {
-    let configured = config.workspace.options().shell;
-    let shell = configured.unwrap_or_else(innkeeper_workspace::shell_of_user);
+    let shell = config.workspace.shell();
     let executable = |path: &Path| {
         let metadata = fs::metadata(path);
         metadata.is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
@@ -156,11 +160,31 @@ fn check_shell(config: &Config) -> Finding {
     }
 }
 
+/// Where agents get their variables from.
+async fn check_environment(config: &Config, environment: &Environment) -> Finding {
+    let shell = config.workspace.shell();
+    match (config.agent_environment, environment.trouble().await) {
+        (EnvironmentSetting::Strict, _) => Fine("environment: the strict list".to_owned()),
+        (_, None) => Fine(format!("environment: what {} sets", shell.display())),
+        (_, Some(trouble)) => Warning(format!(
+            "environment: {} was asked what it sets, but {trouble}; agents get the environment \
+             of the host. Look at its start-up files, or set agent_environment = \"strict\"",
+            shell.display()
+        )),
+    }
+}
+
 /// Which agents there are. Whether they start is for `innkeeper agents`; what
 /// went wrong the last time is known without starting anything.
-fn check_agents(config: &Config, data_dir: &Path) -> Vec<Finding> {
+async fn check_agents(
+    config: &Config,
+    data_dir: &Path,
+    environment: Arc<Environment>,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for found in agents::found(config, data_dir) {
+    let path = environment.path().await;
+    let finder = Finder::new(config.clone(), data_dir.to_owned(), environment, None);
+    for found in finder.found_on(&path) {
         let provider = found.agent.profile().info.provider;
         findings.push(match found.agent.trouble() {
             None => Fine(format!("agent: {provider} ({})", found.origin)),
@@ -170,7 +194,7 @@ fn check_agents(config: &Config, data_dir: &Path) -> Vec<Finding> {
             )),
         });
     }
-    for missing in discovery::missing_adapters(&agents::path()) {
+    for missing in discovery::missing_adapters(&path) {
         findings.push(Warning(format!(
             "agent: {} (`{}`) is installed, but not what lets a host talk to it: {}",
             missing.display_name, missing.command, missing.hint

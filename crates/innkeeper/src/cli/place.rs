@@ -1,10 +1,12 @@
 //! Where things are: the data directory and the configuration file.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
 use directories::{BaseDirs, ProjectDirs};
+use innkeeper_agents::Environment;
 use innkeeper_protocol::record::store::Store;
 use innkeeper_store::SqliteStore;
 use innkeeper_workspace::uri_of_path;
@@ -59,6 +61,7 @@ fn project_dirs() -> Result<ProjectDirs> {
 pub(crate) fn host_options(
     config: &Config,
     data_dir: &Path,
+    environment: &Arc<Environment>,
     logs: Option<LogFeed>,
 ) -> Result<HostOptions> {
     Ok(HostOptions {
@@ -77,6 +80,7 @@ pub(crate) fn host_options(
             },
             ..config.workspace.options()
         },
+        environment: Arc::clone(environment),
         telemetry: config
             .telemetry
             .options(logs)

@@ -15,6 +15,7 @@ use ahp::ahp_types::state::{
 use ahp::{Client, SubscriptionEvent};
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
+use innkeeper_agents::script;
 use innkeeper_engine::COMMAND_PREFIX;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_workspace::uri_of_path;
@@ -22,12 +23,14 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use super::agents::Finder;
 use super::announcement::Announcement;
 use super::client::{connect_to, connect_within, explained};
 use super::decisions::{Approve, Decisions};
+use super::environment::environment;
 use super::place::{PlaceArgs, host_options, opened_store};
 use super::serve::Signals;
-use super::{Failure, Outcome, agents, text};
+use super::{Failure, Outcome, text};
 use innkeeper::Host;
 
 /// How long a cancelled turn may take to end.
@@ -65,12 +68,16 @@ pub(crate) async fn run(args: RunArgs) -> Outcome {
         let client = connect_to(&running).await?;
         return one_turn(&client, &args, &directory, &mut signals).await;
     }
-    let host = Host::start(
-        host_options(&config, &data_dir, None)?,
-        agents::chosen(&config, &data_dir, None)?,
-        opened_store(&config, &data_dir)?,
-    )
-    .await?;
+    let environment = environment(&config);
+    let options = host_options(&config, &data_dir, &environment, None)?;
+    let finder = Finder::new(config.clone(), data_dir.clone(), environment, None);
+    let agents = match args.agent.as_deref() {
+        // It is there without a look around.
+        Some(script::PROVIDER) => finder.at_once(),
+        _ => finder.all().await,
+    };
+    let store = opened_store(&config, &data_dir)?;
+    let host = Host::start(options, agents?, store).await?;
     let client = connect_within(host.connect()).await?;
     let outcome = one_turn(&client, &args, &directory, &mut signals).await;
     let closed = host.shutdown().await;

@@ -9,10 +9,12 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::agents::Finder;
 use super::announcement::Announcement;
+use super::environment::environment;
 use super::logging::{self, LogArgs};
 use super::place::{PlaceArgs, host_options, opened_store};
-use super::{Failure, Outcome, agents};
+use super::{Failure, Outcome};
 use crate::config::{Config, parse_address};
 use innkeeper::Host;
 use innkeeper::server::access::{AccessPolicy, ConnectionToken};
@@ -76,13 +78,18 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
     if given_token.is_some() || args.without_connection_token {
         check_token(given_token.as_ref(), listen)?;
     }
-    let agents = agents::chosen(&config, &data_dir, args.agents.as_deref())?;
+    let environment = environment(&config);
+    let only = args.agents.clone();
+    let finder = Finder::new(config.clone(), data_dir.clone(), environment.clone(), only);
+    let agents = finder.soon().await?;
     // From here on, being told to stop means an orderly end.
     let signals = Signals::new()?;
-    let options = host_options(&config, &data_dir, Some(logs))?;
+    let options = host_options(&config, &data_dir, &environment, Some(logs))?;
     let store = opened_store(&config, &data_dir)?;
     let host = Host::start(options, agents, store).await?;
     let served = if args.stdio {
+        let completed = host.clone();
+        tokio::spawn(async move { finder.complete(&completed).await });
         serve_stdio(&host, &config, signals).await
     } else {
         let token = match given_token {
@@ -97,8 +104,12 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
         };
         match token {
             Ok(token) => {
+                if let Some(token) = &token {
+                    environment.keep_secret(token.reveal());
+                }
                 let listening = Listening {
                     host: &host,
+                    finder,
                     data_dir: &data_dir,
                     ready_file: args.ready_file.as_deref(),
                     started,
@@ -219,6 +230,7 @@ async fn serve_stdio(host: &Host, config: &Config, mut signals: Signals) -> Outc
 /// A host that is about to listen for clients.
 struct Listening<'a> {
     host: &'a Host,
+    finder: Finder,
     data_dir: &'a Path,
     ready_file: Option<&'a Path>,
     started: Instant,
@@ -241,7 +253,10 @@ impl Listening<'_> {
             let after_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
             tracing::info!(%address, after_ms, "the host is ready");
             let host = self.host.clone();
-            tokio::spawn(async move { host.get_to_know_agents().await });
+            tokio::spawn(async move {
+                self.finder.complete(&host).await;
+                host.get_to_know_agents().await;
+            });
             if plain && !address.ip().is_loopback() {
                 tracing::warn!(
                     "clients on other machines connect without encryption; \

@@ -3,6 +3,7 @@
 //!
 //! - `crowd`: many processes, half of which are killed;
 //! - `editor`: the host as an editor uses it;
+//! - `environment`: where agents are found, and what they are started in;
 //! - `services`: what the host does for an agent.
 //!
 //! The agent is a few lines of shell that speak the Agent Client Protocol; each
@@ -10,6 +11,7 @@
 
 mod crowd;
 mod editor;
+mod environment;
 mod services;
 
 use std::path::Path;
@@ -49,7 +51,7 @@ fn start(data: &Path, cases: &str) -> Binary {
     let (config, agent) = (data.join("innkeeper.toml"), data.join("agent.sh"));
     std::fs::write(&agent, AGENT.replace("CASES", cases)).unwrap();
     let table = format!(
-        "[limits]\nbackends = 64\n[agents.test]\ncommand = '/bin/sh'\nargs = ['{}']\n",
+        "agent_environment = 'strict'\n[limits]\nbackends = 64\n[agents.test]\ncommand = '/bin/sh'\nargs = ['{}']\n",
         agent.display()
     );
     std::fs::write(&config, table).unwrap();
@@ -58,7 +60,11 @@ fn start(data: &Path, cases: &str) -> Binary {
 }
 
 async fn new_session(guest: &Guest, session: &str) {
-    let params = json!({"channel": session, "provider": "test"});
+    new_session_with(guest, session, "test").await;
+}
+
+async fn new_session_with(guest: &Guest, session: &str, provider: &str) {
+    let params = json!({"channel": session, "provider": provider});
     guest.request("createSession", params).await.unwrap();
     let mut watch = guest.watch_session(session).await;
     watch

@@ -18,11 +18,19 @@ impl Binary {
 
     /// Likewise, with something changed about how it is started.
     pub fn start_with(data: &Path, more: &[&str], change: impl FnOnce(&mut Command)) -> Self {
+        let more = [&["--agents", "script"], more].concat();
+        Self::start_with_all_agents(data, &more, change)
+    }
+
+    /// Likewise, with whatever agents it finds.
+    pub fn start_with_all_agents(
+        data: &Path,
+        more: &[&str],
+        change: impl FnOnce(&mut Command),
+    ) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_innkeeper"));
         command
-            .args([
-                "serve", "--port", "0", "--agents", "script", "--log", "warn",
-            ])
+            .args(["serve", "--port", "0", "--log", "warn"])
             .arg("--data-dir")
             .arg(data)
             .args(more)

@@ -1,8 +1,5 @@
-//! Which variables of the host's environment a program gets: those that any
-//! program needs to find its way, and those that were named for it. Everything
-//! else, such as secrets that were meant for the host, stays here.
-
-use std::ffi::OsString;
+//! The strict list: the variables that any program needs to find its way, and
+//! those that were named for it. Everything else stays with the host.
 
 /// What every program may know.
 const FOR_ALL: &[&str] = &[
@@ -34,18 +31,18 @@ const FOR_ALL: &[&str] = &[
     "no_proxy",
 ];
 
-/// The host's variables that a program gets.
-pub(crate) fn inherited(also: &[String]) -> Vec<(OsString, OsString)> {
-    std::env::vars_os()
-        .filter(|(name, _)| name.to_str().is_some_and(|name| passes(name, also)))
-        .collect()
+/// Whether every program gets a variable of this name.
+pub(super) fn is_for_all(name: &str) -> bool {
+    is_one_of(name, FOR_ALL)
 }
 
-fn passes(name: &str, also: &[String]) -> bool {
-    let patterns = FOR_ALL.iter().copied();
+/// Whether a name is among these; one that ends in `*` stands for all that
+/// begin like it.
+pub(super) fn is_one_of(name: &str, patterns: &[impl AsRef<str>]) -> bool {
     patterns
-        .chain(also.iter().map(String::as_str))
-        .any(|pattern| match pattern.strip_suffix('*') {
+        .iter()
+        .map(AsRef::as_ref)
+        .any(|pattern: &str| match pattern.strip_suffix('*') {
             Some(beginning) => name.starts_with(beginning),
             None => name == pattern,
         })
@@ -58,11 +55,11 @@ mod tests {
     #[test]
     fn only_what_is_named_passes() {
         for name in ["PATH", "LC_ALL", "XDG_DATA_HOME"] {
-            assert!(passes(name, &[]), "{name}");
+            assert!(is_for_all(name), "{name}");
         }
         for name in ["PATHOLOGY", "DATABASE_PASSWORD", "AGENT_KEY"] {
-            assert!(!passes(name, &[]), "{name}");
+            assert!(!is_for_all(name), "{name}");
         }
-        assert!(passes("AGENT_KEY", &["AGENT_*".to_owned()]));
+        assert!(is_one_of("AGENT_KEY", &["AGENT_*"]));
     }
 }
