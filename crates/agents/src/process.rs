@@ -177,6 +177,17 @@ impl ChildProcess {
         let _ = self.child.wait().await;
     }
 
+    /// How much memory the program and what it started hold, where that can be
+    /// told.
+    pub(crate) fn memory(&self) -> impl Future<Output = Option<u64>> + Send + 'static {
+        let leader = self.group.leader();
+        async move {
+            let leader = leader?;
+            let measured = tokio::task::spawn_blocking(move || Group::memory(leader));
+            measured.await.ok().flatten()
+        }
+    }
+
     /// Ends the program and all that it started, at once.
     pub(crate) fn kill(&self) {
         self.group.signal(Signal::KILL);

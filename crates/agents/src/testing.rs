@@ -105,9 +105,19 @@ impl Conversation {
     }
 
     pub(crate) async fn next(&mut self) -> AgentEvent {
-        let report = self.reports.recv().await.unwrap();
-        assert_eq!(report.backend, BACKEND);
-        report.event
+        self.heard().await.unwrap()
+    }
+
+    /// What is said next, but for how much memory is held: that may come at any
+    /// time.
+    async fn heard(&mut self) -> Option<AgentEvent> {
+        loop {
+            let report = self.reports.recv().await?;
+            assert_eq!(report.backend, BACKEND);
+            if !matches!(report.event, AgentEvent::Memory { .. }) {
+                return Some(report.event);
+            }
+        }
     }
 
     /// What is said up to the end of the turn, or of the backend.
@@ -136,8 +146,8 @@ impl Conversation {
     pub(crate) async fn silence(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
         let day = Duration::from_secs(86_400);
-        while let Ok(Some(report)) = tokio::time::timeout(day, self.reports.recv()).await {
-            lines.push(line(&report.event));
+        while let Ok(Some(event)) = tokio::time::timeout(day, self.heard()).await {
+            lines.push(line(&event));
         }
         lines
     }
@@ -194,6 +204,7 @@ pub(crate) fn line(event: &AgentEvent) -> String {
         AgentEvent::OpenFailed(failure) => return format!("open failed: {failure}"),
         AgentEvent::Title(title) => return format!("title: {title}"),
         AgentEvent::Exited { end, .. } => return format!("exited: {end}"),
+        AgentEvent::Memory { bytes } => return format!("memory: {bytes}"),
         AgentEvent::Tools(tools) => return format!("tools: {}", tools.len()),
         AgentEvent::Commands(commands) => return format!("commands: {}", commands.len()),
         AgentEvent::Configured(values) => return format!("configured: {}", json!(values)),

@@ -158,6 +158,8 @@ pub struct Limits {
     /// Conversations with agents that are open at once. Those that work may be
     /// more.
     pub backends: usize,
+    /// How much memory agents may hold together before unused ones are ended.
+    pub backend_bytes: u64,
     /// MCP servers that run at once.
     pub mcp_servers: usize,
     /// Turns that one page of history holds.
@@ -190,6 +192,7 @@ impl Default for Limits {
             watches: 100,
             automations: 200,
             backends: 32,
+            backend_bytes: 2 * 1024 * 1024 * 1024,
             mcp_servers: 64,
             page_turns: 50,
             page_sessions: 1_000,

@@ -453,6 +453,8 @@ pub(crate) struct LimitsTable {
     pub(crate) automations: u64,
     #[serde(deserialize_with = "within::<_, 1, 10_000>")]
     pub(crate) backends: u64,
+    #[serde(deserialize_with = "within::<_, { 64 * MIB }, { 1024 * 1024 * MIB }>")]
+    pub(crate) backend_bytes: u64,
     #[serde(deserialize_with = "within::<_, 0, 10_000>")]
     pub(crate) mcp_servers: u64,
     #[serde(deserialize_with = "within::<_, 1, 100_000>")]
@@ -486,6 +488,7 @@ impl Default for LimitsTable {
             watches,
             automations,
             backends,
+            backend_bytes,
             mcp_servers,
             page_turns,
             page_sessions,
@@ -513,6 +516,7 @@ impl Default for LimitsTable {
             watches: watches as u64,
             automations: automations as u64,
             backends: backends as u64,
+            backend_bytes,
             mcp_servers: mcp_servers as u64,
             page_turns: page_turns as u64,
             page_sessions: page_sessions as u64,
@@ -549,6 +553,7 @@ impl LimitsTable {
             watches: size(self.watches),
             automations: size(self.automations),
             backends: size(self.backends),
+            backend_bytes: self.backend_bytes,
             mcp_servers: size(self.mcp_servers),
             page_turns: size(self.page_turns),
             page_sessions: size(self.page_sessions),

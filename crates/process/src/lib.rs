@@ -6,6 +6,7 @@
 //! been told to go; and if the host itself is killed, the [`warden`] ends them
 //! in its place, and the processes of each [`WatchedSession`].
 
+mod memory;
 mod warden;
 
 use rustix::process::kill_process_group;
@@ -26,6 +27,17 @@ impl Group {
             warden::watch(Watched::Group(group));
         }
         Self(group)
+    }
+
+    /// How much memory the processes of a group hold, in bytes, where the system tells.
+    /// Looks through all processes of the system.
+    pub fn memory(leader: Pid) -> Option<u64> {
+        memory::of_group(leader)
+    }
+
+    /// The process that leads it.
+    pub fn leader(&self) -> Option<Pid> {
+        self.0
     }
 
     pub fn signal(&self, signal: Signal) {

@@ -367,6 +367,8 @@ pub enum AgentEvent {
     Tools(Vec<ToolDefinition>),
     /// The commands that a message may begin with: all of them.
     Commands(Vec<AgentCommandInfo>),
+    /// How much memory the agent holds at present.
+    Memory { bytes: u64 },
     /// The agent changed these session settings by itself.
     Configured(JsonObject),
     /// It cannot go on without a new token for this resource.

@@ -197,6 +197,17 @@ impl<S: Speech> Conversation<S> {
         let resume = S::found_by(&self.session);
         self.events.emit(AgentEvent::Opened { resume }).await;
         S::opened(self).await;
+        self.measure();
+    }
+
+    /// The engine learns how much memory the agent holds, which takes a moment.
+    pub(super) fn measure(&self) {
+        let (memory, events) = (self.process.memory(), self.events.clone());
+        tokio::spawn(async move {
+            if let Some(bytes) = memory.await {
+                events.emit(AgentEvent::Memory { bytes }).await;
+            }
+        });
     }
 
     /// What is true of any new conversation is true of the agent; one that has

@@ -316,6 +316,7 @@ impl<S: Speech> Conversation<S> {
             self.transcript.add(&turn.id, turn.asked, turn.answered);
         }
         self.events.turn(&turn.id, last).await;
+        self.measure();
     }
 
     /// The agent did not accept a setting.

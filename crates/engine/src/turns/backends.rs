@@ -59,6 +59,7 @@ impl TurnsMut<'_> {
                     conversation.commands = commands;
                 }
             }
+            AgentEvent::Memory { bytes } => self.backend_holds(&uri, bytes),
             AgentEvent::Configured(values) => self.configured_by_agent(&uri, values),
             AgentEvent::AuthRequired { resource, reason } => {
                 self.agents.token_refused(self.core, &resource, reason);
@@ -118,6 +119,7 @@ impl TurnsMut<'_> {
             id,
             phase: BackendPhase::Opening,
             used: self.core.now,
+            bytes: 0,
             is_outdated: false,
         };
         let conversation = self.own.conversations.entry(uri.clone());
@@ -136,16 +138,39 @@ impl TurnsMut<'_> {
         if surplus == 0 {
             return;
         }
-        let mut unused: Vec<(Timestamp, ChannelUri)> = Vec::new();
-        for uri in self.own.by_backend.values() {
-            if let Some(used) = self.unused_since(uri) {
-                unused.push((used, uri.clone()));
-            }
-        }
-        unused.sort();
-        for (_, uri) in unused.into_iter().take(surplus) {
+        for uri in self.unused_backends().into_iter().take(surplus) {
             self.close_backend(&uri);
         }
+    }
+
+    /// Lets the longest unused backends go while all together hold more memory
+    /// than they may. The one that was used last stays: its chat is the one that
+    /// somebody is most likely to come back to.
+    fn backend_holds(&mut self, uri: &ChannelUri, bytes: u64) {
+        if let Some(backend) = self.own.backend_mut(uri) {
+            backend.bytes = bytes;
+        }
+        let of = |uri: &ChannelUri| self.own.backend(uri).map_or(0, |backend| backend.bytes);
+        let mut held: u64 = self.own.by_backend.values().map(of).sum();
+        let mut unused = self.unused_backends();
+        unused.pop();
+        for uri in unused {
+            if held <= self.core.config.limits.backend_bytes {
+                return;
+            }
+            held -= self.own.backend(&uri).map_or(0, |backend| backend.bytes);
+            self.close_backend(&uri);
+        }
+    }
+
+    /// The chats whose backends have nothing to do, the longest unused first.
+    fn unused_backends(&self) -> Vec<ChannelUri> {
+        let uris = self.own.by_backend.values();
+        let mut unused: Vec<_> = uris
+            .filter_map(|uri| Some((self.unused_since(uri)?, uri.clone())))
+            .collect();
+        unused.sort();
+        unused.into_iter().map(|(_, uri)| uri).collect()
     }
 
     /// Since when a chat's backend has had nothing to do, if it has nothing.

@@ -28,6 +28,8 @@ pub(super) struct Backend {
     pub(super) phase: BackendPhase,
     /// When it last had something to do.
     pub(super) used: Timestamp,
+    /// How much memory it holds, as far as is known.
+    pub(super) bytes: u64,
     /// It was opened for other directories than the chat has now.
     pub(super) is_outdated: bool,
 }

@@ -2,8 +2,8 @@
 
 use innkeeper_engine::{Input, Limits};
 use innkeeper_protocol::agent::{
-    AgentCommand, AgentEvent, AgentProfile, Approval, ApprovalRequest, ToolReady, ToolStart,
-    TurnEvent,
+    AgentCommand, AgentEvent, AgentProfile, AgentReport, Approval, ApprovalRequest, ToolReady,
+    ToolStart, TurnEvent,
 };
 use serde_json::{Value, json};
 
@@ -136,6 +136,16 @@ fn a_copy_of_all_that_was_said_can_be_made_by_the_agent_itself() {
     assert_eq!(fork_of_last_open(&host), None);
 }
 
+/// The backends that were closed.
+fn closed(host: &Host) -> Vec<u64> {
+    let commands = host.commands.iter();
+    let closed = commands.filter_map(|command| match command {
+        AgentCommand::Close { backend } => Some(backend.0),
+        _ => None,
+    });
+    closed.collect()
+}
+
 #[test]
 fn the_longest_unused_agent_makes_room_for_another_one() {
     let limits = Limits {
@@ -143,15 +153,6 @@ fn the_longest_unused_agent_makes_room_for_another_one() {
         ..Limits::default()
     };
     let mut host = Host::with_session(limits);
-    let closed = |host: &Host| {
-        let commands = host.commands.iter();
-        commands
-            .filter_map(|command| match command {
-                AgentCommand::Close { backend } => Some(backend.0),
-                _ => None,
-            })
-            .collect::<Vec<_>>()
-    };
     // The first is at work, so the second has to go for the third.
     host.start_turn(1, "t1");
     for session in ["ahp-session:/2", "ahp-session:/3"] {
@@ -163,6 +164,33 @@ fn the_longest_unused_agent_makes_room_for_another_one() {
         _ => None,
     });
     assert_eq!(closed(&host), [second.unwrap().0]);
+}
+
+#[test]
+fn the_longest_unused_agents_end_when_all_hold_too_much_memory() {
+    let limits = Limits {
+        backend_bytes: 100,
+        ..Limits::default()
+    };
+    let mut host = Host::with_session(limits);
+    // The first is at work, and stays whatever it holds.
+    host.start_turn(1, "t1");
+    let mut backends = Vec::new();
+    for session in ["ahp-session:/2", "ahp-session:/3", "ahp-session:/4"] {
+        host.ok(1, "createSession", json!({"channel": session}));
+        host.opened();
+        backends.push(host.backend());
+        host.report(AgentEvent::Memory { bytes: 40 });
+    }
+    let [second, third, last] = backends[..] else {
+        panic!("three were opened");
+    };
+    assert_eq!(closed(&host), [second.0]);
+    // It would have to go as well, but somebody has just used it.
+    let event = AgentEvent::Memory { bytes: 101 };
+    let backend = last;
+    host.feed(Input::Agent(AgentReport { backend, event }));
+    assert_eq!(closed(&host), [second.0, third.0]);
 }
 
 #[test]

@@ -119,6 +119,9 @@ impl Backends {
             let end = AgentEnd::Stopped;
             ("exited", AgentEvent::Exited { end, idle })
         } else if rng.chance(3) {
+            let bytes = rng.below(120) as u64;
+            ("memory", AgentEvent::Memory { bytes })
+        } else if rng.chance(3) {
             (
                 "title",
                 AgentEvent::Title(format!("Named by the agent {said}")),

@@ -324,7 +324,15 @@ fn compare(name: &str, uri: &str, held: &Mirror, truth: &Mirror) {
         }
         (held, _) => held.clone(),
     };
-    assert_eq!(state, truth.state, "{name}: {uri} (held on the left)");
+    // The published types do not read a call that waits for a sign-in from a
+    // snapshot, and keep it as it is; its JSON is the same.
+    let same = match (&state, &truth.state) {
+        (State::Chat(held), State::Chat(truth)) => json!(held) == json!(truth),
+        _ => false,
+    };
+    if !same {
+        assert_eq!(state, truth.state, "{name}: {uri} (held on the left)");
+    }
 }
 
 /// What ran when the host died was ended so that it can be resumed.

@@ -172,6 +172,7 @@ impl World {
             resource_bytes: 1 << 16,
             // Now and then fewer than there are chats that want one.
             backends: [2, 64][rng.below(2)],
+            backend_bytes: 100,
             mcp_servers: 4,
             terminals: 4,
             scrollback_bytes: [150, 1 << 12][rng.below(2)],
@@ -749,12 +750,14 @@ impl World {
 /// Whether a part of a running turn is somebody's to deal with.
 pub(crate) fn waits_for_a_person(part: &ResponsePart) -> bool {
     match part {
-        ResponsePart::ToolCall(part) => matches!(
-            part.tool_call,
+        ResponsePart::ToolCall(part) => match &part.tool_call {
             ToolCallState::PendingConfirmation(_)
-                | ToolCallState::PendingResultConfirmation(_)
-                | ToolCallState::AuthRequired(_)
-        ),
+            | ToolCallState::PendingResultConfirmation(_)
+            | ToolCallState::AuthRequired(_) => true,
+            // The published types do not read it from a snapshot.
+            ToolCallState::Unknown(call) => call["status"] == "auth-required",
+            _ => false,
+        },
         ResponsePart::InputRequest(part) => part.response.is_none(),
         _ => false,
     }

@@ -1,7 +1,5 @@
 //! What was written about the files of a session in memory.
 
-use std::collections::BTreeSet;
-
 use ahp::reducers::{ReduceOutcome, apply_action_to_annotations};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::StateAction;
@@ -17,8 +15,16 @@ pub(crate) struct Annotations {
     pub(crate) state: AnnotationsState,
     /// How many bytes of JSON they are.
     bytes: usize,
-    /// Those whose rows in the store are older than the state, by id.
-    dirty: BTreeSet<String>,
+    /// What the store has to be told, in order: the store keeps the order of the
+    /// annotations too.
+    dirty: Vec<Dirty>,
+}
+
+/// An annotation whose row in the store is older than the state.
+#[derive(Debug)]
+struct Dirty {
+    id: String,
+    is_removed: bool,
 }
 
 impl Annotations {
@@ -28,7 +34,7 @@ impl Annotations {
             session: session.clone(),
             bytes: annotations.iter().map(length_of_json).sum(),
             state: AnnotationsState { annotations },
-            dirty: BTreeSet::new(),
+            dirty: Vec::new(),
         }
     }
 
@@ -59,16 +65,28 @@ impl Annotations {
         if outcome == ReduceOutcome::Applied {
             let after = self.find(id).map_or(0, length_of_json);
             self.bytes = self.bytes.saturating_sub(before) + after;
-            self.dirty.insert(id.to_owned());
+            self.is_dirty(id);
         }
         outcome
     }
 
+    fn is_dirty(&mut self, id: &str) {
+        let is_removed = self.find(id).is_none();
+        if is_removed {
+            self.dirty.retain(|dirty| dirty.id != id);
+        }
+        let known = |dirty: &Dirty| dirty.id == id && !dirty.is_removed;
+        if !self.dirty.iter().any(known) {
+            let id = id.to_owned();
+            self.dirty.push(Dirty { id, is_removed });
+        }
+    }
+
     /// What the store has to be told.
     pub(crate) fn store(&mut self, ops: &mut Vec<StoreOp>) {
-        for id in std::mem::take(&mut self.dirty) {
+        for Dirty { id, is_removed } in std::mem::take(&mut self.dirty) {
             let session = self.session.clone();
-            ops.push(match self.find(&id) {
+            ops.push(match self.find(&id).filter(|_| !is_removed) {
                 Some(annotation) => StoreOp::PutAnnotation {
                     session,
                     annotation: Box::new(annotation.clone()),
@@ -89,4 +107,45 @@ fn annotation_of(action: &StateAction) -> Option<&str> {
         StateAction::AnnotationsEntryRemoved(removed) => &removed.annotation_id,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_store_is_told_in_the_order_of_the_annotations() {
+        let session = ChannelUri::from("ahp-session:/1");
+        let mut annotations = Annotations::new(&session, Vec::new());
+        let action = |action: serde_json::Value| serde_json::from_value(action).unwrap();
+        let set = |id: &str| {
+            let origin = json!({"session": "ahp-session:/1"});
+            let annotation = json!({"id": id, "origin": origin, "resource": "file:///a",
+                                    "resolved": false, "entries": []});
+            action(json!({"type": "annotations/set", "annotation": annotation}))
+        };
+        let told = |annotations: &mut Annotations| {
+            let mut ops = Vec::new();
+            annotations.store(&mut ops);
+            let told = ops.into_iter().map(|op| match op {
+                StoreOp::PutAnnotation { annotation, .. } => format!("put {}", annotation.id),
+                StoreOp::RemoveAnnotation { id, .. } => format!("remove {id}"),
+                other => panic!("{other:?}"),
+            });
+            told.collect::<Vec<_>>()
+        };
+        for id in ["n2", "n1", "n2"] {
+            annotations.reduce(&set(id));
+        }
+        assert_eq!(told(&mut annotations), ["put n2", "put n1"]);
+        // It comes back at the end.
+        annotations.reduce(&set("n2"));
+        let remove = json!({"type": "annotations/removed", "annotationId": "n2"});
+        annotations.reduce(&action(remove));
+        annotations.reduce(&set("n2"));
+        assert_eq!(told(&mut annotations), ["remove n2", "put n2"]);
+        assert_eq!(told(&mut annotations), [""; 0]);
+    }
 }
