@@ -59,6 +59,35 @@ describe("changes in a repository", () => {
     expect(menu()).toBe("soup\ncake\n");
   });
 
+  test("one place of a file is discarded by the keyboard, and the others stay", async () => {
+    const directory = repository("place");
+    const menu = () => readFileSync(join(directory, "menu.txt"), "utf8");
+    const old = Array.from({ length: 20 }, (_, at) => `dish ${at}`);
+    writeFileSync(join(directory, "menu.txt"), `${old.join("\n")}\n`);
+    execFileSync("git", ["commit", "-qam", "a longer menu"], { cwd: directory });
+    const content = `${["soup", ...old.slice(1, -1)].join("\n")}\n`;
+    const page = await open("#/new");
+    await sessionIn(page, directory);
+    await play(page, scenario({ edit: { path: "menu.txt", content } }));
+    await page.getByRole("button", { name: "Changes" }).click();
+    await page.locator(".changes .diff-added", { hasText: "soup" }).waitFor();
+    const discard = (lines: string) => page.locator(".diff").getByRole("button", { name: `Discard ${lines}`, exact: true });
+    // The last line is gone: it is called by its number before.
+    await discard("line 20").focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").getByRole("button", { name: "Discard" }).click();
+    await expect.poll(menu).toBe(`${content}dish 19\n`);
+    await expect.poll(() => discard("line 20").count()).toBe(0);
+    await page.getByRole("button", { name: "Side by side" }).click();
+    await discard("line 1").click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    expect(menu()).toBe(`${content}dish 19\n`);
+    await discard("line 1").click();
+    await page.getByRole("dialog").getByRole("button", { name: "Discard" }).click();
+    await page.getByText("Nothing has changed").waitFor();
+    expect(menu()).toBe(`${old.join("\n")}\n`);
+  });
+
   test("changes are committed after a question", async () => {
     const directory = repository("committed");
     const page = await open("#/new");

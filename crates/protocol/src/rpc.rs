@@ -87,6 +87,10 @@ impl RpcError {
         Self::new(ahp_error_codes::SESSION_NOT_FOUND, message)
     }
 
+    pub fn turn_in_progress(message: impl Into<String>) -> Self {
+        Self::new(ahp_error_codes::TURN_IN_PROGRESS, message)
+    }
+
     pub fn not_found(uri: &str) -> Self {
         Self::new(
             ahp_error_codes::NOT_FOUND,

@@ -16,7 +16,6 @@ mod entries;
 pub(crate) mod fuzzing;
 mod git;
 mod leftovers;
-mod lines;
 mod live;
 mod operations;
 mod place;

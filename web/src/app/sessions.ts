@@ -19,6 +19,7 @@ export async function createSession(host: Host, { provider, directory, config }:
   const channel = newSessionUri();
   const params = {
     channel,
+    progressToken: channel,
     provider,
     ...(directory ? { workingDirectories: [directory] } : {}),
     ...(config && Object.keys(config).length ? { config } : {}),
@@ -123,7 +124,7 @@ export async function fork(host: Host, session: URI, chat: URI, turnId: string):
 /** A new session with the history of another, up to a turn of its main chat. */
 export async function forkSession(host: Host, session: URI, turnId: string): Promise<URI | undefined> {
   const channel = newSessionUri();
-  const params = { channel, fork: { session, turnId }, activeClient: thisClient(host) };
+  const params = { channel, progressToken: channel, fork: { session, turnId }, activeClient: thisClient(host) };
   try {
     await host.connection.persist("createSession", params);
     await host.open(channel);

@@ -174,6 +174,14 @@ describe("a lost connection", () => {
   });
 });
 
+test("what the host says about a session that it starts is heard", async () => {
+  const { store, sockets } = await connected();
+  sockets[0]?.push("root/progress", { channel: "ahp-root://", progressToken: SESSION, progress: 0, message: "Starting…" });
+  await settled();
+  store.flush();
+  expect(store.getState().starting.get(SESSION)).toBe("Starting…");
+});
+
 test("a version that the host does not speak is said, not retried", async () => {
   const store = new AppStore({ clientId: "me", schedule: () => {} });
   const socket = new FakeSocket();

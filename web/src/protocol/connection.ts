@@ -292,6 +292,8 @@ function eventOf(method: string, params: unknown): ServerEvent | undefined {
       const { session, changes } = params as { session: URI; changes: Partial<SessionSummary> };
       return { type: "sessionSummaryChanged", session, changes };
     }
+    case "root/progress":
+      return { ...(params as Omit<Extract<ServerEvent, { type: "progress" }>, "type">), type: "progress" };
     case "auth/required":
       return { type: "authRequired", ...(params as { resource: ProtectedResource }) };
     default:

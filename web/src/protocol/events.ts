@@ -13,6 +13,7 @@ export type ServerEvent =
   | { type: "channelGone"; channel: URI }
   | { type: "sessions"; items: SessionSummary[]; first: boolean; last: boolean }
   | { type: "authRequired"; resource: ProtectedResource }
+  | { type: "progress"; progressToken: string; progress: number; total?: number; message?: string }
   | { type: "sessionAdded"; summary: SessionSummary }
   | { type: "sessionRemoved"; session: URI }
   | { type: "sessionSummaryChanged"; session: URI; changes: Partial<SessionSummary> };

@@ -137,5 +137,7 @@ export interface AppState {
   /** Who decided on a call or a question, or said a message, as far as seen. */
   decisions: Decisions;
   notices: readonly Notice[];
+  /** What the host says about sessions that it is starting for this client. */
+  starting: ReadonlyMap<URI, string>;
   channels: ReadonlyMap<URI, ChannelState>;
 }

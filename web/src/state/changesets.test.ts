@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isLate, pageOf, takesMessage } from "./changesets";
+import { isLate, pageOf, takesMessage, targetOf } from "./changesets";
 
 describe("changes of which some may be missing", () => {
   test.each([
@@ -9,6 +9,17 @@ describe("changes of which some may be missing", () => {
     [{ innkeeper: { stateBefore: "late" } }, true],
   ])("are told by the host: %j", (_meta, late) => {
     expect(isLate([{ id: "a", edit: {} }, { id: "b", edit: {}, ...(_meta ? { _meta } : {}) }])).toBe(late);
+  });
+});
+
+describe("what an operation is about", () => {
+  const range = (start: number, end: number) => ({ start: { line: start, character: 0 }, end: { line: end, character: 0 } });
+  test.each([
+    ["a file", undefined, { kind: "resource", resource: "file:///a" }],
+    ["new lines", { before: { start: 2, end: 3 }, after: { start: 4, end: 6 } }, { kind: "range", resource: "file:///a", range: range(4, 6) }],
+    ["lines that are gone", { before: { start: 2, end: 3 }, after: { start: 4, end: 4 } }, { kind: "range", resource: "file:///a", side: "before", range: range(2, 3) }],
+  ])("%s", (_name, hunk, target) => {
+    expect(targetOf("file:///a", hunk)).toEqual(target);
   });
 });
 

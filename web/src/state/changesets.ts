@@ -1,7 +1,8 @@
 // Which changesets of a session can be looked at: templates with their
 // variables filled in. And what is to be said about one.
 
-import type { Changeset, ChangesetFile, ChangesetOperation, ChatState, OperationResult, SessionState, URI } from "../protocol/types";
+import type { Hunk } from "../lib/diff/rows";
+import type { Changeset, ChangesetFile, ChangesetOperation, ChatState, OperationResult, OperationTarget, SessionState, URI } from "../protocol/types";
 
 export interface ChangesetChoice {
   label: string;
@@ -28,6 +29,15 @@ function choiceOf({ label, uriTemplate, capabilities }: Changeset, turnId: strin
 /** Whether somebody may write a message for an operation; its description is the one that the host proposes. */
 export function takesMessage({ id, description }: ChangesetOperation): boolean {
   return (id === "commit" || id === "create-pr") && description !== undefined;
+}
+
+/** What an operation is about: a file, or the lines of one that differ. Where nothing is left of them, those that were there. */
+export function targetOf(resource: URI, hunk?: Hunk): OperationTarget {
+  if (!hunk) return { kind: "resource", resource };
+  const isGone = hunk.after.start === hunk.after.end;
+  const { start, end } = isGone ? hunk.before : hunk.after;
+  const range = { start: { line: start, character: 0 }, end: { line: end, character: 0 } };
+  return { kind: "range", resource, range, ...(isGone ? { side: "before" } : {}) };
 }
 
 /** The web page that an operation leads to. */

@@ -24,6 +24,7 @@ export interface Held {
   drafts: AppState["drafts"];
   dockedId: string | null;
   notices: readonly Notice[];
+  starting: AppState["starting"];
 }
 
 const NOTHING: UiMessage[] = [];
@@ -66,6 +67,7 @@ export function derive(held: Held, before: AppState | undefined): AppState {
     drafts: held.drafts,
     decisions: held.decisions,
     notices: held.notices,
+    starting: held.starting,
     channels,
   };
 }

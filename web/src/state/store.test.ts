@@ -244,3 +244,28 @@ describe("the catalogue", () => {
     expect(list(known)).toEqual(["A session"]);
   });
 });
+
+describe("a session that the host is starting", () => {
+  const begun = { type: "progress", progressToken: SESSION, progress: 0, message: "Starting Claude Code…" } as const;
+  const startingIn = (store: AppStore) => {
+    store.flush();
+    return [...store.getState().starting];
+  };
+
+  test("has the host's words until it is started", () => {
+    const { store } = storeWithChat();
+    store.handleServerEvent(begun);
+    expect(startingIn(store)).toEqual([[SESSION, "Starting Claude Code…"]]);
+    store.handleServerEvent({ type: "progress", progressToken: "another", progress: 1, total: 1 });
+    expect(startingIn(store)).toHaveLength(1);
+    store.handleServerEvent({ type: "progress", progressToken: SESSION, progress: 1, total: 1 });
+    expect(startingIn(store)).toEqual([]);
+  });
+
+  test("has none when the connection that was told is lost", () => {
+    const { store } = storeWithChat();
+    store.handleServerEvent(begun);
+    store.handleServerEvent({ type: "connecting", attempt: 1 });
+    expect(startingIn(store)).toEqual([]);
+  });
+});

@@ -53,6 +53,7 @@ export class AppStore {
   private sidebarOpen = true;
   private dockedId: string | null = null;
   private notices: Notice[] = [];
+  private starting: ReadonlyMap<URI, string> = new Map();
   private nextNotice = 1;
   private nextClientSeq = 1;
   private state: AppState;
@@ -101,6 +102,8 @@ export class AppStore {
         const phase = isRefused ? "refused" : this.lastSeenServerSeq ? "reconnecting" : "connecting";
         const reason = event.reason ?? (isRefused ? this.connection.reason : undefined);
         this.connection = { ...this.connection, phase, attempt: event.attempt, reason };
+        // What follows is told to the connection that is lost.
+        this.starting = new Map();
         break;
       }
       case "refused":
@@ -121,6 +124,9 @@ export class AppStore {
       case "channelGone":
         this.book.gone(event.channel, this.channels.get(event.channel)?.pending ?? []);
         this.channels.delete(event.channel);
+        break;
+      case "progress":
+        this.progressed(event);
         break;
       case "authRequired": {
         const { resource, resource_name: name } = event.resource;
@@ -152,6 +158,14 @@ export class AppStore {
       : base;
     this.seen(hello?.serverSeq ?? 0);
     for (const snapshot of hello?.snapshots ?? []) this.opened(snapshot);
+  }
+
+  /** The token is the address of the session that is being started. */
+  private progressed({ progressToken, progress, total, message }: Extract<ServerEvent, { type: "progress" }>): void {
+    const starting = new Map(this.starting);
+    starting.delete(progressToken);
+    if (message && (total === undefined || progress < total)) starting.set(progressToken, message);
+    this.starting = starting;
   }
 
   private opened(snapshot: Snapshot): void {
@@ -406,6 +420,7 @@ export class AppStore {
         drafts: this.book.drafts,
         dockedId: this.dockedId,
         notices: this.notices,
+        starting: this.starting,
       },
       before,
     );

@@ -30,6 +30,7 @@ export function SessionView({ route }: { route: SessionRoute }) {
   const isLoaded = useApp((state) => state.sessionsLoaded);
   const isCurrent = useApp((state) => state.currentSessionId === uri && state.currentChatId === chatUri);
   const isEmpty = useApp((state) => state.messages.length === 0);
+  const starting = useApp((state) => state.starting.get(uri));
   /** How often something was said here. */
   const [sent, setSent] = useState(0);
   usePresence(uri, session !== undefined);
@@ -64,7 +65,7 @@ export function SessionView({ route }: { route: SessionRoute }) {
           </>
         ) : (
           <div className="page-note" role="status">
-            {session?.lifecycle === "creating" ? "The session is being created…" : "Loading…"}
+            {starting ?? (session?.lifecycle === "creating" ? "The session is being created…" : "Loading…")}
           </div>
         )}
       </section>

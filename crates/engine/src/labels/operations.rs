@@ -108,6 +108,7 @@ fn trouble_in_german(trouble: &ChangesError) -> String {
         }
         ChangesError::Outside(uri) => format!("`{uri}` liegt außerhalb der Sitzung"),
         ChangesError::NothingThere => "in diesen Zeilen hat sich nichts geändert".to_owned(),
+        ChangesError::WholeFileOnly => "diese Datei lässt sich nur als Ganzes verwerfen: sie ist binär, zu groß oder zu verschieden von ihrem früheren Stand".to_owned(),
         ChangesError::NewerCommits => {
             "es gibt neuere Commits; der Commit kann nicht zurückgenommen werden".to_owned()
         }
@@ -123,6 +124,7 @@ fn trouble_in_french(trouble: &ChangesError) -> String {
         ChangesError::NotKept => "les fichiers n’ont pas été conservés à ce moment-là".to_owned(),
         ChangesError::Outside(uri) => format!("`{uri}` est en dehors de la session"),
         ChangesError::NothingThere => "rien n’a changé dans ces lignes".to_owned(),
+        ChangesError::WholeFileOnly => "ce fichier ne peut être annulé qu’en entier : il est binaire, trop volumineux ou trop différent de son état précédent".to_owned(),
         ChangesError::NewerCommits => {
             "il y a des commits plus récents ; le commit ne peut pas être annulé".to_owned()
         }
@@ -140,6 +142,7 @@ fn trouble_in_spanish(trouble: &ChangesError) -> String {
         ChangesError::NotKept => "los archivos no se conservaron en ese momento".to_owned(),
         ChangesError::Outside(uri) => format!("`{uri}` está fuera de la sesión"),
         ChangesError::NothingThere => "nada ha cambiado en estas líneas".to_owned(),
+        ChangesError::WholeFileOnly => "este archivo solo se puede descartar entero: es binario, demasiado grande o demasiado distinto de su estado anterior".to_owned(),
         ChangesError::NewerCommits => {
             "hay commits más recientes; el commit no se puede deshacer".to_owned()
         }

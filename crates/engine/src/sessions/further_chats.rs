@@ -194,6 +194,11 @@ pub(super) fn turns_up_to(
     turn: &str,
 ) -> Result<Vec<StoredTurn>, RpcError> {
     let chat = core.channels.chat(source);
+    if chat.and_then(Chat::active_turn_id) == Some(turn) {
+        return Err(RpcError::turn_in_progress(format!(
+            "turn `{turn}` is still running; wait until it has ended, or take an earlier one"
+        )));
+    }
     let index = chat.and_then(|chat| chat.position_of(turn));
     match chat.zip(index) {
         Some((chat, index)) => Ok(chat.turns[..=index].to_vec()),

@@ -32,15 +32,16 @@ impl SessionsMut<'_> {
                 let to = ChannelUri::from(to.session);
                 return Err(match self.turns.catalogue.contains(&to) {
                     true => RpcError::invalid_params(
-                        "this host moves chats within their session; create a chat in the other \
-                         session instead",
+                        "this host moves chats within their session; to go on elsewhere, create a \
+                         chat in the other session and say there what it should know",
                     ),
                     false => RpcError::session_not_found(to.as_str()),
                 });
             }
             ChatMoveDestination::NewSession(_) => {
                 return Err(RpcError::invalid_params(
-                    "this host moves chats within their session; create a session instead",
+                    "this host moves chats within their session; to go on in a session of its own, \
+                     create one and say there what it should know",
                 ));
             }
             ChatMoveDestination::Unknown(_) => {

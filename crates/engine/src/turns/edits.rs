@@ -9,7 +9,7 @@ use innkeeper_protocol::newest::state::{
     FileEditCollection, FileEditDiffStats, FileEditSide, ToolResultContent,
     ToolResultFileEditContent,
 };
-use innkeeper_protocol::workspace::lines::{count, is_binary};
+use innkeeper_protocol::workspace::lines::{Comparison, Steps, is_binary};
 
 use super::TurnsMut;
 
@@ -59,10 +59,9 @@ impl TurnsMut<'_> {
     }
 }
 
-/// Longer texts are not counted here, where everybody waits, and the time grows
-/// with the square of the lines: the changeset of the turn counts them.
+/// Longer texts are not counted here, where everybody waits, nor are those whose
+/// comparison takes too many steps: the changeset of the turn counts them.
 const MOST_COUNTED_BYTES: usize = 256 * 1024;
-const MOST_COUNTED_LINES: usize = 4_000;
 
 /// How many lines came and went, as changesets count them.
 pub(super) fn line_counts(
@@ -70,20 +69,14 @@ pub(super) fn line_counts(
     after: Option<&[u8]>,
 ) -> Option<FileEditDiffStats> {
     let sides = [before.unwrap_or_default(), after.unwrap_or_default()];
-    let uncounted = |side: &&[u8]| {
-        let is_long = |side: &[u8]| {
-            let lines = side.iter().filter(|byte| **byte == b'\n').count();
-            lines > MOST_COUNTED_LINES
-        };
-        side.len() > MOST_COUNTED_BYTES || is_binary(side) || is_long(side)
-    };
+    let uncounted = |side: &&[u8]| side.len() > MOST_COUNTED_BYTES || is_binary(side);
     if sides.iter().any(uncounted) {
         return None;
     }
-    let (added, removed) = count(sides[0], sides[1]);
-    Some(FileEditDiffStats {
-        added: Some(added.into()),
-        removed: Some(removed.into()),
+    let compared = Comparison::new(sides[0], sides[1], Steps::FEW);
+    compared.is_exact.then(|| FileEditDiffStats {
+        added: Some(compared.added().into()),
+        removed: Some(compared.removed().into()),
     })
 }
 
@@ -143,6 +136,39 @@ mod tests {
         assert_eq!((kind.as_str(), &data[..]), ("text/plain", &b"hi"[..]));
         for other in ["file:///a", "data:,hi", "data:text/plain;base64,?", ""] {
             assert!(data_of(other).is_none());
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_unless_that_takes_too_long() {
+        let numbered = |lines: std::ops::Range<u32>| -> String {
+            lines.map(|number| format!("{number}\n")).collect()
+        };
+        let flags = |every: u32| -> String {
+            let flag = |number| if number % every == 0 { "a\n" } else { "b\n" };
+            (0..10_000).map(flag).collect()
+        };
+        let long = "x".repeat(MOST_COUNTED_BYTES + 1);
+        for (name, before, after, counted) in [
+            ("new", String::new(), numbered(0..20_000), Some((20_000, 0))),
+            (
+                "both ends of a long one",
+                numbered(1..20_000),
+                numbered(0..19_000),
+                Some((1, 1_000)),
+            ),
+            ("too long", String::new(), long, None),
+            ("binary", "a\n".to_owned(), "\0".to_owned(), None),
+            (
+                "the same two lines again and again",
+                flags(2),
+                flags(3),
+                None,
+            ),
+        ] {
+            let stats = line_counts(Some(before.as_bytes()), Some(after.as_bytes()));
+            let stats = stats.map(|stats| (stats.added.unwrap(), stats.removed.unwrap()));
+            assert_eq!(stats, counted, "{name}");
         }
     }
 }

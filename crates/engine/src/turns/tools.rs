@@ -17,7 +17,7 @@ use innkeeper_protocol::newest::actions::{
     ChatToolCallCompleteAction, ChatToolCallContentChangedAction, ChatToolCallDeltaAction,
     ChatToolCallReadyAction, ChatToolCallStartAction, StateAction,
 };
-use innkeeper_protocol::newest::common::StringOrMarkdown;
+use innkeeper_protocol::newest::common::{JsonObject, StringOrMarkdown};
 use innkeeper_protocol::newest::state::{
     ChatState, ConfirmationOption, ResourceResponsePart, ResponsePart, ToolCallConfirmationReason,
     ToolCallContributor, ToolCallResult, ToolCallRiskAssessment, ToolCallState, ToolInput,
@@ -213,6 +213,17 @@ impl TurnsMut<'_> {
         call: CallId,
         content: Vec<ToolResultContent>,
     ) {
+        self.tool_content_with(uri, call, content, None);
+    }
+
+    /// The same, with what `_meta` says from now on.
+    pub(super) fn tool_content_with(
+        &mut self,
+        uri: &ChannelUri,
+        call: CallId,
+        content: Vec<ToolResultContent>,
+        meta: Option<JsonObject>,
+    ) {
         let runs = matches!(self.tool_call(uri, &call), Some(ToolCallState::Running(_)));
         let Some(turn_id) = self.running_turn_id(uri).filter(|_| runs) else {
             return;
@@ -220,7 +231,7 @@ impl TurnsMut<'_> {
         let action = ChatToolCallContentChangedAction {
             turn_id,
             tool_call_id: call.to_string(),
-            meta: None,
+            meta,
             content: self.small_enough_content(uri, content),
         };
         self.core

@@ -147,6 +147,27 @@ fn closed(host: &Host) -> Vec<u64> {
 }
 
 #[test]
+fn a_copy_up_to_a_turn_that_still_runs_is_refused_as_that() {
+    let mut host = Host::with_session(Limits::default());
+    host.whole_turns(1);
+    host.start_turn(1, "runs");
+    for (turn, code) in [("runs", -32004), ("never", -32602)] {
+        let fork = json!({"session": SESSION, "turnId": turn});
+        let params = json!({"channel": "ahp-session:/fork", "fork": fork});
+        assert_eq!(host.refused(1, "createSession", params), code);
+        let source = json!({"kind": "fork", "chat": chat(), "turnId": turn});
+        let params = json!({"channel": SESSION, "chat": "ahp-chat:/fork", "source": source});
+        assert_eq!(host.refused(1, "createChat", params), code);
+    }
+    let fork = json!({"session": SESSION, "turnId": "t1"});
+    host.ok(
+        1,
+        "createSession",
+        json!({"channel": "ahp-session:/fork", "fork": fork}),
+    );
+}
+
+#[test]
 fn the_longest_unused_agent_makes_room_for_another_one() {
     let limits = Limits {
         backends: 2,

@@ -277,6 +277,11 @@ pub enum ChangesError {
     Outside(String),
     #[error("nothing has changed in these lines")]
     NothingThere,
+    #[error(
+        "this file can only be discarded as a whole: it is binary, too large or too different \
+         from what it was"
+    )]
+    WholeFileOnly,
     #[error("there are newer commits; the commit cannot be taken back")]
     NewerCommits,
     #[error("there is nothing to undo")]

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use imara_diff::{Algorithm, Diff, InternedInput, sources};
+mod comparison;
+
+pub use comparison::{Comparison, Steps};
 
 /// Larger content is neither counted nor compared, in bytes.
 pub const MOST_COUNTED: u64 = 2 * 1024 * 1024;
@@ -12,28 +14,16 @@ pub fn is_binary(data: &[u8]) -> bool {
     data.iter().take(8_000).any(|byte| *byte == 0)
 }
 
-/// Lines that were added and removed.
-pub fn count(before: &[u8], after: &[u8]) -> (u32, u32) {
-    let (_, diff) = diff(before, after);
-    (diff.count_additions(), diff.count_removals())
-}
-
-/// The difference between two texts, line by line.
-pub fn diff<'a>(before: &'a [u8], after: &'a [u8]) -> (InternedInput<&'a [u8]>, Diff) {
-    let input = InternedInput::new(sources::byte_lines(before), sources::byte_lines(after));
-    let diff = Diff::compute(Algorithm::Histogram, &input);
-    (input, diff)
-}
-
 /// The text `after` with the changes that touch some lines returned to what
 /// `before` has there, and how many these are. The lines are counted in
-/// `before` or in `after`.
+/// `before` or in `after`. Nothing is returned where it is not known what changed:
+/// that would be more than these lines.
 pub fn returned(
     before: &[u8],
     after: &[u8],
     counted_before: bool,
     range: &Range<u32>,
-) -> (Vec<u8>, usize) {
+) -> Option<(Vec<u8>, usize)> {
     let touches = |hunk: &Range<u32>| match hunk.is_empty() {
         // What is missing here is between two lines.
         true => range.start <= hunk.start && hunk.start <= range.end,
@@ -49,8 +39,11 @@ pub fn returned(
         of.unwrap_or_default().concat()
     };
     let (mut text, mut at, mut count) = (Vec::new(), 0, 0);
-    let (_, diff) = diff(before, after);
-    for hunk in diff.hunks() {
+    let comparison = Comparison::new(before, after, Steps::MANY);
+    if !comparison.is_exact {
+        return None;
+    }
+    for hunk in comparison.hunks {
         let counted = if counted_before {
             &hunk.before
         } else {
@@ -65,7 +58,7 @@ pub fn returned(
     }
     let end = u32::try_from(new.len()).unwrap_or(u32::MAX);
     text.extend(part(&new, at..end));
-    (text, count)
+    Some((text, count))
 }
 
 #[cfg(test)]
@@ -81,7 +74,8 @@ mod tests {
             ("a\nb\n", "b\na\n", (1, 1)),
             ("a", "a\n", (1, 1)),
         ] {
-            assert_eq!(count(before.as_bytes(), after.as_bytes()), expected);
+            let compared = Comparison::new(before.as_bytes(), after.as_bytes(), Steps::FEW);
+            assert_eq!((compared.added(), compared.removed()), expected);
         }
     }
 
@@ -96,7 +90,7 @@ mod tests {
             (true, 3..4, "a\nB\nc\nd\ne", 1),
         ] {
             let (before, after) = (before.as_bytes(), after.as_bytes());
-            let (text, places) = returned(before, after, counted_before, &range);
+            let (text, places) = returned(before, after, counted_before, &range).unwrap();
             let text = String::from_utf8(text).unwrap();
             assert_eq!((text.as_str(), places), (expected, count), "{range:?}");
         }

@@ -71,7 +71,7 @@ pub(crate) const COVERAGE: &[Row] = &[
     Row { of: Notification, name: "root/sessionAdded", made_by: "the host", shown: "the list", held_by: &["a_chat_beside_the_default_one_is_announced_and_listed_as_a_session"] },
     Row { of: Notification, name: "root/sessionRemoved", made_by: "the host", shown: "the list", held_by: &["a_session_that_nobody_wrote_in_goes_when_nobody_has_it_open"] },
     Row { of: Notification, name: "root/sessionSummaryChanged", made_by: "the host", shown: "the list", held_by: &["a_summary_says_how_much_has_changed"] },
-    Row { of: Notification, name: "root/progress", made_by: "the host, while a session comes about", shown: "not shown", held_by: &["whoever_asks_is_told_when_the_making_of_a_session_begins_and_ends"] },
+    Row { of: Notification, name: "root/progress", made_by: "the host, while a session comes about", shown: "the line of a session that is starting", held_by: &["whoever_asks_is_told_when_the_making_of_a_session_begins_and_ends"] },
     Row { of: Notification, name: "auth/required", made_by: "the host, when a token ends", shown: "sign-in", held_by: &["clients_are_told_when_a_token_expires"] },
     Row { of: Notification, name: "otlp/exportLogs", made_by: "the host", shown: "not used", held_by: &["everything_is_told_to_everybody_without_a_word_that_was_said"] },
     Row { of: Notification, name: "otlp/exportTraces", made_by: "the host", shown: "not used", held_by: &["turns_and_tools_are_told_as_spans_of_one_trace"] },

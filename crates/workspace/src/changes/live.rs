@@ -14,24 +14,23 @@ use std::time::UNIX_EPOCH;
 use cap_std::fs::Dir;
 use cap_std::time::SystemTime;
 use innkeeper_protocol::newest::state::ChangesetFile;
+use innkeeper_protocol::workspace::lines::{Comparison, MOST_COUNTED, Steps, is_binary};
 
 use super::blobs::Blobs;
 use super::entries::{Change, Content, Names, Side};
 use super::git::{GitError, GitResult, Repository, run};
-use super::lines::{self, MOST_COUNTED};
 use super::status::{Blob, Status, is_within};
 use super::trees::{Look, compare};
+use renames::Likeness;
+
+mod renames;
 
 /// More changed files than this are not shown.
 const MOST_FILES: usize = 10_000;
 
-/// Renames are looked for among at most this many files that went, and that
-/// came.
-const MOST_GONE: usize = 100;
-const MOST_NEW: usize = 500;
-
-/// How alike two files must be to be one that was renamed.
-const ALIKE: f64 = 0.5;
+/// Counting the lines of all files that are looked at together is at most this
+/// much work.
+const MOST_WORK: u64 = 16 * Steps::MANY.0;
 
 /// What a live view compares with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,10 +60,6 @@ pub(super) struct LiveView {
     likeness: HashMap<(String, String), Likeness>,
     shown: BTreeMap<String, ChangesetFile>,
 }
-
-/// How alike two files are, and the lines that were added and removed between
-/// them.
-type Likeness = (f64, Option<(u32, u32)>);
 
 /// What has become of a view.
 #[derive(Debug, Default, PartialEq)]
@@ -128,9 +123,10 @@ impl LiveView {
             .retain(|path, _| !concerned(path) || candidates.contains(path));
         let doubtful = self.doubtful(sight, &candidates);
         let same = unchanged(sight.repository, &doubtful)?;
+        let steps = shared(MOST_WORK, candidates.len());
         for path in candidates {
             match self
-                .change_at(sight, &path)?
+                .change_at(sight, &path, steps)?
                 .filter(|_| !same.contains(&path))
             {
                 Some(change) => self.changes.insert(path, change),
@@ -168,7 +164,12 @@ impl LiveView {
         doubtful.collect()
     }
 
-    fn change_at(&self, sight: &mut Sight<'_>, path: &Path) -> GitResult<Option<Change>> {
+    fn change_at(
+        &self,
+        sight: &mut Sight<'_>,
+        path: &Path,
+        steps: Steps,
+    ) -> GitResult<Option<Change>> {
         let before = self.before(sight.status, path);
         let after = Present::read(sight.tree, path);
         let (old, size) = match &before {
@@ -192,11 +193,14 @@ impl LiveView {
         if is_link && old.is_some() && old.as_deref() == new {
             return Ok(None);
         }
-        let is_binary = |data: Option<&[u8]>| data.is_some_and(lines::is_binary);
-        let binary = is_binary(old.as_deref()) || is_binary(new);
+        let has_nul = |data: Option<&[u8]>| data.is_some_and(is_binary);
+        let binary = has_nul(old.as_deref()) || has_nul(new);
         let complete = before.is_none() == old.is_none() && after.is_none() == new.is_none();
-        let lines = (complete && !binary)
-            .then(|| lines::count(old.as_deref().unwrap_or_default(), new.unwrap_or_default()));
+        let lines = (complete && !binary).then(|| {
+            let [old, new] = [old.as_deref(), new].map(Option::unwrap_or_default);
+            let compared = Comparison::new(old, new, steps);
+            (compared.added(), compared.removed())
+        });
         Ok(Some(Change {
             before: before.map(|blob| Side {
                 path: path.to_owned(),
@@ -213,82 +217,6 @@ impl LiveView {
         }))
     }
 
-    /// The changes, with those that are one half of a rename put together.
-    fn with_renames(&mut self, sight: &mut Sight<'_>) -> GitResult<Vec<Change>> {
-        let mut changes = self.changes.clone();
-        let gone = changes.iter().filter(|(_, change)| change.after.is_none());
-        let gone: Vec<PathBuf> = gone.map(|(path, _)| path.clone()).collect();
-        let new = changes.iter().filter(|(_, change)| change.before.is_none());
-        let new: Vec<PathBuf> = new.map(|(path, _)| path.clone()).collect();
-        let few = gone.len() <= MOST_GONE && new.len() <= MOST_NEW;
-        let mut pairs = Vec::new();
-        for gone in gone.iter().filter(|_| few) {
-            for new in &new {
-                let (Some(old), Some(young)) = (self.changes.get(gone), self.changes.get(new))
-                else {
-                    continue;
-                };
-                let sides = (old.before.clone(), young.after.clone());
-                if let (Some(old), Some(young)) = sides {
-                    let (likeness, lines) = self.likeness(sight, &old, &young)?;
-                    if likeness >= ALIKE {
-                        pairs.push((likeness, gone.clone(), new.clone(), lines));
-                    }
-                }
-            }
-        }
-        pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
-        for (_, gone, new, lines) in pairs {
-            // Each has one other half, the best one.
-            let unpaired = |path: &PathBuf| {
-                let change = changes.get(path);
-                change.is_some_and(|it| it.before.is_none() != it.after.is_none())
-            };
-            if unpaired(&gone)
-                && unpaired(&new)
-                && let Some(old) = changes.remove(&gone)
-                && let Some(young) = changes.get_mut(&new)
-            {
-                young.before = old.before;
-                young.lines = lines;
-            }
-        }
-        Ok(changes.into_values().collect())
-    }
-
-    fn likeness(&mut self, sight: &mut Sight<'_>, old: &Side, new: &Side) -> GitResult<Likeness> {
-        let (Content::Kept(blob), Content::Present(stamp)) = (&old.content, &new.content) else {
-            return Ok((0.0, None));
-        };
-        let (Some(a), Some(b)) = (old.size, new.size) else {
-            return Ok((0.0, None));
-        };
-        let far_apart = a.min(b).saturating_mul(4) < a.max(b);
-        if far_apart || a.max(b) > MOST_COUNTED || a == 0 {
-            return Ok((0.0, None));
-        }
-        let key = (blob.id.clone(), format!("{stamp} {}", new.path.display()));
-        if let Some(known) = self.likeness.get(&key) {
-            return Ok(*known);
-        }
-        let before = sight.blobs.read(&blob.id)?.unwrap_or_default();
-        let after = Present::read(sight.tree, &new.path).and_then(|it| it.data);
-        let after = after.unwrap_or_default();
-        let binary = lines::is_binary(&before) || lines::is_binary(&after);
-        let likeness = match binary {
-            true => (f64::from(u8::from(before == after)), None),
-            false => {
-                let counted = Some(lines::count(&before, &after));
-                (lines::similarity(&before, &after), counted)
-            }
-        };
-        if self.likeness.len() > MOST_GONE * MOST_NEW {
-            self.likeness.clear();
-        }
-        self.likeness.insert(key, likeness);
-        Ok(likeness)
-    }
-
     fn show(&mut self, now: impl Iterator<Item = ChangesetFile>) -> Difference {
         let now: BTreeMap<String, ChangesetFile> =
             now.map(|file| (file.id.clone(), file)).collect();
@@ -303,6 +231,12 @@ impl LiveView {
         self.shown = now;
         difference
     }
+}
+
+/// What each of some comparisons may be, so that all of them are not too much.
+fn shared(work: u64, comparisons: usize) -> Steps {
+    let each = work / (comparisons as u64).max(1);
+    Steps(each.min(Steps::MANY.0))
 }
 
 fn too_many() -> GitError {

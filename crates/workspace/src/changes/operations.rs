@@ -16,6 +16,17 @@ use super::trees::{Look, TreeChange, compare};
 /// all that differ.
 pub(super) type Which = Vec<PathBuf>;
 
+/// What is at a path in a kept state.
+enum Kept {
+    Nothing,
+    Text {
+        mode: String,
+        data: Vec<u8>,
+    },
+    /// A link, a directory, binary content or too much of it.
+    NoText,
+}
+
 pub(super) struct Bench<'a> {
     pub(super) repository: &'a Repository,
     pub(super) tree: &'a Dir,
@@ -61,11 +72,19 @@ impl Bench<'_> {
         lines: &Lines,
     ) -> GitResult<usize> {
         let now = self.checkpoints.take(self.repository)?;
-        let (_, old) = self.kept_file(to, before)?.unwrap_or_default();
-        let Some((mode, new)) = self.kept_file(&now, after)? else {
-            return Err(ChangesError::NothingThere.into());
+        let old = match self.kept_file(to, before)? {
+            Kept::Text { data, .. } => data,
+            Kept::Nothing => Vec::new(),
+            Kept::NoText => return Err(ChangesError::WholeFileOnly.into()),
         };
-        let (text, count) = returned(&old, &new, lines.counted_before, &lines.range);
+        let (mode, new) = match self.kept_file(&now, after)? {
+            Kept::Text { mode, data } => (mode, data),
+            Kept::Nothing => return Err(ChangesError::NothingThere.into()),
+            Kept::NoText => return Err(ChangesError::WholeFileOnly.into()),
+        };
+        let Some((text, count)) = returned(&old, &new, lines.counted_before, &lines.range) else {
+            return Err(ChangesError::WholeFileOnly.into());
+        };
         if count == 0 {
             return Err(ChangesError::NothingThere.into());
         }
@@ -74,9 +93,7 @@ impl Bench<'_> {
         Ok(count)
     }
 
-    /// The mode and the content of a file in a kept state, if it is text that is
-    /// not too large.
-    fn kept_file(&self, state: &str, path: &Path) -> GitResult<Option<(String, Vec<u8>)>> {
+    fn kept_file(&self, state: &str, path: &Path) -> GitResult<Kept> {
         let mut git = self.repository.reading();
         git.args(["ls-tree", "-z", "--long", "--full-tree", state, "--"]);
         git.arg(path);
@@ -86,16 +103,23 @@ impl Bench<'_> {
         let entry = entry.split('\t').next().unwrap_or_default();
         let words: Vec<&str> = entry.split_whitespace().collect();
         let [mode @ ("100644" | "100755"), "blob", id, size] = words[..] else {
-            return Ok(None);
+            return Ok(match words.is_empty() {
+                true => Kept::Nothing,
+                false => Kept::NoText,
+            });
         };
         let is_small = size.parse().is_ok_and(|size: u64| size <= MOST_COUNTED);
         let mut git = self.repository.reading();
         git.args(["cat-file", "blob", id]);
         let data = match is_small {
             true => run(git, None)?,
-            false => return Ok(None),
+            false => return Ok(Kept::NoText),
         };
-        Ok((!is_binary(&data)).then(|| (mode.to_owned(), data)))
+        let mode = mode.to_owned();
+        Ok(match is_binary(&data) {
+            true => Kept::NoText,
+            false => Kept::Text { mode, data },
+        })
     }
 
     /// A kept state with other content of one file.

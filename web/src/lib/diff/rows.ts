@@ -5,12 +5,19 @@ import type { Change } from "./lines";
 
 export type Row =
   | { kind: "gap"; count: number }
-  | { kind: "line"; change: Change };
+  | { kind: "line"; change: Change; hunk?: Hunk };
 
 export interface Pair {
   kind: "pair";
   left?: Change;
   right?: Change;
+  hunk?: Hunk;
+}
+
+/** Neighbouring lines that differ; the first row of them has it. Lines count from 0, and the end is not among them. */
+export interface Hunk {
+  before: { start: number; end: number };
+  after: { start: number; end: number };
 }
 
 const CONTEXT = 3;
@@ -26,7 +33,8 @@ export function unified(changes: Change[], context = CONTEXT): Row[] {
     }
     if (skipped) rows.push({ kind: "gap", count: skipped });
     skipped = 0;
-    rows.push({ kind: "line", change });
+    const hunk = hunkAt(changes, index);
+    rows.push(hunk ? { kind: "line", change, hunk } : { kind: "line", change });
   }
   if (skipped && rows.length) rows.push({ kind: "gap", count: skipped });
   return rows;
@@ -37,14 +45,18 @@ export function split(rows: Row[]): (Pair | Extract<Row, { kind: "gap" }>)[] {
   const pairs: (Pair | Extract<Row, { kind: "gap" }>)[] = [];
   let removed: Change[] = [];
   let added: Change[] = [];
+  let hunk: Hunk | undefined;
   const flush = () => {
     for (let at = 0; at < Math.max(removed.length, added.length); at++) {
-      pairs.push({ kind: "pair", left: removed[at], right: added[at] });
+      const pair: Pair = { kind: "pair", left: removed[at], right: added[at] };
+      pairs.push(at === 0 && hunk ? { ...pair, hunk } : pair);
     }
     removed = [];
     added = [];
+    hunk = undefined;
   };
   for (const row of rows) {
+    if (row.kind === "line") hunk = row.hunk ?? hunk;
     if (row.kind === "line" && row.change.kind === "removed") removed.push(row.change);
     else if (row.kind === "line" && row.change.kind === "added") added.push(row.change);
     else {
@@ -55,6 +67,21 @@ export function split(rows: Row[]): (Pair | Extract<Row, { kind: "gap" }>)[] {
   }
   flush();
   return pairs;
+}
+
+function hunkAt(changes: Change[], index: number): Hunk | undefined {
+  if (changes[index]?.kind === "same" || (index > 0 && changes[index - 1]?.kind !== "same")) return undefined;
+  // What is missing on a side is missing behind the line before.
+  const last = changes[index - 1];
+  const before = { start: (last?.before ?? -1) + 1, end: (last?.before ?? -1) + 1 };
+  const after = { start: (last?.after ?? -1) + 1, end: (last?.after ?? -1) + 1 };
+  for (let at = index; at < changes.length; at++) {
+    const kind = changes[at]?.kind;
+    if (kind === "same") break;
+    if (kind === "removed") before.end++;
+    else after.end++;
+  }
+  return { before, after };
 }
 
 export function counts(changes: Change[]): { added: number; removed: number } {

@@ -5,10 +5,11 @@ import { useState } from "react";
 import { useApp, useChannel, useHost } from "../../app/context";
 import { messageOf } from "../../app/sessions";
 import { hostSetting, setHostSetting } from "../../app/settings";
+import type { Hunk } from "../../lib/diff/rows";
 import { plain } from "../../lib/text";
 import type { Annotation, ChangesetFile, ChangesetOperation, ChangesetState, OperationResult } from "../../protocol/types";
 import { annotationsOf } from "../../state/annotations";
-import { choicesOf, isLate, pageOf, takesMessage } from "../../state/changesets";
+import { choicesOf, isLate, pageOf, takesMessage, targetOf } from "../../state/changesets";
 import { Menu } from "../ui/Menu";
 import { AskFirst, Operations } from "./ChangesetOperations";
 import { CommentList } from "./Comments";
@@ -18,6 +19,13 @@ import { EditBody } from "./FileEditView";
 import { FileTree, uriOf } from "./FileTree";
 import { PaneHead } from "./PaneHead";
 import type { PaneProps } from "./PaneHead";
+
+/** What is asked about before it is done. */
+interface Asked {
+  operation: ChangesetOperation;
+  file?: ChangesetFile | undefined;
+  hunk?: Hunk | undefined;
+}
 
 const NONE: readonly Annotation[] = [];
 
@@ -62,15 +70,15 @@ function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyl
   const chat = useApp((state) => state.chat?.resource);
   const annotations = useChannel(session && annotationsOf(session), "annotations")?.annotations ?? NONE;
   const [selected, setSelected] = useState<string>();
-  const [asked, setAsked] = useState<{ operation: ChangesetOperation; file?: ChangesetFile }>();
+  const [asked, setAsked] = useState<Asked>();
   const file = changes?.files.find(({ id }) => id === selected) ?? changes?.files[0];
   const resource = file?.edit.after?.uri;
   const commentsOn = useCommentsOn(resource, annotations);
   if (!changes) return <p className="pane-note">Loading…</p>;
 
-  const invoke = async ({ operation, file: of }: NonNullable<typeof asked>, written?: string) => {
+  const invoke = async ({ operation, file: of, hunk }: Asked, written?: string) => {
     setAsked(undefined);
-    const target = of ? { kind: "resource", resource: uriOf(of) } : undefined;
+    const target = of && targetOf(uriOf(of), hunk);
     try {
       const _meta = written === undefined ? undefined : { message: written };
       const params = { channel: uri, operationId: operation.id, target, _meta };
@@ -82,8 +90,17 @@ function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyl
       host.store.notify({ tone: "error", text: `${operation.label}: ${messageOf(error)}` });
     }
   };
-  const ask = (operation: ChangesetOperation, of?: ChangesetFile) =>
-    operation.confirmation || takesMessage(operation) ? setAsked({ operation, file: of }) : void invoke({ operation, file: of });
+  const ask = (operation: ChangesetOperation, of?: ChangesetFile, hunk?: Hunk) => {
+    const next = { operation, file: of, hunk };
+    return operation.confirmation || takesMessage(operation) ? setAsked(next) : void invoke(next);
+  };
+  const hunkActions = changes.operations
+    ?.filter(({ scopes }) => scopes.includes("range"))
+    .map((operation) => ({
+      label: operation.label,
+      isDisabled: operation.status === "running" || operation.status === "disabled",
+      run: (hunk: Hunk) => ask(operation, file, hunk),
+    }));
 
   return (
     <div className="changes">
@@ -110,7 +127,7 @@ function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyl
       {file && (
         <section className="change" aria-label="Difference">
           <Operations changes={changes} scope="resource" onInvoke={(operation) => ask(operation, file)} />
-          <EditBody key={file.id} edit={file.edit} style={style} commentsOn={resource ? commentsOn : undefined} />
+          <EditBody key={file.id} edit={file.edit} style={style} commentsOn={resource ? commentsOn : undefined} hunkActions={file.edit.after ? hunkActions : undefined} />
         </section>
       )}
       {asked && <AskFirst operation={asked.operation} onClose={() => setAsked(undefined)} onInvoke={(message) => void invoke(asked, message)} />}

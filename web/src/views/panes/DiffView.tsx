@@ -7,7 +7,7 @@ import { Virtualizer } from "virtua";
 import { diffLines, linesOf } from "../../lib/diff/lines";
 import type { Change } from "../../lib/diff/lines";
 import { split, unified } from "../../lib/diff/rows";
-import type { Pair, Row } from "../../lib/diff/rows";
+import type { Hunk, Pair, Row } from "../../lib/diff/rows";
 
 export type DiffStyle = "unified" | "split";
 
@@ -18,16 +18,24 @@ export interface DiffComments {
   onComment: (line: number, quote: string) => void;
 }
 
+/** What can be done about neighbouring lines that differ. */
+export interface HunkAction {
+  label: string;
+  isDisabled: boolean;
+  run: (hunk: Hunk) => void;
+}
+
 interface Props {
   before: string;
   after: string;
   style: DiffStyle;
   comments?: DiffComments;
+  hunkActions?: HunkAction[];
 }
 
 const ROW_HEIGHT = 20;
 
-export const DiffView = memo(function DiffView({ before, after, style, comments }: Props) {
+export const DiffView = memo(function DiffView({ before, after, style, comments, hunkActions }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const rows = useMemo(() => unified(diffLines(linesOf(before), linesOf(after))), [before, after]);
   const shown = useMemo(() => (style === "split" ? split(rows) : rows), [rows, style]);
@@ -45,7 +53,7 @@ export const DiffView = memo(function DiffView({ before, after, style, comments 
       <Virtualizer scrollRef={scroller} data={shown as (Row | Pair)[]} itemSize={ROW_HEIGHT}>
         {(row, index) => (
           <div key={index}>
-            <DiffRow row={row} onComment={comments?.onComment} />
+            <DiffRow row={row} onComment={comments?.onComment} hunkActions={hunkActions} />
             {row.kind === "line" && below(row.change)}
             {row.kind === "pair" && row.right && below(row.right)}
           </div>
@@ -59,13 +67,20 @@ const SIGNS = { same: " ", removed: "−", added: "+" } as const;
 
 type OnComment = DiffComments["onComment"] | undefined;
 
-function DiffRow({ row, onComment }: { row: Row | Pair; onComment: OnComment }) {
+interface RowProps {
+  row: Row | Pair;
+  onComment: OnComment;
+  hunkActions: HunkAction[] | undefined;
+}
+
+function DiffRow({ row, onComment, hunkActions }: RowProps) {
   if (row.kind === "gap") return <div className="diff-gap">⋯ {row.count} unchanged</div>;
   if (row.kind === "pair") {
     return (
       <div className="diff-row">
         <Side change={row.left} number={row.left?.before} />
         <Side change={row.right} number={row.right?.after} onComment={onComment} />
+        <HunkButtons hunk={row.hunk} actions={hunkActions} />
       </div>
     );
   }
@@ -76,7 +91,23 @@ function DiffRow({ row, onComment }: { row: Row | Pair; onComment: OnComment }) 
       <LineNumber number={change.after} change={change} onComment={onComment} />
       <span className="diff-sign">{SIGNS[change.kind]}</span>
       <code>{change.text}</code>
+      <HunkButtons hunk={row.hunk} actions={hunkActions} />
     </div>
+  );
+}
+
+function HunkButtons({ hunk, actions }: { hunk: Hunk | undefined; actions: HunkAction[] | undefined }) {
+  if (!hunk || !actions?.length) return null;
+  const { start, end } = hunk.after.end > hunk.after.start ? hunk.after : hunk.before;
+  const lines = end - start === 1 ? `line ${end}` : `lines ${start + 1} to ${end}`;
+  return (
+    <span className="hunk-buttons">
+      {actions.map(({ label, isDisabled, run }) => (
+        <button key={label} type="button" className="hunk-button" disabled={isDisabled} aria-label={`${label} ${lines}`} onClick={() => run(hunk)}>
+          {label}
+        </button>
+      ))}
+    </span>
   );
 }
 

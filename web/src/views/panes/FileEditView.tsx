@@ -8,7 +8,7 @@ import type { FileEdit } from "../../protocol/types";
 import { nameOf, pathOf, pathWithin } from "../../protocol/uri";
 import { Icon } from "../ui/Icon";
 import { DiffView } from "./DiffView";
-import type { DiffComments, DiffStyle } from "./DiffView";
+import type { DiffComments, DiffStyle, HunkAction } from "./DiffView";
 
 interface Props {
   edit: FileEdit;
@@ -53,9 +53,10 @@ interface BodyProps {
   style: DiffStyle;
   /** Where lines can be commented: what is written about the later text. */
   commentsOn?: (text: string) => DiffComments;
+  hunkActions?: HunkAction[];
 }
 
-export function EditBody({ edit, style, commentsOn }: BodyProps) {
+export function EditBody({ edit, style, commentsOn, hunkActions }: BodyProps) {
   const host = useHost();
   const [texts, setTexts] = useState<{ before: string; after: string }>();
   const [problem, setProblem] = useState<string>();
@@ -81,5 +82,5 @@ export function EditBody({ edit, style, commentsOn }: BodyProps) {
   const comments = useMemo(() => (texts ? commentsOn?.(texts.after) : undefined), [texts, commentsOn]);
   if (problem) return <p className="muted">The change cannot be shown: {problem}</p>;
   if (!texts) return <p className="muted">Loading…</p>;
-  return <DiffView before={texts.before} after={texts.after} style={style} comments={comments} />;
+  return <DiffView before={texts.before} after={texts.after} style={style} comments={comments} hunkActions={hunkActions} />;
 }

@@ -13,10 +13,12 @@ export function Welcome({ chat }: { chat: string }) {
   const host = useHost();
   const session = useApp((state) => state.session);
   const agent = useApp((state) => state.root?.agents.find(({ provider }) => provider === state.session?.provider));
+  const starting = useApp((state) => state.starting.get(state.currentSessionId ?? ""));
+  const name = agent?.displayName ?? session?.provider ?? "The agent";
   const isScript = session?.provider === "script";
   return (
     <div className="welcome">
-      <h2 role="status">{TITLES[session?.lifecycle ?? "creating"](agent?.displayName ?? session?.provider ?? "The agent")}</h2>
+      <h2 role="status">{starting ?? TITLES[session?.lifecycle ?? "creating"](name)}</h2>
       {session?.lifecycle === "creating" && <p className="muted">You can write already. Your message runs as soon as it has started.</p>}
       <p className="muted">{session?.workingDirectories?.map(pathOf).join(", ") || agent?.description}</p>
       {isScript && (

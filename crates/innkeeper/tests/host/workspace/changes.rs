@@ -167,6 +167,51 @@ async fn turns_have_changesets_of_their_own_over_a_restart() {
 }
 
 #[tokio::test]
+async fn lines_of_a_file_are_discarded_and_the_others_stay() {
+    let (mut stage, directory) = repository().await;
+    let file = directory.path().join("a.txt");
+    std::fs::write(&file, "1\n2\n3\n4\n5\n").unwrap();
+    git(
+        directory.path(),
+        &["commit", "--quiet", "--all", "--message", "More"],
+    );
+    stage
+        .play("t1", json!([edit("a.txt", "one\n2\n3\n4\n")]))
+        .await;
+    stage.end("t1").await;
+    let channel = channel_of(&stage, "uncommitted").await;
+    let mut watch = follow(&stage, &channel).await;
+    let shows = |added: u32, removed: u32| {
+        move |it: &Value| {
+            let diff = &it["files"][0]["edit"]["diff"];
+            let offered = &it["operations"][0]["scopes"];
+            let ranges = offered
+                .as_array()
+                .is_some_and(|it| it.contains(&json!("range")));
+            ranges && diff["added"] == added && diff["removed"] == removed
+        }
+    };
+    until(&mut watch, "both places", shows(1, 2)).await;
+    let invoke = |side: &str, start: u32, end: u32| {
+        let at = |line: u32| json!({"line": line, "character": 0});
+        let range = json!({"start": at(start), "end": at(end)});
+        let target = json!({"kind": "range", "resource": uri(&file), "side": side, "range": range});
+        let params = json!({"channel": channel, "operationId": "discard", "target": target});
+        stage.guest.request("invokeChangesetOperation", params)
+    };
+    let read = || std::fs::read_to_string(&file).unwrap();
+    let (_, why) = invoke("after", 1, 3).await.unwrap_err();
+    assert!(why.contains("nothing has changed in these lines"), "{why}");
+    invoke("before", 4, 5).await.unwrap();
+    assert_eq!(read(), "one\n2\n3\n4\n5\n");
+    until(&mut watch, "one place", shows(1, 1)).await;
+    invoke("after", 0, 1).await.unwrap();
+    assert_eq!(read(), "1\n2\n3\n4\n5\n");
+    until(&mut watch, "nothing", |it| names(it).is_empty()).await;
+    stage.close().await;
+}
+
+#[tokio::test]
 async fn files_are_discarded_and_brought_back() {
     let (mut stage, directory) = repository().await;
     stage.play("t1", json!([edit("a.txt", "other\n")])).await;

@@ -80,6 +80,37 @@ fn changes_that_touch_some_lines_are_discarded_and_come_back() {
     assert_eq!(stage.read("a").as_deref(), Some("1\nTWO\n3\n4\n5\nsix\n"));
 }
 
+#[test]
+fn lines_are_not_discarded_where_it_is_not_known_what_changed() {
+    let alternating = "a\nb\n".repeat(10_000);
+    let other: String = (0..20_000)
+        .map(|at| if at % 3 == 0 { "b\n" } else { "a\n" })
+        .collect();
+    let large = "x\n".repeat(1_500_000);
+    for (before, after) in [
+        (alternating.as_str(), other.as_str()),
+        (large.as_str(), "x\n"),
+        ("x\n", large.as_str()),
+        ("x\n", "\0"),
+        ("\0", "x\n"),
+    ] {
+        let mut stage = Stage::in_git(&[("a", before)]);
+        stage.write("a", after);
+        let file = uri_of_path(&stage.directory.join("a")).unwrap();
+        let done = stage.operate(Operation::DiscardLines {
+            of: Compared::Uncommitted,
+            lines: Lines {
+                file: file.clone(),
+                file_before: file,
+                counted_before: false,
+                range: 0..1,
+            },
+        });
+        assert_eq!(done, Err(ChangesError::WholeFileOnly));
+        assert_eq!(stage.read("a").as_deref(), Some(after));
+    }
+}
+
 fn restores_to_a_turn(mut stage: Stage) {
     stage.write("a", "1\n");
     stage.begin("t1");
