@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use futures_util::StreamExt as _;
 use innkeeper_agents::discovery::{self, FoundAgent, Protocol};
 use innkeeper_agents::{AcpAgent, AcpOptions, Agent, PiAgent, PiOptions, Program, ScriptAgent};
 
@@ -220,17 +221,10 @@ pub(crate) async fn list(args: AgentsArgs) -> Outcome {
     let all = found(&config, &data_dir);
     let mut rows = vec![["PROVIDER", "NAME", "STARTS", "MODELS", "FOUND"].map(str::to_owned)];
     let mut troubles = String::new();
-    // All at once: some take their time.
-    let starts = all.iter().map(|found| {
-        let known = found.agent.get_to_know();
-        async move {
-            match args.no_start {
-                true => None,
-                false => Some(known.await),
-            }
-        }
-    });
-    let starts = futures_util::future::join_all(starts).await;
+    let starts = match args.no_start {
+        true => all.iter().map(|_| None).collect(),
+        false => start_each(&all).await,
+    };
     for (Found { agent, origin, .. }, starts) in all.into_iter().zip(starts) {
         let info = agent.profile().info;
         let state = match starts {
@@ -267,8 +261,32 @@ pub(crate) async fn list(args: AgentsArgs) -> Outcome {
     print(&(text::table(&rows) + &troubles))
 }
 
+/// How many agents are started at a time. Some take their time, so one after
+/// the other would be slow; all at once would be in each other's way, and look
+/// as if they did not start.
+const STARTS_AT_ONCE: usize = 2;
+
+/// Starts each agent for a moment. The patience with one counts from its own
+/// start.
+async fn start_each(all: &[Found]) -> Vec<Option<Result<(), String>>> {
+    let starts = all.iter().map(|found| {
+        let agent = Arc::clone(&found.agent);
+        async move { Some(agent.get_to_know().await) }
+    });
+    futures_util::stream::iter(starts)
+        .buffered(STARTS_AT_ONCE)
+        .collect()
+        .await
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::future::BoxFuture;
+    use innkeeper_agents::{CommandStream, EventSink};
+    use innkeeper_protocol::agent::{AgentProfile, OpenBackend};
+
     use super::*;
 
     fn provider(found: &Found) -> String {
@@ -366,5 +384,49 @@ mod tests {
             names("[agents.goose]\ndefault = true\n"),
             ["script", "goose"]
         );
+    }
+
+    /// Agents that count how many of them start at the same time.
+    #[derive(Default)]
+    struct Starts {
+        now: AtomicUsize,
+        most: AtomicUsize,
+    }
+
+    struct Slow(Arc<Starts>);
+
+    impl Agent for Slow {
+        fn profile(&self) -> AgentProfile {
+            ScriptAgent::default().profile()
+        }
+
+        fn get_to_know(&self) -> BoxFuture<'static, Result<(), String>> {
+            let starts = Arc::clone(&self.0);
+            Box::pin(async move {
+                let now = starts.now.fetch_add(1, Ordering::Relaxed) + 1;
+                starts.most.fetch_max(now, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+                starts.now.fetch_sub(1, Ordering::Relaxed);
+                Ok(())
+            })
+        }
+
+        fn run(&self, _: OpenBackend, _: CommandStream, _: EventSink) -> BoxFuture<'static, ()> {
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn two_agents_start_at_a_time() {
+        let starts = Arc::<Starts>::default();
+        let found = |_| Found {
+            agent: Arc::new(Slow(Arc::clone(&starts))),
+            origin: String::new(),
+            installed: true,
+        };
+        let all: Vec<Found> = (0..7).map(found).collect();
+        let started = start_each(&all).await;
+        assert_eq!(started, vec![Some(Ok(())); 7]);
+        assert_eq!(starts.most.load(Ordering::Relaxed), 2);
     }
 }
