@@ -7,6 +7,7 @@
 //!   up again;
 //! - `turn`, `calls`, `permission`, `questions`, `content`, `output`: what an
 //!   agent says, as events;
+//! - `whole_edits`, `written`: the files that its calls change;
 //! - `settings`: modes, options and models;
 //! - `past`: conversations that an agent had without the host;
 //! - `services`, `files`, `terminals`: what the host does for an agent;
@@ -45,6 +46,8 @@ mod terminals;
 mod tool_servers;
 mod tools;
 mod turn;
+mod whole_edits;
+mod written;
 
 use std::path::PathBuf;
 

@@ -11,6 +11,7 @@ use innkeeper_protocol::newest::state::PendingMessage;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::calls::Around;
 use super::instructions::{Instructions, Told};
 use super::mcp::{self, ClientCalls};
 use super::rpc::Incoming;
@@ -18,6 +19,7 @@ use super::services::Services;
 use super::session::{Session, Wanted};
 use super::tool_servers::ToolServers;
 use super::turn::Turn;
+use super::whole_edits::Texts;
 use super::{content, past, permission};
 use crate::child::{Access, Conversation, Given, Opened, Readiness, Speech, Start};
 use crate::client_tools::ClientCall;
@@ -67,6 +69,8 @@ pub(super) struct AcpSpeech {
 pub(super) enum Said {
     Message(Incoming),
     ToolCall(Box<ClientCall>),
+    /// Nothing more, to a prompt whose answer was held back.
+    TurnIsOver,
 }
 
 impl AcpSpeech {
@@ -199,9 +203,15 @@ impl Speech for AcpSpeech {
     }
 
     async fn next(&mut self, session: &mut Session) -> Option<Said> {
+        let due = session.answer.as_ref().map(|held| held.due);
+        let is_over = tokio::time::sleep_until(due.unwrap_or_else(Instant::now));
         tokio::select! {
             biased;
-            message = session.peer.next() => message.map(Said::Message),
+            message = session.peer.next() => match message {
+                Some(message) => Some(Said::Message(message)),
+                None => due.map(|_| Said::TurnIsOver),
+            },
+            () = is_over, if due.is_some() => Some(Said::TurnIsOver),
             call = self.tool_servers.next_call() => Some(Said::ToolCall(Box::new(call))),
         }
     }
@@ -210,6 +220,10 @@ impl Speech for AcpSpeech {
         match said {
             Said::Message(message) => talk.incoming(message).await,
             Said::ToolCall(call) => talk.call_client(*call).await,
+            Said::TurnIsOver => {
+                talk.session.counts_late.get_or_insert(false);
+                talk.give_held_answer().await;
+            }
         }
     }
 
@@ -298,11 +312,14 @@ impl Speech for AcpSpeech {
         let services = &mut talk.speech.services;
         match decision {
             Decision::Tool { call, verdict } => {
-                let terminals = |id: &str| services.terminal(id);
+                let around = Around {
+                    terminals: &|id| services.terminal(id),
+                    texts: &Texts::new(),
+                };
                 let Some(turn) = &mut talk.turn else {
                     return;
                 };
-                let (answered, events) = turn.own.calls.decide(&call, &verdict, &terminals);
+                let (answered, events) = turn.own.calls.decide(&call, &verdict, around);
                 for (asked, chosen) in answered {
                     let answer = permission::answer(chosen.as_ref());
                     answers.give(&asked.request, Ok(answer));
@@ -353,16 +370,16 @@ impl Speech for AcpSpeech {
         talk.speech.unaware_of_tools |= talk.speech.serve_tools(&tools, &[]);
     }
 
-    async fn farewell(talk: &mut Talk) {
-        let can = &talk.session.can().session_capabilities;
-        let method = match talk.forget && can.delete.is_some() {
+    async fn farewell(session: &mut Session, forget: bool) {
+        let can = &session.can().session_capabilities;
+        let method = match forget && can.delete.is_some() {
             true => Some(AGENT_METHOD_NAMES.session_delete),
             false => can.close.as_ref().map(|_| AGENT_METHOD_NAMES.session_close),
         };
         if let Some(method) = method {
-            let params = json!({"sessionId": talk.session.id});
-            let request = talk.session.peer.request(method, &params);
-            let _ = tokio::time::timeout(CLOSING, talk.session.answer_to(request)).await;
+            let params = json!({"sessionId": session.id});
+            let request = session.peer.request(method, &params);
+            let _ = tokio::time::timeout(CLOSING, session.answer_to(request)).await;
         }
     }
 }

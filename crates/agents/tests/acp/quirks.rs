@@ -410,3 +410,69 @@ async fn closing_while_it_opens_leaves_nothing_behind() {
     conversation.agents.shutdown().await;
     assert!(conversation.reports.try_recv().is_err());
 }
+
+#[tokio::test]
+async fn of_two_options_for_models_the_one_called_model_chooses_it() {
+    let option = |id: &str, values: [&str; 2]| {
+        let choices = values.map(|value| json!({"value": value, "name": value}));
+        json!({"id": id, "name": id, "type": "select", "category": "model",
+            "currentValue": values[0], "options": choices})
+    };
+    let options_offered = json!([
+        option("provider", ["here", "there"]),
+        option("model", ["small", "large"]),
+    ]);
+    let agent = AcpAgent::new(options(&json!({"new": {"configOptions": options_offered}})));
+    agent.get_to_know().await.unwrap();
+    let profile = agent.profile();
+    let models: Vec<&str> = profile
+        .info
+        .models
+        .iter()
+        .map(|it| it.id.as_str())
+        .collect();
+    assert_eq!(models, ["small", "large"]);
+    let settings = profile.config.unwrap().properties;
+    assert_eq!(json!(settings["provider"].r#enum), json!(["here", "there"]));
+    assert!(!settings.contains_key("model"));
+}
+
+#[tokio::test]
+async fn what_a_turn_has_used_may_be_said_after_its_end() {
+    let patience = Patience {
+        usage: Duration::from_secs(3600),
+        ..Patience::default()
+    };
+    let mut conversation = opened(patient(&json!({}), patience), asked_to_open()).await;
+    let usage = json!({"sessionUpdate": "usage_update", "used": 7, "size": 100});
+    let heard = conversation.play(json!([{"afterwards": usage}])).await;
+    let used = r#"usage: {"_meta":{"contextUsed":7,"contextWindow":100}}"#;
+    assert_eq!(heard, [used, "because: end_turn", "completed"]);
+    // It need not be waited for when it comes in time.
+    let heard = conversation.play(json!([{"update": usage}])).await;
+    assert_eq!(heard, [used, "because: end_turn", "completed"]);
+}
+
+#[tokio::test]
+async fn an_agent_that_never_says_what_a_turn_has_used_is_waited_for_once() {
+    let patience = Patience {
+        usage: Duration::from_millis(1),
+        ..Patience::default()
+    };
+    let mut conversation = opened(patient(&json!({}), patience), asked_to_open()).await;
+    for _ in 0..2 {
+        let heard = conversation.play(json!([])).await;
+        assert_eq!(heard, ["because: end_turn", "completed"]);
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_ends_right_after_its_answer_has_ended_the_turn() {
+    let patience = Patience {
+        usage: Duration::from_secs(3600),
+        ..Patience::default()
+    };
+    let mut conversation = opened(patient(&json!({}), patience), asked_to_open()).await;
+    let heard = conversation.play(json!([{"exitAfterwards": 0}])).await;
+    assert_eq!(heard, ["because: end_turn", "completed"]);
+}
