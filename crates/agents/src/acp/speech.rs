@@ -22,7 +22,7 @@ use super::turn::Turn;
 use super::whole_edits::Texts;
 use super::{content, past, permission};
 use crate::child::{Access, Conversation, Given, Opened, Readiness, Speech, Start};
-use crate::client_tools::ClientCall;
+use crate::client_tools::{ClientCall, HttpTools};
 use crate::knowledge::{Abilities, Knowledge};
 use crate::process::{self, Program};
 
@@ -47,6 +47,7 @@ pub(super) struct Extras {
     pub(super) auth_method: Option<String>,
     pub(super) mcp_servers: Vec<McpServer>,
     pub(super) tool_bridge: Option<Program>,
+    pub(super) http_tools: Option<Arc<HttpTools>>,
     /// The customizations that the agent reads by itself.
     pub(super) reads: Vec<String>,
 }
@@ -63,6 +64,8 @@ pub(super) struct AcpSpeech {
     told: Option<String>,
     /// The agent runs and was not told of some of them.
     pub(super) unaware_of_tools: bool,
+    /// The user knows that the agent cannot have any.
+    pub(super) told_of_no_tools: bool,
 }
 
 /// What an agent says to the host, over the protocol or over that of tools.
@@ -123,13 +126,14 @@ impl AcpSpeech {
     fn new(extras: Extras, wanted: Wanted) -> Self {
         Self {
             services: Services::new(&wanted.directories),
-            tool_servers: ToolServers::new(extras.tool_bridge.clone()),
+            tool_servers: ToolServers::new(extras.tool_bridge.clone(), extras.http_tools.clone()),
             extras,
             wanted,
             client_calls: ClientCalls::default(),
             instructions: Arc::default(),
             told: None,
             unaware_of_tools: false,
+            told_of_no_tools: false,
         }
     }
 
@@ -235,6 +239,9 @@ impl Speech for AcpSpeech {
     }
 
     async fn readiness(talk: &mut Talk) -> Readiness {
+        if talk.cannot_have_tools() {
+            return Readiness::Ready;
+        }
         match talk.speech.unaware_of_tools {
             true => talk.make_aware_of_tools().await,
             false => Readiness::Ready,

@@ -1,5 +1,7 @@
 //! What real agents do that the protocol's text does not prepare for.
 
+use innkeeper_protocol::agent::{ClientTool, ToolOwner};
+
 use super::*;
 
 fn hurried() -> Patience {
@@ -475,4 +477,52 @@ async fn an_agent_that_ends_right_after_its_answer_has_ended_the_turn() {
     let mut conversation = opened(patient(&json!({}), patience), asked_to_open()).await;
     let heard = conversation.play(json!([{"exitAfterwards": 0}])).await;
     assert_eq!(heard, ["because: end_turn", "completed"]);
+}
+
+/// A conversation with an agent that refuses to start MCP servers, to which a
+/// client offers a tool.
+async fn with_tools_over_http(can: Value) -> Conversation {
+    let behaviour = json!({"initialize": {"agentCapabilities": {"mcpCapabilities": can}}});
+    let agent = AcpAgent::new(AcpOptions {
+        http_tools: Some(Arc::default()),
+        ..options(&behaviour)
+    });
+    let mut open = asked_to_open();
+    let definition = json!({"name": "look", "inputSchema": {"type": "object"}});
+    open.client_tools = Arc::from([ClientTool {
+        owner: ToolOwner::Client("a".into()),
+        definition: serde_json::from_value(definition).unwrap(),
+    }]);
+    opened(agent, open).await
+}
+
+fn servers_given(heard: &[String]) -> Value {
+    let said = heard.iter().find_map(|line| line.strip_prefix("text: "));
+    let requests: Value = serde_json::from_str(said.unwrap()).unwrap();
+    requests[1]["params"]["mcpServers"].clone()
+}
+
+#[tokio::test]
+async fn an_agent_that_starts_no_mcp_servers_reaches_tools_over_http() {
+    let mut conversation = with_tools_over_http(json!({"http": true})).await;
+    let heard = conversation.play(json!([{"echo": "requests"}])).await;
+    let given = servers_given(&heard);
+    assert_eq!(given[0]["type"], "http");
+    assert_eq!(given[0]["name"], "innkeeper");
+    let url = given[0]["url"].as_str().unwrap();
+    assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+    assert_eq!(given[0]["headers"][0]["name"], "Authorization");
+    let secret = given[0]["headers"][0]["value"].as_str().unwrap();
+    assert_eq!(secret.strip_prefix("Bearer ").unwrap().len(), 64);
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_have_tools_is_named_once() {
+    let mut conversation = with_tools_over_http(json!({})).await;
+    let heard = conversation.play(json!([{"echo": "requests"}])).await;
+    assert_eq!(servers_given(&heard), json!([]));
+    let is_notice = |line: &&String| line.starts_with("notice: test cannot use the tools");
+    assert_eq!(heard.iter().filter(is_notice).count(), 1, "{heard:?}");
+    let heard = conversation.play(json!([])).await;
+    assert_eq!(heard.iter().filter(is_notice).count(), 0, "{heard:?}");
 }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use clap::Args;
 use futures_util::StreamExt as _;
 use innkeeper_agents::discovery::{self, FoundAgent, Protocol};
-use innkeeper_agents::{AcpAgent, AcpOptions, Agent, PiAgent, PiOptions, Program, ScriptAgent};
+use innkeeper_agents::{
+    AcpAgent, AcpOptions, Agent, HttpTools, PiAgent, PiOptions, Program, ScriptAgent,
+};
 
 use super::place::PlaceArgs;
 use super::{Failure, Outcome, print, text};
@@ -52,6 +54,7 @@ pub(crate) fn path() -> OsString {
 fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
     let directory = data_dir.join("agents");
     let mut installed = discovery::find(path);
+    let http_tools = Arc::<HttpTools>::default();
     let mut all = Vec::new();
     for (provider, table) in &config.agents {
         let known = installed
@@ -59,7 +62,9 @@ fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
             .position(|agent| agent.provider == provider.as_str());
         let known = known.map(|index| installed.remove(index));
         if table.enabled {
-            all.push(configured(path, provider, table, known, &directory));
+            let http = known.as_ref().filter(|known| !known.starts_servers);
+            let http = http.map(|_| Arc::clone(&http_tools));
+            all.push(configured(path, provider, table, known, http, &directory));
         }
     }
     for agent in installed {
@@ -70,6 +75,7 @@ fn found_on(path: &OsStr, config: &Config, data_dir: &Path) -> Vec<Found> {
             program: agent.program,
             auth_method: None,
             reads: agent.reads.iter().map(|&path| path.to_owned()).collect(),
+            http_tools: (!agent.starts_servers).then(|| Arc::clone(&http_tools)),
         };
         all.push(options.agent(agent.protocol, path, &directory, origin));
     }
@@ -103,6 +109,7 @@ struct Options {
     program: Program,
     auth_method: Option<String>,
     reads: Vec<String>,
+    http_tools: Option<Arc<HttpTools>>,
 }
 
 impl Options {
@@ -115,6 +122,7 @@ impl Options {
                 auth_method: self.auth_method,
                 reads: self.reads,
                 tool_bridge: bridge(),
+                http_tools: self.http_tools,
                 directory,
                 ..AcpOptions::new(self.provider, self.program)
             })),
@@ -139,6 +147,7 @@ fn configured(
     provider: &str,
     table: &AgentTable,
     known: Option<FoundAgent>,
+    http_tools: Option<Arc<HttpTools>>,
     directory: &Path,
 ) -> Found {
     let known_reads = known.as_ref().map_or(&[][..], |known| known.reads).iter();
@@ -178,6 +187,7 @@ fn configured(
         program,
         auth_method: Some(table.auth_method.clone()).filter(|method| !method.is_empty()),
         reads,
+        http_tools,
     };
     options.agent(protocol, path, directory, origin)
 }
