@@ -20,8 +20,8 @@
 //! if `wait` is false), `notify`, `raw`, `stderr`, `exit`, `spawn` (a shell
 //! command that stays; its process id is said), `spawnHolding` (likewise, with
 //! the agent's own output), `say`, `echo` (`prompt` or
-//! `requests`), `awaitCancel`, `awaitSteering`, `hang`, and as an end `stop` or
-//! `error`.
+//! `requests`), `awaitCancel`, `awaitSteering`, `hang`, `afterwards` (an
+//! update that follows the answer to the prompt), `exitAfterwards`, and as an end `stop` or `error`.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -67,6 +67,7 @@ fn main() {
         session: "session-1".to_owned(),
         sessions: 1,
         asked: 0,
+        afterwards: Vec::new(),
     };
     while let Some(message) = agent.next() {
         agent.handle(&message);
@@ -85,6 +86,8 @@ struct TestAgent {
     session: String,
     sessions: usize,
     asked: usize,
+    /// Updates that follow the answer to the prompt.
+    afterwards: Vec<Value>,
 }
 
 /// How a prompt ends.
@@ -161,6 +164,12 @@ impl TestAgent {
             _ => merged(json!({}), &self.behaviour["answers"][method]),
         };
         write(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}));
+        for update in std::mem::take(&mut self.afterwards) {
+            match update["exit"].as_i64() {
+                Some(code) => std::process::exit(i32::try_from(code).unwrap_or(1)),
+                None => self.update(&update),
+            }
+        }
     }
 
     fn note_down(&self, method: &str) {
@@ -198,6 +207,8 @@ impl TestAgent {
         match verb.as_str() {
             "say" => self.say(with.as_str()?),
             "update" => self.update(with),
+            "afterwards" => self.afterwards.push(with.clone()),
+            "exitAfterwards" => self.afterwards.push(json!({"exit": with})),
             "notify" => write(&merged(json!({"jsonrpc": "2.0"}), with)),
             "raw" => write_line(with.as_str()?),
             "stderr" => eprintln!("{}", with.as_str()?),

@@ -7,6 +7,7 @@
 //!   up again;
 //! - `turn`, `calls`, `permission`, `questions`, `content`, `output`: what an
 //!   agent says, as events;
+//! - `whole_edits`, `written`: the files that its calls change;
 //! - `settings`: modes, options and models;
 //! - `past`: conversations that an agent had without the host;
 //! - `services`, `files`, `terminals`: what the host does for an agent;
@@ -45,8 +46,11 @@ mod terminals;
 mod tool_servers;
 mod tools;
 mod turn;
+mod whole_edits;
+mod written;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -57,6 +61,7 @@ use innkeeper_protocol::settings::CONTINUE;
 use tokio::sync::watch;
 
 use crate::child::{self, Access};
+use crate::client_tools::HttpTools;
 use crate::process::{self, Patience, Program};
 use crate::{Agent, CommandStream, EventSink};
 use session::Session;
@@ -78,6 +83,9 @@ pub struct AcpOptions {
     /// socket that its last argument names: the way from an agent to the tools
     /// of clients. Without one, agents are not given those.
     pub tool_bridge: Option<Program>,
+    /// For an agent that refuses to start MCP servers: the way to the tools
+    /// instead of the bridge.
+    pub http_tools: Option<Arc<HttpTools>>,
     /// The customizations that it reads by itself: files, and directories with a
     /// slash at the end, of a working directory or of the user's home. It is told
     /// of the others with its first message.
@@ -98,6 +106,7 @@ impl AcpOptions {
             patience: Patience::default(),
             mcp_servers: Vec::new(),
             tool_bridge: None,
+            http_tools: None,
             reads: Vec::new(),
             directory: None,
         }
@@ -125,6 +134,7 @@ impl AcpAgent {
                 auth_method: options.auth_method,
                 mcp_servers: options.mcp_servers,
                 tool_bridge: options.tool_bridge,
+                http_tools: options.http_tools,
                 reads: options.reads,
             },
         }

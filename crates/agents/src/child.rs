@@ -130,8 +130,9 @@ pub(crate) trait Speech: Sized + Send + 'static {
     /// The tools that clients offer from now on.
     fn offer_tools(_talk: &mut Conversation<Self>, _tools: Arc<[ClientTool]>) {}
 
-    /// The conversation is over, and the agent still there.
-    fn farewell(_talk: &mut Conversation<Self>) -> impl Future<Output = ()> + Send {
+    /// The conversation is over, and the agent still there. Nobody will want it
+    /// again if it is to be forgotten.
+    fn farewell(_session: &mut Self::Session, _forget: bool) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 }
@@ -205,10 +206,19 @@ pub(crate) async fn run<S: Speech>(
 /// Starts an agent for a moment, for what is to be learned from that.
 pub(crate) async fn get_to_know<S: Speech>(access: Access, mut speech: S) -> Result<(), String> {
     let knowledge = &access.knowledge;
-    let _alone = knowledge.alone_at_first(access.patience.opening).await;
+    let was_known = knowledge.is_complete();
+    let alone = knowledge.alone_at_first(access.patience.opening).await;
+    if !was_known && knowledge.is_complete() {
+        // A session was first, and has shown all that there is to know.
+        return Ok(());
+    }
     match speech.open(&access, Start::AsAsked).await {
-        Ok(opened) => {
+        Ok(mut opened) => {
             S::learn(&opened.session, knowledge);
+            // A session that waits can begin.
+            drop(alone);
+            // Nothing was said in it.
+            S::farewell(&mut opened.session, true).await;
             opened.process.end(access.patience.ending).await;
             Ok(())
         }

@@ -1,12 +1,14 @@
 //! The tools of clients and of the MCP servers that the host runs, offered to an
 //! agent that is a program: MCP servers of the conversation's own, each on a Unix
-//! socket that only this user can open. An agent reaches one through a small program that connects its standard
-//! input and output with the socket, because that is the one way in which all
-//! agents start MCP servers.
+//! socket that only this user can open. An agent reaches one through a small
+//! program that connects its standard input and output with the socket, because
+//! that is what the agents' protocol obliges all of them to start. Some refuse,
+//! and reach the servers over HTTP.
 //!
 //! - [`mcp`]: what is said, in every revision of the protocol, without I/O;
 //! - [`content`]: tools and results in its words;
 //! - [`serving`]: one connection, with its bounds;
+//! - [`http`]: likewise over HTTP;
 //! - [`leftovers`]: sockets that a host which was killed has left behind.
 //!
 //! *Boundary*: what a call means is not decided here. It is handed to the
@@ -15,6 +17,7 @@
 mod content;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+mod http;
 pub(crate) mod leftovers;
 mod mcp;
 mod serving;
@@ -31,6 +34,8 @@ use tempfile::TempDir;
 use tokio::net::UnixListener;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
+
+pub use http::HttpTools;
 
 /// What agents call the server that has the tools of clients.
 pub(crate) const SERVER_NAME: &str = "innkeeper";
@@ -50,10 +55,33 @@ pub(crate) struct ClientCall {
 /// The server of one conversation. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct ToolServer {
-    directory: TempDir,
+    place: Place,
     tools: watch::Sender<Arc<[ClientTool]>>,
     calls: mpsc::Receiver<ClientCall>,
+}
+
+/// Where a server is.
+#[derive(Debug)]
+enum Place {
+    Socket(Socket),
+    Http(http::Address),
+}
+
+#[derive(Debug)]
+struct Socket {
+    directory: TempDir,
     serving: JoinHandle<()>,
+}
+
+/// How a server is reached.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Way {
+    /// The program in between connects to this.
+    Socket(PathBuf),
+    Http {
+        url: String,
+        authorization: String,
+    },
 }
 
 const SOCKET: &str = "tools";
@@ -61,12 +89,23 @@ const SOCKET: &str = "tools";
 impl ToolServer {
     /// A server that agents know by this name.
     pub(crate) fn start(name: &str, tools: Arc<[ClientTool]>) -> io::Result<Self> {
-        // Nobody else can enter it, whatever the umask.
-        let directory = tempfile::Builder::new()
-            .prefix(&leftovers::prefix())
-            .permissions(std::fs::Permissions::from_mode(0o700))
-            .tempdir()?;
-        let listener = UnixListener::bind(directory.path().join(SOCKET))?;
+        Self::at(name, tools, |offer| Socket::open(offer).map(Place::Socket))
+    }
+
+    /// Likewise, over HTTP.
+    pub(crate) fn start_over(
+        http: &HttpTools,
+        name: &str,
+        tools: Arc<[ClientTool]>,
+    ) -> io::Result<Self> {
+        Self::at(name, tools, |offer| http.open(offer).map(Place::Http))
+    }
+
+    fn at(
+        name: &str,
+        tools: Arc<[ClientTool]>,
+        open: impl FnOnce(Offer) -> io::Result<Place>,
+    ) -> io::Result<Self> {
         let tools = watch::Sender::new(tools);
         let (sender, calls) = mpsc::channel(16);
         let offer = Offer {
@@ -75,16 +114,24 @@ impl ToolServer {
             calls: sender,
         };
         Ok(Self {
-            directory,
+            place: open(offer)?,
             tools,
             calls,
-            serving: tokio::spawn(serve(listener, offer)),
         })
     }
 
-    /// Where the program in between connects to.
-    pub(crate) fn socket(&self) -> PathBuf {
-        self.directory.path().join(SOCKET)
+    pub(crate) fn way(&self) -> Way {
+        match &self.place {
+            Place::Socket(socket) => Way::Socket(socket.directory.path().join(SOCKET)),
+            Place::Http(address) => Way::Http {
+                url: address.url(),
+                authorization: address.authorization().to_owned(),
+            },
+        }
+    }
+
+    pub(crate) fn has_tools(&self) -> bool {
+        !self.tools.borrow().is_empty()
     }
 
     /// These are all tools from now on.
@@ -97,7 +144,22 @@ impl ToolServer {
     }
 }
 
-impl Drop for ToolServer {
+impl Socket {
+    fn open(offer: Offer) -> io::Result<Self> {
+        // Nobody else can enter it, whatever the umask.
+        let directory = tempfile::Builder::new()
+            .prefix(&leftovers::prefix())
+            .permissions(std::fs::Permissions::from_mode(0o700))
+            .tempdir()?;
+        let listener = UnixListener::bind(directory.path().join(SOCKET))?;
+        Ok(Self {
+            directory,
+            serving: tokio::spawn(serve(listener, offer)),
+        })
+    }
+}
+
+impl Drop for Socket {
     fn drop(&mut self) {
         self.serving.abort();
     }
@@ -133,12 +195,20 @@ mod tests {
     #[tokio::test]
     async fn nobody_else_can_reach_the_socket() {
         let server = ToolServer::start(SERVER_NAME, Arc::from([])).unwrap();
-        let directory = std::fs::metadata(server.directory.path()).unwrap();
+        let socket = socket(&server);
+        let directory = std::fs::metadata(socket.parent().unwrap()).unwrap();
         assert_eq!(directory.permissions().mode() & 0o777, 0o700);
-        assert!(server.socket().exists());
+        assert!(socket.exists());
     }
 
-    fn tool(client: &str, name: &str) -> ClientTool {
+    fn socket(server: &ToolServer) -> PathBuf {
+        match server.way() {
+            Way::Socket(socket) => socket,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(super) fn tool(client: &str, name: &str) -> ClientTool {
         let definition = json!({"name": name, "description": format!("of {client}")});
         ClientTool {
             owner: ToolOwner::Client(client.into()),
@@ -152,7 +222,7 @@ mod tests {
     impl Wire {
         async fn connect(server: &ToolServer) -> Self {
             let mut wire = Self(BufReader::new(
-                UnixStream::connect(server.socket()).await.unwrap(),
+                UnixStream::connect(socket(server)).await.unwrap(),
             ));
             let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {},
                                "clientInfo": {"name": "agent", "version": "1"}});
@@ -233,7 +303,7 @@ mod tests {
     #[tokio::test]
     async fn the_socket_goes_with_the_server() {
         let server = ToolServer::start(SERVER_NAME, Vec::new().into()).unwrap();
-        let socket = server.socket();
+        let socket = socket(&server);
         assert!(socket.exists());
         drop(server);
         assert!(!socket.exists());

@@ -28,7 +28,13 @@ pub struct FoundAgent {
     pub program: Program,
     /// The customizations that it reads by itself.
     pub reads: &'static [&'static str],
+    /// Whether it starts the MCP servers that a session is given, as its protocol
+    /// obliges it to. One that does not can only reach them over HTTP.
+    pub starts_servers: bool,
 }
+
+/// Agents that refuse MCP servers which they would have to start.
+const START_NO_SERVERS: &[&str] = &["copilot"];
 
 /// An agent that is installed without the program that lets the host talk to
 /// it.
@@ -210,6 +216,7 @@ pub fn find(path: &OsStr) -> Vec<FoundAgent> {
                 ..Program::new(command)
             },
             reads: known.reads,
+            starts_servers: !START_NO_SERVERS.contains(&known.provider),
         })
     });
     found.collect()

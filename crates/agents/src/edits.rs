@@ -10,8 +10,20 @@ use innkeeper_protocol::newest::state::{
 };
 use url::Url;
 
+/// The type of texts that are only a part of a file.
+const FRAGMENT: &str = "text/x-fragment";
+
 /// A change of a file; what was not there has no text before.
 pub(crate) fn edit(path: &Path, before: Option<&str>, after: &str) -> FileEdit {
+    edit_of_type(path, before, after, "text/plain")
+}
+
+/// A change of a file of which only the piece is known that is replaced.
+pub(crate) fn fragment(path: &Path, before: &str, after: &str) -> FileEdit {
+    edit_of_type(path, Some(before), after, FRAGMENT)
+}
+
+fn edit_of_type(path: &Path, before: Option<&str>, after: &str, kind: &str) -> FileEdit {
     let uri = match Url::from_file_path(path) {
         Ok(url) => url.to_string(),
         Err(()) => path.display().to_string(),
@@ -19,12 +31,9 @@ pub(crate) fn edit(path: &Path, before: Option<&str>, after: &str) -> FileEdit {
     let side = |text: &str| FileEditSide {
         uri: uri.clone(),
         content: ContentRef {
-            uri: format!(
-                "data:text/plain;charset=utf-8;base64,{}",
-                STANDARD.encode(text)
-            ),
+            uri: format!("data:{kind};charset=utf-8;base64,{}", STANDARD.encode(text)),
             size_hint: i64::try_from(text.len()).ok(),
-            content_type: Some("text/plain".to_owned()),
+            content_type: Some(kind.to_owned()),
             nonce: None,
         },
     };

@@ -46,6 +46,7 @@ use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use tokio::sync::watch;
 
 pub use acp::{AcpAgent, AcpOptions};
+pub use client_tools::HttpTools;
 pub use environment::Environment;
 pub use link::{CommandStream, EventSink};
 pub use pi::{PiAgent, PiOptions};

@@ -37,6 +37,8 @@ pub struct Patience {
     pub cancelling: Duration,
     /// For its end when it was told to go, before it is made to.
     pub ending: Duration,
+    /// For what a turn has used, where the agent has not said so by its end.
+    pub usage: Duration,
 }
 
 impl Default for Patience {
@@ -46,6 +48,7 @@ impl Default for Patience {
             silence: Duration::from_secs(60),
             cancelling: Duration::from_secs(10),
             ending: Duration::from_secs(3),
+            usage: Duration::from_millis(100),
         }
     }
 }

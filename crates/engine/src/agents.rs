@@ -1,6 +1,7 @@
 //! The agents that there are, which of them is the default, and the host's own
 //! configuration on the root channel.
 
+mod later_settings;
 mod settings;
 mod tokens;
 
@@ -24,6 +25,7 @@ use serde_json::Value;
 
 use crate::core::{Core, Sender, Verdict};
 
+pub(crate) use later_settings::setting_of;
 pub(crate) use settings::{judge_settings, resolve_settings, schema_of_sessions};
 
 use settings::check_value;

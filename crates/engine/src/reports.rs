@@ -25,6 +25,7 @@ impl Engine {
             Input::Agent(report) => self.turns().agent_reported(report),
             Input::AgentsChanged(agents) => {
                 self.agents.changed(core, agents);
+                self.agents.tell_all_settings(core);
                 self.customizations().reconcile_all();
                 self.turns().models_changed();
                 self.automations().agents_changed();

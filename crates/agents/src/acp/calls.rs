@@ -6,9 +6,10 @@
 //! ended, whatever the agent says about it afterwards.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{
-    ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolKind,
+    Diff, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolKind,
 };
 use innkeeper_protocol::CallId;
 use innkeeper_protocol::agent::{
@@ -23,6 +24,8 @@ use super::content;
 use super::output::Output;
 use super::permission::{self, PermissionRequest};
 use super::presented::{self, Command, as_text};
+use super::whole_edits::{Stage, Texts, WholeEdits};
+use super::written::{OfCall, Written};
 use crate::edits;
 
 #[derive(Debug, Default)]
@@ -48,6 +51,9 @@ struct Call {
     raw_output: Option<Value>,
     locations: Vec<ToolCallLocation>,
     output: Output,
+    whole_edits: WholeEdits,
+    /// Files that the agent wrote through the host.
+    written: OfCall,
     phase: Phase,
     /// The host knows of it.
     started: bool,
@@ -68,16 +74,18 @@ enum Phase {
 /// A request of the agent, and the option that was chosen.
 pub(super) type Answered = (PermissionRequest, Option<ApprovalOption>);
 
-/// Terminals of the host as calls show them, by the agent's names for them.
-pub(super) type ShownTerminals<'a> = &'a dyn Fn(&str) -> Option<ToolResultContent>;
+/// What calls show that the agent does not say itself.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    /// Terminals of the host as calls show them, by the agent's names for them.
+    pub(super) terminals: &'a dyn Fn(&str) -> Option<ToolResultContent>,
+    /// What the files hold that the agent tells of.
+    pub(super) texts: &'a Texts,
+}
 
 impl Calls {
     /// A call begins, or something about it changes.
-    pub(super) fn update(
-        &mut self,
-        update: ToolCallUpdate,
-        terminals: ShownTerminals<'_>,
-    ) -> Vec<TurnEvent> {
+    pub(super) fn update(&mut self, update: ToolCallUpdate, around: Around<'_>) -> Vec<TurnEvent> {
         let mut events = Vec::new();
         let status = update.fields.status;
         let call = self.upsert(update);
@@ -86,11 +94,11 @@ impl Calls {
         }
         match status {
             _ if call.phase == Phase::Over || !call.started => events.clear(),
-            Some(ToolCallStatus::Completed) => call.finish(true, terminals, &mut events),
-            Some(ToolCallStatus::Failed) => call.finish(false, terminals, &mut events),
-            Some(ToolCallStatus::InProgress) => call.run(terminals, &mut events),
+            Some(ToolCallStatus::Completed) => call.finish(true, around, &mut events),
+            Some(ToolCallStatus::Failed) => call.finish(false, around, &mut events),
+            Some(ToolCallStatus::InProgress) => call.run(around, &mut events),
             // Input that is still being written, or news of a running call.
-            _ if call.phase == Phase::Running => call.run(terminals, &mut events),
+            _ if call.phase == Phase::Running => call.run(around, &mut events),
             _ => call.tell_input(&mut events),
         }
         events
@@ -102,6 +110,7 @@ impl Calls {
         &mut self,
         mut update: ToolCallUpdate,
         request: PermissionRequest,
+        texts: &Texts,
     ) -> Vec<TurnEvent> {
         // A request names a call; what it leaves empty is as it was.
         let fields = &mut update.fields;
@@ -124,6 +133,7 @@ impl Calls {
         }
         if call.phase != Phase::Asking {
             call.phase = Phase::Asking;
+            call.make_edits_whole(Stage::Before, texts);
             let edits = call.edits();
             let heading = presented::heading(&call.title_or_kind(), call.command().as_ref());
             let approval = Approval::Needed(ApprovalRequest {
@@ -144,7 +154,7 @@ impl Calls {
         &mut self,
         id: &str,
         verdict: &ToolVerdict,
-        terminals: ShownTerminals<'_>,
+        around: Around<'_>,
     ) -> (Vec<Answered>, Vec<TurnEvent>) {
         let Some(call) = self.known.values_mut().find(|call| call.id.as_str() == id) else {
             return (Vec::new(), Vec::new());
@@ -153,7 +163,7 @@ impl Calls {
         match verdict {
             ToolVerdict::Approved { .. } => {
                 call.phase = Phase::Running;
-                call.run(terminals, &mut events);
+                call.run(around, &mut events);
             }
             ToolVerdict::Denied { .. } => call.phase = Phase::Over,
         }
@@ -186,13 +196,13 @@ impl Calls {
     }
 
     /// The turn ended well: what the agent left open has ended with it.
-    pub(super) fn close(&mut self, terminals: ShownTerminals<'_>) -> Vec<TurnEvent> {
+    pub(super) fn close(&mut self, around: Around<'_>) -> Vec<TurnEvent> {
         let mut events = Vec::new();
         for key in &self.order {
             if let Some(call) = self.known.get_mut(key)
                 && call.phase == Phase::Running
             {
-                call.finish(true, terminals, &mut events);
+                call.finish(true, around, &mut events);
             }
         }
         events
@@ -202,7 +212,7 @@ impl Calls {
     pub(super) fn terminal_changed(
         &mut self,
         terminal: &str,
-        terminals: ShownTerminals<'_>,
+        around: Around<'_>,
     ) -> Vec<TurnEvent> {
         let shows = |block: &ToolCallContent| matches!(block, ToolCallContent::Terminal(shown) if *shown.terminal_id.0 == *terminal);
         let mut events = Vec::new();
@@ -211,10 +221,51 @@ impl Calls {
                 && call.phase == Phase::Running
                 && call.content.iter().any(shows)
             {
-                call.run(terminals, &mut events);
+                call.run(around, &mut events);
             }
         }
         events
+    }
+
+    /// The files whose texts are of use for what the agent says of calls now: of
+    /// the one that it tells of or, where it tells of none, of all that run.
+    pub(super) fn wanted_texts(&self, update: Option<&ToolCallUpdate>) -> Vec<PathBuf> {
+        let Some(update) = update else {
+            let running = self.known.values();
+            let running = running.filter(|call| call.phase == Phase::Running);
+            let wanted = running.flat_map(|call| call.whole_edits.wanted(diffs(&call.content)));
+            return wanted.collect();
+        };
+        let call = self.known.get(&*update.tool_call_id.0);
+        let content = update.fields.content.as_ref();
+        let content = content.or(call.map(|call| &call.content));
+        let told = diffs(content.map_or(&[][..], Vec::as_slice));
+        match call {
+            Some(call) if call.phase == Phase::Over => Vec::new(),
+            Some(call) => call.whole_edits.wanted(told),
+            None => WholeEdits::default().wanted(told),
+        }
+    }
+
+    /// The agent has written a file through the host: in the running call that
+    /// is about it, else in the one that began last.
+    pub(super) fn wrote(&mut self, written: Written) {
+        let running: Vec<&String> = {
+            let order = self.order.iter().rev();
+            let runs = |key: &&String| {
+                let call = self.known.get(*key);
+                // Some agents never say that a call runs.
+                let may_write = |phase| matches!(phase, Phase::Streaming | Phase::Running);
+                call.is_some_and(|call| may_write(call.phase))
+            };
+            order.filter(runs).collect()
+        };
+        let is_about = |key: &&&String| self.known[**key].is_about(&written.path);
+        let key = running.iter().find(is_about).or(running.first());
+        let key = key.map(|key| (*key).clone());
+        if let Some(call) = key.and_then(|key| self.known.get_mut(&key)) {
+            call.written.add(written);
+        }
     }
 
     /// Whether a person is asked about a call.
@@ -250,6 +301,8 @@ impl Call {
             raw_output: None,
             locations: Vec::new(),
             output: Output::default(),
+            whole_edits: WholeEdits::default(),
+            written: OfCall::default(),
             phase: Phase::Streaming,
             started: false,
             waited: false,
@@ -315,7 +368,7 @@ impl Call {
         }
     }
 
-    fn run(&mut self, terminals: ShownTerminals<'_>, events: &mut Vec<TurnEvent>) {
+    fn run(&mut self, around: Around<'_>, events: &mut Vec<TurnEvent>) {
         match self.phase {
             Phase::Streaming => {
                 self.phase = Phase::Running;
@@ -325,24 +378,25 @@ impl Call {
             // Said to be running while the question whether it may is open.
             Phase::Asking | Phase::Over => return,
         }
-        let content = self.shown(terminals);
+        self.make_edits_whole(Stage::During, around.texts);
+        let content = self.shown(around);
         if !content.is_empty() {
             let call = self.id.clone();
             events.push(TurnEvent::ToolContent { call, content });
         }
     }
 
-    fn finish(
-        &mut self,
-        success: bool,
-        terminals: ShownTerminals<'_>,
-        events: &mut Vec<TurnEvent>,
-    ) {
+    fn finish(&mut self, success: bool, around: Around<'_>, events: &mut Vec<TurnEvent>) {
         if self.phase == Phase::Streaming {
             events.push(self.ready(Approval::NotNeeded));
         }
         self.phase = Phase::Over;
-        let content = self.shown(terminals);
+        let stage = match success {
+            true => Stage::After,
+            false => Stage::During,
+        };
+        self.make_edits_whole(stage, around.texts);
+        let content = self.shown(around);
         let message = self.title_or_kind();
         let error = (!success).then(|| {
             let said = content.iter().find_map(|block| match block {
@@ -393,7 +447,7 @@ impl Call {
     }
 
     /// All that the call has to show.
-    fn shown(&self, terminals: ShownTerminals<'_>) -> Vec<ToolResultContent> {
+    fn shown(&self, around: Around<'_>) -> Vec<ToolResultContent> {
         let mut shown = Vec::new();
         let mut has_terminal = false;
         for block in &self.content {
@@ -402,12 +456,12 @@ impl Call {
                     shown.extend(content::shown(block.content.clone()));
                 }
                 ToolCallContent::Diff(diff) => {
-                    shown.push(edits::as_content(content::edit(diff)));
+                    shown.push(edits::as_content(self.whole_edits.shown(diff)));
                 }
                 // Ours, or one that only the agent knows: then its output
                 // comes apart from the content.
                 ToolCallContent::Terminal(terminal) => {
-                    if let Some(terminal) = terminals(&terminal.terminal_id.0) {
+                    if let Some(terminal) = (around.terminals)(&terminal.terminal_id.0) {
                         has_terminal = true;
                         shown.push(terminal);
                     }
@@ -415,6 +469,11 @@ impl Call {
                 _ => {}
             }
         }
+        let written = self.written.besides(|path| self.shows_edit_of(path));
+        shown.extend(written.map(|file| {
+            let edit = edits::edit(&file.path, file.before.as_deref(), &file.after);
+            edits::as_content(edit)
+        }));
         if !has_terminal && let Some(output) = self.output.text() {
             shown.push(content::text(output));
         }
@@ -440,13 +499,23 @@ impl Call {
     }
 
     fn edits(&self) -> FileEditCollection {
-        let diffs = self.content.iter().filter_map(|block| match block {
-            ToolCallContent::Diff(diff) => Some(content::edit(diff)),
-            _ => None,
-        });
+        let diffs = diffs(&self.content);
         FileEditCollection {
-            items: diffs.collect(),
+            items: diffs.map(|diff| self.whole_edits.shown(diff)).collect(),
         }
+    }
+
+    fn make_edits_whole(&mut self, stage: Stage, texts: &Texts) {
+        self.whole_edits.learn(diffs(&self.content), stage, texts);
+    }
+
+    /// Whether the agent tells of the file, in the call's locations or its edits.
+    fn is_about(&self, path: &Path) -> bool {
+        self.locations.iter().any(|it| it.path == path) || self.shows_edit_of(path)
+    }
+
+    fn shows_edit_of(&self, path: &Path) -> bool {
+        diffs(&self.content).any(|diff| diff.path == path)
     }
 
     fn input_text(&self) -> Option<String> {
@@ -488,6 +557,13 @@ impl Call {
         }
         Some(meta)
     }
+}
+
+fn diffs(content: &[ToolCallContent]) -> impl Iterator<Item = &Diff> {
+    content.iter().filter_map(|block| match block {
+        ToolCallContent::Diff(diff) => Some(diff),
+        _ => None,
+    })
 }
 
 fn is_nothing(value: &Value) -> bool {

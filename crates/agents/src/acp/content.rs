@@ -1,19 +1,18 @@
 //! Content blocks of the agent's protocol and of the host, in both directions.
 
 use agent_client_protocol_schema::v1::{
-    ContentBlock, Diff, EmbeddedResourceResource, PromptCapabilities, ResourceLink,
+    ContentBlock, EmbeddedResourceResource, PromptCapabilities, ResourceLink,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use innkeeper_protocol::agent::TurnEvent;
 use innkeeper_protocol::newest::state::{
-    FileEdit, Message, MessageAttachment, ToolResultContent, ToolResultEmbeddedResourceContent,
+    Message, MessageAttachment, ToolResultContent, ToolResultEmbeddedResourceContent,
     ToolResultTextContent,
 };
 use serde_json::{Value, json};
 
-use crate::edits;
 use crate::transcript::shown_of;
 
 /// What a piece of the agent's message becomes: text is streamed, the rest is
@@ -75,11 +74,6 @@ pub(super) fn as_link(link: &ResourceLink) -> String {
 
 fn unknown_kind() -> String {
     "application/octet-stream".to_owned()
-}
-
-/// A change of a file.
-pub(super) fn edit(diff: &Diff) -> FileEdit {
-    edits::edit(&diff.path, diff.old_text.as_deref(), &diff.new_text)
 }
 
 /// A user's message as the blocks of a prompt. What the agent cannot take in as

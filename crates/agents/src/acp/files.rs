@@ -15,6 +15,7 @@ use agent_client_protocol_schema::v1::{
 
 use rustix::fs::OFlags;
 
+use super::written::{LARGEST_SHOWN, Written};
 use crate::whole_file;
 
 /// The largest file that is read into one answer.
@@ -50,9 +51,28 @@ impl Files {
         Ok(ReadTextFileResponse::new(content))
     }
 
-    pub(super) fn write(&self, request: &WriteTextFileRequest) -> Result<(), Error> {
+    /// Says what was written, if that is to be shown.
+    pub(super) fn write(&self, request: &WriteTextFileRequest) -> Result<Option<Written>, Error> {
         let path = self.to_be_written(&request.path)?;
-        whole_file::write(&path, request.content.as_bytes()).map_err(|error| failed(&path, &error))
+        let is_new = path.symlink_metadata().is_err();
+        let before = match is_new {
+            true => None,
+            false => shown_text(&path),
+        };
+        whole_file::write(&path, request.content.as_bytes())
+            .map_err(|error| failed(&path, &error))?;
+        let can_be_shown = is_new || before.is_some();
+        let is_small = request.content.len() <= LARGEST_SHOWN;
+        Ok((can_be_shown && is_small).then(|| Written {
+            path: request.path.clone(),
+            before,
+            after: request.content.clone(),
+        }))
+    }
+
+    /// What a file holds, if it is one to be shown.
+    pub(super) fn shown_text(&self, path: &Path) -> Option<String> {
+        shown_text(&self.existing(path).ok()?)
     }
 
     fn existing(&self, path: &Path) -> Result<PathBuf, Error> {
@@ -94,6 +114,12 @@ impl Files {
             false => Err(outside(asked)),
         }
     }
+}
+
+fn shown_text(path: &Path) -> Option<String> {
+    let is_small = path.metadata().ok()?.len() <= LARGEST_SHOWN as u64;
+    let text = read_text(path).ok().filter(|_| is_small)?;
+    (text.len() <= LARGEST_SHOWN).then_some(text)
 }
 
 /// What is opened is what is looked at, and neither is waited for.
@@ -150,7 +176,9 @@ mod tests {
 
     fn write(files: &Files, path: PathBuf) -> Result<(), String> {
         let request = WriteTextFileRequest::new("s", path, "new");
-        files.write(&request).map_err(|error| error.message)
+        let written = files.write(&request).map_err(|error| error.message)?;
+        assert_eq!(written.unwrap().after, "new");
+        Ok(())
     }
 
     #[test]

@@ -6,10 +6,12 @@ use std::collections::BTreeSet;
 use innkeeper_protocol::agent::TurnEvent;
 use serde_json::Value;
 
+use super::calls::Around;
 use super::questions::Questions;
 use super::rpc::{Incoming, RequestNo, sentence, understood};
 use super::settings::Settings;
 use super::turn::Turn;
+use super::whole_edits::Texts;
 use super::{past, permission};
 
 /// Takes in lines as a conversation does. A call that is told of has begun.
@@ -23,11 +25,14 @@ pub(crate) fn hear(lines: &str) {
         let Some(incoming) = serde_json::from_str(line).ok().and_then(understood) else {
             continue;
         };
-        let terminals = |_: &str| None;
+        let around = Around {
+            terminals: &|_| None,
+            texts: &Texts::new(),
+        };
         let events = match incoming {
             Incoming::Response { result: Ok(it), .. } => {
                 settings = Settings::of(&it, None, true);
-                let events = turn.closing(&it, &terminals);
+                let events = turn.closing(&it, around);
                 turn = Turn::new(RequestNo::NONE);
                 events
             }
@@ -43,14 +48,14 @@ pub(crate) fn hear(lines: &str) {
                 let kind = update["sessionUpdate"].as_str().unwrap_or_default();
                 settings.options_changed(&update["configOptions"]);
                 settings.mode_changed(update["currentModeId"].as_str().unwrap_or_default());
-                turn.update(kind, update, &terminals)
+                turn.update(kind, update, around)
             }
             Incoming::Request { id, params, .. } => {
                 if let Ok(asked) = serde_json::from_value(params.clone()) {
                     questions.ask(id.clone(), asked);
                 }
                 match permission::asked(&id, &params) {
-                    Ok((call, request)) => turn.calls.ask(call, request),
+                    Ok((call, request)) => turn.calls.ask(call, request, around.texts),
                     Err(_) => Vec::new(),
                 }
             }

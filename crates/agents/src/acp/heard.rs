@@ -4,11 +4,15 @@
 use agent_client_protocol_schema::v1::{CLIENT_METHOD_NAMES, Error};
 use innkeeper_protocol::agent::{AgentCommandInfo, AgentEvent, AgentFailure, TurnEvent};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
+use super::calls::Around;
 use super::permission;
 use super::rpc::{Incoming, RequestNo, sentence};
+use super::session::HeldAnswer;
 use super::speech::Talk;
 use super::turn::about_stop;
+use super::whole_edits::Texts;
 
 impl Talk {
     pub(super) async fn incoming(&mut self, incoming: Incoming) {
@@ -22,7 +26,13 @@ impl Talk {
     async fn answered(&mut self, to: RequestNo, result: Result<Value, Error>) {
         let mut turn = self.turn.iter();
         if turn.any(|turn| turn.own.request == to) {
-            return self.prompt_answered(result).await;
+            return match result {
+                Ok(answer) if self.may_count_late(&answer) => {
+                    let due = Instant::now() + self.access.patience.usage;
+                    self.session.answer = Some(HeldAnswer { due, answer });
+                }
+                result => self.prompt_answered(result).await,
+            };
         }
         if let Some(change) = self.session.changing.remove(&to) {
             match result {
@@ -37,11 +47,39 @@ impl Talk {
         }
     }
 
+    /// Whether the agent may still say what the turn has used. Some do that only
+    /// when they have answered; and what comes after the end of a turn has no
+    /// place in it.
+    fn may_count_late(&self, answer: &Value) -> bool {
+        let turn = self.turn.as_ref().filter(|turn| !turn.is_cancelled());
+        let is_uncounted = turn.is_some_and(|turn| !turn.own.is_counted_with(answer));
+        is_uncounted && self.session.answer.is_none() && self.session.counts_late != Some(false)
+    }
+
+    /// The agent has said what a turn has used: the one that waits for that, or
+    /// one that has waited in vain.
+    async fn usage_came(&mut self) {
+        let has_waited = self.turn.is_none() && self.session.counts_late.is_some();
+        if has_waited || self.session.answer.is_some() {
+            self.session.counts_late = Some(true);
+        }
+        self.give_held_answer().await;
+    }
+
+    /// The answer that was held back ends the turn now.
+    pub(super) async fn give_held_answer(&mut self) {
+        if let Some(HeldAnswer { answer, .. }) = self.session.answer.take() {
+            self.prompt_answered(Ok(answer)).await;
+        }
+    }
+
     /// The turn is over.
     async fn prompt_answered(&mut self, result: Result<Value, Error>) {
         self.dismiss_requests();
         let services = &mut self.speech.services;
         services.turn_ends(self.session.peer.answers());
+        let texts = self.look_at_files(None).await;
+        let services = &self.speech.services;
         let Some(turn) = &mut self.turn else {
             return;
         };
@@ -53,8 +91,11 @@ impl Talk {
                 if reason == "cancelled" {
                     TurnEvent::Cancelled
                 } else {
-                    let terminals = |id: &str| services.terminal(id);
-                    let mut events = turn.own.closing(&answer, &terminals);
+                    let around = Around {
+                        terminals: &|id| services.terminal(id),
+                        texts: &texts,
+                    };
+                    let mut events = turn.own.closing(&answer, around);
                     events.extend(about_stop(reason).map(TurnEvent::Notice));
                     events.push(TurnEvent::StopReason(reason.to_owned()));
                     self.tell(events).await;
@@ -88,9 +129,12 @@ impl Talk {
     /// There is news of a terminal.
     pub(super) async fn show_terminal(&mut self, id: &str) {
         let services = &self.speech.services;
-        let terminals = |id: &str| services.terminal(id);
+        let around = Around {
+            terminals: &|id| services.terminal(id),
+            texts: &Texts::new(),
+        };
         let events = match &mut self.turn {
-            Some(turn) => turn.own.calls.terminal_changed(id, &terminals),
+            Some(turn) => turn.own.calls.terminal_changed(id, around),
             None => Vec::new(),
         };
         self.tell(events).await;
@@ -141,7 +185,9 @@ impl Talk {
         }
         let names = CLIENT_METHOD_NAMES;
         let events = match method {
-            _ if method == names.session_request_permission => self.ask_permission(id, params),
+            _ if method == names.session_request_permission => {
+                self.ask_permission(id, params).await
+            }
             _ if method == names.elicitation_create => self.ask_question(id, params),
             _ => {
                 let error = Error::method_not_found();
@@ -152,14 +198,28 @@ impl Talk {
         self.tell(events).await;
     }
 
-    fn ask_permission(&mut self, id: &Value, params: &Value) -> Vec<TurnEvent> {
+    /// What the files hold that the agent tells of now, or that calls which run
+    /// have told of. Calls take over what the agent has written by then.
+    async fn look_at_files(&mut self, update: Option<&Value>) -> Texts {
+        let Some(turn) = &mut self.turn else {
+            return Texts::new();
+        };
+        for written in self.speech.services.take_written() {
+            turn.own.calls.wrote(written);
+        }
+        let wanted = turn.own.wanted_texts(update);
+        self.speech.services.texts(wanted).await
+    }
+
+    async fn ask_permission(&mut self, id: &Value, params: &Value) -> Vec<TurnEvent> {
+        let texts = self.look_at_files(Some(&params["toolCall"])).await;
         let asked = permission::asked(id, params);
         let answers = self.session.peer.answers();
         match (
             asked,
             self.turn.as_mut().filter(|turn| !turn.is_cancelled()),
         ) {
-            (Ok((call, request)), Some(turn)) => turn.own.calls.ask(call, request),
+            (Ok((call, request)), Some(turn)) => turn.own.calls.ask(call, request, &texts),
             (Ok(_), None) => {
                 answers.give(id, Ok(permission::answer(None)));
                 Vec::new()
@@ -226,13 +286,23 @@ impl Talk {
                 self.settings_changed().await;
             }
             _ => {
+                let texts = match kind {
+                    "tool_call" | "tool_call_update" => self.look_at_files(Some(update)).await,
+                    _ => Texts::new(),
+                };
                 let services = &self.speech.services;
-                let terminals = |id: &str| services.terminal(id);
+                let around = Around {
+                    terminals: &|id| services.terminal(id),
+                    texts: &texts,
+                };
                 let events = match &mut self.turn {
-                    Some(turn) => turn.own.update(kind, update, &terminals),
+                    Some(turn) => turn.own.update(kind, update, around),
                     None => Vec::new(),
                 };
                 self.tell(events).await;
+                if kind == "usage_update" {
+                    self.usage_came().await;
+                }
             }
         }
     }

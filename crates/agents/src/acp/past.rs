@@ -11,8 +11,10 @@ use innkeeper_protocol::newest::state::SessionConfigPropertySchema;
 use innkeeper_protocol::settings::{self, CONTINUE};
 use serde_json::{Value, json};
 
+use super::calls::Around;
 use super::rpc::RequestNo;
 use super::turn::Turn;
+use super::whole_edits::Texts;
 use crate::child::Told;
 
 /// How many conversations are offered, and on how many pages they are looked
@@ -84,10 +86,13 @@ pub(super) fn question(directory: Option<&PathBuf>, cursor: Option<&str>) -> Val
 pub(super) fn recounted(updates: &[Value]) -> Vec<Told> {
     let mut told: Vec<Told> = Vec::new();
     let mut running: Option<(Turn, Told)> = None;
-    let nowhere = |_: &str| None;
+    let nowhere = Around {
+        terminals: &|_| None,
+        texts: &Texts::new(),
+    };
     let mut end = |running: Option<(Turn, Told)>| {
         if let Some((mut turn, mut happened)) = running {
-            let closing = turn.closing(&Value::Null, &nowhere);
+            let closing = turn.closing(&Value::Null, nowhere);
             happened.events.extend(closing);
             told.push(happened);
         }
@@ -104,7 +109,7 @@ pub(super) fn recounted(updates: &[Value]) -> Vec<Told> {
             let said = update["content"]["text"].as_str();
             happened.asked.push_str(said.unwrap_or_default());
         }
-        for event in turn.update(kind, update, &nowhere) {
+        for event in turn.update(kind, update, nowhere) {
             if let TurnEvent::Text(text) = &event {
                 happened.answered.push_str(text);
             }

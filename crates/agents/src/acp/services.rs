@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{CLIENT_METHOD_NAMES, CreateTerminalResponse, Error};
 use innkeeper_protocol::agent::{CommandOutcome, TurnEvent};
@@ -15,11 +16,16 @@ use tokio::task::JoinSet;
 use super::files::Files;
 use super::rpc::Answers;
 use super::terminals::Terminals;
+use super::whole_edits::Texts;
+use super::written::{Recent, Written};
 use crate::environment::Surroundings;
 
 /// How many files may wait to be written, and how large they may be together.
 const MOST_WRITES: usize = 64;
 const MOST_WAITING_BYTES: usize = 64 * 1024 * 1024;
+
+/// How long an agent is kept waiting for a look at the files that it edits.
+const LOOKING: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct Services {
@@ -32,6 +38,8 @@ pub(super) struct Services {
     /// Files that the agent wants to write: which request wants it, and what.
     writes: HashMap<String, (Value, Value)>,
     last_write: u64,
+    /// What was written, until a call shows it.
+    written: Recent,
     /// What is on its way to an answer, and ends with the backend.
     at_work: JoinSet<()>,
 }
@@ -45,6 +53,7 @@ impl Services {
             in_turn: false,
             writes: HashMap::new(),
             last_write: 0,
+            written: Recent::default(),
             at_work: JoinSet::new(),
         }
     }
@@ -146,9 +155,36 @@ impl Services {
     }
 
     fn write(&mut self, answers: &Answers, id: &Value, params: &Value) {
-        self.with_files(answers, id, params, |files, request| {
-            files.write(&request).map(|()| json!({}))
+        let recent = self.in_turn.then(|| self.written.clone());
+        self.with_files(answers, id, params, move |files, request| {
+            let written = files.write(&request)?;
+            if let Some((recent, written)) = recent.zip(written) {
+                recent.add(written);
+            }
+            Ok(json!({}))
         });
+    }
+
+    /// What the agent has written since this was asked last.
+    pub(super) fn take_written(&self) -> impl Iterator<Item = Written> + use<> {
+        self.written.take().into_iter()
+    }
+
+    /// What these files hold, as far as that is to be shown, and known soon.
+    pub(super) async fn texts(&self, paths: Vec<PathBuf>) -> Texts {
+        if paths.is_empty() {
+            return Texts::new();
+        }
+        let files = self.files.clone();
+        let reading = tokio::task::spawn_blocking(move || {
+            let text_of = |path: PathBuf| Some((files.shown_text(&path)?, path));
+            let texts = paths.into_iter().filter_map(text_of);
+            texts.map(|(text, path)| (path, text)).collect()
+        });
+        match tokio::time::timeout(LOOKING, reading).await {
+            Ok(Ok(texts)) => texts,
+            _ => Texts::new(),
+        }
     }
 
     pub(super) fn command_started(&mut self, run: &str, terminal: String) {

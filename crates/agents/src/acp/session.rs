@@ -11,6 +11,7 @@ use agent_client_protocol_schema::v1::{
 use innkeeper_protocol::agent::AgentFailure;
 use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::opening::{Opening, beginning};
 use super::past;
@@ -75,6 +76,18 @@ pub(super) struct Session {
     pub(super) questions: Questions,
     /// The agent was told of the user's customizations.
     pub(super) is_told: bool,
+    /// The agent's answer to a prompt, held back for what the turn has used.
+    pub(super) answer: Option<HeldAnswer>,
+    /// Whether the agent says what a turn has used after it has ended; unknown
+    /// until one ended without a word of it.
+    pub(super) counts_late: Option<bool>,
+}
+
+/// An answer that waits until `due`.
+#[derive(Debug)]
+pub(super) struct HeldAnswer {
+    pub(super) due: Instant,
+    pub(super) answer: Value,
 }
 
 impl Session {
@@ -108,6 +121,8 @@ impl Session {
             steering: None,
             questions: Questions::default(),
             is_told: false,
+            answer: None,
+            counts_late: None,
         };
         Ok(Opened {
             process,

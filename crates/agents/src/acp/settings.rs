@@ -25,6 +25,9 @@ use serde_json::{Value, json};
 
 use crate::session_config::{Choice, enumeration, property, schema};
 
+/// What agents call the option that chooses the model.
+const MODEL: &str = "model";
+
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Settings {
     options: Vec<SessionConfigOption>,
@@ -156,7 +159,7 @@ impl Settings {
     /// The values that the agent has now, for those settings that clients see.
     pub(super) fn values(&self) -> JsonObject {
         let mut values = JsonObject::new();
-        for option in self.options.iter().filter(|option| is_shown(option)) {
+        for option in self.shown_options() {
             values.insert(option.id.0.to_string(), self.shown_value(option));
         }
         if let Some(modes) = self.modes_without_option() {
@@ -169,7 +172,7 @@ impl Settings {
     /// The settings of a session, as clients see them.
     pub(super) fn schema(&self) -> SessionConfigSchema {
         let mut properties = HashMap::new();
-        for option in self.options.iter().filter(|option| is_shown(option)) {
+        for option in self.shown_options() {
             properties.insert(option.id.0.to_string(), self.property_of(option));
         }
         if let Some(modes) = self.modes_without_option() {
@@ -226,7 +229,7 @@ impl Settings {
     /// no setting for is none of its business.
     pub(super) fn changes(&self, session: &str, wanted: &JsonObject) -> Vec<Change> {
         let mut changes = Vec::new();
-        for option in self.options.iter().filter(|option| is_shown(option)) {
+        for option in self.shown_options() {
             let wanted = wanted.get(&*option.id.0);
             let wanted = wanted.map(|value| self.inside(&option.id.0, value));
             match wanted {
@@ -307,11 +310,28 @@ impl Settings {
             .filter(|_| !self.options.iter().any(is_mode))
     }
 
+    /// The option that chooses the model. Some agents have several of that
+    /// category, such as the provider of the model: then the name decides.
     fn model_option(&self) -> Option<(&SessionConfigOption, &SessionConfigSelect)> {
-        self.options.iter().find_map(|option| match &option.kind {
-            SessionConfigKind::Select(select) if is_model(option) => Some((option, select)),
+        let options = self.options.iter().filter(|option| is_model(option));
+        let mut selects = options.filter_map(|option| match &option.kind {
+            SessionConfigKind::Select(select) => Some((option, select)),
             _ => None,
-        })
+        });
+        let first = selects.next()?;
+        let mut all = std::iter::once(first).chain(selects);
+        Some(
+            all.find(|(option, _)| &*option.id.0 == MODEL)
+                .unwrap_or(first),
+        )
+    }
+
+    /// The options that are settings of the session: models are chosen with a
+    /// message, and the host's own settings come first.
+    fn shown_options(&self) -> impl Iterator<Item = &SessionConfigOption> {
+        let model = self.model_option().map(|(option, _)| &option.id);
+        let options = self.options.iter();
+        options.filter(move |option| Some(&option.id) != model && &*option.id.0 != AUTO_APPROVE)
     }
 }
 
@@ -321,11 +341,6 @@ fn is_mode(option: &SessionConfigOption) -> bool {
 
 fn is_model(option: &SessionConfigOption) -> bool {
     option.category == Some(SessionConfigOptionCategory::Model)
-}
-
-/// Models are chosen with a message, and the host's own settings come first.
-fn is_shown(option: &SessionConfigOption) -> bool {
-    !is_model(option) && &*option.id.0 != AUTO_APPROVE
 }
 
 fn set_option(session: &str, option: &SessionConfigOption, value: &Value) -> Change {

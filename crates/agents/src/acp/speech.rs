@@ -11,6 +11,7 @@ use innkeeper_protocol::newest::state::PendingMessage;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::calls::Around;
 use super::instructions::{Instructions, Told};
 use super::mcp::{self, ClientCalls};
 use super::rpc::Incoming;
@@ -18,9 +19,10 @@ use super::services::Services;
 use super::session::{Session, Wanted};
 use super::tool_servers::ToolServers;
 use super::turn::Turn;
+use super::whole_edits::Texts;
 use super::{content, past, permission};
 use crate::child::{Access, Conversation, Given, Opened, Readiness, Speech, Start};
-use crate::client_tools::ClientCall;
+use crate::client_tools::{ClientCall, HttpTools};
 use crate::knowledge::{Abilities, Knowledge};
 use crate::process::{self, Program};
 
@@ -45,6 +47,7 @@ pub(super) struct Extras {
     pub(super) auth_method: Option<String>,
     pub(super) mcp_servers: Vec<McpServer>,
     pub(super) tool_bridge: Option<Program>,
+    pub(super) http_tools: Option<Arc<HttpTools>>,
     /// The customizations that the agent reads by itself.
     pub(super) reads: Vec<String>,
 }
@@ -61,12 +64,16 @@ pub(super) struct AcpSpeech {
     told: Option<String>,
     /// The agent runs and was not told of some of them.
     pub(super) unaware_of_tools: bool,
+    /// The user knows that the agent cannot have any.
+    pub(super) told_of_no_tools: bool,
 }
 
 /// What an agent says to the host, over the protocol or over that of tools.
 pub(super) enum Said {
     Message(Incoming),
     ToolCall(Box<ClientCall>),
+    /// Nothing more, to a prompt whose answer was held back.
+    TurnIsOver,
 }
 
 impl AcpSpeech {
@@ -119,13 +126,14 @@ impl AcpSpeech {
     fn new(extras: Extras, wanted: Wanted) -> Self {
         Self {
             services: Services::new(&wanted.directories),
-            tool_servers: ToolServers::new(extras.tool_bridge.clone()),
+            tool_servers: ToolServers::new(extras.tool_bridge.clone(), extras.http_tools.clone()),
             extras,
             wanted,
             client_calls: ClientCalls::default(),
             instructions: Arc::default(),
             told: None,
             unaware_of_tools: false,
+            told_of_no_tools: false,
         }
     }
 
@@ -199,9 +207,15 @@ impl Speech for AcpSpeech {
     }
 
     async fn next(&mut self, session: &mut Session) -> Option<Said> {
+        let due = session.answer.as_ref().map(|held| held.due);
+        let is_over = tokio::time::sleep_until(due.unwrap_or_else(Instant::now));
         tokio::select! {
             biased;
-            message = session.peer.next() => message.map(Said::Message),
+            message = session.peer.next() => match message {
+                Some(message) => Some(Said::Message(message)),
+                None => due.map(|_| Said::TurnIsOver),
+            },
+            () = is_over, if due.is_some() => Some(Said::TurnIsOver),
             call = self.tool_servers.next_call() => Some(Said::ToolCall(Box::new(call))),
         }
     }
@@ -210,6 +224,10 @@ impl Speech for AcpSpeech {
         match said {
             Said::Message(message) => talk.incoming(message).await,
             Said::ToolCall(call) => talk.call_client(*call).await,
+            Said::TurnIsOver => {
+                talk.session.counts_late.get_or_insert(false);
+                talk.give_held_answer().await;
+            }
         }
     }
 
@@ -221,6 +239,9 @@ impl Speech for AcpSpeech {
     }
 
     async fn readiness(talk: &mut Talk) -> Readiness {
+        if talk.cannot_have_tools() {
+            return Readiness::Ready;
+        }
         match talk.speech.unaware_of_tools {
             true => talk.make_aware_of_tools().await,
             false => Readiness::Ready,
@@ -298,11 +319,14 @@ impl Speech for AcpSpeech {
         let services = &mut talk.speech.services;
         match decision {
             Decision::Tool { call, verdict } => {
-                let terminals = |id: &str| services.terminal(id);
+                let around = Around {
+                    terminals: &|id| services.terminal(id),
+                    texts: &Texts::new(),
+                };
                 let Some(turn) = &mut talk.turn else {
                     return;
                 };
-                let (answered, events) = turn.own.calls.decide(&call, &verdict, &terminals);
+                let (answered, events) = turn.own.calls.decide(&call, &verdict, around);
                 for (asked, chosen) in answered {
                     let answer = permission::answer(chosen.as_ref());
                     answers.give(&asked.request, Ok(answer));
@@ -353,16 +377,16 @@ impl Speech for AcpSpeech {
         talk.speech.unaware_of_tools |= talk.speech.serve_tools(&tools, &[]);
     }
 
-    async fn farewell(talk: &mut Talk) {
-        let can = &talk.session.can().session_capabilities;
-        let method = match talk.forget && can.delete.is_some() {
+    async fn farewell(session: &mut Session, forget: bool) {
+        let can = &session.can().session_capabilities;
+        let method = match forget && can.delete.is_some() {
             true => Some(AGENT_METHOD_NAMES.session_delete),
             false => can.close.as_ref().map(|_| AGENT_METHOD_NAMES.session_close),
         };
         if let Some(method) = method {
-            let params = json!({"sessionId": talk.session.id});
-            let request = talk.session.peer.request(method, &params);
-            let _ = tokio::time::timeout(CLOSING, talk.session.answer_to(request)).await;
+            let params = json!({"sessionId": session.id});
+            let request = session.peer.request(method, &params);
+            let _ = tokio::time::timeout(CLOSING, session.answer_to(request)).await;
         }
     }
 }

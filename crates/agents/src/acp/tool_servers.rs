@@ -5,25 +5,30 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agent_client_protocol_schema::v1::{McpServer as Given, McpServerStdio};
+use agent_client_protocol_schema::v1::{
+    HttpHeader, McpServer as Given, McpServerHttp, McpServerStdio,
+};
 use futures_util::FutureExt as _;
 use futures_util::future::select_all;
 use innkeeper_protocol::agent::{ClientTool, ToolOwner};
 
-use crate::client_tools::{ClientCall, SERVER_NAME, ToolServer};
+use crate::client_tools::{ClientCall, HttpTools, SERVER_NAME, ToolServer, Way};
 use crate::process::Program;
 
 #[derive(Debug, Default)]
 pub(super) struct ToolServers {
     /// The way to a server; without one, agents are not given any.
     bridge: Option<Program>,
+    /// The way instead, for an agent that starts no servers.
+    http: Option<Arc<HttpTools>>,
     open: BTreeMap<String, ToolServer>,
 }
 
 impl ToolServers {
-    pub(super) fn new(bridge: Option<Program>) -> Self {
+    pub(super) fn new(bridge: Option<Program>, http: Option<Arc<HttpTools>>) -> Self {
         Self {
             bridge,
+            http,
             open: BTreeMap::new(),
         }
     }
@@ -57,10 +62,14 @@ impl ToolServers {
     }
 
     fn begin(&mut self, name: String, tools: Arc<[ClientTool]>) -> Option<Given> {
-        let bridge = self.bridge.as_ref()?;
-        match ToolServer::start(&name, tools) {
+        let started = match (&self.http, &self.bridge) {
+            (Some(http), _) => ToolServer::start_over(http, &name, tools),
+            (None, Some(_)) => ToolServer::start(&name, tools),
+            (None, None) => return None,
+        };
+        match started {
             Ok(server) => {
-                let given = way_to(&name, &server, bridge);
+                let given = given(&name, server.way(), self.bridge.as_ref())?;
                 self.open.insert(name, server);
                 Some(given)
             }
@@ -69,6 +78,14 @@ impl ToolServers {
                 None
             }
         }
+    }
+
+    pub(super) fn are_over_http(&self) -> bool {
+        self.http.is_some()
+    }
+
+    pub(super) fn have_tools(&self) -> bool {
+        self.open.values().any(ToolServer::has_tools)
     }
 
     /// The next call of the agent. Waiting may be given up at any time.
@@ -91,9 +108,18 @@ fn alias(name: &str) -> String {
     }
 }
 
-/// A server of the conversation, as the agent starts the way to it.
-fn way_to(name: &str, server: &ToolServer, bridge: &Program) -> Given {
-    let mut args = bridge.args.clone();
-    args.push(server.socket().display().to_string());
-    Given::Stdio(McpServerStdio::new(name, &bridge.command).args(args))
+/// A server of the conversation, as the agent reaches it.
+fn given(name: &str, way: Way, bridge: Option<&Program>) -> Option<Given> {
+    Some(match way {
+        Way::Socket(socket) => {
+            let bridge = bridge?;
+            let mut args = bridge.args.clone();
+            args.push(socket.display().to_string());
+            Given::Stdio(McpServerStdio::new(name, &bridge.command).args(args))
+        }
+        Way::Http { url, authorization } => {
+            let headers = vec![HttpHeader::new("Authorization", authorization)];
+            Given::Http(McpServerHttp::new(name, url).headers(headers))
+        }
+    })
 }

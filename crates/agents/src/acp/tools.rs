@@ -22,6 +22,19 @@ impl Talk {
         }
     }
 
+    /// Whether there is no way from the agent to the tools that are offered. The
+    /// user is told, once.
+    pub(super) fn cannot_have_tools(&mut self) -> bool {
+        let can = &self.session.can().mcp_capabilities;
+        let servers = &self.speech.tool_servers;
+        let cannot = servers.are_over_http() && !can.http && servers.have_tools();
+        if cannot && !std::mem::replace(&mut self.speech.told_of_no_tools, true) {
+            let agent = self.access.name.clone();
+            self.notices.push(AgentNotice::NoTools { agent });
+        }
+        cannot
+    }
+
     /// Lets an agent that runs already know of the tools of clients. Nothing
     /// may be forgotten for that: it takes another conversation where nothing
     /// was said yet, else a new process that takes this one up.

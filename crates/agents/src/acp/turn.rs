@@ -3,6 +3,8 @@
 //! *Boundary*: nothing here talks to anybody. What comes in is what the agent
 //! said, what goes out is what the engine is to hear.
 
+use std::path::PathBuf;
+
 use agent_client_protocol_schema::v1::{
     CompactionStatus, CompactionUpdate, ContentBlock, Notice, Plan, PlanEntryStatus,
     ToolCallUpdate, Usage, UsageUpdate,
@@ -16,7 +18,7 @@ use innkeeper_protocol::newest::state::{ToolCallResult, ToolResultContent, Usage
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::calls::{Calls, ShownTerminals};
+use super::calls::{Around, Calls};
 use super::content;
 use super::rpc::RequestNo;
 use crate::usage::{self, CONTEXT_USED, CONTEXT_WINDOW};
@@ -106,7 +108,7 @@ impl Turn {
         &mut self,
         kind: &str,
         update: &Value,
-        terminals: ShownTerminals<'_>,
+        around: Around<'_>,
     ) -> Vec<TurnEvent> {
         match kind {
             "agent_message_chunk" => {
@@ -119,7 +121,7 @@ impl Turn {
                 thought.map(TurnEvent::Reasoning).into_iter().collect()
             }
             "tool_call" | "tool_call_update" => match read::<ToolCallUpdate>(update) {
-                Some(update) => self.calls.update(update, terminals),
+                Some(update) => self.calls.update(update, around),
                 None => self.not_understood(kind, update),
             },
             "plan" => read(update)
@@ -137,6 +139,17 @@ impl Turn {
             "user_message_chunk" | "compaction_summary_chunk" => Vec::new(),
             unknown => self.not_understood(unknown, update),
         }
+    }
+
+    /// The files whose texts are of use for this update, or for the end of the
+    /// turn.
+    pub(super) fn wanted_texts(&self, update: Option<&Value>) -> Vec<PathBuf> {
+        let Some(update) = update else {
+            return self.calls.wanted_texts(None);
+        };
+        let call = read::<ToolCallUpdate>(update);
+        call.map(|call| self.calls.wanted_texts(Some(&call)))
+            .unwrap_or_default()
     }
 
     /// Kept for whoever understands it, and told at the end of the turn.
@@ -229,18 +242,22 @@ impl Turn {
         vec![TurnEvent::Usage(self.usage.clone())]
     }
 
+    /// Whether the agent has said what the turn has used, or does so with this
+    /// answer.
+    pub(super) fn is_counted_with(&self, answer: &Value) -> bool {
+        let usage = &self.usage;
+        let said = usage.meta.is_some() || usage.input_tokens.is_some();
+        said || read::<Usage>(&answer["usage"]).is_some() || counted(answer).is_some()
+    }
+
     /// What the conversation has cost with this turn.
     pub(super) fn cost(&self) -> Cost {
         self.cost
     }
 
     /// The agent answered the prompt: what is still to be said before the end.
-    pub(super) fn closing(
-        &mut self,
-        answer: &Value,
-        terminals: ShownTerminals<'_>,
-    ) -> Vec<TurnEvent> {
-        let mut events = self.calls.close(terminals);
+    pub(super) fn closing(&mut self, answer: &Value, around: Around<'_>) -> Vec<TurnEvent> {
+        let mut events = self.calls.close(around);
         if let Some(content) = self.plan.take() {
             let result = ToolCallResult {
                 success: true,

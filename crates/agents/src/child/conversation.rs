@@ -164,7 +164,7 @@ impl<S: Speech> Conversation<S> {
                 return;
             }
         }
-        S::farewell(&mut self).await;
+        S::farewell(&mut self.session, self.forget).await;
         self.process.end(self.access.patience.ending).await;
     }
 

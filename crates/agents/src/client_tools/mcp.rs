@@ -150,6 +150,16 @@ impl Peer {
         }
     }
 
+    /// The end of a connection that has just one request, in the revision of
+    /// this name; nobody, if there is no such revision.
+    pub(super) fn of_request(server: Arc<str>, revision: &str) -> Option<Self> {
+        let revision = Revision::named(revision)?;
+        Some(Self {
+            agreed: Some(revision).filter(|revision| revision.has_handshake()),
+            ..Self::new(server)
+        })
+    }
+
     pub(super) fn hear(&mut self, line: &str, tools: &[ClientTool]) -> Heard {
         match ClientFrame::parse(line) {
             Ok(ClientFrame::Request { id, method, params }) => {

@@ -19,10 +19,10 @@ use super::mcp::{Call, Heard, Peer, refusal};
 use super::{ClientCall, Offer, content};
 
 /// The longest message: what a tool is given may hold a file.
-const LONGEST_LINE: usize = 16 * 1024 * 1024;
+pub(super) const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
 /// Calls of one connection at a time. Agents call a handful at once.
-const MOST_CALLS: usize = 64;
+pub(super) const MOST_CALLS: usize = 64;
 
 /// Serves a connection until it ends.
 pub(super) async fn serve(stream: impl AsyncRead + AsyncWrite, offer: Offer) {
@@ -126,7 +126,7 @@ impl Calls {
     }
 }
 
-async fn run(call: Call, to_backend: mpsc::Sender<ClientCall>) -> Value {
+pub(super) async fn run(call: Call, to_backend: mpsc::Sender<ClientCall>) -> Value {
     let Call { asked, tool, input } = call;
     let (answer, answered) = oneshot::channel();
     let call = ClientCall {

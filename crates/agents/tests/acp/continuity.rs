@@ -293,3 +293,34 @@ async fn an_agent_that_takes_several_directories_is_given_them_whenever_it_is_op
         }
     }
 }
+
+#[tokio::test]
+async fn getting_to_know_an_agent_leaves_no_conversation_behind() {
+    let journal = tempfile::NamedTempFile::new().unwrap();
+    let agent = AcpAgent::new(options(&json!({
+        "initialize": {"agentCapabilities": {"sessionCapabilities": {"delete": {}}}},
+        "journal": journal.path(),
+    })));
+    agent.get_to_know().await.unwrap();
+    let asked = std::fs::read_to_string(journal.path()).unwrap();
+    let asked: Vec<&str> = asked.lines().collect();
+    assert_eq!(asked, ["initialize", "session/new", "session/delete"]);
+}
+
+#[tokio::test]
+async fn an_agent_that_a_session_gets_to_know_is_not_started_once_more() {
+    let journal = tempfile::NamedTempFile::new().unwrap();
+    let agent = AcpAgent::new(options(&json!({"journal": journal.path()})));
+    let (sender, mut reports) = tokio::sync::mpsc::channel(16);
+    let agents = Supervisor::new(vec![Arc::new(agent)], sender);
+    agents.command(AgentCommand::Open(Box::new(asked_to_open())));
+    tokio::task::yield_now().await;
+    // The session has begun, so this waits.
+    let mut known = Box::pin(agents.get_to_know());
+    assert!(futures_util::poll!(&mut known).is_pending());
+    assert_eq!(line(&reports.recv().await.unwrap().event), "opened");
+    known.await;
+    let asked = std::fs::read_to_string(journal.path()).unwrap();
+    let asked: Vec<&str> = asked.lines().collect();
+    assert_eq!(asked, ["initialize", "session/new"]);
+}

@@ -5,6 +5,7 @@
 //! - `mapping`: what agents say, row by row;
 //! - `requests`: what agents ask for;
 //! - `quirks`: what real agents do that the protocol does not prepare for;
+//! - `edits`: what calls show of the files that they change;
 //! - `continuity`: conversations that outlive their process;
 //! - `restarts`: processes that end, and that do not start;
 //! - `crowd`: many processes, half of which are killed.
@@ -13,6 +14,7 @@
 
 mod continuity;
 mod crowd;
+mod edits;
 mod mapping;
 #[path = "../programs/mod.rs"]
 mod programs;
@@ -23,6 +25,7 @@ mod restarts;
 #[expect(dead_code, reason = "shared with the tests beside the code")]
 mod testing;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,6 +75,22 @@ async fn opened(agent: AcpAgent, open: OpenBackend) -> Conversation {
 /// An open conversation with an agent that behaves as it is told.
 async fn with(behaviour: Value) -> Conversation {
     opened(AcpAgent::new(options(&behaviour)), asked_to_open()).await
+}
+
+/// An open conversation in a directory of its own.
+async fn in_directory() -> (tempfile::TempDir, Conversation) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut open = asked_to_open();
+    open.directories = vec![format!("file://{}", directory.path().display())];
+    let agent = AcpAgent::new(options(&json!({})));
+    let conversation = opened(agent, open).await;
+    (directory, conversation)
+}
+
+/// A step that reads or writes a file through the host.
+fn about_file(method: &str, path: &Path, content: &str) -> Value {
+    json!({"request": {"method": method, "say": true,
+                       "params": {"path": path, "content": content}}})
 }
 
 /// What is heard of a turn with these steps and an agent that has no quirks.

@@ -1,5 +1,7 @@
 //! What real agents do that the protocol's text does not prepare for.
 
+use innkeeper_protocol::agent::{ClientTool, ToolOwner};
+
 use super::*;
 
 fn hurried() -> Patience {
@@ -409,4 +411,118 @@ async fn closing_while_it_opens_leaves_nothing_behind() {
     conversation.close();
     conversation.agents.shutdown().await;
     assert!(conversation.reports.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn of_two_options_for_models_the_one_called_model_chooses_it() {
+    let option = |id: &str, values: [&str; 2]| {
+        let choices = values.map(|value| json!({"value": value, "name": value}));
+        json!({"id": id, "name": id, "type": "select", "category": "model",
+            "currentValue": values[0], "options": choices})
+    };
+    let options_offered = json!([
+        option("provider", ["here", "there"]),
+        option("model", ["small", "large"]),
+    ]);
+    let agent = AcpAgent::new(options(&json!({"new": {"configOptions": options_offered}})));
+    agent.get_to_know().await.unwrap();
+    let profile = agent.profile();
+    let models: Vec<&str> = profile
+        .info
+        .models
+        .iter()
+        .map(|it| it.id.as_str())
+        .collect();
+    assert_eq!(models, ["small", "large"]);
+    let settings = profile.config.unwrap().properties;
+    assert_eq!(json!(settings["provider"].r#enum), json!(["here", "there"]));
+    assert!(!settings.contains_key("model"));
+}
+
+#[tokio::test]
+async fn what_a_turn_has_used_may_be_said_after_its_end() {
+    let patience = Patience {
+        usage: Duration::from_secs(3600),
+        ..Patience::default()
+    };
+    let mut conversation = opened(patient(&json!({}), patience), asked_to_open()).await;
+    let usage = json!({"sessionUpdate": "usage_update", "used": 7, "size": 100});
+    let heard = conversation.play(json!([{"afterwards": usage}])).await;
+    let used = r#"usage: {"_meta":{"contextUsed":7,"contextWindow":100}}"#;
+    assert_eq!(heard, [used, "because: end_turn", "completed"]);
+    // It need not be waited for when it comes in time.
+    let heard = conversation.play(json!([{"update": usage}])).await;
+    assert_eq!(heard, [used, "because: end_turn", "completed"]);
+}
+
+#[tokio::test]
+async fn an_agent_that_never_says_what_a_turn_has_used_is_waited_for_once() {
+    let patience = Patience {
+        usage: Duration::from_millis(1),
+        ..Patience::default()
+    };
+    let mut conversation = opened(patient(&json!({}), patience), asked_to_open()).await;
+    for _ in 0..2 {
+        let heard = conversation.play(json!([])).await;
+        assert_eq!(heard, ["because: end_turn", "completed"]);
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_ends_right_after_its_answer_has_ended_the_turn() {
+    let patience = Patience {
+        usage: Duration::from_secs(3600),
+        ..Patience::default()
+    };
+    let mut conversation = opened(patient(&json!({}), patience), asked_to_open()).await;
+    let heard = conversation.play(json!([{"exitAfterwards": 0}])).await;
+    assert_eq!(heard, ["because: end_turn", "completed"]);
+}
+
+/// A conversation with an agent that refuses to start MCP servers, to which a
+/// client offers a tool.
+async fn with_tools_over_http(can: Value) -> Conversation {
+    let behaviour = json!({"initialize": {"agentCapabilities": {"mcpCapabilities": can}}});
+    let agent = AcpAgent::new(AcpOptions {
+        http_tools: Some(Arc::default()),
+        ..options(&behaviour)
+    });
+    let mut open = asked_to_open();
+    let definition = json!({"name": "look", "inputSchema": {"type": "object"}});
+    open.client_tools = Arc::from([ClientTool {
+        owner: ToolOwner::Client("a".into()),
+        definition: serde_json::from_value(definition).unwrap(),
+    }]);
+    opened(agent, open).await
+}
+
+fn servers_given(heard: &[String]) -> Value {
+    let said = heard.iter().find_map(|line| line.strip_prefix("text: "));
+    let requests: Value = serde_json::from_str(said.unwrap()).unwrap();
+    requests[1]["params"]["mcpServers"].clone()
+}
+
+#[tokio::test]
+async fn an_agent_that_starts_no_mcp_servers_reaches_tools_over_http() {
+    let mut conversation = with_tools_over_http(json!({"http": true})).await;
+    let heard = conversation.play(json!([{"echo": "requests"}])).await;
+    let given = servers_given(&heard);
+    assert_eq!(given[0]["type"], "http");
+    assert_eq!(given[0]["name"], "innkeeper");
+    let url = given[0]["url"].as_str().unwrap();
+    assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+    assert_eq!(given[0]["headers"][0]["name"], "Authorization");
+    let secret = given[0]["headers"][0]["value"].as_str().unwrap();
+    assert_eq!(secret.strip_prefix("Bearer ").unwrap().len(), 64);
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_have_tools_is_named_once() {
+    let mut conversation = with_tools_over_http(json!({})).await;
+    let heard = conversation.play(json!([{"echo": "requests"}])).await;
+    assert_eq!(servers_given(&heard), json!([]));
+    let is_notice = |line: &&String| line.starts_with("notice: test cannot use the tools");
+    assert_eq!(heard.iter().filter(is_notice).count(), 1, "{heard:?}");
+    let heard = conversation.play(json!([])).await;
+    assert_eq!(heard.iter().filter(is_notice).count(), 0, "{heard:?}");
 }

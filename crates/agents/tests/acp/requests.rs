@@ -289,20 +289,6 @@ async fn what_happens_at_a_url_ends_when_the_agent_says_so() {
     );
 }
 
-async fn in_directory() -> (tempfile::TempDir, Conversation) {
-    let directory = tempfile::tempdir().unwrap();
-    let mut open = asked_to_open();
-    open.directories = vec![format!("file://{}", directory.path().display())];
-    let agent = AcpAgent::new(options(&json!({})));
-    let conversation = opened(agent, open).await;
-    (directory, conversation)
-}
-
-fn about_file(method: &str, path: &Path, content: &str) -> Value {
-    json!({"request": {"method": method, "say": true,
-                       "params": {"path": path, "content": content}}})
-}
-
 #[tokio::test]
 async fn files_are_read_and_written_in_the_sessions_directories_only() {
     let (directory, mut conversation) = in_directory().await;

@@ -14,7 +14,7 @@ use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::settings::{BRANCH, FOLDER, ISOLATION, Synonym, WORKTREE, former_names};
 use serde_json::Value;
 
-use super::Agents;
+use super::{Agents, setting_of};
 use crate::core::Core;
 use crate::labels::{self, IsolationLabel, Locale};
 
@@ -156,19 +156,19 @@ pub(crate) fn resolve_settings(
 
 /// A change of a session's settings as it is meant, or why it cannot be made.
 pub(crate) fn judge_settings(
-    config: Option<&SessionConfigState>,
+    state: &SessionState,
     synonyms: &[Synonym],
     change: &mut SessionConfigChangedAction,
 ) -> Result<(), String> {
-    let Some(config) = config else {
+    let Some(config) = &state.config else {
         return Err("this session has no settings".to_owned());
     };
     let fixed = |key: &str| format!("`{key}` cannot be changed after the session was created");
     for (key, value) in &mut change.config {
-        let Some(property) = config.schema.properties.get(key) else {
+        let Some(property) = setting_of(state, key) else {
             return Err(format!("the session has no setting `{key}`"));
         };
-        *value = fitting_value(key, property, synonyms, value)?;
+        *value = fitting_value(key, &property, synonyms, value)?;
         let unchanged = config.values.get(key) == Some(value);
         if property.session_mutable != Some(true) && !unchanged {
             return Err(fixed(key));
@@ -177,7 +177,7 @@ pub(crate) fn judge_settings(
     if change.replace == Some(true) {
         let mut keys = config.values.keys();
         let lost = keys.find(|key| {
-            let property = config.schema.properties.get(*key);
+            let property = setting_of(state, key);
             let mutable = property.is_some_and(|property| property.session_mutable == Some(true));
             !mutable && !change.config.contains_key(*key)
         });

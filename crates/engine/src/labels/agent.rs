@@ -207,6 +207,11 @@ fn notice_in_german(notice: AgentNotice) -> String {
             "{agent} kann mitten im Gespräch keine Werkzeuge bekommen. In einer neuen Sitzung \
              sind sie da."
         ),
+        AgentNotice::NoTools { agent } => format!(
+            "{agent} kann die Werkzeuge deines Editors und der MCP-Server des Hosts nicht \
+             benutzen: Der Agent nimmt MCP-Server weder als Programme noch über HTTP an. Ein \
+             anderer Agent kann sie benutzen."
+        ),
         AgentNotice::ToldCustomizations {
             agent,
             told,
@@ -265,6 +270,11 @@ fn notice_in_french(notice: AgentNotice) -> String {
             "{agent} ne peut pas recevoir d’outils au milieu d’une conversation. Il les aura \
              dans une nouvelle session."
         ),
+        AgentNotice::NoTools { agent } => format!(
+            "{agent} ne peut pas utiliser les outils de votre éditeur ni ceux des serveurs MCP \
+             de l’hôte : il n’accepte les serveurs MCP ni comme programmes ni par HTTP. Un autre \
+             agent peut les utiliser."
+        ),
         AgentNotice::ToldCustomizations {
             agent,
             told,
@@ -317,6 +327,11 @@ fn notice_in_spanish(notice: AgentNotice) -> String {
         AgentNotice::NoToolsAnyMore { agent } => format!(
             "{agent} no puede recibir herramientas en mitad de una conversación. Las tendrá en \
              una sesión nueva."
+        ),
+        AgentNotice::NoTools { agent } => format!(
+            "{agent} no puede usar las herramientas de su editor ni las de los servidores MCP \
+             del host: no acepta servidores MCP ni como programas ni por HTTP. Otro agente puede \
+             usarlas."
         ),
         AgentNotice::ToldCustomizations {
             agent,
@@ -374,6 +389,7 @@ mod tests {
             (AgentNotice::NotSummarised { why: why() }, &["no disk"]),
             (AgentNotice::SettingsNotConfirmed, &[]),
             (AgentNotice::NoToolsAnyMore { agent: agent() }, &["goose"]),
+            (AgentNotice::NoTools { agent: agent() }, &["goose"]),
             (
                 AgentNotice::SettingRefused {
                     agent: agent(),

@@ -113,7 +113,7 @@ fn judge(
             let agent = agents.of_session(&session.state);
             let synonyms = agent.map_or(&[][..], |agent| &agent.synonyms);
             let mut meant = change.clone();
-            match judge_settings(session.state.config.as_ref(), synonyms, &mut meant) {
+            match judge_settings(&session.state, synonyms, &mut meant) {
                 Ok(()) => {
                     Verdict::Apply(StateAction::SessionConfigChanged(meant), After::Configured)
                 }

@@ -20,6 +20,7 @@ use super::host_tools;
 use super::pending::Steering;
 use super::running::{Backend, BackendPhase};
 use super::{Ending, TurnsMut};
+use crate::agents::setting_of;
 use crate::annotations;
 use crate::changes::awaits_worktree;
 use crate::core::error_info;
@@ -361,6 +362,7 @@ impl TurnsMut<'_> {
             // Said again: it may be busy by now.
             _ => return,
         }
+        self.agents.tell_settings(self.core, &session);
         self.session_ready(&session);
         self.prompt(uri);
     }
@@ -509,11 +511,13 @@ impl TurnsMut<'_> {
             return;
         };
         let known = self.core.channels.session(&session);
-        let Some(config) = known.and_then(|session| session.state.config.as_ref()) else {
+        let Some((state, config)) =
+            known.and_then(|session| Some((&session.state, session.state.config.as_ref()?)))
+        else {
             return;
         };
         let news = values.into_iter().filter(|(key, value)| {
-            config.schema.properties.contains_key(key) && config.values.get(key) != Some(value)
+            setting_of(state, key).is_some() && config.values.get(key) != Some(value)
         });
         let config: JsonObject = news.collect();
         if !config.is_empty() {

@@ -252,6 +252,75 @@ fn a_setting_that_the_agent_changes_is_shown_and_not_sent_back() {
     assert_eq!(host.commands.len(), before);
 }
 
+/// The agents of the host, the first of which has a mode and something that can
+/// be set for new sessions only.
+fn agents_with_mode() -> Vec<AgentProfile> {
+    let mut profiles = agents();
+    let mode = json!({"type": "string", "title": "Mode", "enum": ["ask", "code"],
+                      "default": "ask", "sessionMutable": true});
+    let fixed = json!({"type": "string", "title": "Continue"});
+    let schema = json!({"type": "object", "properties": {"mode": mode, "continue": fixed}});
+    profiles[0].config = Some(serde_json::from_value(schema).unwrap());
+    profiles
+}
+
+#[test]
+fn settings_that_come_to_be_known_reach_open_sessions() {
+    let mut host = Host::new();
+    let mut unknown = agents_with_mode();
+    unknown[0].config =
+        Some(serde_json::from_value(json!({"type": "object", "properties": {}})).unwrap());
+    host.feed(Input::AgentsChanged(unknown));
+    host.enter(1, "a", &[ROOT]);
+    host.ok(1, "createSession", json!({"channel": SESSION}));
+    host.opened();
+    let change = json!({"type": "session/configChanged", "config": {"mode": "code"}});
+    host.dispatch(1, SESSION, change.clone());
+    assert_eq!(host.rejection(1), "the session has no setting `mode`");
+
+    host.feed(Input::AgentsChanged(agents_with_mode()));
+    let state = host.state(SESSION);
+    let later = &state["_meta"]["innkeeper"]["settings"]["properties"];
+    assert_eq!(later["mode"]["enum"], json!(["ask", "code"]));
+    assert!(later.get("continue").is_none(), "{later}");
+    assert_eq!(state["config"]["values"], json!({"mode": "ask"}));
+
+    host.dispatch(1, SESSION, change);
+    assert_eq!(
+        host.state(SESSION)["config"]["values"],
+        json!({"mode": "code"})
+    );
+    let configured = host
+        .commands
+        .iter()
+        .rev()
+        .find_map(|command| match command {
+            AgentCommand::Configure { values, .. } => Some(json!(values)),
+            _ => None,
+        });
+    assert_eq!(configured, Some(json!({"mode": "code"})));
+    let wrong = json!({"type": "session/configChanged", "config": {"mode": "fly"}});
+    host.dispatch(1, SESSION, wrong);
+    assert_ne!(host.rejection(1), "");
+    let values = json!({"mode": "ask"}).as_object().unwrap().clone();
+    host.report(AgentEvent::Configured(values));
+    assert_eq!(
+        host.state(SESSION)["config"]["values"],
+        json!({"mode": "ask"})
+    );
+
+    // It is still so in the next life of the host.
+    host.start_turn(1, "t");
+    host.restart(Limits::default());
+    host.feed(Input::AgentsChanged(agents_with_mode()));
+    let state = host.state(SESSION);
+    assert_eq!(
+        state["_meta"]["innkeeper"]["settings"]["properties"]["mode"]["title"],
+        "Mode"
+    );
+    assert_eq!(state["config"]["values"], json!({"mode": "ask"}));
+}
+
 #[test]
 fn the_text_of_an_edit_is_kept_beside_the_state() {
     let mut host = Host::with_session(Limits::default());

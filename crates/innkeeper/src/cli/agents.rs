@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
+use futures_util::StreamExt as _;
 use innkeeper::Host;
 use innkeeper_agents::discovery::{self, FoundAgent, Protocol};
 use innkeeper_agents::{
-    AcpAgent, AcpOptions, Agent, Environment, PiAgent, PiOptions, Program, ScriptAgent,
+    AcpAgent, AcpOptions, Agent, Environment, HttpTools, PiAgent, PiOptions, Program, ScriptAgent,
 };
 
 use super::environment::environment;
@@ -50,6 +51,8 @@ pub(crate) struct Finder {
     config: Config,
     data_dir: PathBuf,
     environment: Arc<Environment>,
+    /// One for all agents.
+    http_tools: Arc<HttpTools>,
     /// Only those of these providers.
     only: Option<Vec<String>>,
     /// Those that were found before, by their providers.
@@ -73,6 +76,7 @@ impl Finder {
             config,
             data_dir,
             environment,
+            http_tools: Arc::default(),
             only,
             known: Mutex::default(),
         }
@@ -119,7 +123,14 @@ impl Finder {
     /// same place is the same agent.
     pub(crate) fn found_on(&self, path: &OsStr) -> Vec<Found> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all = found_on(path, &self.config, &self.data_dir, &self.environment);
+        let Self {
+            config,
+            data_dir,
+            environment,
+            http_tools,
+            ..
+        } = self;
+        let mut all = found_on(path, config, data_dir, environment, http_tools);
         for found in &mut all {
             let provider = found.agent.profile().info.provider;
             let line = found.line.clone();
@@ -165,10 +176,12 @@ fn found_on(
     config: &Config,
     data_dir: &Path,
     environment: &Arc<Environment>,
+    http_tools: &Arc<HttpTools>,
 ) -> Vec<Found> {
     let around = Around {
         path,
         environment,
+        http_tools,
         directory: &data_dir.join("agents"),
     };
     let mut installed = discovery::find(path);
@@ -184,12 +197,14 @@ fn found_on(
     }
     for agent in installed {
         let origin = agent.program.command.display().to_string();
+        let http_tools = around.http_tools_of(&agent);
         let options = Options {
             provider: agent.provider.to_owned(),
             name: agent.display_name.to_owned(),
             program: agent.program,
             auth_method: None,
             reads: agent.reads.iter().map(|&path| path.to_owned()).collect(),
+            http_tools,
         };
         all.push(options.agent(agent.protocol, &around, origin));
     }
@@ -221,8 +236,16 @@ fn found_on(
 struct Around<'a> {
     path: &'a OsStr,
     environment: &'a Arc<Environment>,
+    http_tools: &'a Arc<HttpTools>,
     /// Where what is learned of them is kept.
     directory: &'a Path,
+}
+
+impl Around<'_> {
+    /// What an agent needs in addition that starts no MCP servers.
+    fn http_tools_of(&self, known: &FoundAgent) -> Option<Arc<HttpTools>> {
+        (!known.starts_servers).then(|| Arc::clone(self.http_tools))
+    }
 }
 
 /// What an agent is made of, whatever it speaks.
@@ -232,6 +255,7 @@ struct Options {
     program: Program,
     auth_method: Option<String>,
     reads: Vec<String>,
+    http_tools: Option<Arc<HttpTools>>,
 }
 
 impl Options {
@@ -249,6 +273,7 @@ impl Options {
                 auth_method: self.auth_method,
                 reads: self.reads,
                 tool_bridge: bridge(),
+                http_tools: self.http_tools,
                 directory,
                 ..AcpOptions::new(self.provider, program)
             })),
@@ -275,6 +300,7 @@ fn configured(
     known: Option<FoundAgent>,
     around: &Around<'_>,
 ) -> Found {
+    let http_tools = known.as_ref().and_then(|known| around.http_tools_of(known));
     let known_reads = known.as_ref().map_or(&[][..], |known| known.reads).iter();
     let reads = known_reads.map(|&path| path.to_owned());
     let reads = reads.chain(table.reads.iter().cloned()).collect();
@@ -312,6 +338,7 @@ fn configured(
         program,
         auth_method: Some(table.auth_method.clone()).filter(|method| !method.is_empty()),
         reads,
+        http_tools,
     };
     options.agent(protocol, around, origin)
 }
@@ -332,17 +359,10 @@ pub(crate) async fn list(args: AgentsArgs) -> Outcome {
     let all = finder.found_on(&path);
     let mut rows = vec![["PROVIDER", "NAME", "STARTS", "MODELS", "FOUND"].map(str::to_owned)];
     let mut troubles = String::new();
-    // All at once: some take their time.
-    let starts = all.iter().map(|found| {
-        let known = found.agent.get_to_know();
-        async move {
-            match args.no_start {
-                true => None,
-                false => Some(known.await),
-            }
-        }
-    });
-    let starts = futures_util::future::join_all(starts).await;
+    let starts = match args.no_start {
+        true => all.iter().map(|_| None).collect(),
+        false => start_each(&all).await,
+    };
     for (Found { agent, origin, .. }, starts) in all.into_iter().zip(starts) {
         let info = agent.profile().info;
         let state = match starts {
@@ -379,8 +399,32 @@ pub(crate) async fn list(args: AgentsArgs) -> Outcome {
     print(&(text::table(&rows) + &troubles))
 }
 
+/// How many agents are started at a time. Some take their time, so one after
+/// the other would be slow; all at once would be in each other's way, and look
+/// as if they did not start.
+const STARTS_AT_ONCE: usize = 2;
+
+/// Starts each agent for a moment. The patience with one counts from its own
+/// start.
+async fn start_each(all: &[Found]) -> Vec<Option<Result<(), String>>> {
+    let starts = all.iter().map(|found| {
+        let agent = Arc::clone(&found.agent);
+        async move { Some(agent.get_to_know().await) }
+    });
+    futures_util::stream::iter(starts)
+        .buffered(STARTS_AT_ONCE)
+        .collect()
+        .await
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::future::BoxFuture;
+    use innkeeper_agents::{CommandStream, EventSink};
+    use innkeeper_protocol::agent::{AgentProfile, OpenBackend};
+
     use super::*;
 
     fn provider(found: &Found) -> String {
@@ -432,6 +476,7 @@ mod tests {
             &config,
             data.path(),
             &Arc::default(),
+            &Arc::default(),
         );
         let names: Vec<String> = all.iter().map(provider).collect();
         // That one is not installed.
@@ -454,6 +499,7 @@ mod tests {
             &config,
             data.path(),
             &Arc::default(),
+            &Arc::default(),
         );
         let names: Vec<String> = all.iter().map(provider).collect();
         assert_eq!(names, ["kimi", "gemini", "goose", "script"]);
@@ -472,6 +518,7 @@ mod tests {
                 bin.path().as_os_str(),
                 &config,
                 data.path(),
+                &Arc::default(),
                 &Arc::default(),
             );
             all.iter().map(provider).collect::<Vec<_>>()
@@ -494,5 +541,50 @@ mod tests {
             names("[agents.goose]\ndefault = true\n"),
             ["script", "goose"]
         );
+    }
+
+    /// Agents that count how many of them start at the same time.
+    #[derive(Default)]
+    struct Starts {
+        now: AtomicUsize,
+        most: AtomicUsize,
+    }
+
+    struct Slow(Arc<Starts>);
+
+    impl Agent for Slow {
+        fn profile(&self) -> AgentProfile {
+            ScriptAgent::default().profile()
+        }
+
+        fn get_to_know(&self) -> BoxFuture<'static, Result<(), String>> {
+            let starts = Arc::clone(&self.0);
+            Box::pin(async move {
+                let now = starts.now.fetch_add(1, Ordering::Relaxed) + 1;
+                starts.most.fetch_max(now, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+                starts.now.fetch_sub(1, Ordering::Relaxed);
+                Ok(())
+            })
+        }
+
+        fn run(&self, _: OpenBackend, _: CommandStream, _: EventSink) -> BoxFuture<'static, ()> {
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn two_agents_start_at_a_time() {
+        let starts = Arc::<Starts>::default();
+        let found = |_| Found {
+            agent: Arc::new(Slow(Arc::clone(&starts))),
+            line: String::new(),
+            origin: String::new(),
+            installed: true,
+        };
+        let all: Vec<Found> = (0..7).map(found).collect();
+        let started = start_each(&all).await;
+        assert_eq!(started, vec![Some(Ok(())); 7]);
+        assert_eq!(starts.most.load(Ordering::Relaxed), 2);
     }
 }

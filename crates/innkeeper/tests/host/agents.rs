@@ -4,7 +4,8 @@
 //! - `crowd`: many processes, half of which are killed;
 //! - `editor`: the host as an editor uses it;
 //! - `environment`: where agents are found, and what they are started in;
-//! - `services`: what the host does for an agent.
+//! - `services`: what the host does for an agent;
+//! - `settings`: what can be set about its sessions.
 //!
 //! The agent is a few lines of shell that speak the Agent Client Protocol; each
 //! test says what it does with a prompt.
@@ -13,6 +14,7 @@ mod crowd;
 mod editor;
 mod environment;
 mod services;
+mod settings;
 
 use std::path::Path;
 
@@ -21,8 +23,11 @@ use crate::common::binary::Binary;
 use innkeeper_protocol::newest::state::SessionLifecycle;
 use serde_json::json;
 
-/// An agent, but for what it does with prompts: more cases stand at `CASES`.
+/// An agent, but for what it does with prompts: more cases stand at `CASES`. It
+/// does not begin as long as there is a file `agent.sh.wait`, and `agent.sh.new`
+/// has more fields of a new session.
 const AGENT: &str = r#"
+while [ -e "$0.wait" ]; do sleep 0.05; done
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
 ask() { printf '{"jsonrpc":"2.0","id":"%s","method":"%s","params":%s}\n' "$1" "$2" "$3"; }
 update() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"update":%s}}\n' "$1"; }
@@ -37,7 +42,7 @@ while read -r line; do
         answer "$id" '{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}' ;;
     *'"method":"session/new"'*)
         servers=$line
-        answer "$id" "{\"sessionId\":\"s-$$\"}" ;;
+        answer "$id" "{\"sessionId\":\"s-$$\"$(cat "$0.new" 2>/dev/null)}" ;;
     *'"method":"session/load"'*)
         servers=$line
         answer "$id" '{}' ;;

@@ -38,6 +38,10 @@ pub enum AgentNotice {
     NoToolsAnyMore {
         agent: String,
     },
+    /// There is no way from the agent to the tools of clients and MCP servers.
+    NoTools {
+        agent: String,
+    },
     ExtensionFailed {
         agent: String,
         why: Option<String>,
@@ -239,6 +243,11 @@ impl fmt::Display for AgentNotice {
                 f,
                 "{agent} cannot be given tools in the middle of a conversation. It gets them in \
                  a new session."
+            ),
+            Self::NoTools { agent } => write!(
+                f,
+                "{agent} cannot use the tools of your editor and of the host's MCP servers: it \
+                 takes MCP servers neither as programs nor over HTTP. Another agent can use them."
             ),
             Self::ExtensionFailed { agent, why: None } => {
                 write!(f, "An extension of {agent} failed.")

@@ -1,6 +1,7 @@
 import { configure } from "../../app/sessions";
 import { useApp, useHost } from "../../app/context";
 import { count, firstLine } from "../../lib/text";
+import { schemaOfSession } from "../../state/sessionSettings";
 import { ConfigForm } from "../ConfigForm";
 import { Customizations } from "./Customizations";
 import { Directories } from "./Directories";
@@ -12,6 +13,7 @@ export default function DetailsPane({ route }: PaneProps) {
   const session = useApp((state) => state.session);
   if (!session) return null;
   const { config, activeClients, workingDirectories, provider, customizations, serverTools } = session;
+  const schema = schemaOfSession(session);
   return (
     <>
       <PaneHead title="Details" route={route} />
@@ -37,11 +39,11 @@ export default function DetailsPane({ route }: PaneProps) {
             ))}
           </dd>
         </dl>
-        {config && Object.keys(config.schema.properties).length > 0 && (
+        {config && schema && Object.keys(schema.properties).length > 0 && (
           <>
             <h3>Settings of this session</h3>
             <ConfigForm
-              schema={config.schema}
+              schema={schema}
               values={config.values}
               isFixed={(_, property) => property.sessionMutable !== true}
               onChange={(key, value) => configure(host, route.session, { [key]: value })}
