@@ -1,3 +1,5 @@
+//! The HTTP way to tools: who is let in, and how much one may take.
+
 use innkeeper_protocol::newest::state::ToolCallResult;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
