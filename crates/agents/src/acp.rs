@@ -5,6 +5,7 @@
 //! - `heard`: what it says, as it comes in;
 //! - `session`, `opening`: a process and a conversation with it, opened or taken
 //!   up again;
+//! - `sub_agents`: what those do who work for a call of an agent;
 //! - `turn`, `calls`, `permission`, `questions`, `content`, `output`: what an
 //!   agent says, as events;
 //! - `whole_edits`, `written`: the files that its calls change;
@@ -42,6 +43,7 @@ mod services;
 mod session;
 mod settings;
 mod speech;
+mod sub_agents;
 mod terminals;
 mod tool_servers;
 mod tools;

@@ -16,6 +16,7 @@ mod turns;
 use std::path::Path;
 use std::sync::Arc;
 
+use innkeeper_protocol::TurnId;
 use innkeeper_protocol::agent::{
     AgentFailure, ClientTool, Decision, NotTakenUp, OpenBackend, TurnEvent,
 };
@@ -121,8 +122,19 @@ pub(crate) trait Speech: Sized + Send + 'static {
     /// one; what became of it is told by `Conversation::steering_answered`.
     fn steer(talk: &mut Conversation<Self>, message: &PendingMessage) -> bool;
 
-    fn decide(talk: &mut Conversation<Self>, decision: Decision)
-    -> impl Future<Output = ()> + Send;
+    /// Whether an agent works on this turn for one of the calls of the turn that
+    /// runs.
+    fn is_delegated(_talk: &Conversation<Self>, _turn: &str) -> bool {
+        false
+    }
+
+    /// Somebody decided, or did, what this turn waits for: the one that runs, or
+    /// one that is delegated.
+    fn decide(
+        talk: &mut Conversation<Self>,
+        turn: &TurnId,
+        decision: Decision,
+    ) -> impl Future<Output = ()> + Send;
 
     /// Whether the agent is silent because somebody else has the word.
     fn waits_for_somebody(talk: &Conversation<Self>) -> bool;

@@ -16,6 +16,7 @@ use innkeeper_protocol::agent::{
     Approval, ApprovalOption, ApprovalRequest, TERMINAL_TOOL, TOOL_KIND, ToolReady, ToolStart,
     ToolVerdict, TurnEvent,
 };
+use innkeeper_protocol::bounds::{MAX_TITLE_BYTES, cut};
 use innkeeper_protocol::newest::common::{JsonObject, StringOrMarkdown};
 use innkeeper_protocol::newest::state::{FileEditCollection, ToolCallResult, ToolResultContent};
 use serde_json::{Value, json};
@@ -69,6 +70,16 @@ enum Phase {
     Asking,
     Running,
     Over,
+}
+
+/// What a call hands over to another agent.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) id: CallId,
+    pub(super) title: String,
+    pub(super) agent: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) prompt: String,
 }
 
 /// A request of the agent, and the option that was chosen.
@@ -266,6 +277,25 @@ impl Calls {
         if let Some(call) = key.and_then(|key| self.known.get_mut(&key)) {
             call.written.add(written);
         }
+    }
+
+    /// Whether the agent has told of a call of this name.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.known.contains_key(name)
+    }
+
+    /// What somebody else is to do for a call.
+    pub(super) fn task(&self, name: &str) -> Option<Task> {
+        let call = self.known.get(name)?;
+        let title = call.title_or_kind();
+        let prompt = call.said_in_input("prompt");
+        Some(Task {
+            id: call.id.clone(),
+            agent: call.said_in_input("subagent_type"),
+            description: call.said_in_input("description"),
+            prompt: prompt.unwrap_or_else(|| title.clone()),
+            title,
+        })
     }
 
     /// Whether a person is asked about a call.
@@ -518,6 +548,12 @@ impl Call {
         diffs(&self.content).any(|diff| diff.path == path)
     }
 
+    /// A text in the input, by its key.
+    fn said_in_input(&self, key: &str) -> Option<String> {
+        let said = self.input.as_ref()?.get(key)?.as_str()?;
+        (!said.trim().is_empty()).then(|| said.to_owned())
+    }
+
     fn input_text(&self) -> Option<String> {
         self.input.as_ref().map(as_text)
     }
@@ -540,7 +576,17 @@ impl Call {
     fn meta(&self) -> Option<JsonObject> {
         let mut meta = JsonObject::new();
         meta.insert("kind".to_owned(), json!(self.kind));
+        let agent = self.said_in_input("subagent_type");
+        for (key, said) in [
+            ("subagentAgentName", &agent),
+            ("subagentDescription", &self.said_in_input("description")),
+        ] {
+            if let Some(said) = said.as_ref().filter(|_| agent.is_some()) {
+                meta.insert(key.to_owned(), json!(cut(said, MAX_TITLE_BYTES)));
+            }
+        }
         let tool_kind = match self.kind {
+            _ if agent.is_some() => Some("subagent"),
             _ if self.command().is_some() => Some(TERMINAL_TOOL),
             ToolKind::Read => Some("read"),
             ToolKind::Search => Some("search"),

@@ -11,6 +11,7 @@ use super::permission;
 use super::rpc::{Incoming, RequestNo, sentence};
 use super::session::HeldAnswer;
 use super::speech::Talk;
+use super::sub_agents::Spoken;
 use super::turn::about_stop;
 use super::whole_edits::Texts;
 
@@ -95,9 +96,11 @@ impl Talk {
                         terminals: &|id| services.terminal(id),
                         texts: &texts,
                     };
+                    let spoken = turn.own.end_all_sub_agents(around);
                     let mut events = turn.own.closing(&answer, around);
                     events.extend(about_stop(reason).map(TurnEvent::Notice));
                     events.push(TurnEvent::StopReason(reason.to_owned()));
+                    self.tell_spoken(spoken).await;
                     self.tell(events).await;
                     TurnEvent::Completed
                 }
@@ -116,7 +119,7 @@ impl Talk {
     /// Nobody will answer what the agent has asked.
     pub(super) fn dismiss_requests(&mut self) {
         let answers = self.session.peer.answers();
-        let asked = self.turn.as_mut().map(|turn| turn.own.calls.abandon());
+        let asked = self.turn.as_mut().map(|turn| turn.own.abandon());
         for asked in asked.into_iter().flatten() {
             answers.give(&asked.request, Ok(permission::answer(None)));
         }
@@ -133,11 +136,21 @@ impl Talk {
             terminals: &|id| services.terminal(id),
             texts: &Texts::new(),
         };
-        let events = match &mut self.turn {
-            Some(turn) => turn.own.calls.terminal_changed(id, around),
+        let spoken = match &mut self.turn {
+            Some(turn) => turn.own.terminal_changed(&turn.id, id, around),
             None => Vec::new(),
         };
-        self.tell(events).await;
+        self.tell_spoken(spoken).await;
+    }
+
+    /// What happens in the turn, or in those of agents that work for it.
+    pub(super) async fn tell_spoken(&mut self, spoken: Vec<Spoken>) {
+        for (turn, event) in spoken {
+            match self.runs(&turn) {
+                true => self.tell([event]).await,
+                false => self.events.turn(&turn, event).await,
+            }
+        }
     }
 
     async fn notified(&mut self, method: &str, params: &Value) {
@@ -168,7 +181,7 @@ impl Talk {
         let permission = self
             .turn
             .as_mut()
-            .is_some_and(|turn| turn.own.calls.withdraw(asked));
+            .is_some_and(|turn| turn.own.withdraw(asked));
         if question.is_some() || permission {
             let error = Err::<Value, _>(Error::request_cancelled());
             self.session.peer.answers().give(asked, error);
@@ -186,7 +199,8 @@ impl Talk {
         let names = CLIENT_METHOD_NAMES;
         let events = match method {
             _ if method == names.session_request_permission => {
-                self.ask_permission(id, params).await
+                let spoken = self.ask_permission(id, params).await;
+                return self.tell_spoken(spoken).await;
             }
             _ if method == names.elicitation_create => self.ask_question(id, params),
             _ => {
@@ -211,7 +225,7 @@ impl Talk {
         self.speech.services.texts(wanted).await
     }
 
-    async fn ask_permission(&mut self, id: &Value, params: &Value) -> Vec<TurnEvent> {
+    async fn ask_permission(&mut self, id: &Value, params: &Value) -> Vec<Spoken> {
         let texts = self.look_at_files(Some(&params["toolCall"])).await;
         let asked = permission::asked(id, params);
         let answers = self.session.peer.answers();
@@ -219,7 +233,7 @@ impl Talk {
             asked,
             self.turn.as_mut().filter(|turn| !turn.is_cancelled()),
         ) {
-            (Ok((call, request)), Some(turn)) => turn.own.calls.ask(call, request, &texts),
+            (Ok((call, request)), Some(turn)) => turn.own.ask(&turn.id, call, request, &texts),
             (Ok(_), None) => {
                 answers.give(id, Ok(permission::answer(None)));
                 Vec::new()
@@ -295,11 +309,11 @@ impl Talk {
                     terminals: &|id| services.terminal(id),
                     texts: &texts,
                 };
-                let events = match &mut self.turn {
-                    Some(turn) => turn.own.update(kind, update, around),
+                let spoken = match &mut self.turn {
+                    Some(turn) => turn.own.hear(&turn.id, kind, update, around),
                     None => Vec::new(),
                 };
-                self.tell(events).await;
+                self.tell_spoken(spoken).await;
                 if kind == "usage_update" {
                     self.usage_came().await;
                 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{AGENT_METHOD_NAMES, ContentBlock, PromptCapabilities};
+use innkeeper_protocol::TurnId;
 use innkeeper_protocol::agent::{AgentFailure, AgentNotice, ClientTool, Decision, OpenBackend};
 use innkeeper_protocol::mcp::McpServer;
 use innkeeper_protocol::newest::state::PendingMessage;
@@ -314,7 +315,12 @@ impl Speech for AcpSpeech {
         true
     }
 
-    async fn decide(talk: &mut Talk, decision: Decision) {
+    fn is_delegated(talk: &Talk, turn: &str) -> bool {
+        let running = talk.turn.as_ref();
+        running.is_some_and(|running| running.own.is_delegated(turn))
+    }
+
+    async fn decide(talk: &mut Talk, of: &TurnId, decision: Decision) {
         let answers = talk.session.peer.answers();
         let services = &mut talk.speech.services;
         match decision {
@@ -326,12 +332,13 @@ impl Speech for AcpSpeech {
                 let Some(turn) = &mut talk.turn else {
                     return;
                 };
-                let (answered, events) = turn.own.calls.decide(&call, &verdict, around);
+                let decided = turn.own.decide(&turn.id, of, &call, &verdict, around);
+                let (answered, spoken) = decided;
                 for (asked, chosen) in answered {
                     let answer = permission::answer(chosen.as_ref());
                     answers.give(&asked.request, Ok(answer));
                 }
-                talk.tell(events).await;
+                talk.tell_spoken(spoken).await;
             }
             Decision::Answer {
                 request,
@@ -364,10 +371,7 @@ impl Speech for AcpSpeech {
     }
 
     fn waits_for_somebody(talk: &Talk) -> bool {
-        let asks = talk
-            .turn
-            .as_ref()
-            .is_some_and(|turn| turn.own.calls.waits());
+        let asks = talk.turn.as_ref().is_some_and(|turn| turn.own.waits());
         asks || talk.session.questions.waits() || talk.speech.client_calls.waits()
     }
 

@@ -21,6 +21,7 @@ use serde_json::Value;
 use super::calls::{Around, Calls};
 use super::content;
 use super::rpc::RequestNo;
+use super::sub_agents::SubAgent;
 use crate::usage::{self, CONTEXT_USED, CONTEXT_WINDOW};
 
 /// The plan is shown as a tool call of its own.
@@ -35,6 +36,8 @@ pub(super) struct Turn {
     /// Our request that the agent answers when the turn is over.
     pub(super) request: RequestNo,
     pub(super) calls: Calls,
+    /// Those that work for calls, in the order in which they began.
+    pub(super) sub_agents: Vec<SubAgent>,
     /// The message that the agent is in the middle of.
     speaking: Option<String>,
     plan: Option<Vec<ToolResultContent>>,
@@ -88,6 +91,7 @@ impl Turn {
         Self {
             request,
             calls: Calls::default(),
+            sub_agents: Vec::new(),
             speaking: None,
             plan: None,
             usage: UsageInfo {

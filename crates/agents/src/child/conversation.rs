@@ -293,9 +293,9 @@ impl<S: Speech> Conversation<S> {
             Some(AgentCommand::Truncate { transcript, .. }) => self.truncate(&transcript),
             Some(AgentCommand::Steer { turn, message, .. }) => self.steer(&turn, message),
             Some(AgentCommand::Decide { turn, decision, .. }) => {
-                if self.runs(&turn) {
+                if self.runs(&turn) || S::is_delegated(self, &turn) {
                     self.heard = Instant::now();
-                    S::decide(self, *decision).await;
+                    S::decide(self, &turn, *decision).await;
                 }
             }
             Some(AgentCommand::OfferTools { tools, .. }) => S::offer_tools(self, tools),

@@ -161,7 +161,7 @@ impl<S: Speech> Conversation<S> {
         }
     }
 
-    pub(super) fn runs(&self, turn: &str) -> bool {
+    pub(crate) fn runs(&self, turn: &str) -> bool {
         let running = self.turn.as_ref();
         running.is_some_and(|running| *running.id == *turn)
     }
@@ -199,8 +199,9 @@ impl<S: Speech> Conversation<S> {
     }
 
     pub(super) fn cancel(&mut self, turn: &str) {
-        let running = self.turn.as_mut().filter(|running| *running.id == *turn);
-        if let Some(running) = running {
+        // What works for a call cannot be stopped alone.
+        let is_meant = self.runs(turn) || S::is_delegated(self, turn);
+        if let Some(running) = self.turn.as_mut().filter(|_| is_meant) {
             running.cancelled_at = Some(Instant::now());
             S::cancel(self);
         }

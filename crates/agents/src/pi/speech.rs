@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use innkeeper_protocol::TurnId;
 use innkeeper_protocol::agent::{AgentEvent, AgentFailure, Decision, OpenBackend};
 use innkeeper_protocol::newest::state::{
     ChatInputResponseKind, Message, MessageAttachment, PendingMessage,
@@ -137,7 +138,7 @@ impl Speech for PiSpeech {
         true
     }
 
-    async fn decide(talk: &mut Talk, decision: Decision) {
+    async fn decide(talk: &mut Talk, _turn: &TurnId, decision: Decision) {
         // pi asks nobody whether its tools may run.
         if let Decision::Answer {
             request,

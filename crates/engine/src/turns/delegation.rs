@@ -4,18 +4,16 @@
 //! unless they work in the background.
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::agent::{BackendId, Delegation, TOOL_KIND};
+use innkeeper_protocol::agent::{BackendId, Delegation};
 use innkeeper_protocol::bounds::{MAX_TITLE_BYTES, cut};
 use innkeeper_protocol::newest::actions::{
     ChatBackgroundWorkRemovedAction, ChatBackgroundWorkSetAction, ChatTurnStartedAction,
     SessionChatAddedAction, StateAction,
 };
-use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::state::{
     BackgroundSubagentWork, BackgroundWork, ChatInteractivity, ChatOrigin, MessageKind,
     ToolCallState, ToolResultContent, ToolResultSubagentContent,
 };
-use serde_json::Value;
 
 use super::running::RunningTurn;
 use super::{Ending, TurnsMut};
@@ -33,30 +31,6 @@ pub(super) enum Delegates<'a> {
     /// All that a chat delegated.
     OfChat(&'a ChannelUri),
     All,
-}
-
-/// What `_meta` of a call says about the first agent that works for it, in the
-/// words of editors in the field; nothing if there is one already.
-fn linked(
-    meta: Option<&JsonObject>,
-    delegation: &Delegation,
-    to: &ChannelUri,
-) -> Option<JsonObject> {
-    const CHAT: &str = "subagentChatUri";
-    let mut meta = meta.cloned().unwrap_or_default();
-    if meta.contains_key(CHAT) {
-        return None;
-    }
-    let short = |text: &str| Value::from(cut(text, MAX_TITLE_BYTES));
-    let description = delegation.description.as_ref();
-    let description = description.unwrap_or(&delegation.title);
-    meta.insert(TOOL_KIND.to_owned(), Value::from("subagent"));
-    meta.insert(CHAT.to_owned(), Value::from(to.as_str()));
-    meta.insert("subagentDescription".to_owned(), short(description));
-    if let Some(name) = &delegation.agent_name {
-        meta.insert("subagentAgentName".to_owned(), short(name));
-    }
-    Some(meta)
 }
 
 impl TurnsMut<'_> {
@@ -152,7 +126,6 @@ impl TurnsMut<'_> {
         let Some(ToolCallState::Running(call)) = self.tool_call(parent, &delegation.call) else {
             return;
         };
-        let meta = linked(call.meta.as_ref(), &delegation, to);
         let mut content = call.content.clone().unwrap_or_default();
         content.push(ToolResultContent::Subagent(ToolResultSubagentContent {
             resource: to.to_string(),
@@ -160,7 +133,7 @@ impl TurnsMut<'_> {
             agent_name: delegation.agent_name,
             description: delegation.description,
         }));
-        self.tool_content_with(parent, delegation.call, content, meta);
+        self.tool_content(parent, delegation.call, content);
     }
 
     /// Ends turns that a backend delegated.

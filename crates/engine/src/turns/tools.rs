@@ -17,7 +17,7 @@ use innkeeper_protocol::newest::actions::{
     ChatToolCallCompleteAction, ChatToolCallContentChangedAction, ChatToolCallDeltaAction,
     ChatToolCallReadyAction, ChatToolCallStartAction, StateAction,
 };
-use innkeeper_protocol::newest::common::{JsonObject, StringOrMarkdown};
+use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
     ChatState, ConfirmationOption, ResourceResponsePart, ResponsePart, ToolCallConfirmationReason,
     ToolCallContributor, ToolCallResult, ToolCallRiskAssessment, ToolCallState, ToolInput,
@@ -213,29 +213,39 @@ impl TurnsMut<'_> {
         call: CallId,
         content: Vec<ToolResultContent>,
     ) {
-        self.tool_content_with(uri, call, content, None);
-    }
-
-    /// The same, with what `_meta` says from now on.
-    pub(super) fn tool_content_with(
-        &mut self,
-        uri: &ChannelUri,
-        call: CallId,
-        content: Vec<ToolResultContent>,
-        meta: Option<JsonObject>,
-    ) {
         let runs = matches!(self.tool_call(uri, &call), Some(ToolCallState::Running(_)));
         let Some(turn_id) = self.running_turn_id(uri).filter(|_| runs) else {
             return;
         };
+        let content = self.with_links(uri, &call, content);
         let action = ChatToolCallContentChangedAction {
             turn_id,
             tool_call_id: call.to_string(),
-            meta,
+            meta: None,
             content: self.small_enough_content(uri, content),
         };
         self.core
             .emit(uri, StateAction::ChatToolCallContentChanged(action), None);
+    }
+
+    /// What a call shows takes the place of what it has shown so far, but for
+    /// the links to those that work for it: an agent does not know of them.
+    fn with_links(
+        &self,
+        uri: &ChannelUri,
+        call: &str,
+        content: Vec<ToolResultContent>,
+    ) -> Vec<ToolResultContent> {
+        let Some(ToolCallState::Running(running)) = self.tool_call(uri, call) else {
+            return content;
+        };
+        let shown = running.content.iter().flatten();
+        let links = shown.filter(|block| {
+            matches!(block, ToolResultContent::Subagent(_)) && !content.contains(block)
+        });
+        let mut all: Vec<ToolResultContent> = links.cloned().collect();
+        all.extend(content);
+        all
     }
 
     pub(super) fn tool_finished(

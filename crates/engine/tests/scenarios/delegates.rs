@@ -33,37 +33,18 @@ fn a_delegates_chat_has_the_name_that_editors_compute() {
 }
 
 #[test]
-fn the_call_of_a_delegate_says_who_works_for_it_and_where() {
-    let mut host = Host::with_session(Limits::default());
-    host.start_turn(1, "t");
-    let mut begun = started("c");
-    if let TurnEvent::ToolStarted(start) = &mut begun {
-        start.meta = json!({"kind": "think"}).as_object().cloned();
+fn the_link_to_a_delegate_stays_whatever_else_the_call_shows() {
+    let (mut host, child) = delegating_to_background();
+    for text in ["one", "two"] {
+        let content = serde_json::from_value(json!([{"type": "text", "text": text}])).unwrap();
+        let call = "c".into();
+        host.in_turn("t", TurnEvent::ToolContent { call, content });
     }
-    host.in_turn("t", begun);
-    host.in_turn("t", not_asked("c"));
-    for (turn, name) in [("below", "explore"), ("below-2", "review")] {
-        let delegation = Delegation {
-            call: "c".into(),
-            turn: turn.into(),
-            title: "Helper".to_owned(),
-            agent_name: Some(name.to_owned()),
-            description: Some("x".repeat(10_000)),
-            message: "Help".to_owned(),
-            in_background: false,
-        };
-        host.in_turn("t", TurnEvent::Delegated(Box::new(delegation)));
-    }
-    let first = host.state(SESSION)["chats"][1]["resource"].clone();
     let state = host.state(&chat());
-    let meta = &state["activeTurn"]["responseParts"][0]["toolCall"]["_meta"];
-    // Of several, the first, whose address editors compute.
-    assert_eq!(meta["subagentChatUri"], first);
-    assert_eq!(meta["subagentAgentName"], "explore");
-    assert_eq!(meta["toolKind"], "subagent");
-    assert_eq!(meta["kind"], "think");
-    let description = meta["subagentDescription"].as_str().unwrap();
-    assert!(description.starts_with("xxx") && description.len() <= 1024);
+    let content = &state["activeTurn"]["responseParts"][0]["toolCall"]["content"];
+    assert_eq!(content[0]["resource"], *child);
+    assert_eq!(content[1], json!({"type": "text", "text": "two"}));
+    assert_eq!(content.as_array().unwrap().len(), 2);
 }
 
 #[test]

@@ -1,0 +1,179 @@
+//! Agents that work for a call of the agent, where it tells what they do.
+
+use super::*;
+
+/// Says that something is said by whoever works for a call.
+fn working_for(parent: &str, mut step: Value) -> Value {
+    step["update"]["_meta"] = json!({"claudeCode": {"parentToolUseId": parent}});
+    step
+}
+
+fn task(name: &str) -> Value {
+    call(json!({
+        "toolCallId": name, "title": "Look around", "kind": "think", "status": "in_progress",
+        "rawInput": {"subagent_type": "explore", "description": "Look", "prompt": "Find it"},
+    }))
+}
+
+fn search(name: &str) -> Value {
+    call(json!({"toolCallId": name, "title": "grep", "kind": "search", "status": "completed"}))
+}
+
+fn ended(name: &str) -> Value {
+    call_update(json!({"toolCallId": name, "status": "completed"}))
+}
+
+/// What is heard until the turn is over, each with the turn that it belongs to.
+async fn heard(conversation: &mut Conversation, turn: &TurnId) -> Vec<String> {
+    let mut lines = Vec::new();
+    loop {
+        let event = conversation.next().await;
+        let AgentEvent::Turn {
+            turn: of,
+            event: inner,
+        } = &event
+        else {
+            continue;
+        };
+        let below = of.strip_prefix(&**turn).unwrap_or("?");
+        if let TurnEvent::Delegated(it) = inner {
+            let who = it.agent_name.as_deref().unwrap_or("nobody");
+            lines.push(format!("{below}> {} for {}: {}", who, it.call, it.message));
+        } else {
+            lines.push(format!("{below}> {}", line(&event)));
+        }
+        if below.is_empty() && matches!(inner, TurnEvent::Completed | TurnEvent::Cancelled) {
+            return lines;
+        }
+    }
+}
+
+async fn play(steps: Value) -> Vec<String> {
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(steps));
+    heard(&mut conversation, &turn).await
+}
+
+#[tokio::test]
+async fn what_one_does_is_told_in_a_turn_of_its_own_that_ends_with_the_call() {
+    let told = play(json!([
+        task("a"),
+        working_for("a", said("I look.")),
+        working_for("a", search("s")),
+        ended("a"),
+        said("Found."),
+    ]))
+    .await;
+    let expected = [
+        "> tool a: think",
+        "> ready: Look around",
+        "> explore for a: Find it",
+        "/a> text: I look.",
+        "/a> tool s: search",
+        "/a> ready: grep",
+        "/a> finished: grep",
+        "/a> completed",
+        "> finished: Look around",
+        "> text: Found.",
+        "> because: end_turn",
+        "> completed",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn one_that_lets_another_work_has_it_below() {
+    let told = play(json!([
+        task("a"),
+        working_for("a", task("b")),
+        working_for("b", search("s")),
+        working_for("a", ended("b")),
+        ended("a"),
+    ]))
+    .await;
+    let below: Vec<&str> = told
+        .iter()
+        .filter_map(|line| line.strip_prefix("/a/b> "))
+        .collect();
+    assert_eq!(
+        below,
+        [
+            "tool s: search",
+            "ready: grep",
+            "finished: grep",
+            "completed"
+        ]
+    );
+    let place = |wanted: &str| told.iter().position(|line| line == wanted).unwrap();
+    assert!(place("/a/b> completed") < place("/a> finished: Look around"));
+    assert!(place("/a> completed") < place("> finished: Look around"));
+}
+
+#[tokio::test]
+async fn one_that_is_left_to_work_by_itself_is_done_with_the_turn() {
+    let told = play(json!([
+        task("a"),
+        ended("a"),
+        said("It works on."),
+        working_for("a", search("s")),
+    ]))
+    .await;
+    let expected = [
+        "> tool a: think",
+        "> ready: Look around",
+        "> finished: Look around",
+        "> text: It works on.",
+        "> explore for a: Find it",
+        "/a> tool s: search",
+        "/a> ready: grep",
+        "/a> finished: grep",
+        "/a> completed",
+        "> because: end_turn",
+        "> completed",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn what_is_said_for_a_call_that_nobody_knows_is_the_agents_own() {
+    let told = play(json!([working_for("nobody", said("hm"))])).await;
+    assert_eq!(told[0], "> text: hm");
+}
+
+#[tokio::test]
+async fn what_one_asks_is_answered_where_it_was_asked() {
+    let mut conversation = with(json!({})).await;
+    let asks = permission(json!({"toolCallId": "s"}));
+    let begun = call(json!({"toolCallId": "s", "title": "rm", "kind": "execute",
+                            "rawInput": {"command": "rm x"}}));
+    let steps = json!([task("a"), working_for("a", begun), asks]);
+    let turn = conversation.prompt(&scenario(steps));
+    let below = until(&mut conversation, |event| match event {
+        AgentEvent::Turn {
+            turn: of,
+            event: TurnEvent::ToolReady(ready),
+        } if *ready.call == *"s" => Some(of.clone()),
+        _ => None,
+    })
+    .await;
+    assert_eq!(*below, *format!("{turn}/a"));
+    conversation.decide(&below, approve("s", None));
+    let told = heard(&mut conversation, &turn).await;
+    let answered = told.iter().any(|line| line.contains("yes"));
+    assert!(answered, "{told:?}");
+}
+
+#[tokio::test]
+async fn stopping_one_stops_the_turn_that_it_works_for() {
+    let mut conversation = with(json!({})).await;
+    let steps = json!([task("a"), working_for("a", said("I look.")), {"wait": "cancel"}]);
+    let turn = conversation.prompt(&scenario(steps));
+    until(&mut conversation, |event| match of_turn(event) {
+        Some(TurnEvent::Text(_)) => Some(()),
+        _ => None,
+    })
+    .await;
+    conversation.cancel(&format!("{turn}/a").into());
+    let told = heard(&mut conversation, &turn).await;
+    assert_eq!(told.last().unwrap(), "> cancelled");
+}
