@@ -149,6 +149,10 @@ fn closed(host: &Host) -> Vec<u64> {
 #[test]
 fn a_copy_up_to_a_turn_that_still_runs_is_refused_as_that() {
     let mut host = Host::with_session(Limits::default());
+    let mut profiles = agents();
+    let can = json!({"multipleChats": {"fork": true}});
+    profiles[0].info.capabilities = serde_json::from_value(can).unwrap();
+    host.feed(Input::AgentsChanged(profiles));
     host.whole_turns(1);
     host.start_turn(1, "runs");
     for (turn, code) in [("runs", -32004), ("never", -32602)] {
