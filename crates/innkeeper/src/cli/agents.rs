@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use futures_util::StreamExt as _;
@@ -70,6 +70,8 @@ pub(crate) struct Finder {
     config: Config,
     registry: Registry,
     data_dir: PathBuf,
+    /// When an agent was last installed before it looked for the first time.
+    installed_at: Option<SystemTime>,
     environment: Arc<Environment>,
     /// One for all agents.
     http_tools: Arc<HttpTools>,
@@ -96,6 +98,7 @@ impl Finder {
         Self {
             config,
             registry,
+            installed_at: Installed::in_data(&data_dir).changed(),
             data_dir,
             environment,
             http_tools: Arc::default(),
@@ -148,7 +151,7 @@ impl Finder {
             return;
         }
         let installed = Installed::in_data(&self.data_dir);
-        let mut before = installed.changed();
+        let mut before = self.installed_at;
         loop {
             tokio::time::sleep(LOOK_AGAIN).await;
             let now = installed.changed();

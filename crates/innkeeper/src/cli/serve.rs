@@ -268,8 +268,7 @@ impl Listening<'_> {
             let host = self.host.clone();
             tokio::spawn(async move {
                 self.finder.complete(&host).await;
-                host.get_to_know_agents().await;
-                self.finder.follow(&host).await;
+                tokio::join!(host.get_to_know_agents(), self.finder.follow(&host));
             });
             if plain && !address.ip().is_loopback() {
                 tracing::warn!(
