@@ -61,7 +61,6 @@ impl Commands<'_> {
             .args(args)
             .env_clear()
             .envs(&self.variables)
-            .env("PATH", &self.path)
             .current_dir(&self.directory)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
