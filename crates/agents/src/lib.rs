@@ -9,7 +9,8 @@
 //!   language is;
 //! - [`acp`]: any agent that speaks the Agent Client Protocol;
 //! - [`pi`]: the agent pi, in its own language;
-//! - [`discovery`]: which of them are installed;
+//! - [`registry`]: those that are known, [`discovery`]: which of them are there,
+//!   and [`install`]: how one gets there;
 //! - [`servers`]: the MCP servers that the host runs for them.
 //!
 //! *Invariant*: a backend knows its own conversation and nothing else; what it
@@ -24,11 +25,13 @@ mod edits;
 pub mod environment;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+pub mod install;
 mod knowledge;
 mod link;
 pub mod pi;
 mod private;
 mod process;
+pub mod registry;
 pub mod script;
 pub mod servers;
 mod session_config;

@@ -108,6 +108,8 @@ pub(crate) struct ChildProcess {
     group: Group,
     surroundings: Surroundings,
     last_words: Arc<LastWords>,
+    /// What it said on its output that was not for the host.
+    noise: Arc<LastWords>,
     collecting: Option<JoinHandle<()>>,
 }
 
@@ -155,7 +157,7 @@ impl ChildProcess {
             return Err(failed(std::io::ErrorKind::BrokenPipe.into()));
         };
         let pipe = child.stderr.take();
-        let last_words = Arc::new(LastWords::default());
+        let (last_words, noise) = (Arc::<LastWords>::default(), Arc::default());
         let collect =
             |pipe| tokio::spawn(Arc::clone(stderr).collect(pipe, Arc::clone(&last_words)));
         let collecting = pipe.map(collect);
@@ -164,9 +166,11 @@ impl ChildProcess {
             group,
             surroundings,
             last_words,
+            noise: Arc::clone(&noise),
             collecting,
         };
-        Ok((process, JsonLines::new(stdin, stdout, longest_line)))
+        let lines = JsonLines::new(stdin, stdout, longest_line, noise);
+        Ok((process, lines))
     }
 
     /// What the program was started in, less what was set for it alone.
@@ -210,6 +214,14 @@ impl ChildProcess {
         }
     }
 
+    /// What it said last for people to read. Some say on their output why they
+    /// end.
+    fn last_words(&self) -> Option<String> {
+        let said = [self.last_words.quoted(), self.noise.quoted()];
+        let said: Vec<String> = said.into_iter().flatten().collect();
+        (!said.is_empty()).then(|| said.join(" / "))
+    }
+
     /// How a program that closed its output came to its end.
     pub(crate) async fn epitaph(&mut self) -> ProcessEnd {
         // Something that it started may hold its output open, so none of this
@@ -222,7 +234,7 @@ impl ChildProcess {
         let how = waited.ok().and_then(Result::ok).and_then(ended);
         ProcessEnd {
             how: how.unwrap_or(HowEnded::OutputClosed),
-            last_words: self.last_words.quoted(),
+            last_words: self.last_words(),
         }
     }
 }

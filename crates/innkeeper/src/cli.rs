@@ -44,7 +44,7 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Run one turn without a client and print the answer
     Run(run::RunArgs),
-    /// List the agents that were found, and whether they start
+    /// List the agents that were found, and install others
     Agents(agents::AgentsArgs),
     /// List, show, export, delete and restore sessions
     Sessions(sessions::SessionsArgs),
@@ -90,7 +90,7 @@ pub(crate) fn main() -> ExitCode {
     let outcome = match command.unwrap_or(Command::Serve(serve)) {
         Command::Serve(args) => on_runtime(serve::serve(args)),
         Command::Run(args) => on_runtime(run::run(args)),
-        Command::Agents(args) => on_runtime(agents::list(args)),
+        Command::Agents(args) => on_runtime(agents::agents(args)),
         Command::Sessions(args) => on_runtime(sessions::sessions(args)),
         Command::Backup(args) => backup::backup(&args),
         Command::Restore(args) => backup::restore(&args),

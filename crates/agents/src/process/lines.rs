@@ -15,6 +15,8 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
+use super::stderr::LastWords;
+
 /// The longest line of an agent that is read as one: a large file in one message
 /// fits.
 pub(crate) const LONGEST: u64 = 64 * 1024 * 1024;
@@ -41,6 +43,8 @@ pub(crate) struct JsonLines {
     outgoing: mpsc::UnboundedSender<Vec<u8>>,
     incoming: mpsc::Receiver<Waiting>,
     longest: u64,
+    /// What was no JSON, for whoever asks why the program said nothing else.
+    noise: Arc<LastWords>,
     _tasks: [Aborted; 2],
 }
 
@@ -48,13 +52,19 @@ pub(crate) struct JsonLines {
 type Waiting = (Vec<u8>, OwnedSemaphorePermit);
 
 impl JsonLines {
-    pub(super) fn new(stdin: ChildStdin, stdout: ChildStdout, longest: u64) -> Self {
+    pub(super) fn new(
+        stdin: ChildStdin,
+        stdout: ChildStdout,
+        longest: u64,
+        noise: Arc<LastWords>,
+    ) -> Self {
         let (outgoing, to_write) = mpsc::unbounded_channel();
         let (read, incoming) = mpsc::channel(WAITING);
         Self {
             outgoing,
             incoming,
             longest,
+            noise,
             _tasks: [
                 Aborted(tokio::spawn(write_lines(stdin, to_write))),
                 Aborted(tokio::spawn(read_lines(
@@ -71,7 +81,11 @@ impl JsonLines {
     /// Waiting may be given up at any time without losing a line.
     pub(crate) async fn next(&mut self) -> Option<Line> {
         let (line, _share) = self.incoming.recv().await?;
-        Some(understood(&line, self.longest))
+        let line = understood(&line, self.longest);
+        if let Line::Noise(text) = &line {
+            self.noise.add(text);
+        }
+        Some(line)
     }
 
     /// Where others may write lines to the program.

@@ -35,7 +35,7 @@ pub(crate) struct StderrLog {
 pub(super) struct LastWords(Mutex<VecDeque<String>>);
 
 impl LastWords {
-    fn add(&self, line: &str) {
+    pub(super) fn add(&self, line: &str) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == QUOTED_LINES {
             lines.pop_front();

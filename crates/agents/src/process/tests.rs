@@ -61,8 +61,20 @@ async fn the_end_of_a_program_is_told_with_its_last_words() {
     let epitaph = process.epitaph().await;
     assert_eq!(
         epitaph.to_string(),
-        "it ended with status 3; it last said: out of coffee"
+        "it ended with status 3; it last said: out of coffee / not json"
     );
+}
+
+#[tokio::test]
+async fn a_farewell_on_the_output_is_quoted_within_bounds() {
+    let (mut process, mut lines) = start(
+        "for i in 1 2 3 4; do echo \"good bye $i\"; done; yes | head -c 100000 | tr -d '\\n'",
+    )
+    .await;
+    while lines.next().await.is_some() {}
+    let said = process.epitaph().await.last_words.unwrap();
+    assert!(said.starts_with("good bye 3 / good bye 4 / yyy"), "{said}");
+    assert!(said.len() < 1_000, "{}", said.len());
 }
 
 #[tokio::test]

@@ -1,14 +1,19 @@
 //! The agents that this program has, and `innkeeper agents`.
 
+mod install;
+
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use futures_util::StreamExt as _;
 use innkeeper::Host;
-use innkeeper_agents::discovery::{self, FoundAgent, Protocol};
+use innkeeper_agents::discovery::{self, FoundAgent};
+use innkeeper_agents::install::Installed;
+use innkeeper_agents::registry::{Language, Registry};
 use innkeeper_agents::{
     AcpAgent, AcpOptions, Agent, Environment, HttpTools, PiAgent, PiOptions, Program, ScriptAgent,
 };
@@ -19,13 +24,23 @@ use super::{Failure, Outcome, print, text};
 use crate::config::{AgentTable, Config};
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    command: Option<install::Command>,
     #[command(flatten)]
     place: PlaceArgs,
+    /// List also the agents that are known and not there
+    #[arg(long)]
+    all: bool,
     /// Do not start them to see whether they work
     #[arg(long)]
     no_start: bool,
 }
+
+/// How often a host looks whether an agent was installed. It costs one look at
+/// one file.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// An agent, and where it comes from.
 pub(crate) struct Found {
@@ -38,6 +53,10 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    fn provider(&self) -> String {
+        self.agent.profile().info.provider
+    }
+
     /// Whether it may be what a session gets that names none: it is installed,
     /// and nothing is known to keep it from starting.
     fn works(&self) -> bool {
@@ -49,7 +68,10 @@ impl Found {
 /// host, and takes a moment to be known.
 pub(crate) struct Finder {
     config: Config,
+    registry: Registry,
     data_dir: PathBuf,
+    /// When an agent was last installed before it looked for the first time.
+    installed_at: Option<SystemTime>,
     environment: Arc<Environment>,
     /// One for all agents.
     http_tools: Arc<HttpTools>,
@@ -68,12 +90,15 @@ struct KnownAgent {
 impl Finder {
     pub(crate) fn new(
         config: Config,
+        registry: Registry,
         data_dir: PathBuf,
         environment: Arc<Environment>,
         only: Option<Vec<String>>,
     ) -> Self {
         Self {
             config,
+            registry,
+            installed_at: Installed::in_data(&data_dir).changed(),
             data_dir,
             environment,
             http_tools: Arc::default(),
@@ -119,18 +144,40 @@ impl Finder {
         }
     }
 
+    /// Gives a host the agents that are installed or removed while it runs.
+    pub(crate) async fn follow(&self, host: &Host) {
+        // Those that are wanted by name are there.
+        if self.only.is_some() {
+            return;
+        }
+        let installed = Installed::in_data(&self.data_dir);
+        let mut before = self.installed_at;
+        loop {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            let now = installed.changed();
+            if now != before {
+                before = now;
+                if let Ok(agents) = self.all().await {
+                    host.set_agents(agents);
+                    host.get_to_know_agents().await;
+                }
+            }
+        }
+    }
+
     /// The agents in the directories of a `PATH`. What was found before in the
     /// same place is the same agent.
     pub(crate) fn found_on(&self, path: &OsStr) -> Vec<Found> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Self {
             config,
+            registry,
             data_dir,
             environment,
             http_tools,
             ..
         } = self;
-        let mut all = found_on(path, config, data_dir, environment, http_tools);
+        let mut all = found_on(path, config, registry, data_dir, environment, http_tools);
         for found in &mut all {
             let provider = found.agent.profile().info.provider;
             let line = found.line.clone();
@@ -174,6 +221,7 @@ impl Finder {
 fn found_on(
     path: &OsStr,
     config: &Config,
+    registry: &Registry,
     data_dir: &Path,
     environment: &Arc<Environment>,
     http_tools: &Arc<HttpTools>,
@@ -184,7 +232,7 @@ fn found_on(
         http_tools,
         directory: &data_dir.join("agents"),
     };
-    let mut installed = discovery::find(path);
+    let mut installed = discovery::find(registry, path, &Installed::in_data(data_dir));
     let mut all = Vec::new();
     for (provider, table) in &config.agents {
         let known = installed
@@ -199,11 +247,11 @@ fn found_on(
         let origin = agent.program.command.display().to_string();
         let http_tools = around.http_tools_of(&agent);
         let options = Options {
-            provider: agent.provider.to_owned(),
-            name: agent.display_name.to_owned(),
+            provider: agent.provider,
+            name: agent.display_name,
             program: agent.program,
             auth_method: None,
-            reads: agent.reads.iter().map(|&path| path.to_owned()).collect(),
+            reads: agent.reads,
             http_tools,
         };
         all.push(options.agent(agent.protocol, &around, origin));
@@ -259,7 +307,7 @@ struct Options {
 }
 
 impl Options {
-    fn agent(self, protocol: Protocol, around: &Around<'_>, origin: String) -> Found {
+    fn agent(self, protocol: Language, around: &Around<'_>, origin: String) -> Found {
         let installed = discovery::which(around.path, &self.program.command).is_some();
         let directory = Some(around.directory.to_owned());
         let program = Program {
@@ -268,7 +316,7 @@ impl Options {
         };
         let line = program.line();
         let agent: Arc<dyn Agent> = match protocol {
-            Protocol::Acp => Arc::new(AcpAgent::new(AcpOptions {
+            Language::Acp => Arc::new(AcpAgent::new(AcpOptions {
                 display_name: self.name,
                 auth_method: self.auth_method,
                 reads: self.reads,
@@ -277,7 +325,7 @@ impl Options {
                 directory,
                 ..AcpOptions::new(self.provider, program)
             })),
-            Protocol::Pi => Arc::new(PiAgent::new(PiOptions {
+            Language::Pi => Arc::new(PiAgent::new(PiOptions {
                 display_name: self.name,
                 directory,
                 ..PiOptions::new(self.provider, program)
@@ -301,9 +349,8 @@ fn configured(
     around: &Around<'_>,
 ) -> Found {
     let http_tools = known.as_ref().and_then(|known| around.http_tools_of(known));
-    let known_reads = known.as_ref().map_or(&[][..], |known| known.reads).iter();
-    let reads = known_reads.map(|&path| path.to_owned());
-    let reads = reads.chain(table.reads.iter().cloned()).collect();
+    let known_reads = known.as_ref().map_or(&[][..], |known| &known.reads).iter();
+    let reads = known_reads.chain(&table.reads).cloned().collect();
     let (mut program, mut name, mut protocol, origin) = match known {
         Some(known) => {
             let origin = format!("{}, configuration", known.program.command.display());
@@ -311,7 +358,8 @@ fn configured(
         }
         None => {
             let origin = "configuration".to_owned();
-            (Program::new(provider), provider, Protocol::Acp, origin)
+            let name = provider.to_owned();
+            (Program::new(provider), name, Language::Acp, origin)
         }
     };
     if !table.command.is_empty() {
@@ -319,7 +367,7 @@ fn configured(
         // Not found: starting it will say so.
         program.command = discovery::which(around.path, &command).unwrap_or(command);
         program.args.clear();
-        protocol = Protocol::Acp;
+        protocol = Language::Acp;
     }
     if !table.args.is_empty() {
         program.args.clone_from(&table.args);
@@ -330,11 +378,11 @@ fn configured(
         program.directory = Some(PathBuf::from(&table.cwd));
     }
     if !table.name.is_empty() {
-        name = &table.name;
+        name.clone_from(&table.name);
     }
     let options = Options {
         provider: provider.to_owned(),
-        name: name.to_owned(),
+        name,
         program,
         auth_method: Some(table.auth_method.clone()).filter(|method| !method.is_empty()),
         reads,
@@ -350,13 +398,29 @@ fn bridge() -> Option<Program> {
     Some(bridge)
 }
 
-pub(crate) async fn list(args: AgentsArgs) -> Outcome {
+pub(crate) async fn agents(args: AgentsArgs) -> Outcome {
+    match args.command {
+        Some(command) => install::run(command).await,
+        None => list(args).await,
+    }
+}
+
+async fn list(args: AgentsArgs) -> Outcome {
     let config = args.place.config()?;
     let data_dir = args.place.data_dir()?;
+    let registry = args.place.registry()?;
+    let installed = Installed::in_data(&data_dir);
     let environment = environment(&config);
     let path = environment.path().await;
-    let finder = Finder::new(config, data_dir.clone(), environment, None);
+    let finder = Finder::new(
+        config,
+        registry.clone(),
+        data_dir.clone(),
+        environment,
+        None,
+    );
     let all = finder.found_on(&path);
+    let there: Vec<String> = all.iter().map(Found::provider).collect();
     let mut rows = vec![["PROVIDER", "NAME", "STARTS", "MODELS", "FOUND"].map(str::to_owned)];
     let mut troubles = String::new();
     let starts = match args.no_start {
@@ -389,14 +453,21 @@ pub(crate) async fn list(args: AgentsArgs) -> Outcome {
             origin,
         ]);
     }
-    for missing in discovery::missing_adapters(&path) {
+    for missing in discovery::missing_adapters(&registry, &path, &installed) {
         let (name, command) = (missing.display_name, missing.command);
         let hint = missing.hint;
         troubles.push_str(&format!(
             "\n{name} (`{command}`) is installed, but not what lets a host talk to it: {hint}\n"
         ));
     }
-    print(&(text::table(&rows) + &troubles))
+    for trouble in registry.troubles() {
+        troubles.push_str(&format!("\n{trouble}\n"));
+    }
+    let more = match args.all {
+        true => install::table(&registry, &there),
+        false => String::new(),
+    };
+    print(&(text::table(&rows) + &troubles + &more))
 }
 
 /// How many agents are started at a time. Some take their time, so one after
@@ -441,7 +512,8 @@ mod tests {
         };
         let chosen = |only: Option<&[&str]>| {
             let (only, data_dir) = (only.map(names), PathBuf::from("/nowhere"));
-            Finder::new(Config::default(), data_dir, Arc::default(), only).at_once()
+            let registry = Registry::shipped();
+            Finder::new(Config::default(), registry, data_dir, Arc::default(), only).at_once()
         };
         assert_eq!(chosen(Some(&["script"])).ok().unwrap().len(), 1);
         assert!(!chosen(None).ok().unwrap().is_empty());
@@ -474,6 +546,7 @@ mod tests {
         let all = found_on(
             bin.path().as_os_str(),
             &config,
+            &Registry::shipped(),
             data.path(),
             &Arc::default(),
             &Arc::default(),
@@ -497,6 +570,7 @@ mod tests {
         let all = found_on(
             bin.path().as_os_str(),
             &config,
+            &Registry::shipped(),
             data.path(),
             &Arc::default(),
             &Arc::default(),
@@ -517,6 +591,7 @@ mod tests {
             let all = found_on(
                 bin.path().as_os_str(),
                 &config,
+                &Registry::shipped(),
                 data.path(),
                 &Arc::default(),
                 &Arc::default(),

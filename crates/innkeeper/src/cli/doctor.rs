@@ -14,6 +14,8 @@ use std::sync::Arc;
 use Finding::{Fine, Problem, Warning};
 use anyhow::anyhow;
 use clap::Args;
+use innkeeper_agents::install::Installed;
+use innkeeper_agents::registry::Registry;
 use innkeeper_agents::{Environment, discovery};
 use innkeeper_workspace::judge_git;
 
@@ -50,7 +52,10 @@ pub(crate) async fn doctor(args: DoctorArgs) -> Outcome {
     findings.push(check_shell(&config));
     let environment = environment(&config);
     findings.push(check_environment(&config, &environment).await);
-    findings.extend(check_agents(&config, &data_dir, environment).await);
+    let registry = args.place.registry()?;
+    let troubles = registry.troubles().iter();
+    findings.extend(troubles.map(|trouble| Problem(format!("agents: {trouble}"))));
+    findings.extend(check_agents(&config, registry, &data_dir, environment).await);
     let lines = findings.iter().map(|finding| match finding {
         Fine(what) => format!("ok        {what}\n"),
         Warning(what) => format!("warning   {what}\n"),
@@ -178,12 +183,15 @@ async fn check_environment(config: &Config, environment: &Environment) -> Findin
 /// went wrong the last time is known without starting anything.
 async fn check_agents(
     config: &Config,
+    registry: Registry,
     data_dir: &Path,
     environment: Arc<Environment>,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let path = environment.path().await;
-    let finder = Finder::new(config.clone(), data_dir.to_owned(), environment, None);
+    let missing = discovery::missing_adapters(&registry, &path, &Installed::in_data(data_dir));
+    let data_dir = data_dir.to_owned();
+    let finder = Finder::new(config.clone(), registry, data_dir, environment, None);
     for found in finder.found_on(&path) {
         let provider = found.agent.profile().info.provider;
         findings.push(match found.agent.trouble() {
@@ -194,7 +202,7 @@ async fn check_agents(
             )),
         });
     }
-    for missing in discovery::missing_adapters(&path) {
+    for missing in missing {
         findings.push(Warning(format!(
             "agent: {} (`{}`) is installed, but not what lets a host talk to it: {}",
             missing.display_name, missing.command, missing.hint

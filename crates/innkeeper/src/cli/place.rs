@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use directories::{BaseDirs, ProjectDirs};
 use innkeeper_agents::Environment;
+use innkeeper_agents::registry::{self, Registry};
 use innkeeper_protocol::record::store::Store;
 use innkeeper_store::SqliteStore;
 use innkeeper_workspace::uri_of_path;
@@ -41,6 +42,13 @@ impl PlaceArgs {
             Some(file) => Ok(file.clone()),
             None => Ok(project_dirs()?.config_dir().join(CONFIG_FILE)),
         }
+    }
+
+    /// The agents that are known, with those of the user's own file, which
+    /// stands next to the configuration.
+    pub(crate) fn registry(&self) -> Result<Registry> {
+        let file = self.config_file()?.with_file_name(registry::FILE);
+        Ok(Registry::with_file(&file))
     }
 
     pub(crate) fn config(&self) -> Result<Config> {

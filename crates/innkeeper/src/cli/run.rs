@@ -70,7 +70,14 @@ pub(crate) async fn run(args: RunArgs) -> Outcome {
     }
     let environment = environment(&config);
     let options = host_options(&config, &data_dir, &environment, None)?;
-    let finder = Finder::new(config.clone(), data_dir.clone(), environment, None);
+    let registry = args.place.registry()?;
+    let finder = Finder::new(
+        config.clone(),
+        registry,
+        data_dir.clone(),
+        environment,
+        None,
+    );
     let agents = match args.agent.as_deref() {
         // It is there without a look around.
         Some(script::PROVIDER) => finder.at_once(),

@@ -80,7 +80,17 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
     }
     let environment = environment(&config);
     let only = args.agents.clone();
-    let finder = Finder::new(config.clone(), data_dir.clone(), environment.clone(), only);
+    let registry = args.place.registry()?;
+    for trouble in registry.troubles() {
+        tracing::warn!("{trouble}");
+    }
+    let finder = Finder::new(
+        config.clone(),
+        registry,
+        data_dir.clone(),
+        environment.clone(),
+        only,
+    );
     let agents = finder.soon().await?;
     // From here on, being told to stop means an orderly end.
     let signals = Signals::new()?;
@@ -89,7 +99,10 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
     let host = Host::start(options, agents, store).await?;
     let served = if args.stdio {
         let completed = host.clone();
-        tokio::spawn(async move { finder.complete(&completed).await });
+        tokio::spawn(async move {
+            finder.complete(&completed).await;
+            finder.follow(&completed).await;
+        });
         serve_stdio(&host, &config, signals).await
     } else {
         let token = match given_token {
@@ -255,7 +268,7 @@ impl Listening<'_> {
             let host = self.host.clone();
             tokio::spawn(async move {
                 self.finder.complete(&host).await;
-                host.get_to_know_agents().await;
+                tokio::join!(host.get_to_know_agents(), self.finder.follow(&host));
             });
             if plain && !address.ip().is_loopback() {
                 tracing::warn!(

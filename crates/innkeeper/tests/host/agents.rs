@@ -4,6 +4,7 @@
 //! - `crowd`: many processes, half of which are killed;
 //! - `editor`: the host as an editor uses it;
 //! - `environment`: where agents are found, and what they are started in;
+//! - `installing`: agents that are installed while the host runs;
 //! - `services`: what the host does for an agent;
 //! - `settings`: what can be set about its sessions.
 //!
@@ -13,6 +14,7 @@
 mod crowd;
 mod editor;
 mod environment;
+mod installing;
 mod services;
 mod settings;
 

@@ -76,3 +76,18 @@ fn what_deleted_sessions_left_is_told() {
     let told = "warning   leftovers: ";
     assert!(said.contains(told) && said.contains("run: innkeeper gc"));
 }
+
+#[test]
+fn a_mistake_in_the_list_of_agents_is_a_problem_with_its_entry() {
+    let inn = with_a_session();
+    let row = r#"{"agents": [{"id": "Wrong", "name": "W", "version": "1.0.0",
+        "description": "d", "distribution": {"npx": {"package": "wrong"}}}]}"#;
+    let file = inn.write("registry.json", row);
+    let (said, is_problem) = doctor(&inn);
+    assert!(is_problem, "{said}");
+    let named = format!(
+        "agents: {}, entry 1 (`Wrong`): `id` must be",
+        file.display()
+    );
+    assert!(said.contains(&named), "{said}");
+}

@@ -1,0 +1,138 @@
+//! Running installers: in a process group of its own, for a bounded time, with
+//! their words passed on.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use innkeeper_process::Group;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
+use tokio::process::Command;
+
+use super::{InstallError, Tell};
+use crate::discovery::which;
+use crate::environment::Variables;
+
+/// The longest that one command may take.
+const PATIENCE: Duration = Duration::from_secs(30 * 60);
+
+/// How much of what a command says is kept: of its output as a whole, of a line,
+/// and of its last lines for an error.
+const OUTPUT_BYTES: usize = 1024 * 1024;
+const LINE_BYTES: u64 = 4 * 1024;
+const LINE_CHARS: usize = 300;
+const LAST_LINES: usize = 5;
+
+/// Where installers run.
+pub(super) struct Commands<'a> {
+    pub(super) path: OsString,
+    pub(super) variables: Variables,
+    /// What they work in.
+    pub(super) directory: PathBuf,
+    pub(super) tell: &'a Tell,
+}
+
+impl Commands<'_> {
+    pub(super) fn find(&self, command: &str) -> Option<PathBuf> {
+        which(&self.path, Path::new(command))
+    }
+
+    pub(super) fn tell(&self, line: &str) {
+        (self.tell)(line);
+    }
+
+    /// Runs a command to its end and returns its output.
+    pub(super) async fn run<S: AsRef<OsStr>>(
+        &self,
+        program: &Path,
+        args: &[S],
+    ) -> Result<String, InstallError> {
+        let first = args.first().map(|arg| arg.as_ref().to_string_lossy());
+        let name = program.file_name().unwrap_or(program.as_os_str());
+        let command = format!("{} {}", name.display(), first.unwrap_or_default());
+        let failed = |how: String, said: Vec<String>| InstallError::Failed {
+            command: format!("`{}`", command.trim()),
+            how,
+            said,
+        };
+        let spawned = Command::new(program)
+            .args(args)
+            .env_clear()
+            .envs(&self.variables)
+            .current_dir(&self.directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn();
+        let unable = |error: std::io::Error| failed(format!("did not start ({error})"), vec![]);
+        let mut child = spawned.map_err(unable)?;
+        let _group = Group::of(child.id());
+        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+            return Err(failed("has no output".to_owned(), vec![]));
+        };
+        let (mut output, mut last) = (String::new(), VecDeque::new());
+        let heard = async {
+            let mut lines = Vec::new();
+            let out = listen(stdout, |line| {
+                if output.len() + line.len() < OUTPUT_BYTES {
+                    output.push_str(line);
+                    output.push('\n');
+                }
+            });
+            let err = listen(stderr, |line| {
+                self.tell(&shortened(line));
+                lines.push(shortened(line));
+                if lines.len() > LAST_LINES {
+                    lines.remove(0);
+                }
+            });
+            tokio::join!(out, err);
+            last.extend(lines);
+            child.wait().await
+        };
+        match tokio::time::timeout(PATIENCE, heard).await {
+            Err(_) => Err(failed("took too long".to_owned(), last.into())),
+            Ok(Err(error)) => Err(failed(format!("was lost ({error})"), last.into())),
+            Ok(Ok(status)) if status.success() => Ok(output),
+            Ok(Ok(status)) => {
+                // Some installers complain on their output.
+                if last.is_empty() {
+                    let lines: Vec<&str> = output.lines().collect();
+                    let from = lines.len().saturating_sub(LAST_LINES);
+                    last.extend(lines[from..].iter().map(|line| shortened(line)));
+                }
+                Err(failed(format!("failed ({status})"), last.into()))
+            }
+        }
+    }
+}
+
+async fn listen(pipe: impl AsyncRead + Unpin, mut heard: impl FnMut(&str)) {
+    let mut reader = BufReader::new(pipe);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut limited = (&mut reader).take(LINE_BYTES);
+        match limited.read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {
+                let text = String::from_utf8_lossy(&line);
+                let text = text.trim();
+                if !text.is_empty() {
+                    heard(text);
+                }
+            }
+        }
+    }
+}
+
+/// A line for people: of bounded length, and nothing that a terminal obeys.
+fn shortened(line: &str) -> String {
+    let plain = anstream::adapter::strip_str(line).to_string();
+    let clean = plain.chars().filter(|c| !c.is_control());
+    clean.take(LINE_CHARS).collect()
+}
