@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::child::TokenFor;
 use crate::process::Program;
 
 /// The language that a program speaks.
@@ -35,6 +36,25 @@ pub struct FoundAgent {
 
 /// Agents that refuse MCP servers which they would have to start.
 const START_NO_SERVERS: &[&str] = &["copilot"];
+
+/// Agents that can use a token that clients have. None of them needs it: they can
+/// be signed in otherwise.
+const USE_TOKENS: &[(&str, TokenFor)] = &[(
+    "copilot",
+    TokenFor {
+        resource: "https://api.github.com",
+        name: "GitHub",
+        authorization_server: "https://github.com/login/oauth",
+        scopes: &["read:user", "user:email"],
+        variable: "GH_TOKEN",
+    },
+)];
+
+/// The token of clients that an agent can use.
+pub(crate) fn token_for(provider: &str) -> Option<TokenFor> {
+    let known = USE_TOKENS.iter().find(|(agent, _)| *agent == provider);
+    known.map(|(_, token)| *token)
+}
 
 /// An agent that is installed without the program that lets the host talk to
 /// it.

@@ -24,6 +24,7 @@ mod edits;
 pub mod environment;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod keys;
 mod knowledge;
 mod link;
 pub mod pi;
@@ -46,6 +47,7 @@ use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use tokio::sync::watch;
 
 pub use acp::{AcpAgent, AcpOptions};
+pub use child::TokenFor;
 pub use client_tools::HttpTools;
 pub use environment::Environment;
 pub use link::{CommandStream, EventSink};

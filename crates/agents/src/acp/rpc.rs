@@ -7,6 +7,7 @@
 use agent_client_protocol_schema::v1::Error;
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
 use crate::process::{JsonLines, Line, LineWriter};
 
@@ -41,6 +42,8 @@ pub(super) struct Peer {
     lines: JsonLines,
     answers: Answers,
     last_request: u64,
+    /// Who wants to know what the agent says besides.
+    listener: Option<mpsc::Sender<String>>,
 }
 
 impl Peer {
@@ -50,6 +53,7 @@ impl Peer {
             lines,
             answers,
             last_request: 0,
+            listener: None,
         }
     }
 
@@ -62,6 +66,12 @@ impl Peer {
 
     pub(super) fn notify(&self, method: &str, params: &impl Serialize) {
         self.write(json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    }
+
+    /// Passes on what the agent says from now on that is not meant for the host,
+    /// as far as there is room.
+    pub(super) fn overhear(&mut self, listener: mpsc::Sender<String>) {
+        self.listener = Some(listener);
     }
 
     /// Where requests of the agent are answered, from any task.
@@ -78,7 +88,12 @@ impl Peer {
                         return Some(incoming);
                     }
                 }
-                Line::Noise(text) => tracing::debug!(text, "an agent said what is not JSON"),
+                Line::Noise(text) => {
+                    tracing::debug!(text, "an agent said what is not JSON");
+                    if let Some(listener) = &self.listener {
+                        let _ = listener.try_send(text);
+                    }
+                }
                 Line::TooLong => tracing::warn!("an agent said more on one line than is read"),
             }
         }
