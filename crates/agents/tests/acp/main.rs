@@ -8,6 +8,7 @@
 //! - `edits`: what calls show of the files that they change;
 //! - `continuity`: conversations that outlive their process;
 //! - `restarts`: processes that end, and that do not start;
+//! - `sign_in`: what becomes of agents that want somebody to sign in;
 //! - `crowd`: many processes, half of which are killed.
 
 #![expect(clippy::unwrap_used, reason = "all of this is tests")]
@@ -21,6 +22,7 @@ mod programs;
 mod quirks;
 mod requests;
 mod restarts;
+mod sign_in;
 #[path = "../../src/testing.rs"]
 #[expect(dead_code, reason = "shared with the tests beside the code")]
 mod testing;
