@@ -14,6 +14,7 @@
 //! | `stays` | does not end when its input does |
 //! | `journal` | a file to which it adds the name of each method that it is asked |
 //! | `doom` | a file; if it is there when the program starts, it ends at once, or with the method that the file names |
+//! | `signIn` | a sign-in that it wants: `on` is the method that it refuses until the `file` is there, or until the `variable` has the `value`; `authenticate` says `lines`, asks `ask`, and makes the file unless it `hangs` |
 //! | `pidFile` | a file to which it writes the number of its process |
 //!
 //! Steps: `update`, `request` (its answer is said if `say` is set, not awaited
@@ -136,6 +137,22 @@ impl TestAgent {
         }
         for update in list(&self.behaviour["updates"][method]) {
             self.update(&update);
+        }
+        let wants = self.behaviour["signIn"].clone();
+        if method == "authenticate" && wants.is_object() {
+            for line in list(&wants["lines"]) {
+                eprintln!("{}", line.as_str().unwrap_or_default());
+            }
+            if wants["ask"].is_object() {
+                self.request(&json!({"method": "elicitation/create", "params": wants["ask"]}));
+            }
+            if wants["hangs"] == true {
+                return;
+            }
+            let _ = File::create(wants["file"].as_str().unwrap_or_default());
+        } else if wants["on"] == method && !is_signed_in(&wants) {
+            let error = json!({"code": -32000, "message": "Authentication required"});
+            return write(&json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
         }
         if let Some(error) = self.behaviour["errors"].get(method) {
             return write(&json!({"jsonrpc": "2.0", "id": message["id"], "error": error}));
@@ -282,6 +299,12 @@ impl TestAgent {
         let params = json!({"sessionId": self.session, "update": update});
         write(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
     }
+}
+
+fn is_signed_in(wants: &Value) -> bool {
+    let text = |key: &str| wants[key].as_str().unwrap_or_default();
+    let value = std::env::var(text("variable")).ok();
+    Path::new(text("file")).exists() || value.is_some_and(|value| value == text("value"))
 }
 
 fn list(value: &Value) -> Vec<Value> {

@@ -42,6 +42,7 @@ mod rpc;
 mod services;
 mod session;
 mod settings;
+mod sign_in;
 mod speech;
 mod sub_agents;
 mod terminals;
@@ -62,10 +63,10 @@ use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use innkeeper_protocol::settings::CONTINUE;
 use tokio::sync::watch;
 
-use crate::child::{self, Access};
+use crate::child::{self, Access, TokenFor};
 use crate::client_tools::HttpTools;
 use crate::process::{self, Patience, Program};
-use crate::{Agent, CommandStream, EventSink};
+use crate::{Agent, CommandStream, EventSink, discovery};
 use session::Session;
 use speech::{AcpSpeech, Extras};
 
@@ -92,6 +93,8 @@ pub struct AcpOptions {
     /// slash at the end, of a working directory or of the user's home. It is told
     /// of the others with its first message.
     pub reads: Vec<String>,
+    /// A token of clients that it can use.
+    pub token_for: Option<TokenFor>,
     /// Where what was learned about it and what it says on standard error are
     /// kept.
     pub directory: Option<PathBuf>,
@@ -102,7 +105,6 @@ impl AcpOptions {
         let provider = provider.into();
         Self {
             display_name: provider.clone(),
-            provider,
             program,
             auth_method: None,
             patience: Patience::default(),
@@ -110,7 +112,9 @@ impl AcpOptions {
             tool_bridge: None,
             http_tools: None,
             reads: Vec::new(),
+            token_for: discovery::token_for(&provider),
             directory: None,
+            provider,
         }
     }
 }
@@ -125,13 +129,16 @@ pub struct AcpAgent {
 impl AcpAgent {
     pub fn new(options: AcpOptions) -> Self {
         Self {
-            access: Access::new(
-                options.provider,
-                options.display_name,
-                options.program,
-                options.patience,
-                options.directory.as_deref(),
-            ),
+            access: Access {
+                token_for: options.token_for,
+                ..Access::new(
+                    options.provider,
+                    options.display_name,
+                    options.program,
+                    options.patience,
+                    options.directory.as_deref(),
+                )
+            },
             extras: Extras {
                 auth_method: options.auth_method,
                 mcp_servers: options.mcp_servers,
@@ -145,7 +152,10 @@ impl AcpAgent {
 
 impl Agent for AcpAgent {
     fn profile(&self) -> AgentProfile {
-        self.access.knowledge.profile()
+        let mut profile = self.access.knowledge.profile();
+        let token = self.access.token_for.as_ref();
+        profile.info.protected_resources = token.map(|token| vec![token.as_resource()]);
+        profile
     }
 
     fn changes(&self) -> Option<watch::Receiver<u64>> {

@@ -11,6 +11,8 @@
 //! through its fields and the methods that are `pub(crate)`.
 
 mod conversation;
+mod inbox;
+mod token;
 mod turns;
 
 use std::path::Path;
@@ -23,11 +25,13 @@ use innkeeper_protocol::agent::{
 use innkeeper_protocol::newest::state::{Message, PendingMessage};
 use serde_json::Value;
 
+use crate::keys::Keys;
 use crate::knowledge::Knowledge;
 use crate::process::{ChildProcess, Patience, Program, StderrLog};
 use crate::{CommandStream, EventSink};
 
-pub(crate) use conversation::Conversation;
+pub(crate) use conversation::{Conversation, NotOpened};
+pub use token::TokenFor;
 
 /// How to reach an agent, and what is known of it.
 #[derive(Debug, Clone)]
@@ -37,6 +41,10 @@ pub(crate) struct Access {
     pub(crate) patience: Patience,
     pub(crate) stderr: Arc<StderrLog>,
     pub(crate) knowledge: Arc<Knowledge>,
+    /// What its processes get because somebody signed in.
+    pub(crate) keys: Arc<Keys>,
+    /// The token of a client that it can use.
+    pub(crate) token_for: Option<TokenFor>,
 }
 
 impl Access {
@@ -48,6 +56,7 @@ impl Access {
         directory: Option<&Path>,
     ) -> Self {
         let stderr = StderrLog::of(&provider, directory);
+        let keys = Keys::of(&provider, directory);
         let knowledge = Knowledge::new(provider, name.clone(), program.line(), directory);
         Self {
             name,
@@ -55,7 +64,18 @@ impl Access {
             patience,
             stderr: Arc::new(stderr),
             knowledge: Arc::new(knowledge),
+            keys: Arc::new(keys),
+            token_for: None,
         }
+    }
+
+    /// The program as it is to be started now, with the version of what it gets
+    /// because somebody signed in.
+    pub(crate) fn program_now(&self) -> (Program, u64) {
+        let (keys, version) = self.keys.all();
+        let mut program = self.program.clone();
+        program.env.extend(keys);
+        (program, version)
     }
 }
 
@@ -78,6 +98,20 @@ pub(crate) trait Speech: Sized + Send + 'static {
         access: &Access,
         start: Start<'_, Self::Session>,
     ) -> impl Future<Output = Result<Opened<Self::Session>, AgentFailure>> + Send;
+
+    /// Nobody is signed in to the agent, and there is no conversation: why.
+    fn signed_out(_access: &Access, _session: &Self::Session) -> Option<AgentFailure> {
+        None
+    }
+
+    /// Lets a person sign in, as part of a turn. Afterwards the conversation is
+    /// open.
+    fn sign_in(
+        _talk: &mut Conversation<Self>,
+        _turn: &TurnId,
+    ) -> impl Future<Output = Result<(), NotOpened>> + Send {
+        std::future::ready(Ok(()))
+    }
 
     /// Takes down what an open conversation shows of the agent.
     fn learn(session: &Self::Session, knowledge: &Knowledge);
@@ -226,13 +260,19 @@ pub(crate) async fn get_to_know<S: Speech>(access: Access, mut speech: S) -> Res
     }
     match speech.open(&access, Start::AsAsked).await {
         Ok(mut opened) => {
-            S::learn(&opened.session, knowledge);
+            let signed_out = S::signed_out(&access, &opened.session);
+            match &signed_out {
+                Some(failure) => knowledge.failed(failure.to_string()),
+                None => S::learn(&opened.session, knowledge),
+            }
             // A session that waits can begin.
             drop(alone);
-            // Nothing was said in it.
-            S::farewell(&mut opened.session, true).await;
+            if signed_out.is_none() {
+                // Nothing was said in it.
+                S::farewell(&mut opened.session, true).await;
+            }
             opened.process.end(access.patience.ending).await;
-            Ok(())
+            signed_out.map_or(Ok(()), |failure| Err(failure.to_string()))
         }
         Err(failure) => {
             knowledge.failed(failure.to_string());

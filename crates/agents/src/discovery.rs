@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::child::TokenFor;
 use crate::install::Installed;
 use crate::process::Program;
 use crate::registry::{Language, Registry, Row};
@@ -24,6 +25,25 @@ pub struct FoundAgent {
     /// Whether it starts the MCP servers that a session is given, as its protocol
     /// obliges it to. One that does not can only reach them over HTTP.
     pub starts_servers: bool,
+}
+
+/// Agents that can use a token that clients have. None of them needs it: they can
+/// be signed in otherwise.
+const USE_TOKENS: &[(&str, TokenFor)] = &[(
+    "copilot",
+    TokenFor {
+        resource: "https://api.github.com",
+        name: "GitHub",
+        authorization_server: "https://github.com/login/oauth",
+        scopes: &["read:user", "user:email"],
+        variable: "GH_TOKEN",
+    },
+)];
+
+/// The token of clients that an agent can use.
+pub(crate) fn token_for(provider: &str) -> Option<TokenFor> {
+    let known = USE_TOKENS.iter().find(|(agent, _)| *agent == provider);
+    known.map(|(_, token)| *token)
 }
 
 /// An agent that is installed without the program that lets the host talk to

@@ -26,6 +26,7 @@ pub mod environment;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod install;
+mod keys;
 mod knowledge;
 mod link;
 pub mod pi;
@@ -49,6 +50,7 @@ use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use tokio::sync::watch;
 
 pub use acp::{AcpAgent, AcpOptions};
+pub use child::TokenFor;
 pub use client_tools::HttpTools;
 pub use environment::Environment;
 pub use link::{CommandStream, EventSink};

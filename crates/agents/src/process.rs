@@ -18,6 +18,7 @@ use std::time::Duration;
 use innkeeper_process::{Group, Signal};
 use innkeeper_protocol::agent::{AgentFailure, HowEnded, ProcessEnd};
 use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::environment::{self, Environment, Surroundings};
@@ -39,6 +40,8 @@ pub struct Patience {
     pub ending: Duration,
     /// For what a turn has used, where the agent has not said so by its end.
     pub usage: Duration,
+    /// For the end of a sign-in that the agent goes through with a person.
+    pub signing_in: Duration,
 }
 
 impl Default for Patience {
@@ -49,6 +52,7 @@ impl Default for Patience {
             cancelling: Duration::from_secs(10),
             ending: Duration::from_secs(3),
             usage: Duration::from_millis(100),
+            signing_in: Duration::from_secs(600),
         }
     }
 }
@@ -176,6 +180,13 @@ impl ChildProcess {
     /// What the program was started in, less what was set for it alone.
     pub(crate) fn surroundings(&self) -> &Surroundings {
         &self.surroundings
+    }
+
+    /// Passes on what the program says for people from now on, as far as there is
+    /// room.
+    pub(crate) fn overhear(&self, listener: mpsc::Sender<String>) {
+        self.last_words.listen(listener.clone());
+        self.noise.listen(listener);
     }
 
     /// Waits for the end of the program. Its output may be held open by

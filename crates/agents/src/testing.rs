@@ -237,6 +237,7 @@ pub(crate) fn line(event: &AgentEvent) -> String {
         }
         TurnEvent::ToolInterrupted { call } => format!("interrupted: {call}"),
         TurnEvent::Ask(request) => format!("ask: {}", request.id),
+        TurnEvent::AskToSignIn(question) => format!("sign in: {}", question.request),
         TurnEvent::AskWithdrawn { request } => format!("withdrawn: {request}"),
         TurnEvent::Steered { message } => format!("steered: {message}"),
         TurnEvent::Delegated(delegation) => format!("delegated: {}", delegation.title),

@@ -19,6 +19,7 @@ mod pending;
 mod questions;
 mod response_parts;
 mod running;
+mod secrets;
 mod server_tools;
 mod shapes;
 mod state_before;
@@ -295,6 +296,10 @@ impl TurnsMut<'_> {
             } => self.tool_finished(uri, call, *result, confirm),
             TurnEvent::ToolInterrupted { call } => self.tool_interrupted(uri, call),
             TurnEvent::Ask(request) => self.ask(uri, *request),
+            TurnEvent::AskToSignIn(question) => {
+                let request = agent::sign_in(*question, self.locale_of_turn(uri));
+                self.ask(uri, request);
+            }
             TurnEvent::AskWithdrawn { request } => self.withdraw_question(uri, request),
             TurnEvent::Steered { message } => self.steered(uri, &message),
             TurnEvent::Delegated(delegation) => self.delegate(uri, *delegation),

@@ -3,6 +3,7 @@
 //! engine turns the events into actions. Neither knows who the other is. What
 //! happens in a turn is in `turn_event`, what people are told in `telling`.
 
+mod sign_in;
 mod telling;
 mod turn_event;
 
@@ -24,6 +25,10 @@ use crate::snapshot::StoredTurn;
 use crate::workspace::customization::EnabledCustomizations;
 use crate::{CallId, ChannelUri, ClientId, TurnId};
 
+pub use sign_in::{
+    KEEP_IN_FILE, KEEP_IN_MEMORY, SECRET_FORMAT, SIGN_IN_KEEP, SIGN_IN_WAY, SignInQuestion,
+    SignInValue, SignInWants, SignInWay,
+};
 pub use telling::{
     AgentActivity, AgentEnd, AgentFailure, AgentNotice, ApprovalLabel, ApprovalOption, HowEnded,
     NotTakenUp, ProcessEnd,

@@ -1,7 +1,7 @@
 //! What the agent says to the host: answers, notifications and requests, as
 //! they come in.
 
-use agent_client_protocol_schema::v1::{CLIENT_METHOD_NAMES, Error};
+use agent_client_protocol_schema::v1::{CLIENT_METHOD_NAMES, Error, ErrorCode};
 use innkeeper_protocol::agent::{AgentCommandInfo, AgentEvent, AgentFailure, TurnEvent};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -10,6 +10,7 @@ use super::calls::Around;
 use super::permission;
 use super::rpc::{Incoming, RequestNo, sentence};
 use super::session::HeldAnswer;
+use super::sign_in::SignedOut;
 use super::speech::Talk;
 use super::sub_agents::Spoken;
 use super::turn::about_stop;
@@ -85,6 +86,9 @@ impl Talk {
             return;
         };
         self.session.cost = turn.own.cost();
+        if !matches!(&result, Err(error) if error.code == ErrorCode::AuthRequired) {
+            self.speech.sign_ins = 0;
+        }
         let last = match result {
             _ if turn.is_cancelled() => TurnEvent::Cancelled,
             Ok(answer) => {
@@ -104,6 +108,16 @@ impl Talk {
                     self.tell(events).await;
                     TurnEvent::Completed
                 }
+            }
+            Err(error) if error.code == ErrorCode::AuthRequired => {
+                // The conversation sees that, and the turn goes on.
+                let id = Some(self.session.id.clone());
+                self.session.signed_out = Some(SignedOut {
+                    wanted: self.speech.wanted.again(id),
+                    said: sentence(&error),
+                    refused_prompt: true,
+                });
+                return;
             }
             Err(error) => {
                 let said = Some(sentence(&error));

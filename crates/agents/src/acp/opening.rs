@@ -1,11 +1,9 @@
 //! The beginning of a session: the agent is started and introduced to the
 //! host, and a conversation with it begins or is taken up again.
 
-use std::path::Path;
-
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
-    AGENT_METHOD_NAMES, AgentCapabilities, AuthMethod, ClientCapabilities,
+    AGENT_METHOD_NAMES, AgentCapabilities, AuthCapabilities, ClientCapabilities,
     ClientSessionCapabilities, CompactionCapabilities, ElicitationCapabilities,
     ElicitationFormCapabilities, ElicitationUrlCapabilities, Error, ErrorCode,
     FileSystemCapabilities, Implementation, InitializeRequest, InitializeResponse,
@@ -19,6 +17,7 @@ use super::output;
 use super::rpc::{Incoming, Peer, sentence};
 use super::services::Services;
 use super::session::Wanted;
+use super::sign_in::ways::{self, Kind, Way};
 use crate::child::Access;
 use crate::process::ChildProcess;
 
@@ -26,8 +25,10 @@ use crate::process::ChildProcess;
 pub(super) struct Opening<'a> {
     access: &'a Access,
     services: &'a mut Services,
-    pub(super) process: ChildProcess,
-    pub(super) peer: Peer,
+    process: &'a mut ChildProcess,
+    peer: &'a mut Peer,
+    /// The ways of signing in that the agent names.
+    pub(super) ways: Vec<Way>,
     /// What the agent said meanwhile that holds from now on.
     pub(super) said: Vec<Value>,
     /// What the agent tells of the conversation, if anybody wants to know.
@@ -43,6 +44,16 @@ pub(super) struct Begun {
 }
 
 impl Begun {
+    /// Nobody is signed in.
+    pub(super) fn not_yet() -> Self {
+        Self {
+            id: String::new(),
+            answer: Value::Null,
+            remembers: false,
+            forgotten: None,
+        }
+    }
+
     fn remembering(id: String, answer: Value) -> Self {
         Self {
             id,
@@ -59,22 +70,21 @@ enum CallError {
 }
 
 impl<'a> Opening<'a> {
-    pub(super) async fn start(
+    pub(super) fn with(
         access: &'a Access,
-        directory: &Path,
         services: &'a mut Services,
-    ) -> Result<Self, AgentFailure> {
-        let started = ChildProcess::start(&access.program, Some(directory), &access.stderr);
-        let (process, lines) = started.await?;
-        services.are_in(process.surroundings());
-        Ok(Self {
+        process: &'a mut ChildProcess,
+        peer: &'a mut Peer,
+    ) -> Self {
+        Self {
             access,
             services,
             process,
-            peer: Peer::new(lines),
+            peer,
+            ways: Vec::new(),
             said: Vec::new(),
             history: None,
-        })
+        }
     }
 
     /// Gets to know the agent, and signs in if a way of that was chosen.
@@ -85,8 +95,15 @@ impl<'a> Opening<'a> {
         let answer = self
             .call(AGENT_METHOD_NAMES.initialize, &introduction())
             .await?;
+        self.ways = ways::of(&answer["authMethods"], &self.access.program);
         let about = serde_json::from_value(answer);
         let about = about.map_err(|error| self.strange(error.to_string()))?;
+        let is_for_people = |way: &Way| way.kind != Kind::Agent;
+        // What takes a terminal or a value is not for `authenticate`.
+        let auth_method = auth_method.filter(|method| {
+            let mut ways = self.ways.iter();
+            !ways.any(|way| way.shown.id == *method && is_for_people(way))
+        });
         if let Some(method) = auth_method {
             let params = json!({"methodId": method});
             self.call(AGENT_METHOD_NAMES.authenticate, &params).await?;
@@ -128,24 +145,14 @@ impl<'a> Opening<'a> {
                         return Ok(Begun::remembering(id.to_owned(), opened));
                     }
                 }
-                Err(CallError::Refused(error)) => {
+                Err(CallError::Refused(error)) if error.code != ErrorCode::AuthRequired => {
                     forgotten = Some(NotTakenUp::Said(sentence(&error)));
                 }
-                Err(error @ CallError::Open(_)) => return Err(self.open_error(error)),
+                Err(error) => return Err(self.open_error(error)),
             }
         }
         let params = beginning(wanted, &about.agent_capabilities);
-        let opened = match self.try_call(AGENT_METHOD_NAMES.session_new, &params).await {
-            Ok(opened) => opened,
-            Err(CallError::Refused(error)) if error.code == ErrorCode::AuthRequired => {
-                return Err(AgentFailure::SignInRequired {
-                    agent: self.access.name.clone(),
-                    ways: ways_to_sign_in(&about.auth_methods),
-                    said: sentence(&error),
-                });
-            }
-            Err(error) => return Err(self.open_error(error)),
-        };
+        let opened = self.call(AGENT_METHOD_NAMES.session_new, &params).await?;
         match opened["sessionId"].as_str() {
             Some(id) => Ok(Begun {
                 id: id.to_owned(),
@@ -178,8 +185,10 @@ impl<'a> Opening<'a> {
         for method in methods {
             match self.try_call(method, &params).await {
                 Ok(opened) => return Ok(Ok(opened)),
-                Err(CallError::Refused(error)) => why = NotTakenUp::Said(sentence(&error)),
-                Err(CallError::Open(error)) => return Err(error),
+                Err(CallError::Refused(error)) if error.code != ErrorCode::AuthRequired => {
+                    why = NotTakenUp::Said(sentence(&error));
+                }
+                Err(error) => return Err(self.open_error(error)),
             }
         }
         Ok(Err(why))
@@ -252,6 +261,9 @@ impl<'a> Opening<'a> {
     fn open_error(&self, error: CallError) -> AgentFailure {
         match error {
             CallError::Open(error) => error,
+            CallError::Refused(error) if error.code == ErrorCode::AuthRequired => {
+                sign_in_required(self.access, &self.ways, sentence(&error))
+            }
             CallError::Refused(error) => AgentFailure::Refused {
                 agent: self.access.name.clone(),
                 said: Some(sentence(&error)),
@@ -287,6 +299,7 @@ fn introduction() -> InitializeRequest {
     let can = ClientCapabilities::new()
         .fs(files)
         .terminal(true)
+        .auth(AuthCapabilities::new().terminal(true))
         .session(session)
         .elicitation(questions)
         .meta(output::announcement());
@@ -315,17 +328,11 @@ pub(super) fn beginning(wanted: &Wanted, can: &AgentCapabilities) -> Value {
     params
 }
 
-/// The ways of signing in, each with what the configuration calls it.
-fn ways_to_sign_in(methods: &[AuthMethod]) -> Vec<String> {
-    let ways = methods.iter().filter_map(|method| {
-        let (id, name, description) = match method {
-            AuthMethod::Agent(method) => (&method.id, &method.name, &method.description),
-            AuthMethod::Terminal(method) => (&method.id, &method.name, &method.description),
-            _ => return None,
-        };
-        let more = description.as_ref().filter(|more| !more.is_empty());
-        let more = more.map(|more| format!(": {more}")).unwrap_or_default();
-        Some(format!("{name}{more} (auth_method = \"{}\")", id.0))
-    });
-    ways.collect()
+/// The agent says that nobody is signed in.
+pub(super) fn sign_in_required(access: &Access, ways: &[Way], said: String) -> AgentFailure {
+    AgentFailure::SignInRequired {
+        agent: access.name.clone(),
+        ways: ways.iter().map(Way::as_advice).collect(),
+        said,
+    }
 }

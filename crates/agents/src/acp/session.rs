@@ -2,25 +2,28 @@
 //! conversation in it, new or taken up again.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES, AgentCapabilities, InitializeResponse, ListSessionsResponse,
     McpServer as GivenServer,
 };
-use innkeeper_protocol::agent::AgentFailure;
+use innkeeper_protocol::agent::{AgentFailure, NotTakenUp};
 use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::opening::{Opening, beginning};
+use super::opening::{Begun, Opening, beginning};
 use super::past;
 use super::questions::Questions;
 use super::rpc::{Incoming, Peer, RequestNo};
 use super::services::Services;
 use super::settings::{Change, Settings};
+use super::sign_in::SignedOut;
+use super::sign_in::ways::Way;
 use super::turn::Cost;
 use crate::child::{Access, Opened};
+use crate::process::ChildProcess;
 
 /// What a session is opened with.
 #[derive(Debug, Clone, Default)]
@@ -81,6 +84,12 @@ pub(super) struct Session {
     /// Whether the agent says what a turn has used after it has ended; unknown
     /// until one ended without a word of it.
     pub(super) counts_late: Option<bool>,
+    /// The ways of signing in that the agent names.
+    pub(super) ways: Vec<Way>,
+    /// The agent wants somebody to sign in before it goes on.
+    pub(super) signed_out: Option<SignedOut>,
+    /// The version of the keys that its process was started with.
+    pub(super) keys: u64,
 }
 
 /// An answer that waits until `due`.
@@ -98,16 +107,29 @@ impl Session {
         services: &mut Services,
     ) -> Result<Opened<Self>, AgentFailure> {
         let directory = wanted.directory();
-        let mut opening = Opening::start(access, &directory, services).await?;
+        let (mut process, mut peer, keys) = start(access, &directory, services).await?;
+        let mut opening = Opening::with(access, services, &mut process, &mut peer);
         let about = opening.introduce(auth_method).await?;
-        let begun = opening.converse(wanted, &about).await?;
+        let begun = opening.converse(wanted, &about).await;
         let Opening {
-            process,
-            peer,
+            ways,
             said,
             history,
             ..
         } = opening;
+        let (begun, signed_out) = match begun {
+            Ok(begun) => (begun, None),
+            // What was said in a conversation to go on with has to be told at once.
+            Err(AgentFailure::SignInRequired { said, .. }) if wanted.continues.is_none() => {
+                let signed_out = SignedOut {
+                    wanted: wanted.clone(),
+                    said,
+                    refused_prompt: false,
+                };
+                (Begun::not_yet(), Some(signed_out))
+            }
+            Err(failure) => return Err(failure),
+        };
         let past = history.filter(|_| wanted.continues.is_some());
         let interactive = wanted.interactive.as_deref();
         let session = Self {
@@ -123,6 +145,9 @@ impl Session {
             is_told: false,
             answer: None,
             counts_late: None,
+            ways,
+            signed_out,
+            keys,
         };
         Ok(Opened {
             process,
@@ -131,6 +156,32 @@ impl Session {
             forgotten: begun.forgotten,
             past: past.map(|told| past::recounted(&told)).unwrap_or_default(),
         })
+    }
+
+    /// There is a conversation. Without one, nobody is signed in.
+    pub(super) fn has_conversation(&self) -> bool {
+        !self.id.is_empty()
+    }
+
+    /// Why nobody can go on without signing in, in the agent's words.
+    pub(super) fn said_of_sign_in(&self) -> Option<String> {
+        Some(self.signed_out.as_ref()?.said.clone())
+    }
+
+    /// The conversation that was wanted began when somebody had signed in.
+    pub(super) fn has_at_last(
+        &mut self,
+        wanted: &Wanted,
+        begun: Begun,
+        said: Vec<Value>,
+    ) -> (bool, Option<NotTakenUp>) {
+        let interactive = wanted.interactive.as_deref();
+        self.id = begun.id;
+        self.settings = Settings::of(&begun.answer, interactive, wanted.is_new());
+        self.said = said;
+        self.signed_out = None;
+        self.is_told = begun.remembers;
+        (begun.remembers, begun.forgotten)
     }
 
     /// Asks for a change of a setting.
@@ -170,7 +221,8 @@ impl Session {
     ) -> Result<Vec<SessionConfigValueItem>, AgentFailure> {
         let mut services = Services::new(&[]);
         let home = directory.clone().unwrap_or_else(std::env::temp_dir);
-        let mut opening = Opening::start(access, &home, &mut services).await?;
+        let (mut process, mut peer, _) = start(access, &home, &mut services).await?;
+        let mut opening = Opening::with(access, &mut services, &mut process, &mut peer);
         let about = opening.introduce(auth_method).await?;
         let mut items = Vec::new();
         if past::is_open_book(&about.agent_capabilities) {
@@ -189,7 +241,7 @@ impl Session {
                 }
             }
         }
-        opening.process.end(access.patience.ending).await;
+        process.end(access.patience.ending).await;
         Ok(past::newest(items))
     }
 
@@ -211,4 +263,18 @@ impl Session {
         self.about.meta.as_ref().is_some_and(supported)
             || self.can().meta.as_ref().is_some_and(supported)
     }
+}
+
+/// Starts the agent's program. With it comes the version of the keys that it was
+/// given.
+async fn start(
+    access: &Access,
+    directory: &Path,
+    services: &mut Services,
+) -> Result<(ChildProcess, Peer, u64), AgentFailure> {
+    let (program, keys) = access.program_now();
+    let started = ChildProcess::start(&program, Some(directory), &access.stderr);
+    let (process, lines) = started.await?;
+    services.are_in(process.surroundings());
+    Ok((process, Peer::new(lines), keys))
 }

@@ -15,14 +15,16 @@ use tokio::time::Instant;
 use super::calls::Around;
 use super::instructions::{Instructions, Told};
 use super::mcp::{self, ClientCalls};
+use super::opening::sign_in_required;
 use super::rpc::Incoming;
 use super::services::Services;
 use super::session::{Session, Wanted};
+use super::sign_in::SignedOut;
 use super::tool_servers::ToolServers;
 use super::turn::Turn;
 use super::whole_edits::Texts;
 use super::{content, past, permission};
-use crate::child::{Access, Conversation, Given, Opened, Readiness, Speech, Start};
+use crate::child::{Access, Conversation, Given, NotOpened, Opened, Readiness, Speech, Start};
 use crate::client_tools::{ClientCall, HttpTools};
 use crate::knowledge::{Abilities, Knowledge};
 use crate::process::{self, Program};
@@ -67,6 +69,8 @@ pub(super) struct AcpSpeech {
     pub(super) unaware_of_tools: bool,
     /// The user knows that the agent cannot have any.
     pub(super) told_of_no_tools: bool,
+    /// How often the turn that runs was refused because nobody is signed in.
+    pub(super) sign_ins: usize,
 }
 
 /// What an agent says to the host, over the protocol or over that of tools.
@@ -135,7 +139,24 @@ impl AcpSpeech {
             told: None,
             unaware_of_tools: false,
             told_of_no_tools: false,
+            sign_ins: 0,
         }
+    }
+
+    /// A conversation is open.
+    pub(super) fn has_opened(&mut self, session: &Session) {
+        let mode = session.settings.interactive().map(str::to_owned);
+        self.wanted.interactive = mode.or(self.wanted.interactive.take());
+        self.unaware_of_tools = false;
+    }
+
+    /// A name for something in a turn that nothing else in it has, in this life
+    /// of the host or an earlier one.
+    pub(super) fn sign_in_name(&self) -> String {
+        let mut bytes = [0; 8];
+        // Without it, names are only unlikely to meet again.
+        let _ = getrandom::fill(&mut bytes);
+        format!("sign-in-{:016x}", u64::from_ne_bytes(bytes))
     }
 
     /// Makes the tools of others reachable, and adds the ways to them to what a
@@ -160,17 +181,31 @@ impl Speech for AcpSpeech {
     ) -> Result<Opened<Session>, AgentFailure> {
         let wanted = match start {
             Start::AsAsked => self.wanted.clone(),
-            Start::TakeUp(before) => self.wanted.again(Some(before.id.clone())),
+            Start::TakeUp(before) => match &before.signed_out {
+                Some(out) if !before.has_conversation() => Wanted {
+                    // What there is for it may be more by now.
+                    mcp_servers: self.wanted.mcp_servers.clone(),
+                    ..out.wanted.clone()
+                },
+                _ => self.wanted.again(Some(before.id.clone())),
+            },
             Start::Anew => self.wanted.again(None),
         };
         let auth_method = self.extras.auth_method.as_deref();
         let mut opened = Session::open(access, auth_method, &wanted, &mut self.services).await?;
         // What it remembers begins with what it was told.
         opened.session.is_told = opened.remembers;
-        let mode = opened.session.settings.interactive().map(str::to_owned);
-        self.wanted.interactive = mode.or(self.wanted.interactive.take());
-        self.unaware_of_tools = false;
+        self.has_opened(&opened.session);
         Ok(opened)
+    }
+
+    fn signed_out(access: &Access, session: &Session) -> Option<AgentFailure> {
+        let said = session.said_of_sign_in()?;
+        Some(sign_in_required(access, &session.ways, said))
+    }
+
+    async fn sign_in(talk: &mut Talk, turn: &TurnId) -> Result<(), NotOpened> {
+        talk.sign_in_first(turn).await
     }
 
     fn learn(session: &Session, knowledge: &Knowledge) {
@@ -194,8 +229,17 @@ impl Speech for AcpSpeech {
     }
 
     fn found_by(session: &Session) -> Option<Value> {
-        let mut resume = json!({SESSION: session.id});
-        if let Some(mode) = session.settings.interactive() {
+        // Where there is none yet, what was to be found is still to be found.
+        let unopened = session.signed_out.as_ref();
+        let wanted = unopened.filter(|_| !session.has_conversation());
+        let (id, mode) = match wanted {
+            Some(SignedOut { wanted, .. }) => {
+                (wanted.resume.as_deref()?, wanted.interactive.as_deref())
+            }
+            None => (&*session.id, session.settings.interactive()),
+        };
+        let mut resume = json!({SESSION: id});
+        if let Some(mode) = mode {
             resume[INTERACTIVE] = json!(mode);
         }
         Some(resume)
@@ -240,6 +284,12 @@ impl Speech for AcpSpeech {
     }
 
     async fn readiness(talk: &mut Talk) -> Readiness {
+        if talk.session.signed_out.is_some() {
+            return Readiness::Ready;
+        }
+        if talk.session.keys != talk.access.keys.version() {
+            return Readiness::InNewProcess;
+        }
         if talk.cannot_have_tools() {
             return Readiness::Ready;
         }
@@ -382,6 +432,9 @@ impl Speech for AcpSpeech {
     }
 
     async fn farewell(session: &mut Session, forget: bool) {
+        if !session.has_conversation() {
+            return;
+        }
         let can = &session.can().session_capabilities;
         let method = match forget && can.delete.is_some() {
             true => Some(AGENT_METHOD_NAMES.session_delete),

@@ -5,7 +5,7 @@
 //! is the last that it hears, and it is told exactly once, unless it has closed
 //! the conversation itself.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use innkeeper_protocol::TurnId;
@@ -17,6 +17,7 @@ use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::state::PendingMessage;
 use tokio::time::Instant;
 
+use super::inbox::Inbox;
 use super::turns::Turn;
 use super::{Access, Opened, Speech, Start, Told};
 use crate::process::ChildProcess;
@@ -41,7 +42,8 @@ pub(crate) struct Conversation<S: Speech> {
     pub(crate) remembers: bool,
     /// Nobody will want this conversation again.
     pub(crate) forget: bool,
-    pub(super) process: ChildProcess,
+    pub(crate) process: ChildProcess,
+    pub(crate) inbox: Inbox,
     /// The agent knows more than it should: the next turn is told to a new one.
     pub(super) begins_anew: bool,
     /// A message for the turn that runs, about which the agent makes up its
@@ -50,16 +52,16 @@ pub(crate) struct Conversation<S: Speech> {
     /// When the agent last said something.
     pub(super) heard: Instant,
     pub(super) told_of_silence: bool,
-    commands: CommandStream,
-    /// Commands that came while a process was being started.
-    early: VecDeque<AgentCommand>,
-    closed: bool,
 }
 
 /// Why there is no new process.
 #[derive(Debug)]
-pub(super) enum NotOpened {
+pub(crate) enum NotOpened {
     Failed(AgentFailure),
+    /// Likewise, because a person did not want to sign in.
+    Declined(AgentFailure),
+    /// The turn that it was for was cancelled meanwhile.
+    Cancelled,
     /// The engine has closed the conversation meanwhile.
     Closed,
 }
@@ -80,6 +82,9 @@ impl<S: Speech> Conversation<S> {
         mut commands: CommandStream,
         events: EventSink,
     ) -> Option<Self> {
+        for credential in &open.credentials {
+            access.take_token(credential);
+        }
         let mut early = VecDeque::new();
         let alone = access.knowledge.alone_at_first(access.patience.opening);
         let opening = async {
@@ -114,9 +119,7 @@ impl<S: Speech> Conversation<S> {
             steering: None,
             heard: Instant::now(),
             told_of_silence: false,
-            commands,
-            early,
-            closed: false,
+            inbox: Inbox::new(commands, early),
         };
         conversation.note_forgotten(opened.forgotten);
         conversation.recount(opened.past).await;
@@ -127,18 +130,19 @@ impl<S: Speech> Conversation<S> {
 
     /// Serves the engine until it, or the agent, has had enough.
     pub(super) async fn live(mut self) {
-        while !self.closed {
+        while !self.inbox.closed {
             let alarm = self.alarm();
             let sleep = tokio::time::sleep_until(alarm.unwrap_or_else(Instant::now));
             let next = tokio::select! {
                 biased;
-                command = next_command(&mut self.early, &mut self.commands) => {
+                command = self.inbox.next() => {
                     self.command(command).await;
                     Next::GoOn
                 }
                 said = self.speech.next(&mut self.session) => match said {
                     Some(said) => {
                         self.hear(said).await;
+                        self.sign_in_if_refused().await;
                         Next::GoOn
                     }
                     None => self.process_ended().await,
@@ -183,17 +187,22 @@ impl<S: Speech> Conversation<S> {
         self.process.kill();
         match self.replace().await {
             Ok(()) => {
-                self.ask_again(&asked).await;
+                self.ask_signed_in(&asked).await;
                 Next::GoOn
             }
-            Err(NotOpened::Failed(failure)) => Next::End(Some(AgentEvent::OpenFailed(failure))),
-            Err(NotOpened::Closed) => Next::End(None),
+            Err(NotOpened::Failed(failure) | NotOpened::Declined(failure)) => {
+                Next::End(Some(AgentEvent::OpenFailed(failure)))
+            }
+            Err(NotOpened::Cancelled | NotOpened::Closed) => Next::End(None),
         }
     }
 
     /// A conversation is open: the engine learns how to find it again.
     pub(crate) async fn opened(&mut self) {
-        self.learn();
+        match S::signed_out(&self.access, &self.session) {
+            Some(failure) => self.access.knowledge.failed(failure.to_string()),
+            None => self.learn(),
+        }
         let resume = S::found_by(&self.session);
         self.events.emit(AgentEvent::Opened { resume }).await;
         S::opened(self).await;
@@ -245,17 +254,14 @@ impl<S: Speech> Conversation<S> {
 
     /// A new process for this conversation, or for a new one if the agent
     /// knows more than it should. If it does not start, all stays as it was.
-    pub(super) async fn replace(&mut self) -> Result<(), NotOpened> {
+    pub(crate) async fn replace(&mut self) -> Result<(), NotOpened> {
         let start = match self.begins_anew {
             true => Start::Anew,
             false => Start::TakeUp(&self.session),
         };
         let opened = tokio::select! {
             opened = self.speech.open(&self.access, start) => opened.map_err(NotOpened::Failed),
-            () = self.commands.until_closed(&mut self.early) => {
-                self.closed = true;
-                Err(NotOpened::Closed)
-            }
+            closed = self.inbox.until_closed() => Err(closed),
         };
         let Opened {
             process,
@@ -267,12 +273,27 @@ impl<S: Speech> Conversation<S> {
         let old = std::mem::replace(&mut self.process, process);
         old.end(self.access.patience.ending).await;
         self.session = session;
+        self.taken_up(remembers, forgotten).await;
+        Ok(())
+    }
+
+    /// The conversation is open, in another process or at last.
+    pub(crate) async fn taken_up(&mut self, remembers: bool, forgotten: Option<NotTakenUp>) {
         self.remembers = remembers;
         self.begins_anew = false;
         self.note_forgotten(forgotten);
         self.opened().await;
         S::configure(self);
-        Ok(())
+    }
+
+    /// The environment of the agent's process, for a program that acts for it.
+    pub(crate) fn agent_environment(&self) -> BTreeMap<String, String> {
+        let (program, _) = self.access.program_now();
+        let surroundings = self.process.surroundings().with(&program.pass_env);
+        let texts = surroundings.into_iter().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        texts.chain(program.env).collect()
     }
 
     /// Likewise, and the agent is to know nothing of what was said.
@@ -283,7 +304,7 @@ impl<S: Speech> Conversation<S> {
 
     async fn command(&mut self, command: Option<AgentCommand>) {
         match command {
-            None | Some(AgentCommand::Close { .. }) => self.closed = true,
+            None | Some(AgentCommand::Close { .. }) => self.inbox.closed = true,
             Some(AgentCommand::Prompt(prompt)) => self.prompt(*prompt).await,
             Some(AgentCommand::Cancel { turn, .. }) => self.cancel(&turn),
             Some(AgentCommand::Configure { values, .. }) => {
@@ -300,20 +321,10 @@ impl<S: Speech> Conversation<S> {
             }
             Some(AgentCommand::OfferTools { tools, .. }) => S::offer_tools(self, tools),
             Some(AgentCommand::Forget { .. }) => self.forget = true,
-            // Tokens of the host's clients are for resources that an agent
-            // names; agents that are child processes name none.
-            Some(AgentCommand::Authenticate { .. } | AgentCommand::Open(_)) => {}
+            Some(AgentCommand::Authenticate { credential, .. }) => {
+                self.access.take_token(&credential);
+            }
+            Some(AgentCommand::Open(_)) => {}
         }
-    }
-}
-
-/// The next command; those that came early come first.
-async fn next_command(
-    early: &mut VecDeque<AgentCommand>,
-    commands: &mut CommandStream,
-) -> Option<AgentCommand> {
-    match early.pop_front() {
-        Some(command) => Some(command),
-        None => commands.next().await,
     }
 }

@@ -4,8 +4,10 @@
 //! ends with exactly one last event of its turn, or with the end of the
 //! backend. The transcript is complete before the engine hears that event.
 
+use std::sync::Arc;
+
 use innkeeper_protocol::TurnId;
-use innkeeper_protocol::agent::{AgentActivity, AgentFailure, AgentNotice, Prompt, TurnEvent};
+use innkeeper_protocol::agent::{AgentActivity, AgentNotice, Prompt, TurnEvent};
 use innkeeper_protocol::newest::state::{Message, PendingMessage, ResponsePart};
 use innkeeper_protocol::snapshot::StoredTurn;
 use tokio::time::Instant;
@@ -28,7 +30,9 @@ pub(crate) struct Turn<T> {
     cancelled_at: Option<Instant>,
     /// What the agent was asked, as long as it has said nothing and was asked
     /// only once.
-    unanswered: Option<Asked>,
+    unanswered: Option<Arc<Asked>>,
+    /// What it was asked.
+    prompt: Arc<Asked>,
     /// The chat was cut while it ran, and does not have it any more.
     cut: bool,
 }
@@ -48,9 +52,22 @@ impl<T> Turn<T> {
 
     /// What is to be asked of another process now that this one is gone; it is
     /// asked twice and not more often.
-    pub(super) fn take_unanswered(&mut self) -> Option<Asked> {
+    pub(super) fn take_unanswered(&mut self) -> Option<Arc<Asked>> {
         let asked = self.unanswered.take();
         asked.filter(|_| self.cancelled_at.is_none())
+    }
+}
+
+/// How a turn ends for which there is no conversation; nothing is said of it
+/// when the engine has closed that.
+fn last_of(why: NotOpened) -> Option<TurnEvent> {
+    match why {
+        NotOpened::Closed => None,
+        NotOpened::Cancelled => Some(TurnEvent::Cancelled),
+        NotOpened::Failed(failure) | NotOpened::Declined(failure) => Some(TurnEvent::Failed {
+            failure,
+            resumable: true,
+        }),
     }
 }
 
@@ -78,16 +95,20 @@ impl<S: Speech> Conversation<S> {
         } = prompt;
         let message = transcript::with_chats(message, &chats);
         let asked = Asked { message, resumed };
-        match self.make_ready().await {
-            Ok(()) => {}
-            Err(NotOpened::Closed) => return,
-            Err(NotOpened::Failed(failure)) => return self.not_begun(&turn, asked, failure).await,
+        if let Err(why) = self.make_ready().await {
+            return self.not_begun(&turn, asked, why).await;
         }
         self.transcript.remove(&turn);
         let parts = asked.resumed.iter();
         for event in parts.flat_map(|parts| transcript::closing(parts)) {
             self.events.turn(&turn, event).await;
         }
+        if S::signed_out(&self.access, &self.session).is_some()
+            && let Err(why) = S::sign_in(self, &turn).await
+        {
+            return self.not_begun(&turn, asked, why).await;
+        }
+        let asked = Arc::new(asked);
         let own = self.ask(&turn, &asked).await;
         self.turn = Some(Turn {
             id: turn,
@@ -95,7 +116,8 @@ impl<S: Speech> Conversation<S> {
             own,
             answered: asked.answered_before(),
             cancelled_at: None,
-            unanswered: Some(asked),
+            unanswered: Some(Arc::clone(&asked)),
+            prompt: asked,
             cut: false,
         });
     }
@@ -114,14 +136,42 @@ impl<S: Speech> Conversation<S> {
     }
 
     /// A turn that reached nobody. It is one of the chat's all the same.
-    async fn not_begun(&mut self, turn: &TurnId, asked: Asked, failure: AgentFailure) {
-        let answered = format!("{}\n[error: {failure}]\n", asked.answered_before());
-        self.transcript.add(turn, asked.message.text, answered);
-        let failed = TurnEvent::Failed {
-            failure,
-            resumable: true,
+    async fn not_begun(&mut self, turn: &TurnId, asked: Asked, why: NotOpened) {
+        let Some(last) = last_of(why) else {
+            return;
         };
-        self.events.turn(turn, failed).await;
+        let mut answered = asked.answered_before();
+        if let TurnEvent::Failed { failure, .. } = &last {
+            answered = format!("{answered}\n[error: {failure}]\n");
+        }
+        self.transcript.add(turn, asked.message.text, answered);
+        self.events.turn(turn, last).await;
+    }
+
+    /// The agent has refused the prompt, or what stands for it does not know
+    /// anybody: the turn goes on when a person has signed in.
+    pub(super) async fn sign_in_if_refused(&mut self) {
+        let prompt = self.turn.as_ref().map(|turn| Arc::clone(&turn.prompt));
+        let is_out = S::signed_out(&self.access, &self.session).is_some();
+        if let Some(prompt) = prompt.filter(|_| is_out) {
+            self.ask_signed_in(&prompt).await;
+        }
+    }
+
+    /// Gives the turn that runs to a new process, once somebody is signed in.
+    pub(super) async fn ask_signed_in(&mut self, asked: &Asked) {
+        let Some(turn) = self.turn.as_ref().map(|turn| turn.id.clone()) else {
+            return;
+        };
+        if S::signed_out(&self.access, &self.session).is_some()
+            && let Err(why) = S::sign_in(self, &turn).await
+        {
+            if let Some(last) = last_of(why) {
+                self.end_turn(last).await;
+            }
+            return;
+        }
+        self.ask_again(asked).await;
     }
 
     /// Gives the process that stands what it has to know for a turn, when it
@@ -148,7 +198,7 @@ impl<S: Speech> Conversation<S> {
 
     /// The turn that runs is given to a new process, with all that was meant
     /// for it.
-    pub(super) async fn ask_again(&mut self, asked: &Asked) {
+    async fn ask_again(&mut self, asked: &Asked) {
         let Some(id) = self.turn.as_ref().map(|turn| turn.id.clone()) else {
             return;
         };

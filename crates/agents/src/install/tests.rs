@@ -1,3 +1,5 @@
+//! Installations with stand-ins for installers.
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 

@@ -67,7 +67,7 @@ impl Session {
         resume: Option<&str>,
     ) -> Result<Opened<Self>, AgentFailure> {
         let (process, lines) =
-            ChildProcess::start(&access.program, directory, &access.stderr).await?;
+            ChildProcess::start(&access.program_now().0, directory, &access.stderr).await?;
         let session = Self {
             writer: lines.writer(),
             lines,

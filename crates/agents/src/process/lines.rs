@@ -43,7 +43,7 @@ pub(crate) struct JsonLines {
     outgoing: mpsc::UnboundedSender<Vec<u8>>,
     incoming: mpsc::Receiver<Waiting>,
     longest: u64,
-    /// What was no JSON, for whoever asks why the program said nothing else.
+    /// What was not JSON, for whoever asks why the program said nothing else.
     noise: Arc<LastWords>,
     _tasks: [Aborted; 2],
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::ChildStderr;
+use tokio::sync::mpsc;
 
 use crate::private;
 
@@ -32,21 +33,33 @@ pub(crate) struct StderrLog {
 
 /// The last lines of one process.
 #[derive(Debug, Default)]
-pub(super) struct LastWords(Mutex<VecDeque<String>>);
+pub(super) struct LastWords {
+    lines: Mutex<VecDeque<String>>,
+    listener: Mutex<Option<mpsc::Sender<String>>>,
+}
 
 impl LastWords {
     pub(super) fn add(&self, line: &str) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let listener = self.listener.lock();
+        if let Some(listener) = &*listener.unwrap_or_else(PoisonError::into_inner) {
+            // Whoever does not keep up misses something.
+            let _ = listener.try_send(line.trim().to_owned());
+        }
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == QUOTED_LINES {
             lines.pop_front();
         }
         lines.push_back(quoted(line.trim()));
     }
 
+    pub(super) fn listen(&self, listener: mpsc::Sender<String>) {
+        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+    }
+
     /// All of them as one line, for a message to people; nothing if the process
     /// said nothing.
     pub(super) fn quoted(&self) -> Option<String> {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let lines = lines.make_contiguous();
         (!lines.is_empty()).then(|| lines.join(" / "))
     }

@@ -1,3 +1,5 @@
+//! Files of the registry: what is read, and what is refused.
+
 use super::*;
 
 fn with(text: &str) -> Registry {

@@ -9,6 +9,7 @@
 //! - `continuity`: conversations that outlive their process;
 //! - `restarts`: processes that end, and that do not start;
 //! - `sub_agents`: agents that work for a call;
+//! - `sign_in`: what becomes of agents that want somebody to sign in;
 //! - `crowd`: many processes, half of which are killed.
 
 #![expect(clippy::unwrap_used, reason = "all of this is tests")]
@@ -22,6 +23,7 @@ mod programs;
 mod quirks;
 mod requests;
 mod restarts;
+mod sign_in;
 mod sub_agents;
 #[path = "../../src/testing.rs"]
 #[expect(dead_code, reason = "shared with the tests beside the code")]

@@ -4,6 +4,7 @@
 //! In English, the codes have words of their own.
 
 mod failures;
+mod sign_in;
 
 use innkeeper_protocol::agent::{AgentActivity, AgentNotice, ApprovalLabel, NotTakenUp};
 use innkeeper_protocol::newest::common::StringOrMarkdown;
@@ -15,6 +16,7 @@ use innkeeper_protocol::settings::{
 use super::Locale;
 
 pub(crate) use failures::{end, failure};
+pub(crate) use sign_in::question as sign_in;
 
 pub(crate) fn notice(notice: AgentNotice, locale: Locale) -> StringOrMarkdown {
     let text = match (notice, locale) {
@@ -170,6 +172,7 @@ fn because(why: Option<String>, colon: &str) -> String {
 fn notice_in_german(notice: AgentNotice) -> String {
     match notice {
         AgentNotice::Own(text) => text.as_text().to_owned(),
+        AgentNotice::SignedIn { agent } => format!("Die Anmeldung bei {agent} ist erfolgt."),
         AgentNotice::TokenLimit => {
             "Der Agent hat aufgehört, weil seine Antwort die erlaubte Länge erreicht hat."
                 .to_owned()
@@ -233,6 +236,7 @@ fn notice_in_german(notice: AgentNotice) -> String {
 fn notice_in_french(notice: AgentNotice) -> String {
     match notice {
         AgentNotice::Own(text) => text.as_text().to_owned(),
+        AgentNotice::SignedIn { agent } => format!("Vous êtes connecté à {agent}."),
         AgentNotice::TokenLimit => {
             "L’agent s’est arrêté parce que sa réponse a atteint la limite de tokens.".to_owned()
         }
@@ -295,6 +299,7 @@ fn notice_in_french(notice: AgentNotice) -> String {
 fn notice_in_spanish(notice: AgentNotice) -> String {
     match notice {
         AgentNotice::Own(text) => text.as_text().to_owned(),
+        AgentNotice::SignedIn { agent } => format!("Ha iniciado sesión en {agent}."),
         AgentNotice::TokenLimit => {
             "El agente se detuvo porque su respuesta alcanzó el límite de tokens.".to_owned()
         }

@@ -17,6 +17,7 @@ use super::messages::{check_message, check_takes_messages};
 use super::pending::{Next, judge_pending_removed, judge_reorder};
 use super::questions::{judge_answer_change, judge_input_completed};
 use super::running::RunningTurn;
+use super::secrets::Secrets;
 use super::tool_verdicts::{judge_tool_confirmed, judge_tool_result_confirmed};
 use crate::compat::SelectionMeant;
 use crate::config::QueueAfterCancel;
@@ -47,7 +48,10 @@ pub(super) enum After {
     InputCompleted {
         request: String,
         response: ChatInputResponseKind,
+        secrets: Secrets,
     },
+    /// What was answered must not be published.
+    SecretAnswered(Secrets),
     PendingSet {
         id: String,
         kind: PendingMessageKind,
@@ -256,6 +260,7 @@ impl TurnsMut<'_> {
             | After::ToolConfirmed(_)
             | After::ToolResultSettled { .. }
             | After::InputCompleted { .. }
+            | After::SecretAnswered(_)
             | After::PendingSet { .. }
             | After::PendingRemoved
             | After::QueueConfirmed => None,
@@ -284,9 +289,15 @@ impl TurnsMut<'_> {
             After::Truncated { .. } => self.truncate_backend(uri),
             After::ToolConfirmed(confirmed) => self.tool_confirmed(uri, *confirmed),
             After::ToolResultSettled { call } => self.tool_result_settled(uri, &call),
-            After::InputCompleted { request, response } => {
+            After::InputCompleted {
+                request,
+                response,
+                secrets,
+            } => {
+                self.keep_secrets(uri, secrets);
                 self.input_completed(uri, request, response);
             }
+            After::SecretAnswered(secrets) => self.keep_secrets(uri, secrets),
             After::PendingSet { kind, .. } => match kind {
                 PendingMessageKind::Steering => self.steer(uri),
                 PendingMessageKind::Queued => self.next_pending_turn(uri, Next::Queued),

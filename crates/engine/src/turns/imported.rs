@@ -85,6 +85,7 @@ fn is_record(event: &TurnEvent) -> bool {
         | TurnEvent::ReadCommand { .. }
         | TurnEvent::StopCommand { .. }
         | TurnEvent::Ask(_)
+        | TurnEvent::AskToSignIn(_)
         | TurnEvent::AskWithdrawn { .. }
         | TurnEvent::Steered { .. }
         | TurnEvent::Delegated(_)

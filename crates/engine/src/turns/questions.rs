@@ -17,6 +17,7 @@ use innkeeper_protocol::outgoing::RejectionCode;
 use super::TurnsMut;
 use super::answers::{as_meant, check_answer, is_required, outspoken};
 use super::dispatch::After;
+use super::secrets::{self, Secrets};
 use crate::core::channels::Chat;
 use crate::core::{Refusal, Verdict};
 
@@ -93,10 +94,11 @@ impl TurnsMut<'_> {
             }
             _ => None,
         });
+        let answers = self.reveal(uri, &request_id, answers.unwrap_or_default());
         let decision = Decision::Answer {
             request: request_id,
             response,
-            answers: answers.unwrap_or_default(),
+            answers,
         };
         self.decided(uri, decision);
     }
@@ -107,16 +109,22 @@ pub(super) fn judge_answer_change(
     mut action: ChatInputAnswerChangedAction,
 ) -> Verdict<After> {
     match check_answer_change(chat, &mut action) {
-        Ok(()) => Verdict::Apply(StateAction::ChatInputAnswerChanged(action), After::Nothing),
+        Ok(secrets) => {
+            let after = match secrets.is_empty() {
+                true => After::Nothing,
+                false => After::SecretAnswered(secrets),
+            };
+            Verdict::Apply(StateAction::ChatInputAnswerChanged(action), after)
+        }
         Err(reason) => Verdict::reject(StateAction::ChatInputAnswerChanged(action), reason),
     }
 }
 
-/// Reads the answer as it is meant.
+/// Reads the answer as it is meant, and takes out what must not be published.
 fn check_answer_change(
     chat: &Chat,
     action: &mut ChatInputAnswerChangedAction,
-) -> Result<(), Refusal> {
+) -> Result<Secrets, Refusal> {
     let Some(request) = open_request(&chat.head, &action.request_id) else {
         return Err(no_such_request(&chat.head, &action.request_id));
     };
@@ -125,15 +133,20 @@ fn check_answer_change(
         return Err(format!("the request has no question `{id}`").into());
     };
     let answer = action.answer.clone();
-    let answer = answer.map(|answer| as_meant(question, answer));
+    let mut answer = answer.map(|answer| as_meant(question, answer));
     match &answer {
+        Some(answer) if secrets::was_checked(question, answer) => {}
         None | Some(ChatInputAnswer::Skipped(_)) => {}
         // What is being typed may still be too short or too large.
         Some(ChatInputAnswer::Draft(draft)) => check_answer(question, &draft.value, false)?,
         Some(ChatInputAnswer::Submitted(answer)) => check_answer(question, &answer.value, true)?,
     }
+    let mut secrets = Secrets::default();
+    if let Some(answer) = &mut answer {
+        secrets.take(&action.request_id, &action.question_id, question, answer);
+    }
     action.answer = answer;
-    Ok(())
+    Ok(secrets)
 }
 
 pub(super) fn judge_input_completed(
@@ -141,11 +154,12 @@ pub(super) fn judge_input_completed(
     mut action: ChatInputCompletedAction,
 ) -> Verdict<After> {
     match answers_meant(chat, &action) {
-        Ok(answers) => {
+        Ok((answers, secrets)) => {
             action.answers = answers;
             let after = After::InputCompleted {
                 request: action.request_id.clone(),
                 response: action.response,
+                secrets,
             };
             Verdict::Apply(StateAction::ChatInputCompleted(action), after)
         }
@@ -153,11 +167,12 @@ pub(super) fn judge_input_completed(
     }
 }
 
-/// The answers that come with the end of a request, if it can end so.
+/// The answers that come with the end of a request, if it can end so, and what
+/// must not be published of them.
 fn answers_meant(
     chat: &Chat,
     action: &ChatInputCompletedAction,
-) -> Result<Option<HashMap<String, ChatInputAnswer>>, Refusal> {
+) -> Result<(Option<HashMap<String, ChatInputAnswer>>, Secrets), Refusal> {
     let Some(request) = open_request(&chat.head, &action.request_id) else {
         return Err(no_such_request(&chat.head, &action.request_id));
     };
@@ -171,7 +186,13 @@ fn answers_meant(
     if action.response == ChatInputResponseKind::Accept {
         check_all(request, answers.as_ref())?;
     }
-    Ok(answers)
+    let mut secrets = Secrets::default();
+    for (id, answer) in answers.iter_mut().flatten() {
+        if let Some(question) = question_of(request, id) {
+            secrets.take(&request.id, id, question, answer);
+        }
+    }
+    Ok((answers, secrets))
 }
 
 fn question_of<'a>(request: &'a ChatInputRequest, id: &str) -> Option<&'a ChatInputQuestion> {
@@ -210,6 +231,7 @@ fn check_all(
                     "the answer to `{id}` is only a draft; submit it to accept"
                 ));
             }
+            Some(answer) if secrets::was_checked(question, &answer) => {}
             Some(ChatInputAnswer::Draft(answer) | ChatInputAnswer::Submitted(answer)) => {
                 check_answer(question, &answer.value, true)?;
             }

@@ -7,6 +7,7 @@ use innkeeper_protocol::{Timestamp, TurnId};
 
 use super::attachments::AttachedContent;
 use super::pending::Steering;
+use super::secrets::Secrets;
 use super::state_before::Awaited;
 use crate::labels::Locale;
 
@@ -73,6 +74,8 @@ pub(super) struct RunningTurn {
     pub(super) stop_reason: Option<String>,
     /// What its message refers to and the agent must be given.
     pub(super) attached: AttachedContent,
+    /// What was answered to questions and is not in the chat's state.
+    pub(super) secrets: Secrets,
     /// The language of whoever began the turn.
     pub(super) locale: Locale,
 }
@@ -95,6 +98,7 @@ impl RunningTurn {
             awaited: None,
             stop_reason: None,
             attached: AttachedContent::new(),
+            secrets: Secrets::default(),
             locale,
         }
     }

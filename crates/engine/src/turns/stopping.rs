@@ -110,6 +110,7 @@ pub(super) fn has_long_name(event: &mut TurnEvent) -> bool {
             let mut questions = request.questions.iter().flatten();
             is_long(&request.id) || questions.any(|it| questions::id_of(it).is_some_and(is_long))
         }
+        TurnEvent::AskToSignIn(question) => is_long(&question.request),
         TurnEvent::AskWithdrawn { request } => is_long(request),
         TurnEvent::Delegated(delegation) => is_long(&delegation.call) || is_long(&delegation.turn),
         TurnEvent::Text(_)

@@ -46,6 +46,9 @@ pub enum AgentNotice {
         agent: String,
         why: Option<String>,
     },
+    SignedIn {
+        agent: String,
+    },
     /// It was told what it does not read by itself; so many did not fit.
     ToldCustomizations {
         agent: String,
@@ -104,9 +107,14 @@ pub enum AgentFailure {
     },
     SignInRequired {
         agent: String,
-        /// The ways that it offers, each with what the configuration calls it.
+        /// The ways of doing so without a session, each as something to do.
         ways: Vec<String>,
         said: String,
+    },
+    /// Somebody tried to sign in, and the agent was not content with it.
+    SignInFailed {
+        agent: String,
+        said: Option<String>,
     },
     /// The agent did not want to, and said this or nothing.
     Refused {
@@ -182,7 +190,7 @@ impl AgentFailure {
             Self::NotStarted { .. } => "agentNotStarted",
             Self::EndedEarly { .. } => "agentExited",
             Self::NoAnswer { .. } => "agentSilent",
-            Self::SignInRequired { .. } => "agentSignInRequired",
+            Self::SignInRequired { .. } | Self::SignInFailed { .. } => "agentSignInRequired",
             Self::NotUnderstood { .. } => "agentProtocol",
         }
     }
@@ -256,6 +264,7 @@ impl fmt::Display for AgentNotice {
                 agent,
                 why: Some(why),
             } => write!(f, "An extension of {agent} failed: {why}"),
+            Self::SignedIn { agent } => write!(f, "You are signed in to {agent}."),
             Self::ToldCustomizations {
                 agent,
                 told,
@@ -322,15 +331,23 @@ impl fmt::Display for AgentFailure {
             Self::SignInRequired { agent, ways, said } => {
                 write!(f, "{agent} needs you to sign in first")?;
                 match ways.is_empty() {
-                    true => write!(f, " ({said}); start it once in a terminal"),
+                    true => write!(
+                        f,
+                        " ({said}). It offers no way of doing so here: sign in with its own \
+                         program in a terminal, then try again."
+                    ),
                     false => write!(
                         f,
-                        ". Start it once in a terminal, or choose a way in its table of the \
-                         configuration: {}",
+                        ". Send a message in a session with it, and you are asked how. Or: {}",
                         ways.join("; ")
                     ),
                 }
             }
+            Self::SignInFailed { agent, said } => write!(
+                f,
+                "Signing in to {agent} did not work{}. Try again to choose another way.",
+                after_colon(said)
+            ),
             Self::Refused { agent, said } => write!(f, "{agent} refused{}", after_colon(said)),
             Self::NotUnderstood { command, what } => write!(
                 f,

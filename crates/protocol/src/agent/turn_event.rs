@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::sign_in::SignInQuestion;
 use super::telling::{AgentActivity, AgentFailure, AgentNotice, ApprovalOption};
 use crate::newest::common::{JsonObject, StringOrMarkdown};
 use crate::newest::state::{
@@ -83,6 +84,8 @@ pub enum TurnEvent {
     },
     /// Questions to the user. The turn goes on when they are answered.
     Ask(Box<ChatInputRequest>),
+    /// Likewise, about signing in to the agent.
+    AskToSignIn(Box<SignInQuestion>),
     /// The answer is not needed any more.
     AskWithdrawn {
         request: String,

@@ -1,10 +1,11 @@
 // A form for an agent's questions. What is entered is shared as it is typed,
-// so that another client can finish what this one began.
+// so that another client can finish what this one began. Secrets are not: they
+// stay in this form until it is submitted.
 
 import { useState } from "react";
 import { completeInput, draftAnswer } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
-import type { AnswerValue, InputRequest } from "../../protocol/types";
+import type { AnswerValue, InputQuestion, InputRequest } from "../../protocol/types";
 import { answerEditor } from "../../state/waiting";
 import { Icon } from "../ui/Icon";
 import { Markdown } from "../ui/Markdown";
@@ -17,8 +18,10 @@ export function QuestionForm({ chat, request }: { chat: string; request: InputRe
   const [wasTried, setTried] = useState(false);
   const questions = request.questions ?? [];
   const [own, setOwn] = useOwnAnswers(request.answers);
+  const [secrets, setSecrets] = useState<OwnAnswers>(new Map());
   const drafts = useApp((state) => state.drafts);
   const values = questions.map((question) => {
+    if (isSecret(question)) return secrets.get(question.id);
     if (own.has(question.id)) return own.get(question.id);
     // Typed here before, and not arrived: there was no connection.
     const kept = question.kind === "text" && !request.answers?.[question.id] && drafts.get(answerEditor(chat, request.id, question.id));
@@ -26,7 +29,12 @@ export function QuestionForm({ chat, request }: { chat: string; request: InputRe
   });
   const problems = questions.map((question, index) => problemOf(question, values[index]));
 
-  const change = (id: string, value: AnswerValue | undefined) => {
+  const change = (question: InputQuestion, value: AnswerValue | undefined) => {
+    const { id } = question;
+    if (isSecret(question)) {
+      setSecrets(new Map(secrets).set(id, value));
+      return;
+    }
     setOwn(new Map(own).set(id, value));
     draftAnswer(host, chat, request.id, id, value && { state: "draft", value });
   };
@@ -57,7 +65,7 @@ export function QuestionForm({ chat, request }: { chat: string; request: InputRe
           question={question}
           value={values[index]}
           problem={wasTried ? problems[index] : undefined}
-          onChange={(value) => change(question.id, value)}
+          onChange={(value) => change(question, value)}
         />
       ))}
       <div className="button-row decide-actions">
@@ -74,6 +82,8 @@ export function QuestionForm({ chat, request }: { chat: string; request: InputRe
     </form>
   );
 }
+
+const isSecret = (question: InputQuestion) => question.kind === "text" && question.format === "password";
 
 type OwnAnswers = ReadonlyMap<string, AnswerValue | undefined>;
 

@@ -87,13 +87,19 @@ fn in_german(failure: AgentFailure) -> String {
              worauf es wartet."
         ),
         AgentFailure::SignInRequired { agent, ways, said } if ways.is_empty() => format!(
-            "{agent} verlangt zuerst eine Anmeldung ({said}). Bitte einmal in einem Terminal \
-             starten."
+            "{agent} verlangt zuerst eine Anmeldung ({said}), bietet hier aber keinen Weg dafür \
+             an. Bitte mit dem eigenen Programm des Agenten in einem Terminal anmelden und es \
+             dann noch einmal versuchen."
         ),
         AgentFailure::SignInRequired { agent, ways, .. } => format!(
-            "{agent} verlangt zuerst eine Anmeldung. Bitte einmal in einem Terminal starten oder \
-             in der Tabelle des Agenten in der Konfiguration einen Weg wählen: {}",
+            "{agent} verlangt zuerst eine Anmeldung. Auf eine Nachricht in einer Sitzung mit \
+             diesem Agenten folgt die Frage, wie. Oder: {}",
             ways.join("; ")
+        ),
+        AgentFailure::SignInFailed { agent, said } => format!(
+            "Die Anmeldung bei {agent} ist nicht gelungen{} Bei einem neuen Versuch lässt sich \
+             ein anderer Weg wählen.",
+            because(said.map(|said| format!("{said}.")), ": ")
         ),
         AgentFailure::Refused { agent, said } => {
             format!("{agent} hat abgelehnt{}", because(said, ": "))
@@ -126,12 +132,17 @@ fn in_french(failure: AgentFailure) -> String {
              attend."
         ),
         AgentFailure::SignInRequired { agent, ways, said } if ways.is_empty() => format!(
-            "{agent} demande d’abord une connexion ({said}). Lancez-le une fois dans un terminal."
+            "{agent} demande d’abord une connexion ({said}), mais ne propose ici aucun moyen. \
+             Connectez-vous avec son propre programme dans un terminal, puis réessayez."
         ),
         AgentFailure::SignInRequired { agent, ways, .. } => format!(
-            "{agent} demande d’abord une connexion. Lancez-le une fois dans un terminal, ou \
-             choisissez un moyen dans sa table de la configuration : {}",
+            "{agent} demande d’abord une connexion. Envoyez un message dans une session avec \
+             lui : il vous sera demandé comment. Ou bien : {}",
             ways.join(" ; ")
+        ),
+        AgentFailure::SignInFailed { agent, said } => format!(
+            "La connexion à {agent} n’a pas abouti{} Réessayez pour choisir un autre moyen.",
+            because(said.map(|said| format!("{said}.")), " : ")
         ),
         AgentFailure::Refused { agent, said } => {
             format!("{agent} a refusé{}", because(said, " : "))
@@ -163,12 +174,17 @@ fn in_spanish(failure: AgentFailure) -> String {
             "`{command}` no respondió en {seconds} s. Inícielo a mano para ver a qué espera."
         ),
         AgentFailure::SignInRequired { agent, ways, said } if ways.is_empty() => format!(
-            "{agent} pide iniciar sesión primero ({said}). Inícielo una vez en una terminal."
+            "{agent} pide iniciar sesión primero ({said}), pero no ofrece ninguna forma aquí. \
+             Inicie sesión con su propio programa en una terminal y vuelva a intentarlo."
         ),
         AgentFailure::SignInRequired { agent, ways, .. } => format!(
-            "{agent} pide iniciar sesión primero. Inícielo una vez en una terminal o elija una \
-             forma en su tabla de la configuración: {}",
+            "{agent} pide iniciar sesión primero. Envíe un mensaje en una sesión con él y se le \
+             preguntará cómo. O bien: {}",
             ways.join("; ")
+        ),
+        AgentFailure::SignInFailed { agent, said } => format!(
+            "No se pudo iniciar sesión en {agent}{} Vuelva a intentarlo para elegir otra forma.",
+            because(said.map(|said| format!("{said}.")), ": ")
         ),
         AgentFailure::Refused { agent, said } => {
             format!("{agent} se negó{}", because(said, ": "))

@@ -1,0 +1,193 @@
+//! The ways of signing in that an agent names (`authMethods`), as it sends them:
+//! the published schema knows some kinds only.
+
+use std::collections::BTreeMap;
+
+use innkeeper_protocol::agent::{SignInValue, SignInWay};
+use innkeeper_protocol::bounds::MAX_ID_BYTES;
+use innkeeper_protocol::workspace::terminal::TerminalProgram;
+use serde_json::Value;
+
+use crate::keys;
+use crate::process::Program;
+
+/// How many ways and variables are looked at, and how much of what an agent
+/// writes about one.
+const MOST: usize = 16;
+const LONGEST: usize = 1_000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::acp) struct Way {
+    pub(in crate::acp) shown: SignInWay,
+    pub(in crate::acp) kind: Kind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::acp) enum Kind {
+    /// The agent does it by itself when it is asked to (`authenticate`).
+    Agent,
+    /// A program does it, in a terminal.
+    Terminal {
+        program: TerminalProgram,
+        /// What it gets in addition to the agent's own environment.
+        env: BTreeMap<String, String>,
+    },
+    /// The agent finds what it needs in its environment.
+    Variables {
+        values: Vec<SignInValue>,
+        link: Option<String>,
+    },
+}
+
+impl Way {
+    /// What a person can do who has no session with the agent.
+    pub(in crate::acp) fn as_advice(&self) -> String {
+        let name = &self.shown.name;
+        match &self.kind {
+            Kind::Agent => format!("{name} (`auth_method = {:?}` in its table)", self.shown.id),
+            Kind::Terminal { program, .. } => format!("{name}: run `{}`", program.line()),
+            Kind::Variables { values, .. } => {
+                let names: Vec<&str> = values.iter().map(|value| &*value.name).collect();
+                format!("{name}: set {}", names.join(", "))
+            }
+        }
+    }
+}
+
+/// The ways that can be gone here.
+pub(in crate::acp) fn of(methods: &Value, agent: &Program) -> Vec<Way> {
+    let methods = methods.as_array().into_iter().flatten();
+    methods
+        .filter_map(|method| way(method, agent))
+        .take(MOST)
+        .collect()
+}
+
+fn way(method: &Value, agent: &Program) -> Option<Way> {
+    let id = method["id"]
+        .as_str()
+        .filter(|id| id.len() <= MAX_ID_BYTES)?;
+    let shown = SignInWay {
+        id: id.to_owned(),
+        name: text(&method["name"]).unwrap_or_else(|| id.to_owned()),
+        description: text(&method["description"]),
+    };
+    let elsewhere = &method["_meta"]["terminal-auth"];
+    let kind = match method["type"].as_str() {
+        Some("terminal") => {
+            let mut args = agent.args.clone();
+            args.extend(texts(&method["args"]));
+            terminal(agent.command.display().to_string(), args, &method["env"])
+        }
+        Some("env_var") => variables(method)?,
+        _ => match elsewhere["command"].as_str() {
+            Some(command) => {
+                let args = texts(&elsewhere["args"]);
+                terminal(command.to_owned(), args, &elsewhere["env"])
+            }
+            None => Kind::Agent,
+        },
+    };
+    Some(Way { shown, kind })
+}
+
+fn terminal(program: String, args: Vec<String>, env: &Value) -> Kind {
+    let env = env.as_object().into_iter().flatten();
+    let env = env.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+    Kind::Terminal {
+        program: TerminalProgram::Direct { program, args },
+        env: env
+            .filter(|(name, value)| keys::is_name(name) && keys::check(value).is_ok())
+            .collect(),
+    }
+}
+
+fn variables(method: &Value) -> Option<Kind> {
+    let one = [method.clone()];
+    let vars = match method["vars"].as_array() {
+        Some(vars) => &vars[..],
+        // As agents wrote it when there could be one only.
+        None => &one,
+    };
+    let value = |var: &Value| {
+        let name = var["name"].as_str().filter(|_| method["vars"].is_array());
+        let name = name.or_else(|| var["varName"].as_str())?;
+        Some(SignInValue {
+            name: Some(name).filter(|name| keys::is_name(name))?.to_owned(),
+            label: text(&var["label"]),
+            secret: var["secret"] != false,
+            optional: var["optional"] == true,
+        })
+    };
+    let values: Vec<SignInValue> = vars.iter().filter_map(value).take(MOST).collect();
+    (!values.is_empty()).then(|| Kind::Variables {
+        values,
+        link: text(&method["link"]),
+    })
+}
+
+fn text(value: &Value) -> Option<String> {
+    let text = value
+        .as_str()
+        .map(str::trim)
+        .filter(|text| !text.is_empty())?;
+    Some(text.chars().take(LONGEST).collect())
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    let texts = value.as_array().into_iter().flatten();
+    let texts = texts.filter_map(|text| text.as_str().map(str::to_owned));
+    texts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_of_way_becomes_something_to_do() {
+        let mut agent = Program::new("claude");
+        agent.args = vec!["--acp".to_owned()];
+        let methods = json!([
+            {"id": "device", "name": "Device code", "description": "On any device"},
+            {"id": "tui", "name": "Log in", "type": "terminal", "args": ["/login"],
+             "env": {"X": "1", "bad name": "2"}},
+            {"id": "gh", "name": "Log in", "_meta": {"terminal-auth":
+                {"command": "copilot", "args": ["login"], "label": "Copilot"}}},
+            {"id": "key", "name": "Key", "type": "env_var", "link": "https://keys.example",
+             "vars": [{"name": "API_KEY"}, {"name": "no name"},
+                      {"name": "BASE", "label": "Address", "secret": false, "optional": true}]},
+            {"id": "old", "name": "Old key", "type": "env_var", "varName": "OLD_KEY"},
+            {"id": "none", "name": "Nothing", "type": "env_var", "vars": []},
+            {"name": "without an id"}, 7, null,
+        ]);
+        let advice: Vec<String> = of(&methods, &agent).iter().map(Way::as_advice).collect();
+        let expected = [
+            "Device code (`auth_method = \"device\"` in its table)",
+            "Log in: run `claude --acp /login`",
+            "Log in: run `copilot login`",
+            "Key: set API_KEY, BASE",
+            "Old key: set OLD_KEY",
+        ];
+        assert_eq!(advice, expected);
+        let ways = of(&methods, &agent);
+        let Kind::Variables { values, link } = &ways[3].kind else {
+            panic!("{ways:?}");
+        };
+        assert!(values[0].secret && !values[0].optional);
+        assert!(!values[1].secret && values[1].optional && link.is_some());
+    }
+
+    #[test]
+    fn what_an_agent_names_is_bounded() {
+        let long = "x".repeat(100_000);
+        let method = json!({"id": "a", "name": long, "description": long});
+        let many = Value::Array(vec![method; 1_000]);
+        let ways = of(&many, &Program::new("a"));
+        assert_eq!(ways.len(), MOST);
+        assert_eq!(ways[0].shown.name.len(), LONGEST);
+        assert!(of(&json!([{"id": long, "name": "a"}]), &Program::new("a")).is_empty());
+    }
+}
