@@ -1,18 +1,19 @@
 //! Signing in to an agent as part of a turn: a person is asked how, and the way
 //! is gone together with them. Afterwards the conversation is open.
 //!
-//! - [`ways`]: the ways that agents name.
+//! - [`ways`]: the ways that agents name;
+//! - `by_agent`: those that the agent goes by itself.
 //!
 //! *Invariant*: whatever a person gives as a secret goes to [`Keys`] and from
 //! there into the environment of the agent's processes, and nowhere else.
 //!
 //! [`Keys`]: crate::keys::Keys
 
+mod by_agent;
 pub(super) mod ways;
 
 use std::collections::{BTreeMap, HashMap};
 
-use agent_client_protocol_schema::v1::{AGENT_METHOD_NAMES, CLIENT_METHOD_NAMES, Error};
 use innkeeper_protocol::agent::{
     AgentFailure, AgentNotice, Approval, CommandRun, Decision, KEEP_IN_FILE, SIGN_IN_KEEP,
     SIGN_IN_WAY, SignInQuestion, SignInValue, SignInWants, TERMINAL_TOOL, TOOL_KIND, ToolReady,
@@ -24,13 +25,9 @@ use innkeeper_protocol::newest::state::{
 };
 use innkeeper_protocol::workspace::terminal::TerminalProgram;
 use innkeeper_protocol::{CallId, TurnId};
-use serde_json::{Value, json};
-use tokio::sync::mpsc;
-use tokio::time::Instant;
+use serde_json::json;
 
 use self::ways::{Kind, Way};
-use super::opening::Opening;
-use super::rpc::{Incoming, sentence};
 use super::session::Wanted;
 use super::speech::{AcpSpeech, Talk};
 use crate::child::{NotOpened, Speech as _};
@@ -39,8 +36,7 @@ use crate::keys;
 /// How often a person is asked in a turn.
 const ATTEMPTS: usize = 5;
 
-/// How much of what an agent says while it signs in is shown.
-const LINES: usize = 40;
+/// How much of a line of the agent is shown.
 const LINE_CHARS: usize = 500;
 
 /// Nobody is signed in.
@@ -85,6 +81,8 @@ impl Talk {
                 return Err(failure.map_or(NotOpened::Closed, NotOpened::Failed));
             };
             match self.go(turn, &way).await {
+                // Whether it is content shows with the prompt.
+                Ok(Ok(())) if self.session.signed_out.is_none() && is_news => return Ok(()),
                 Ok(Ok(())) if self.session.signed_out.is_none() => {
                     let agent = self.access.name.clone();
                     let notice = TurnEvent::Notice(AgentNotice::SignedIn { agent });
@@ -174,86 +172,6 @@ impl Talk {
                 }
                 _ => {}
             }
-        }
-    }
-
-    /// The agent signs in by itself. What it says meanwhile is shown: it may be
-    /// an address or a code for the person.
-    async fn authenticate(&mut self, turn: &TurnId, method: &str) -> Result<Gone, NotOpened> {
-        let (overheard, mut lines) = mpsc::channel(LINES);
-        self.process.overhear(overheard.clone());
-        self.session.peer.overhear(overheard);
-        let params = json!({"methodId": method});
-        let asked = AGENT_METHOD_NAMES.authenticate;
-        let request = self.session.peer.request(asked, &params);
-        let patience = self.access.patience.signing_in;
-        let deadline = Instant::now() + patience;
-        let mut shown = 0;
-        loop {
-            let incoming = tokio::select! {
-                biased;
-                decision = self.inbox.decision(turn) => {
-                    if let Decision::Answer { request, response, answers } = decision? {
-                        let answer = self.session.questions.answer(&request, &response, &answers);
-                        if let Some((id, answer)) = answer {
-                            self.session.peer.answers().give(&id, Ok(answer));
-                        }
-                    }
-                    continue;
-                }
-                Some(line) = lines.recv(), if shown < LINES => {
-                    shown += 1;
-                    let notice = AgentNotice::own(shortened(&line));
-                    self.events.turn(turn, TurnEvent::Notice(notice)).await;
-                    continue;
-                }
-                incoming = self.session.peer.next() => incoming,
-                () = tokio::time::sleep_until(deadline) => {
-                    let seconds = patience.as_secs();
-                    return Ok(Err(format!("`{asked}`: {seconds} s")));
-                }
-            };
-            match incoming {
-                Some(Incoming::Response { to, result }) if to == request => {
-                    return Ok(result.map(|_| ()).map_err(|error| sentence(&error)));
-                }
-                Some(incoming) => self.heard_meanwhile(turn, incoming).await,
-                None => {
-                    let end = self.process.epitaph().await;
-                    self.replace().await?;
-                    return Ok(Err(end.to_string()));
-                }
-            }
-        }
-    }
-
-    /// What an agent says while it signs in.
-    async fn heard_meanwhile(&mut self, turn: &TurnId, incoming: Incoming) {
-        let event = match incoming {
-            Incoming::Request { id, method, params } => {
-                let asked = (method == CLIENT_METHOD_NAMES.elicitation_create)
-                    .then(|| serde_json::from_value(params).ok())
-                    .flatten();
-                let question = asked.and_then(|it| self.session.questions.ask(id.clone(), it));
-                if question.is_none() {
-                    let error = Err::<Value, _>(Error::method_not_found());
-                    self.session.peer.answers().give(&id, error);
-                }
-                question.map(|question| TurnEvent::Ask(Box::new(question)))
-            }
-            Incoming::Notification { method, params } if method == "elicitation/complete" => {
-                let id = params["elicitationId"].as_str().unwrap_or_default();
-                let done = self.session.questions.done_elsewhere(id);
-                done.map(|(request, asked)| {
-                    let answer = json!({"action": "accept"});
-                    self.session.peer.answers().give(&asked, Ok(answer));
-                    TurnEvent::AskWithdrawn { request }
-                })
-            }
-            Incoming::Notification { .. } | Incoming::Response { .. } => None,
-        };
-        if let Some(event) = event {
-            self.events.turn(turn, event).await;
         }
     }
 
@@ -370,40 +288,6 @@ impl Talk {
         let in_file = answers.get(SIGN_IN_KEEP).and_then(text_of) == Some(KEEP_IN_FILE);
         let kept = self.access.keys.keep(given, in_file);
         Ok(kept.map_err(|error| error.to_string()))
-    }
-
-    /// Opens the conversation in the process that somebody signed in with.
-    async fn begin_here(&mut self) -> Result<(), NotOpened> {
-        let Some(out) = self.session.signed_out.clone() else {
-            return Ok(());
-        };
-        if self.session.has_conversation() {
-            self.session.signed_out = None;
-            return Ok(());
-        }
-        let about = self.session.about.clone();
-        let mut opening = Opening::with(
-            &self.access,
-            &mut self.speech.services,
-            &mut self.process,
-            &mut self.session.peer,
-        );
-        opening.ways.clone_from(&self.session.ways);
-        let begun = opening.converse(&out.wanted, &about).await;
-        let said = opening.said;
-        match begun {
-            Ok(begun) => {
-                let (remembers, forgotten) = self.session.has_at_last(&out.wanted, begun, said);
-                self.speech.has_opened(&self.session);
-                self.taken_up(remembers, forgotten).await;
-                Ok(())
-            }
-            Err(AgentFailure::SignInRequired { said, .. }) => {
-                self.session.signed_out = Some(SignedOut { said, ..out });
-                Ok(())
-            }
-            Err(failure) => Err(NotOpened::Failed(failure)),
-        }
     }
 }
 

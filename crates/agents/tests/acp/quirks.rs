@@ -395,12 +395,10 @@ async fn an_agent_that_wants_somebody_to_sign_in_says_how() {
         "initialize": {"authMethods": methods},
         "errors": {"session/new": {"code": -32000, "message": "Authentication required"}},
     });
-    let failure = open_failure(AcpAgent::new(options(&behaviour))).await;
-    assert_eq!(
-        failure,
-        "open failed: test needs you to sign in first. Start it once in a terminal, or choose a \
-         way in its table of the configuration: Browser: run `agent login` (auth_method = \"web\")"
-    );
+    let known = AcpAgent::new(options(&behaviour)).get_to_know().await;
+    let expected = "test needs you to sign in first. Send a message in a session with it, and you \
+                    are asked how. Or: Browser (`auth_method = \"web\"` in its table)";
+    assert_eq!(known, Err(expected.to_owned()));
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@
 //! - `editor`: the host as an editor uses it;
 //! - `environment`: where agents are found, and what they are started in;
 //! - `services`: what the host does for an agent;
-//! - `settings`: what can be set about its sessions.
+//! - `settings`: what can be set about its sessions;
+//! - `sign_in`: agents that want somebody to sign in.
 //!
 //! The agent is a few lines of shell that speak the Agent Client Protocol; each
 //! test says what it does with a prompt.
@@ -15,6 +16,7 @@ mod editor;
 mod environment;
 mod services;
 mod settings;
+mod sign_in;
 
 use std::path::Path;
 
@@ -53,8 +55,13 @@ done
 
 /// A host with an agent `test`, which handles prompts in these cases.
 fn start(data: &Path, cases: &str) -> Binary {
+    start_script(data, &AGENT.replace("CASES", cases))
+}
+
+/// Likewise with an agent that is this script.
+fn start_script(data: &Path, script: &str) -> Binary {
     let (config, agent) = (data.join("innkeeper.toml"), data.join("agent.sh"));
-    std::fs::write(&agent, AGENT.replace("CASES", cases)).unwrap();
+    std::fs::write(&agent, script).unwrap();
     let table = format!(
         "agent_environment = 'strict'\n[limits]\nbackends = 64\n[agents.test]\ncommand = '/bin/sh'\nargs = ['{}']\n",
         agent.display()
