@@ -33,7 +33,7 @@ fn numbers(seed: u64) -> impl Iterator<Item = u64> {
 
 /// Texts that are made to keep a comparison busy.
 fn hostile(lines: usize) -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
-    let letter = |number: u64| format!("{}\n", if number % 2 == 0 { "a" } else { "b" });
+    let letter = |number: u64| format!("{}\n", if number.is_multiple_of(2) { "a" } else { "b" });
     let alternating = text((0..lines as u64).map(letter));
     let shuffled = text(numbers(7).take(lines).map(letter));
     // The last common line is the only one that occurs once, again and again:
