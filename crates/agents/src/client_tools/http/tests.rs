@@ -1,3 +1,5 @@
+//! What the server of tools over HTTP lets in, and what it refuses.
+
 use innkeeper_protocol::newest::state::ToolCallResult;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};

@@ -1,3 +1,5 @@
+//! That comparisons are right, and bounded.
+
 use super::*;
 
 fn text(lines: impl IntoIterator<Item = String>) -> Vec<u8> {
