@@ -217,9 +217,19 @@ async fn a_package_of_pypi_works_where_it_was_moved_to() {
     }
 }
 
+/// The agent, the installers that there are, the version, a file that is
+/// different, and what is said.
+type Case<'a> = (
+    &'a str,
+    &'a [(&'a str, &'a str)],
+    Option<&'a str>,
+    (&'a str, &'a str),
+    &'a str,
+);
+
 #[tokio::test]
 async fn what_is_missing_or_wrong_is_said_and_leaves_nothing_behind() {
-    let cases: [(&str, &[(&str, &str)], Option<&str>, (&str, &str), &str); 9] = [
+    let cases: [Case<'_>; 9] = [
         ("noded", &[], None, ("x", ""), "npm (Node.js) is needed"),
         (
             "snake",
