@@ -1,3 +1,5 @@
+//! Installing with programs that stand in for npm, uv and Python.
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 

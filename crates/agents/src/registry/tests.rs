@@ -1,3 +1,5 @@
+//! What the host comes with, and what a file of the user may say.
+
 use super::*;
 
 fn with(text: &str) -> Registry {

@@ -1,3 +1,5 @@
+//! The tools of clients over HTTP: who is let in, and what is answered.
+
 use innkeeper_protocol::newest::state::ToolCallResult;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};

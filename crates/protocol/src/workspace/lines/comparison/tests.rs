@@ -1,3 +1,5 @@
+//! Comparisons that are made to be slow, and what they come to.
+
 use super::*;
 
 fn text(lines: impl IntoIterator<Item = String>) -> Vec<u8> {
