@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
@@ -96,6 +97,7 @@ impl Installed {
     pub(super) fn new_directory(&self, id: &str, version: &str) -> Result<TempDir, InstallError> {
         let made = tempfile::Builder::new()
             .prefix(&format!("{}{version}-", temporary(id)))
+            .permissions(fs::Permissions::from_mode(0o700))
             .tempdir_in(&self.directory);
         made.map_err(at(&self.directory))
     }
