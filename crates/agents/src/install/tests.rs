@@ -219,9 +219,19 @@ async fn a_package_of_pypi_works_where_it_was_moved_to() {
     }
 }
 
+/// An agent, the programs that there are, the wanted version, a file of the
+/// home and what it holds, and how the error begins.
+type Case<'a> = (
+    &'a str,
+    &'a [(&'a str, &'a str)],
+    Option<&'a str>,
+    (&'a str, &'a str),
+    &'a str,
+);
+
 #[tokio::test]
 async fn what_is_missing_or_wrong_is_said_and_leaves_nothing_behind() {
-    let cases: [(&str, &[(&str, &str)], Option<&str>, (&str, &str), &str); 9] = [
+    let cases: [Case; 9] = [
         ("noded", &[], None, ("x", ""), "npm (Node.js) is needed"),
         (
             "snake",
