@@ -6,8 +6,8 @@
 //! Nobody says when such an agent is done: it is when its call has ended or, if
 //! it was left to work on by itself, when the turn has.
 
-use innkeeper_protocol::TurnId;
 use innkeeper_protocol::agent::{Delegation, ToolVerdict, TurnEvent};
+use innkeeper_protocol::{CallId, TurnId};
 use serde_json::Value;
 
 use super::calls::{Answered, Around};
@@ -106,7 +106,9 @@ impl Turn {
         runs.fields.status = Some(ToolCallStatus::InProgress);
         let events = self.calls.update(runs, around);
         let task = self.calls.task(call)?;
-        let turn = TurnId::from(format!("{id}/{}", task.id));
+        // Those that are deep below have a name that is as short as any.
+        let turn = CallId::of_agent(&format!("{id}/{}", task.id));
+        let turn = TurnId::from(turn.to_string());
         let delegation = Delegation {
             call: task.id,
             turn: turn.clone(),

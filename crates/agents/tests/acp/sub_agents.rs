@@ -177,3 +177,30 @@ async fn stopping_one_stops_the_turn_that_it_works_for() {
     let told = heard(&mut conversation, &turn).await;
     assert_eq!(told.last().unwrap(), "> cancelled");
 }
+
+#[tokio::test]
+async fn however_deep_and_long_named_they_are_their_turns_have_short_names() {
+    let name = |at: usize| format!("{}{at}", "long".repeat(60));
+    let mut steps = vec![task(&name(0))];
+    for at in 1..12 {
+        steps.push(working_for(&name(at - 1), task(&name(at))));
+    }
+    steps.push(working_for(&name(11), said("At the bottom.")));
+    let mut conversation = with(json!({})).await;
+    let turn = conversation.prompt(&scenario(json!(steps)));
+    let (mut turns, mut begun) = (std::collections::HashSet::new(), 0);
+    loop {
+        let event = conversation.next().await;
+        let AgentEvent::Turn { turn: of, event } = &event else {
+            continue;
+        };
+        assert!(of.len() <= 256, "{of}");
+        begun += usize::from(matches!(event, TurnEvent::Delegated(_)));
+        turns.insert(of.clone());
+        if *of == turn && matches!(event, TurnEvent::Completed) {
+            break;
+        }
+    }
+    // What is deeper is told by the last one.
+    assert_eq!((begun, turns.len()), (8, 9));
+}
