@@ -249,8 +249,10 @@ impl Agent {
         };
         let provider = self.provider;
         let server = format!("[mcp.everything]\ncommand = {}\n", quoted(SERVER));
+        // What is set on the machine that tries them is not part of a trial.
+        let strict = "agent_environment = 'strict'\n";
         Ok(format!(
-            "[agents.{provider}]\n{command}env = {{ {env} }}\n\n{server}"
+            "{strict}[agents.{provider}]\n{command}env = {{ {env} }}\n\n{server}"
         ))
     }
 
