@@ -1,0 +1,68 @@
+// An agent that wants somebody to sign in, from the page.
+
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { axeFindings, hostAndBrowser, said, send } from "./harness";
+
+const KEY = "sk-right-and-secret";
+
+/** Works for whoever has the key. */
+const AGENT = `
+answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\\n' "$1" "$2"; }
+while read -r line; do
+  id=\${line#*\\"id\\":}
+  id=\${id%%[,\\}]*}
+  case $line in
+  *'"method":"initialize"'*)
+    answer "$id" '"result":{"protocolVersion":1,"agentCapabilities":{},"authMethods":[{"id":"key","name":"API key","type":"env_var","vars":[{"name":"KEYED_KEY"}]}]}' ;;
+  *'"method":"session/new"'*)
+    case $KEYED_KEY in
+    ${KEY}) answer "$id" '"result":{"sessionId":"s"}' ;;
+    *) answer "$id" '"error":{"code":-32000,"message":"Authentication required"}' ;;
+    esac ;;
+  *'"method":"session/prompt"'*)
+    printf '%s\\n' '{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Come in."}}}}'
+    answer "$id" '"result":{"stopReason":"end_turn"}' ;;
+  esac
+done
+`;
+
+const place = mkdtempSync(join(tmpdir(), "innkeeper-sign-in-"));
+writeFileSync(join(place, "agent.sh"), AGENT);
+writeFileSync(
+  join(place, "innkeeper.toml"),
+  `agent_environment = "strict"\n[agents.keyed]\ncommand = "/bin/sh"\nargs = ["${join(place, "agent.sh")}"]\nname = "Keyed"\ndefault = true\n`,
+);
+afterAll(() => rmSync(place, { recursive: true, force: true }));
+
+const inn = hostAndBrowser(["--without-connection-token", "--config", join(place, "innkeeper.toml"), "--agents", "keyed"]);
+
+test("a key is asked for, kept to the host, and the message is answered in the same turn", async () => {
+  const page = await inn.open("#/new");
+  await page.getByRole("radio", { name: /Keyed/ }).check();
+  await page.getByRole("button", { name: "Start session" }).click();
+  await page.locator("[data-composer]").click();
+  await send(page, "May I come in?");
+  const form = page.locator(".question-form");
+  await form.getByText("How do you want to sign in to Keyed?").waitFor();
+  await form.getByText("API key").click();
+  expect(await axeFindings(page)).toEqual([]);
+  await form.getByRole("button", { name: "Submit" }).click();
+  const field = form.locator('input[type="password"]');
+  await field.fill(KEY);
+  await form.getByText("Until the host ends").click();
+  await form.getByRole("button", { name: "Submit" }).click();
+  await said(page, "Come in.").waitFor();
+  expect(await page.content()).not.toContain(KEY);
+  for (const file of filesIn(join(inn.host.directory, "data"))) {
+    expect(readFileSync(file).includes(KEY), file).toBe(false);
+  }
+});
+
+function filesIn(directory: string): string[] {
+  return readdirSync(directory, { recursive: true, encoding: "utf8" })
+    .map((name) => join(directory, name))
+    .filter((file) => statSync(file).isFile());
+}
