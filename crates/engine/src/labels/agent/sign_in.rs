@@ -147,8 +147,9 @@ fn text(value: SignInValue) -> ChatInputQuestion {
         optional,
     } = value;
     ChatInputQuestion::Text(ChatInputTextQuestion {
+        // The variable is named once, also where the agent has no word for it.
+        title: label.is_some().then(|| name.clone()),
         message: label.unwrap_or_else(|| name.clone()),
-        title: Some(name.clone()),
         id: name,
         required: Some(!optional),
         format: secret.then(|| SECRET_FORMAT.to_owned()),
