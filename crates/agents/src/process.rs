@@ -25,7 +25,7 @@ use crate::environment::{self, Environment, Surroundings};
 
 pub(crate) use lines::{JsonLines, LONGEST, Line, LineWriter};
 use stderr::LastWords;
-pub(crate) use stderr::StderrLog;
+pub(crate) use stderr::{StderrLog, each_line};
 
 /// How long the host waits for an agent.
 #[derive(Debug, Clone, Copy)]

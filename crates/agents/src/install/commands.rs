@@ -8,12 +8,12 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use innkeeper_process::Group;
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 use tokio::process::Command;
 
 use super::{InstallError, Tell};
 use crate::discovery::which;
 use crate::environment::Variables;
+use crate::process::each_line;
 
 /// The longest that one command may take.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
@@ -77,13 +77,13 @@ impl Commands<'_> {
         let (mut output, mut last) = (String::new(), VecDeque::new());
         let heard = async {
             let mut lines = Vec::new();
-            let out = listen(stdout, |line| {
+            let out = each_line(stdout, LINE_BYTES, |line| {
                 if output.len() + line.len() < OUTPUT_BYTES {
                     output.push_str(line);
                     output.push('\n');
                 }
             });
-            let err = listen(stderr, |line| {
+            let err = each_line(stderr, LINE_BYTES, |line| {
                 self.tell(&shortened(line));
                 lines.push(shortened(line));
                 if lines.len() > LAST_LINES {
@@ -106,25 +106,6 @@ impl Commands<'_> {
                     last.extend(lines[from..].iter().map(|line| shortened(line)));
                 }
                 Err(failed(format!("failed ({status})"), last.into()))
-            }
-        }
-    }
-}
-
-async fn listen(pipe: impl AsyncRead + Unpin, mut heard: impl FnMut(&str)) {
-    let mut reader = BufReader::new(pipe);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let mut limited = (&mut reader).take(LINE_BYTES);
-        match limited.read_until(b'\n', &mut line).await {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {
-                let text = String::from_utf8_lossy(&line);
-                let text = text.trim();
-                if !text.is_empty() {
-                    heard(text);
-                }
             }
         }
     }

@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 use tokio::process::ChildStderr;
 use tokio::sync::mpsc;
 
@@ -72,6 +72,30 @@ fn quoted(line: &str) -> String {
     }
 }
 
+/// Hears all lines that are not empty, to the end; longer ones come in pieces.
+pub(crate) async fn each_line(
+    pipe: impl AsyncRead + Unpin,
+    longest: u64,
+    mut heard: impl FnMut(&str),
+) {
+    let mut reader = BufReader::new(pipe);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut limited = (&mut reader).take(longest);
+        match limited.read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {
+                let text = String::from_utf8_lossy(&line);
+                let text = text.trim_end();
+                if !text.is_empty() {
+                    heard(text);
+                }
+            }
+        }
+    }
+}
+
 impl StderrLog {
     pub(crate) fn new(path: Option<PathBuf>) -> Self {
         Self {
@@ -87,23 +111,11 @@ impl StderrLog {
 
     /// Takes in all that a process says, until it says no more.
     pub(super) async fn collect(self: Arc<Self>, pipe: ChildStderr, last: Arc<LastWords>) {
-        let mut reader = BufReader::new(pipe);
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            let mut limited = (&mut reader).take(LINE_BYTES);
-            match limited.read_until(b'\n', &mut line).await {
-                Ok(0) | Err(_) => return,
-                Ok(_) => {
-                    let line = String::from_utf8_lossy(&line);
-                    let line = line.trim_end();
-                    if !line.is_empty() {
-                        last.add(line);
-                        self.append(line);
-                    }
-                }
-            }
-        }
+        each_line(pipe, LINE_BYTES, |line| {
+            last.add(line);
+            self.append(line);
+        })
+        .await;
     }
 
     /// A log that cannot be written is not a reason to stop anything.
