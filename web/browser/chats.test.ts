@@ -44,6 +44,31 @@ describe("chats of a session", () => {
     await expect.poll(() => listed(page)).toEqual(["the main thing", "one more"]);
   });
 
+  test("one is moved to a session of its own, and to another session", async () => {
+    const page = await open();
+    await newSession(page);
+    await play(page, "the house");
+    await chatAction(page, "New chat");
+    await expect.poll(() => page.locator(".user-bubble").count()).toBe(0);
+    await play(page, "the garden");
+    const before = page.url();
+    await chatAction(page, "Move to session…");
+    const question = page.getByRole("dialog", { name: "Move to session" });
+    await question.getByText("“the garden”").waitFor();
+    await question.getByRole("button", { name: "New session" }).click();
+    await expect.poll(() => page.url().split("?")[0]).not.toBe(before.split("?")[0]);
+    await expect.poll(() => page.locator(".user-bubble").allInnerTexts()).toEqual(["the garden"]);
+    await play(page, "and its well");
+    expect(await page.locator(".user-bubble").allInnerTexts()).toEqual(["the garden", "and its well"]);
+    await chatAction(page, "New chat");
+    await expect.poll(() => page.locator(".user-bubble").count()).toBe(0);
+    await play(page, "the roof");
+    await chatAction(page, "Move to session…");
+    await question.getByRole("list", { name: "Sessions" }).getByRole("button", { name: "the house" }).click();
+    await expect.poll(() => listed(page)).toEqual(["the house", "the roof"]);
+    expect(await page.locator(".user-bubble").allInnerTexts()).toEqual(["the roof"]);
+  });
+
   test("a question on the side shows nothing of the chat that it is about", async () => {
     const page = await open();
     await newSession(page);

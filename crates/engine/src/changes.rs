@@ -6,6 +6,7 @@
 //! host do to files waits for that, at most a moment: nobody should have to
 //! wait for a checkpoint of a huge tree.
 
+mod artifacts;
 mod changesets;
 mod leftovers;
 mod offers;
@@ -23,6 +24,7 @@ use innkeeper_protocol::newest::actions::{
 };
 use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::state::{Changeset, ChangesetCapabilities, ErrorInfo};
+use innkeeper_protocol::record::Inheritance;
 use innkeeper_protocol::workspace::changes::{
     ChangesCommand, ChangesEvent, ChangesReport, ChangesTask, GitState, Moment, OperationId, ViewId,
 };
@@ -221,11 +223,14 @@ impl Changes {
                     return Some(News::StateKept { session, turn });
                 }
             }
-            ChangesEvent::Inherited => {
+            ChangesEvent::Inherited { from } => {
                 if let Some(known) = core.channels.session_mut(&session) {
-                    known.notes.inherits = None;
-                    known.dirty = true;
-                    core.touch(&session);
+                    let mut inherits = known.notes.inherits.iter();
+                    if let Some(at) = inherits.position(|it| it.session == from) {
+                        known.notes.inherits.remove(at);
+                        known.dirty = true;
+                        core.touch(&session);
+                    }
                 }
             }
             ChangesEvent::Counted(changes) => {
@@ -262,8 +267,40 @@ impl Changes {
         tracking.undo = undo;
         tracking.has_own_work = has_own_work;
         tracking.offer(core, session);
-        inherit(core, session);
+        let known = core.channels.session(session);
+        let inherits = known.map(|it| it.notes.inherits.clone());
+        for inheritance in inherits.unwrap_or_default() {
+            inherit(core, session, inheritance);
+        }
         true
+    }
+
+    /// A chat of another session goes over to this one: the checkpoints of its
+    /// turns are this one's too.
+    pub(crate) fn take_over(&self, core: &mut Core, session: &ChannelUri, from: Inheritance) {
+        let tracking = self.tracked.get(session);
+        if !core.config.workspace.changes || from.turns.is_empty() {
+            return;
+        }
+        if tracking.is_some_and(|it| matches!(it.kind, Kind::Git | Kind::Plain)) {
+            inherit(core, session, from.clone());
+        }
+        let Some(known) = core.channels.session_mut(session) else {
+            return;
+        };
+        known.dirty = true;
+        let mut waiting = known.notes.inherits.iter_mut();
+        let same = |it: &&mut Inheritance| {
+            it.session == from.session && it.directories == from.directories
+        };
+        match waiting.find(same) {
+            Some(waiting) => {
+                let mut turns = from.turns;
+                turns.retain(|turn| !waiting.turns.contains(turn));
+                waiting.turns.extend(turns);
+            }
+            None => known.notes.inherits.push(from),
+        }
     }
 
     /// The catalogues say what there is, and changesets what can be done, for a
@@ -347,16 +384,12 @@ fn tell(core: &mut Core, session: &ChannelUri, task: ChangesTask) {
     core.effect(Effect::Changes(ChangesCommand { session, task }));
 }
 
-/// A copy of a session has the checkpoints of the turns that it has.
-fn inherit(core: &mut Core, session: &ChannelUri) {
-    let known = core.channels.session(session);
-    let Some(inherits) = known.and_then(|it| it.notes.inherits.clone()) else {
-        return;
-    };
+/// A session has the checkpoints of the turns that it has.
+fn inherit(core: &mut Core, session: &ChannelUri, from: Inheritance) {
     let inherit = ChangesTask::Inherit {
-        from: inherits.session,
-        directories: inherits.directories,
-        turns: inherits.turns,
+        from: from.session,
+        directories: from.directories,
+        turns: from.turns,
     };
     tell(core, session, inherit);
 }

@@ -33,8 +33,8 @@ use crate::customizations::{self, Customizations};
 use crate::effect::ConnectionId;
 
 pub(crate) use chats_as_sessions::{
-    announce_end_of_chat, command_meant, emit_about_chats, tell_summary_facts,
-    with_chats_as_sessions,
+    announce_chat, announce_end_of_chat, announce_session, command_meant, emit_about_chats,
+    end_as_session, tell_summary_facts, with_chats_as_sessions,
 };
 
 use chats_as_sessions::{refused_client, takes_for_session};
@@ -281,7 +281,9 @@ pub(crate) fn has_no_word_for(
     let version = clients.version_of(connection);
     let is_of_automations = core.channels.automations(channel).is_some()
         || core.channels.automation_run(channel).is_some();
-    let has_none = !version.has_annotations() && core.channels.annotations(channel).is_some()
+    let session = core.channels.session(channel);
+    let has_none = !version.has_chats() && session.is_some_and(|it| !it.has_first_chat())
+        || !version.has_annotations() && core.channels.annotations(channel).is_some()
         || !version.has_automations() && is_of_automations
         || !version.has_canvases() && core.channels.canvas(channel).is_some();
     has_none

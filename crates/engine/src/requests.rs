@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use innkeeper_protocol::command::{AutomationCommand, ClientMessage, Command, WorkspaceCommand};
-use innkeeper_protocol::newest::commands::{AuthenticateParams, ListSessionsParams};
+use innkeeper_protocol::newest::commands::{
+    AuthenticateParams, ChatMoveDestination, ListSessionsParams,
+};
 use innkeeper_protocol::newest::errors::json_rpc_error_codes::{INVALID_REQUEST, PARSE_ERROR};
 use innkeeper_protocol::outgoing::Reply;
 use innkeeper_protocol::resource_call::ResourceCall;
@@ -135,7 +137,15 @@ impl Engine {
             Command::InvokeChangesetOperation(params) => &params.channel,
             Command::CreateChat(params) => &params.channel,
             Command::DisposeChat(params) => &params.channel,
-            Command::MoveChat(params) => &params.channel,
+            Command::MoveChat(params) => {
+                let chat = ChannelUri::from(params.channel.as_str());
+                let to = match &params.destination {
+                    ChatMoveDestination::Session(to) => Some(ChannelUri::from(to.session.as_str())),
+                    ChatMoveDestination::NewSession(_) | ChatMoveDestination::Unknown(_) => None,
+                };
+                let sessions = [&chat].into_iter().chain(&to);
+                return self.sessions().to_load(sessions);
+            }
             Command::FetchTurns(params) => &params.channel,
             Command::ReadTurns(asked) => return self.sessions().to_load([&asked.channel]),
             Command::Complete(params) => &params.channel,
@@ -208,7 +218,9 @@ impl Engine {
                 created.map(|()| Reply::Done)
             }
             Command::DisposeChat(params) => {
-                let disposed = self.sessions().dispose_chat(&params.channel.into());
+                let disposed = self
+                    .sessions()
+                    .dispose_chat(connection, &params.channel.into());
                 disposed.map(|()| Reply::Done)
             }
             Command::MoveChat(params) => self.sessions().move_chat(params).map(Reply::MoveChat),

@@ -5,6 +5,7 @@ mod creation;
 mod directories;
 mod dispatch;
 mod further_chats;
+mod handing_over;
 mod input_needed;
 mod moving;
 mod not_stored;

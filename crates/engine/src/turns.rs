@@ -499,7 +499,7 @@ impl TurnsMut<'_> {
             return;
         };
         let title = cut(title.trim(), MAX_TITLE_BYTES).to_owned();
-        match chat.is_default {
+        match self.names_session(chat) {
             _ if title.is_empty() => {}
             true => self.set_title(&chat.session.clone(), title),
             false => self.name_chat(uri, title),

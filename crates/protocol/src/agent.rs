@@ -67,6 +67,11 @@ pub fn runs_command(meta: &JsonObject) -> bool {
     meta.get(TOOL_KIND).and_then(Value::as_str) == Some(TERMINAL_TOOL)
 }
 
+/// Whether another agent works for a call.
+pub fn lets_another_work(meta: &JsonObject) -> bool {
+    meta.get(TOOL_KIND).and_then(Value::as_str) == Some("subagent")
+}
+
 /// Whether a call says of itself that it only looks at something.
 pub fn only_looks(meta: &JsonObject) -> bool {
     let kind = meta.get(TOOL_KIND).and_then(Value::as_str);

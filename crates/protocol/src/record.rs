@@ -285,9 +285,14 @@ pub struct SessionNotes {
     /// The language of whoever created it, in which its changesets are named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
-    /// Turns of another session whose checkpoints are still to be taken over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inherits: Option<Inheritance>,
+    /// Turns of other sessions whose checkpoints are still to be taken over.
+    /// Earlier releases stored at most one, and not as a list.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "one_or_several"
+    )]
+    pub inherits: Vec<Inheritance>,
     /// The files that were looked at: by changeset and file, what was seen.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reviewed: BTreeMap<String, BTreeMap<String, String>>,
@@ -299,7 +304,17 @@ pub struct SessionNotes {
     pub stopped_servers: BTreeSet<String>,
 }
 
-/// What a copy of a session takes over from it.
+fn one_or_several<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Inheritance>, D::Error> {
+    let stored = match Value::deserialize(from)? {
+        Value::Null => Value::Array(Vec::new()),
+        list @ Value::Array(_) => list,
+        one => Value::Array(vec![one]),
+    };
+    serde_json::from_value(stored).map_err(serde::de::Error::custom)
+}
+
+/// What a session takes over from one that it is a copy of, or that a chat came
+/// from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Inheritance {

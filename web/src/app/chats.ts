@@ -33,6 +33,25 @@ export function moveChat(host: Host, session: URI, chats: ChatSummary[], chat: U
   return asked(host, "moveChat", { channel: chat, destination }, "The chat was not moved");
 }
 
+/** Moves a chat to another session, or to a new one. Returns the session that it is in then. */
+export async function moveChatTo(host: Host, chat: URI, session: URI | undefined): Promise<URI | undefined> {
+  const destination = session ? { kind: "session", session, ...lastIn(host, session) } : { kind: "newSession" };
+  try {
+    const moved = await host.connection.request<{ session: URI }>("moveChat", { channel: chat, destination });
+    return moved.session;
+  } catch (error) {
+    host.store.notify({ tone: "error", text: `The chat was not moved: ${messageOf(error)}` });
+    return undefined;
+  }
+}
+
+/** Behind all chats that a session is known to have. */
+function lastIn({ store }: Host, session: URI): { after?: URI } {
+  const chats = store.getState().sessions.find(({ resource }) => resource === session)?.chats;
+  const last = chats?.at(-1);
+  return last ? { after: last.resource } : {};
+}
+
 async function asked(host: Host, method: string, params: object, failure: string): Promise<boolean> {
   try {
     await host.connection.request(method, params);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ChatSummary } from "../protocol/types";
 import type { AppState } from "./appState";
-import { canRemoveDirectory, placeAfter } from "./chats";
+import { canRemoveDirectory, placeAfter, sessionsThatFit } from "./chats";
 
 const chat = (resource: string, movable = true): ChatSummary => ({ resource, title: resource, status: 1, modifiedAt: "", movable });
 const chats = [chat("main", false), chat("a"), chat("b")];
@@ -31,4 +31,13 @@ test.each([
   ["one after an immutable first one", { immutablePrimary: true }, ["a", "b"], "b", true],
 ])("whether a directory can be removed: %s", (_, several, directories, directory, can) => {
   expect(canRemoveDirectory(known(several, directories), directory)).toBe(can);
+});
+
+test("a chat is offered the sessions with its agent in its directories", () => {
+  const row = (resource: string, provider: string, workingDirectories?: string[]) => ({ resource, provider, workingDirectories });
+  const state = {
+    session: { provider: "x", workingDirectories: ["a"] },
+    sessions: [row("own", "x", ["a"]), row("fits", "x", ["a"]), row("agent", "y", ["a"]), row("more", "x", ["a", "b"]), row("nowhere", "x")],
+  } as unknown as AppState;
+  expect(sessionsThatFit(state, "own").map(({ resource }) => resource)).toEqual(["fits"]);
 });

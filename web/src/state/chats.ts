@@ -1,6 +1,6 @@
 // What can be done with the chats and directories of a session.
 
-import type { AgentInfo, ChatState, ChatSummary, URI } from "../protocol/types";
+import type { AgentInfo, ChatState, ChatSummary, SessionSummary, URI } from "../protocol/types";
 import type { AppState } from "./appState";
 
 type Known = Pick<AppState, "root" | "session">;
@@ -19,6 +19,15 @@ export function placeAfter(chats: ChatSummary[], chat: URI, by: -1 | 1): { after
   const others = chats.filter((_, index) => index !== at);
   const before = others[to - 1];
   return before ? { after: before.resource } : {};
+}
+
+/** The sessions that a chat of this one can be moved to: those with the same agent in the same directories. */
+export function sessionsThatFit({ session, sessions }: Pick<AppState, "session" | "sessions">, uri: URI): SessionSummary[] {
+  const places = (directories: readonly URI[] | undefined) => (directories ?? []).join("\n");
+  return sessions.filter(
+    ({ resource, provider, workingDirectories }) =>
+      resource !== uri && provider === session?.provider && places(workingDirectories) === places(session.workingDirectories),
+  );
 }
 
 /** Whether a directory of a session can be removed by itself. */

@@ -8,6 +8,7 @@ import { useApp, useHost } from "../app/context";
 import { Status } from "../protocol/types";
 import type { ChatState, SessionState, URI } from "../protocol/types";
 import { abilitiesIn, chatTitle, placeAfter } from "../state/chats";
+import { MoveChat } from "./MoveChat";
 import { Dialog } from "./ui/Dialog";
 import { Icon } from "./ui/Icon";
 import { Menu } from "./ui/Menu";
@@ -22,6 +23,7 @@ interface Props {
 export function ChatActions({ route, session, chat }: Props) {
   const host = useHost();
   const [isAsking, setAsking] = useState(false);
+  const [isMoving, setMoving] = useState(false);
   const several = useApp((state) => abilitiesIn(state).multipleChats);
   const { resource, status } = chat;
   const isDefault = resource === session.defaultChat;
@@ -49,6 +51,7 @@ export function ChatActions({ route, session, chat }: Props) {
       : []),
     ...move("Move chat up", -1),
     ...move("Move chat down", 1),
+    ...(chat.movable ? [{ label: "Move to session…", run: () => setMoving(true) }] : []),
     ...(isMain
       ? []
       : [
@@ -63,6 +66,7 @@ export function ChatActions({ route, session, chat }: Props) {
       <Menu label="Chat actions" items={items}>
         <Icon name="add" />
       </Menu>
+      {isMoving && <MoveChat route={route} session={session} chat={chat} onClose={() => setMoving(false)} />}
       {isAsking && (
         <Dialog label="Delete chat" onClose={() => setAsking(false)}>
           <p>Delete “{chatTitle(session.chats, chat)}” with everything that was said in it? Nobody can undo this.</p>

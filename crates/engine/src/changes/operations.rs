@@ -19,6 +19,7 @@ use innkeeper_protocol::workspace::changes::{
     ChangesError, ChangesTask, Compared, Lines, Moment, Operation, OperationDone, OperationId, Sent,
 };
 
+use super::artifacts;
 use super::changesets::View;
 use super::offers::{COMMIT, CREATE_PR, DISCARD, PUSH, RESTORE, REVERT};
 use super::{Changes, tell};
@@ -111,6 +112,7 @@ impl Changes {
             match outcome {
                 Ok(done) => {
                     let message = operations::done(&done, clients.locale_of(connection));
+                    artifacts::note(core, session, &done);
                     let idle = ChangesetOperationStatus::Idle;
                     status_changed(core, &channel, &name, idle, None);
                     let result = InvokeChangesetOperationResult {

@@ -13,7 +13,9 @@ use innkeeper_protocol::newest::commands::DisposeChatParams;
 use innkeeper_protocol::newest::notifications::{
     PartialSessionSummary, SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
-use innkeeper_protocol::newest::state::{SessionChatSummary, SessionStatus, SessionSummary};
+use innkeeper_protocol::newest::state::{
+    ChatSummary, SessionChatSummary, SessionStatus, SessionSummary,
+};
 use innkeeper_protocol::outgoing::{HostMessage, Notification, SummaryItem};
 use innkeeper_protocol::record::SummaryFacts;
 use innkeeper_protocol::version::Version;
@@ -133,8 +135,11 @@ pub(crate) fn with_chats_as_sessions(
             ),
             SummaryItem::Live(row, facts) => (Some((**row).clone()), (**facts).clone()),
         };
-        rows.push(item);
-        let Some(row): Option<SessionSummary> = row else {
+        let row: Option<SessionSummary> = row;
+        if row.as_ref().is_none_or(has_first_chat) {
+            rows.push(item);
+        }
+        let Some(row) = row else {
             continue;
         };
         let chats = row.chats.iter().flatten();
@@ -198,20 +203,7 @@ fn as_news_of_sessions(
 ) -> Option<Notification> {
     let channel = ChannelUri::root().to_string();
     match action {
-        StateAction::SessionChatAdded(added) => {
-            let session = core.channels.session(session)?;
-            let chat = core.channels.chat(added.summary.resource.as_str());
-            let selection = chat.map(|chat| chat.notes.selection.clone());
-            let facts = SummaryFacts {
-                selection: selection.unwrap_or_default(),
-                ..SummaryFacts::default()
-            };
-            let params = SessionAddedParams {
-                channel,
-                summary: as_session(&session.published, &compact(&added.summary)),
-            };
-            Some(Notification::SessionAdded(params, facts))
-        }
+        StateAction::SessionChatAdded(added) => as_new_session(core, session, &added.summary),
         StateAction::SessionChatRemoved(removed) => {
             Some(Notification::SessionRemoved(SessionRemovedParams {
                 channel,
@@ -235,6 +227,71 @@ fn as_news_of_sessions(
             Some(news).filter(|_| is_seen && catalogue.is_further_chat(&update.chat))
         }
         _ => None,
+    }
+}
+
+/// A new chat as a new session.
+fn as_new_session(core: &Core, session: &ChannelUri, chat: &ChatSummary) -> Option<Notification> {
+    let session = core.channels.session(session)?;
+    let known = core.channels.chat(chat.resource.as_str());
+    let selection = known.map(|chat| chat.notes.selection.clone());
+    let facts = SummaryFacts {
+        selection: selection.unwrap_or_default(),
+        ..SummaryFacts::default()
+    };
+    let params = SessionAddedParams {
+        channel: ChannelUri::root().to_string(),
+        summary: as_session(&session.published, &compact(chat)),
+    };
+    Some(Notification::SessionAdded(params, facts))
+}
+
+/// A session begins with this chat.
+pub(crate) fn announce_chat(
+    core: &mut Core,
+    clients: &Clients,
+    session: &ChannelUri,
+    chat: &ChatSummary,
+) {
+    if let Some(news) = as_new_session(core, session, chat) {
+        notify_those_without_chats(core, clients, news);
+    }
+}
+
+/// Tells everybody of a new session. One that was made for a chat is nothing to
+/// those who know no chats: they have the chat.
+pub(crate) fn announce_session(
+    core: &mut Core,
+    clients: &Clients,
+    added: SessionAddedParams,
+    facts: SummaryFacts,
+) {
+    let has_first_chat = has_first_chat(&added.summary);
+    let news = Notification::SessionAdded(added, facts);
+    let which = |version: Version| has_first_chat || version.has_chats();
+    notify_some(core, clients, which, news);
+}
+
+/// Whether a session has the chat that is one with it for those who know no
+/// chats.
+fn has_first_chat(session: &SessionSummary) -> bool {
+    let first = ChannelUri::default_chat_of(&session.resource);
+    let is_first = |chat: &SessionChatSummary| *chat.resource == *first.as_str();
+    session
+        .chats
+        .as_ref()
+        .is_none_or(|chats| chats.iter().any(is_first))
+}
+
+/// A chat goes over to another session. Those who take it for a session are
+/// told that it ends, and that there is another one of that name.
+pub(crate) fn end_as_session(core: &mut Core, clients: &Clients, chat: &ChannelUri) {
+    let followers = core.subscriptions.of_channel(chat);
+    let followers = followers.iter().flat_map(|all| all.iter());
+    let flat = followers.filter(|it| !clients.version_of(it.connection).has_chats());
+    let flat: Vec<ConnectionId> = flat.map(|it| it.connection).collect();
+    for connection in flat {
+        core.subscriptions.remove(connection, chat);
     }
 }
 

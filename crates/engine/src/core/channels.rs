@@ -29,7 +29,7 @@ use crate::labels::Locale;
 
 pub(crate) use annotations::Annotations;
 pub(crate) use chat::{Chat, plain_message};
-pub(crate) use session::{Session, compact, directories_in};
+pub(crate) use session::{ARTIFACTS, Session, WORKSPACELESS, compact, directories_in};
 pub(crate) use turn_size::{id_of_call, length_of_json};
 
 /// What a client can subscribe to and has a state.

@@ -30,10 +30,20 @@ impl ShownInputs {
         Arc::make_mut(shown).insert(uri, text);
     }
 
-    /// A session comes into memory, or begins as a copy.
+    /// A session comes into memory.
     pub(crate) fn take_in(&mut self, session: &ChannelUri, excerpts: Arc<Excerpts>) {
         if !excerpts.is_empty() {
             self.of_sessions.insert(session.clone(), excerpts);
+        }
+    }
+
+    /// What is shown in one session is shown in another one, too.
+    pub(crate) fn share(&mut self, from: &ChannelUri, with: &ChannelUri) {
+        let theirs = self.of_session(from);
+        if !theirs.is_empty() {
+            let shown = self.of_sessions.entry(with.clone()).or_default();
+            let theirs = theirs.iter().map(|(uri, text)| (uri.clone(), text.clone()));
+            Arc::make_mut(shown).extend(theirs);
         }
     }
 

@@ -9,7 +9,6 @@ use innkeeper_protocol::newest::state::{
     ChatOrigin, ProjectInfo, SessionActiveClient, SessionLifecycle, SessionOrigin, SessionState,
     SessionStatus,
 };
-use innkeeper_protocol::outgoing::Notification;
 use innkeeper_protocol::record::{Inheritance, SessionNotes, StoreOp, SummaryFacts};
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::snapshot::StoredTurn;
@@ -21,8 +20,9 @@ use super::further_chats::turns_up_to;
 use super::unwritten::look_at_later;
 use super::{SessionsMut, summary, sweep_if_crowded};
 use crate::agents::{check_model, resolve_settings, schema_of_sessions};
+use crate::compat;
 use crate::core::changeset_uri::percent_decoded;
-use crate::core::channels::{Annotations, Chat, Session};
+use crate::core::channels::{Annotations, Chat, Session, WORKSPACELESS};
 use crate::core::is_of_host;
 use crate::effect::ConnectionId;
 use crate::labels::{Label, Locale};
@@ -142,6 +142,7 @@ impl SessionsMut<'_> {
         };
         let mut chat = first_chat(&uri, &title, original, &provider, self.turns.core.now);
         chat.select(model, custom_agent);
+        let meta = directories.is_empty().then(|| workspaceless(true));
         let state = SessionState {
             provider,
             title,
@@ -163,7 +164,7 @@ impl SessionsMut<'_> {
             customizations,
             changesets: None,
             input_needed: None,
-            meta: None,
+            meta,
         };
         let session = Session {
             published: summary::first(&uri, &state, self.turns.core.now),
@@ -174,7 +175,9 @@ impl SessionsMut<'_> {
                 language: Some(locale.tag().to_owned()),
                 inherits: original
                     .filter(|_| self.turns.core.config.workspace.changes)
-                    .map(Original::inheritance),
+                    .map(Original::inheritance)
+                    .into_iter()
+                    .collect(),
                 ..SessionNotes::default()
             },
             facts: SummaryFacts {
@@ -189,8 +192,7 @@ impl SessionsMut<'_> {
         };
         if let Some(original) = original {
             let from = original.session.clone();
-            let inputs = self.core().inputs.of_session(&from);
-            self.core().inputs.take_in(&uri, inputs);
+            self.core().inputs.share(&from, &uri);
             self.core().store(StoreOp::ShareContent { from, with: uri });
         }
         if let Some(asked_by) = asked_by {
@@ -219,8 +221,7 @@ impl SessionsMut<'_> {
             channel: ChannelUri::root().to_string(),
             summary,
         };
-        self.core()
-            .notify_root(Notification::SessionAdded(added, facts));
+        compat::announce_session(self.turns.core, self.turns.clients, added, facts);
         self.count(&uri);
         let core = self.core();
         look_at_later(core, uri.clone(), core.now);
@@ -252,7 +253,7 @@ impl SessionsMut<'_> {
         })
     }
 
-    fn check_new_session_uri(&self, uri: &ChannelUri) -> Result<(), RpcError> {
+    pub(super) fn check_new_session_uri(&self, uri: &ChannelUri) -> Result<(), RpcError> {
         let scheme = uri.as_str().split_once(':').map(|(scheme, _)| scheme);
         let is_uri = scheme.is_some_and(|scheme| {
             scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -329,7 +330,7 @@ fn first_chat(
     chat
 }
 
-fn project_of(directory: &str) -> Option<ProjectInfo> {
+pub(super) fn project_of(directory: &str) -> Option<ProjectInfo> {
     let path = directory
         .split_once("://")
         .map_or(directory, |(_, path)| path);
@@ -338,6 +339,11 @@ fn project_of(directory: &str) -> Option<ProjectInfo> {
         uri: directory.to_owned(),
         display_name: percent_decoded(name),
     })
+}
+
+/// `_meta` of a session says that it works in no directory, or no longer.
+pub(super) fn workspaceless(it_is: bool) -> JsonObject {
+    JsonObject::from_iter([(WORKSPACELESS.to_owned(), it_is.into())])
 }
 
 /// It is sent back with every frame.

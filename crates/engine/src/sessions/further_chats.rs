@@ -9,7 +9,7 @@ use innkeeper_protocol::newest::commands::{
 };
 use innkeeper_protocol::newest::errors::ahp_error_codes;
 use innkeeper_protocol::newest::state::{
-    ChatOrigin, MultipleChatsCapability, SessionLifecycle, Turn, TurnState,
+    ChatInteractivity, ChatOrigin, MultipleChatsCapability, SessionLifecycle, Turn, TurnState,
 };
 use innkeeper_protocol::record::StoreOp;
 use innkeeper_protocol::rpc::RpcError;
@@ -149,7 +149,11 @@ impl SessionsMut<'_> {
         compat::emit_about_chats(turns.core, turns.clients, turns.catalogue, session, action);
     }
 
-    pub(crate) fn dispose_chat(&mut self, uri: &ChannelUri) -> Result<(), RpcError> {
+    pub(crate) fn dispose_chat(
+        &mut self,
+        connection: ConnectionId,
+        uri: &ChannelUri,
+    ) -> Result<(), RpcError> {
         let Some(chat) = self.core().channels.chat(uri) else {
             return Err(RpcError::session_not_found(uri.as_str()));
         };
@@ -159,14 +163,26 @@ impl SessionsMut<'_> {
             ));
         }
         let session = chat.session.clone();
-        let leads = self
-            .core()
-            .channels
-            .session(&session)
-            .is_some_and(|session| session.state.default_chat.as_deref() == Some(uri.as_str()));
-        if leads {
-            // A session always has a default chat: the one that stays.
-            let stays = ChannelUri::default_chat_of(session.as_str());
+        let owner = self.turns.core.channels.session(&session);
+        if let Some(owner) = owner.filter(|owner| owner.is_led_by(uri)) {
+            // A session always has a default chat: the first of those that stay.
+            let first = ChannelUri::default_chat_of(session.as_str());
+            let others = owner.chat_uris().into_iter().filter(|it| it != uri);
+            let stays = match owner.has_first_chat() {
+                true => Some(first),
+                false => others
+                    .into_iter()
+                    .find(|it| is_talked_to(self.turns.core, it)),
+            };
+            let Some(stays) = stays else {
+                // To those who know no chats this is all that there is of it.
+                if !self.turns.clients.version_of(connection).has_chats() {
+                    return self.dispose(&session);
+                }
+                return Err(RpcError::invalid_params(
+                    "this chat is the only one of its session; use `disposeSession`",
+                ));
+            };
             let action = SessionDefaultChatChangedAction {
                 default_chat: Some(stays.to_string()),
             };
@@ -185,6 +201,12 @@ impl SessionsMut<'_> {
         self.emit_about_chats(&session, StateAction::SessionChatRemoved(action));
         Ok(())
     }
+}
+
+/// Whether people say something in a chat, and not only look.
+fn is_talked_to(core: &Core, chat: &ChannelUri) -> bool {
+    let chat = core.channels.chat(chat);
+    chat.is_some_and(|chat| chat.head.interactivity == Some(ChatInteractivity::Full))
 }
 
 /// The turns of a chat up to one that has ended, as another chat has them.
@@ -220,7 +242,7 @@ fn source_chat<'a>(
 
 /// What a chat is called: its own state has no action that renames it, so
 /// the catalogue of its session says so.
-fn title_of<'a>(core: &'a Core, chat: &'a Chat) -> &'a str {
+pub(super) fn title_of<'a>(core: &'a Core, chat: &'a Chat) -> &'a str {
     let session = core.channels.session(&chat.session);
     let mut listed = session.into_iter().flat_map(|it| &it.state.chats);
     let listed = listed.find(|listed| *listed.resource == *chat.uri.as_str());

@@ -13,6 +13,7 @@ use innkeeper_protocol::record::{LoadedSession, StoreOp, SummaryFacts};
 use innkeeper_protocol::rpc::RpcError;
 
 use super::{SessionsMut, everything};
+use crate::compat;
 use crate::core::Deadline;
 use crate::effect::{CloseReason, ConnectionId, Effect};
 
@@ -155,8 +156,7 @@ impl SessionsMut<'_> {
                     let channel = ChannelUri::root().to_string();
                     let added = SessionAddedParams { channel, summary };
                     let facts = loaded.session.facts.clone();
-                    self.core()
-                        .notify_root(Notification::SessionAdded(added, facts));
+                    compat::announce_session(self.turns.core, self.turns.clients, added, facts);
                 }
             }
             None if known => {

@@ -5,15 +5,18 @@
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::newest::actions::{
     PartialChatSummary, SessionActivityChangedAction, SessionChatAddedAction,
-    SessionChatUpdatedAction, StateAction,
+    SessionChatUpdatedAction, SessionMetaChangedAction, StateAction,
 };
 use innkeeper_protocol::newest::state::ChatSummary;
 use innkeeper_protocol::record::StoreOp;
 
+use serde_json::Value;
+
 use super::SessionsMut;
+use super::creation::workspaceless;
 use super::summary::leading_chat;
 use crate::annotations;
-use crate::core::channels::Session;
+use crate::core::channels::{Session, WORKSPACELESS};
 
 impl SessionsMut<'_> {
     pub(crate) fn settle(&mut self) {
@@ -27,6 +30,7 @@ impl SessionsMut<'_> {
                 self.turns.offer_client_tools(&uri);
             }
             self.customizations().update(&uri);
+            self.update_workspaceless(&uri);
             self.update_movable(&uri);
             self.update_chat_catalogue(&uri);
             self.update_input_needed(&uri);
@@ -38,6 +42,23 @@ impl SessionsMut<'_> {
         settled.dedup();
         for uri in settled {
             self.store_what_changed(&uri);
+        }
+    }
+
+    /// A session that was given a directory says so where it said that it has
+    /// none.
+    fn update_workspaceless(&mut self, uri: &ChannelUri) {
+        let Some(session) = self.core().channels.session(uri) else {
+            return;
+        };
+        let meta = session.state.meta.as_ref();
+        let said = meta.and_then(|meta| meta.get(WORKSPACELESS));
+        if said == Some(&Value::Bool(true)) && session.first_directory().is_some() {
+            let mut meta = meta.cloned().unwrap_or_default();
+            meta.extend(workspaceless(false));
+            let action = SessionMetaChangedAction { meta: Some(meta) };
+            self.core()
+                .emit(uri, StateAction::SessionMetaChanged(action), None);
         }
     }
 

@@ -173,7 +173,7 @@ impl SessionsMut<'_> {
             self.core().emit(&chat, action, None);
         }
         for chat in change.chats {
-            self.turns.directories_changed(&chat);
+            self.turns.open_anew(&chat);
         }
     }
 

@@ -199,9 +199,10 @@ impl TurnsMut<'_> {
         }
     }
 
-    /// A chat works in other directories now. Its agent hears of them when the
-    /// conversation is opened: again, as soon as nothing goes on in it.
-    pub(crate) fn directories_changed(&mut self, uri: &ChannelUri) {
+    /// A chat works in other directories now, or for another session. Its agent
+    /// hears of that when the conversation is opened: again, as soon as nothing
+    /// goes on in it.
+    pub(crate) fn open_anew(&mut self, uri: &ChannelUri) {
         let runs = self.own.runs_in(uri);
         let Some(backend) = self.own.backend_mut(uri) else {
             return;

@@ -10,6 +10,7 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use super::TurnsMut;
 use super::running::RunningTurn;
 use crate::compat;
+use crate::core::channels::Chat;
 use crate::labels::Locale;
 
 impl TurnsMut<'_> {
@@ -25,7 +26,7 @@ impl TurnsMut<'_> {
             return;
         };
         let is_first = chat.turns.is_empty();
-        let is_default = chat.is_default;
+        let names_session = self.names_session(chat);
         // A fork and a question on the side are named after their source.
         let is_unnamed = matches!(chat.head.origin, Some(ChatOrigin::User));
         let session = chat.session.clone();
@@ -34,13 +35,19 @@ impl TurnsMut<'_> {
         self.mark_unread(&session);
         self.say_what_is_unsaid(uri);
         if is_first && let Some(title) = title_from(text) {
-            match is_default {
+            match names_session {
                 true => self.set_title(&session, title),
                 false if is_unnamed => self.name_chat(uri, title),
                 false => {}
             }
         }
         self.begin_work(uri);
+    }
+
+    /// Whether a session that has no title yet is called after this chat.
+    pub(super) fn names_session(&self, chat: &Chat) -> bool {
+        let session = self.core.channels.session(&chat.session);
+        chat.is_default || session.is_some_and(|it| !it.has_first_chat() && it.is_led_by(&chat.uri))
     }
 
     /// A chat besides the first one has a title. It lives in the catalogue of
@@ -53,7 +60,7 @@ impl TurnsMut<'_> {
         let mut listed = known.into_iter().flat_map(|it| &it.state.chats);
         let listed = listed.find(|listed| *listed.resource == *uri.as_str());
         // The default chat is called what its session is called.
-        let leads = known.and_then(|it| it.state.default_chat.as_deref()) == Some(uri.as_str());
+        let leads = known.is_some_and(|it| it.is_led_by(uri));
         if leads || listed.is_none_or(|listed| listed.title == title) {
             return;
         }

@@ -50,11 +50,9 @@ impl TurnsMut<'_> {
             tracing::warn!(chat = %parent, turn = &*delegation.turn, "delegated twice");
             return;
         }
-        let mut uri = ChannelUri::of_delegate(session.as_str(), &delegation.call);
-        if self.catalogue.exists(self.core, &uri) || uri.as_str().len() > LONGEST_URI {
-            // A call that lets several others work, or has an endless name.
-            uri = ChannelUri::from(format!("ahp-chat:/{}", self.core.new_name()));
-        }
+        // A call may let several others work, or have an endless name.
+        let uri = self.chat_of_delegate(&session, &delegation.call);
+        let uri = uri.unwrap_or_else(|| format!("ahp-chat:/{}", self.core.new_name()).into());
         let origin = ChatOrigin::Tool {
             chat: parent.to_string(),
             tool_call_id: delegation.call.to_string(),
@@ -102,6 +100,14 @@ impl TurnsMut<'_> {
                 .emit(parent, StateAction::ChatBackgroundWorkSet(work), None);
         }
         self.link_to_delegate(parent, delegation, &uri);
+    }
+
+    /// The chat in which another agent works for a call, by the name that
+    /// editors compute, if that can be its name.
+    pub(super) fn chat_of_delegate(&self, session: &ChannelUri, call: &str) -> Option<ChannelUri> {
+        let uri = ChannelUri::of_delegate(session.as_str(), call);
+        let is_free = !self.catalogue.exists(self.core, &uri);
+        Some(uri).filter(|uri| is_free && uri.as_str().len() <= LONGEST_URI)
     }
 
     /// The turn of a chat has ended, or the chat goes: if it was background work

@@ -10,7 +10,7 @@
 use bytes::Bytes;
 use innkeeper_protocol::agent::{
     Approval, ApprovalOption, ApprovalRequest, Decision, ToolReady, ToolStart, ToolVerdict,
-    only_looks, runs_command,
+    lets_another_work, only_looks, runs_command,
 };
 use innkeeper_protocol::markdown;
 use innkeeper_protocol::newest::actions::{
@@ -73,6 +73,12 @@ impl TurnsMut<'_> {
         }
         let mut meta = start.meta;
         let session = self.core.channels.session_of(uri);
+        if let (Some(meta), Some(session)) = (&mut meta, &session)
+            && lets_another_work(meta)
+            && let Some(chat) = self.chat_of_delegate(session, &start.call)
+        {
+            meta.insert("subagentChatUri".to_owned(), chat.as_str().into());
+        }
         if let (Some(server), Some(session)) = (server_of(start.contributor.as_ref()), session) {
             let about = self
                 .servers

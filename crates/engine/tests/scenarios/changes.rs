@@ -343,7 +343,8 @@ fn a_copy_of_a_session_takes_over_the_checkpoints_of_its_turns() {
     // Until it is done, it is asked for again; then no more.
     host.feed(about(found()));
     assert!(host.tasks().contains(&inherit));
-    host.feed(about(ChangesEvent::Inherited));
+    let from = ChannelUri::from(SESSION);
+    host.feed(about(ChangesEvent::Inherited { from }));
     host.feed(about(found()));
     assert!(!host.tasks().contains(&inherit));
 }
@@ -503,6 +504,12 @@ fn the_result_of_a_pull_request_leads_to_its_page() {
         },
     });
     assert_eq!(answer["result"], expected);
+    let listed = &host.state(SESSION)["_meta"]["agentHost/sessionArtifacts"];
+    assert_eq!(listed[0]["label"], "o/r#7");
+    assert_eq!(listed[0]["type"], "pullRequest");
+    let rows = host.ok(1, "listSessions", json!({}));
+    let row = &rows["items"][0]["_meta"]["agentHost/sessionArtifacts"];
+    assert_eq!(row, listed);
 }
 
 #[test]

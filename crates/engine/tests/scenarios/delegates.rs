@@ -33,6 +33,27 @@ fn a_delegates_chat_has_the_name_that_editors_compute() {
 }
 
 #[test]
+fn a_call_says_from_the_start_where_its_delegate_will_work() {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    for kind in ["subagent", "read"] {
+        let TurnEvent::ToolStarted(mut start) = started(kind) else {
+            panic!("it starts");
+        };
+        start.meta = serde_json::from_value(json!({"toolKind": kind})).unwrap();
+        host.in_turn("t", TurnEvent::ToolStarted(start));
+    }
+    let state = host.state(&chat());
+    let parts = &state["activeTurn"]["responseParts"];
+    let expected = "ahp-chat://subagent/YWhwLXNlc3Npb246LzE/subagent";
+    assert_eq!(parts[0]["toolCall"]["_meta"]["subagentChatUri"], expected);
+    assert_eq!(
+        parts[1]["toolCall"]["_meta"]["subagentChatUri"],
+        Value::Null
+    );
+}
+
+#[test]
 fn the_link_to_a_delegate_stays_whatever_else_the_call_shows() {
     let (mut host, child) = delegating_to_background();
     for text in ["one", "two"] {

@@ -17,6 +17,7 @@ mod creation;
 mod delegates;
 mod drafts;
 mod editors;
+mod handing_over;
 mod handshake;
 mod host;
 mod large_input;

@@ -369,3 +369,18 @@ fn directories_are_what_they_were_in_the_next_life() {
     assert_eq!(directories(&mut host), json!([A, B, C]));
     assert_eq!(host.state(&chat())["workingDirectories"], json!([A, C]));
 }
+
+#[test]
+fn a_session_says_in_its_row_too_that_it_works_nowhere_until_it_does() {
+    let mut host = session_of(json!({}), &[]);
+    let said = |host: &mut Host| {
+        let rows = host.ok(1, "listSessions", json!({}));
+        let row = rows["items"][0]["_meta"]["workspaceless"].clone();
+        (host.state(SESSION)["_meta"]["workspaceless"].clone(), row)
+    };
+    assert_eq!(said(&mut host), (json!(true), json!(true)));
+    assert_eq!(set(&mut host, A), "");
+    assert_eq!(said(&mut host), (json!(false), json!(false)));
+    let mut host = session_of(json!({}), &[A]);
+    assert_eq!(said(&mut host), (Value::Null, Value::Null));
+}

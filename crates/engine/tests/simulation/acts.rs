@@ -113,7 +113,7 @@ pub(crate) fn act(world: &mut World, client: usize) {
         (2, "dispatch elsewhere"),
         (4, "createChat"),
         (2, "disposeChat"),
-        (2, "moveChat"),
+        (6, "moveChat"),
         (5, "invokeChangesetOperation"),
         (4, "review"),
         (6, "annotate"),
@@ -181,15 +181,7 @@ pub(crate) fn act(world: &mut World, client: usize) {
                 Asked::Other,
             );
         }
-        "moveChat" => {
-            let (chat, after) = (any_chat(world, client), any_chat(world, client));
-            let mut to = json!({"kind": "session", "session": any_session(world)});
-            if world.rng.chance(50) {
-                to["after"] = json!(after);
-            }
-            let params = json!({"channel": chat, "destination": to});
-            ask(world, client, "moveChat", &params, Asked::Other);
-        }
+        "moveChat" => move_chat(world, client),
         "fetchTurns" => fetch_turns(world, client),
         "completions" => {
             let channel = any_chat(world, client);
@@ -486,6 +478,26 @@ fn create_session(world: &mut World, client: usize) {
     choose_directory(world, &mut params);
     let asked = Asked::Create(channel);
     ask(world, client, "createSession", &params, asked);
+}
+
+fn move_chat(world: &mut World, client: usize) {
+    let after = any_chat(world, client);
+    // Most often one that can be moved, unless something runs in it.
+    let further = world.ledger.chats.keys();
+    let further = further.filter(|uri| !uri.starts_with("ahp-chat://"));
+    let further: Vec<String> = further.cloned().collect();
+    let chat = match world.rng.pick(&further) {
+        Some(chat) if world.rng.chance(80) => chat.clone(),
+        _ => any_chat(world, client),
+    };
+    let mut to = json!({"kind": "session", "session": any_session(world)});
+    if world.rng.chance(30) {
+        to = json!({"kind": "newSession"});
+    } else if world.rng.chance(30) {
+        to["after"] = json!(after);
+    }
+    let params = json!({"channel": chat, "destination": to});
+    ask(world, client, "moveChat", &params, Asked::Other);
 }
 
 fn create_chat(world: &mut World, client: usize) {

@@ -80,10 +80,10 @@ pub(crate) fn reports(rng: &mut Rng, command: ChangesCommand) -> Vec<Input> {
                 undo,
             }]
         }
+        ChangesTask::Inherit { from, .. } => vec![ChangesEvent::Inherited { from }],
         ChangesTask::Observe(false)
         | ChangesTask::Close
         | ChangesTask::MarkLate { .. }
-        | ChangesTask::Inherit { .. }
         | ChangesTask::Forget { .. }
         | ChangesTask::CloseView { .. } => Vec::new(),
     };

@@ -65,6 +65,9 @@ pub(crate) struct Client {
     pub(crate) pages: Vec<SessionSummary>,
     /// Channels left without waiting for the answer.
     pub(crate) left: BTreeSet<String>,
+    /// Chats that are not in the session any more that they were in. They may
+    /// be in another one, and go on there.
+    strayed: BTreeSet<String>,
     /// The highest number heard over this connection.
     heard: i64,
     requests: i64,
@@ -89,6 +92,7 @@ impl Client {
             }
         }
         self.left.clear();
+        self.strayed.clear();
         self.complaints = 0;
         self.heard = 0;
         self.catalogue = None;
@@ -187,7 +191,8 @@ impl Client {
         let origin = envelope.origin.as_ref();
         let mine = origin.is_some_and(|origin| origin.client_id == self.id);
         let channel = &envelope.channel;
-        if !mine && !self.mirrors.contains_key(channel) && !self.left.contains(channel) {
+        let left = self.left.contains(channel) || self.strayed.contains(channel);
+        if !mine && !self.mirrors.contains_key(channel) && !left {
             return Err(format!("{} was not subscribed to", envelope.channel));
         }
         self.fold(&envelope)
@@ -198,7 +203,7 @@ impl Client {
         if let StateAction::SessionChatRemoved(removed) = &envelope.action
             && self.mirrors.remove(&removed.chat).is_some()
         {
-            self.left.insert(removed.chat.clone());
+            self.strayed.insert(removed.chat.clone());
         }
         let Some(mirror) = self.mirrors.get_mut(&envelope.channel) else {
             return Ok(());
@@ -290,6 +295,7 @@ impl Client {
             self.heard = shot.from_seq;
             self.last_seen = self.last_seen.max(shot.from_seq);
             self.left.remove(&shot.channel);
+            self.strayed.remove(&shot.channel);
             let mirror = Mirror {
                 state: shot.state,
                 seq: shot.from_seq,
@@ -357,6 +363,7 @@ fn update(row: &mut SessionSummary, changes: PartialSessionSummary) {
     set(&mut row.changes, changes.changes.map(Some));
     set(&mut row.annotations, changes.annotations.map(Some));
     set(&mut row.project, changes.project.map(Some));
+    set(&mut row.meta, changes.meta.map(Some));
     let directories = changes.working_directories.map(Some);
     set(&mut row.working_directories, directories);
     set(&mut row.default_chat, changes.default_chat.map(Some));

@@ -1,48 +1,35 @@
 //! The world around the engine: a store that commits when it likes, an outbox
 //! that waits for it, connections that deliver late or never, and restarts.
 
+mod carrying_out;
+mod lives;
 mod refusals;
+mod storing;
 mod wires;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use innkeeper_engine::{
-    ConnectionId, CustomizationPolicy, Effect, Engine, EngineConfig, Input, Limits,
-    QueueAfterCancel, Step, Ticket, WorkspaceConfig, fold_log,
-};
-use innkeeper_protocol::action_traits::traits_of;
+use innkeeper_engine::{Effect, Engine, EngineConfig, Input, Limits, Step};
 use innkeeper_protocol::agent::AgentReport;
-use innkeeper_protocol::newest::commands::{ContentEncoding, Implementation};
-use innkeeper_protocol::newest::state::{
-    ChatOrigin, ResponsePart, SessionLifecycle, ToolCallState,
-};
-use innkeeper_protocol::outgoing::{Finished, HostMessage};
+use innkeeper_protocol::newest::state::{ResponsePart, ToolCallState};
 use innkeeper_protocol::record::store::{Archive, Store};
-use innkeeper_protocol::record::{Boot, Sequenced, StoreBatch, StoreOp};
+use innkeeper_protocol::record::{Sequenced, StoreBatch, StoreOp};
 use innkeeper_protocol::version::Version;
-use innkeeper_protocol::workspace::customization::CustomizationCommand;
-use innkeeper_protocol::workspace::resource::{
-    ResourceDone, ResourceError, TakenContent, WriteData,
-};
-use innkeeper_protocol::{ChannelUri, ClientId, Seq, Timestamp};
-use innkeeper_store::{MemoryStore, SqliteStore, StoreOptions};
+use innkeeper_protocol::{ClientId, Seq, Timestamp};
 use tempfile::TempDir;
 
-use crate::agent::{Backends, kind_of, profiles};
-use crate::annotations;
-use crate::changes;
+use crate::agent::Backends;
 use crate::client::Client;
-use crate::customizations;
-use crate::hear;
 use crate::ledger::Ledger;
 use crate::machine::Machine;
 use crate::onlooker::Onlooker;
 use crate::rng::Rng;
-use crate::servers;
 
+use lives::begin;
 use refusals::Refusals;
+use storing::{Read, open_store};
 
 pub(crate) use wires::{Parcel, Wire};
 
@@ -101,42 +88,6 @@ pub(crate) struct World {
     number_block: u64,
     life: u64,
     connections: u64,
-}
-
-/// A question to the store that is still to be answered.
-enum Read {
-    Session(ChannelUri),
-    Log {
-        ticket: Ticket,
-        after: Seq,
-        up_to: Seq,
-    },
-    Content {
-        ticket: Ticket,
-        uri: String,
-    },
-    ContentForClient {
-        ticket: Ticket,
-        uri: String,
-        encoding: Option<ContentEncoding>,
-    },
-    ContentToTake {
-        ticket: Ticket,
-        uri: String,
-        data: WriteData,
-        most_bytes: usize,
-    },
-}
-
-/// Most worlds have their store in memory, which is faster; some have the one
-/// that the product has.
-fn open_store(seed: u64) -> (Box<dyn Store>, Option<TempDir>) {
-    if !seed.is_multiple_of(16) {
-        return (Box::new(MemoryStore::default()), None);
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(directory.path(), StoreOptions::default()).unwrap();
-    (Box::new(store), Some(directory))
 }
 
 impl World {
@@ -291,291 +242,6 @@ impl World {
         }
     }
 
-    fn carry_out(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
-            match effect {
-                Effect::Send { to, message } => {
-                    // Of what is told to one alone, nothing was to be stored.
-                    self.check_number(&message);
-                    self.send(to, message);
-                }
-                Effect::Publish { to, message } => {
-                    self.check_durable(&message);
-                    for subscriber in to.iter() {
-                        self.send(subscriber.connection, message.clone());
-                    }
-                }
-                Effect::Speak {
-                    to,
-                    client,
-                    version,
-                } => {
-                    self.client_versions.insert(client, version);
-                    if let Some(wire) = self.wires.get_mut(&to.0) {
-                        wire.version = Some(version);
-                    }
-                }
-                Effect::ForgetClient { client } => {
-                    self.client_versions.remove(&client);
-                }
-                Effect::Close { connection, .. } => {
-                    if let Some(wire) = self.wires.get_mut(&connection.0) {
-                        wire.queue.push_back(Parcel::Close);
-                    }
-                }
-                Effect::Agent(command) => {
-                    self.say(|| {
-                        format!("  agent: {:?} {:?}", command.backend(), kind_of(&command))
-                    });
-                    self.note(kind_of(&command));
-                    if let Err(problem) = self.agents.command(&command) {
-                        panic!("the agent was told what it should not be: {problem}");
-                    }
-                }
-                Effect::LoadSession { session } => self.reads.push(Read::Session(session)),
-                Effect::LoadLog {
-                    ticket,
-                    after,
-                    up_to,
-                } => self.reads.push(Read::Log {
-                    ticket,
-                    after,
-                    up_to,
-                }),
-                Effect::LoadContent { ticket, uri } => {
-                    self.reads.push(Read::Content { ticket, uri });
-                }
-                Effect::ReadContent {
-                    ticket,
-                    uri,
-                    encoding,
-                    ..
-                } => self.reads.push(Read::ContentForClient {
-                    ticket,
-                    uri,
-                    encoding,
-                }),
-                Effect::TakeContent {
-                    ticket,
-                    uri,
-                    data,
-                    most_bytes,
-                    ..
-                } => self.reads.push(Read::ContentToTake {
-                    ticket,
-                    uri,
-                    data,
-                    most_bytes,
-                }),
-                Effect::CheckDirectories { ticket, .. } => {
-                    let wrong = None;
-                    let checked = Input::DirectoriesChecked { ticket, wrong };
-                    self.answers.push(checked);
-                }
-                Effect::ReadText { ticket, .. } => {
-                    let text = self.rng.pick(&annotations::TEXTS).copied().flatten();
-                    let text = text.map(str::to_owned);
-                    self.answers.push(Input::TextRead { ticket, text });
-                }
-                Effect::FindFiles { ticket, .. } => {
-                    let files = Vec::new();
-                    self.answers.push(Input::FilesFound { ticket, files });
-                }
-                // There are no files here.
-                Effect::Resource { ticket, .. } => {
-                    let uri = "file:///".to_owned();
-                    let write = false;
-                    let outcome = Err(ResourceError::OutOfScope { uri, write });
-                    self.answers.push(Input::ResourceDone { ticket, outcome });
-                }
-                Effect::ReadKept { ticket, .. } => {
-                    let uri = "innkeeper-blob:/".to_owned();
-                    let outcome = Err(ResourceError::NotFound { uri });
-                    self.answers.push(Input::ResourceDone { ticket, outcome });
-                }
-                Effect::ListBranches { ticket, .. } => {
-                    let items = Vec::new();
-                    self.answers.push(Input::ConfigCompleted { ticket, items });
-                }
-                Effect::RemoveLeftovers(_) => {}
-                Effect::Changes(command) => {
-                    let reports = changes::reports(&mut self.rng, command);
-                    self.answers.extend(reports);
-                }
-                Effect::Terminal(command) => self.machine.tell_terminal(command).unwrap(),
-                Effect::TerminalTaken {
-                    terminal, bytes, ..
-                } => self.machine.take(terminal, bytes).unwrap(),
-                Effect::Watch(command) => self.machine.tell_watch(command).unwrap(),
-                Effect::Span(_) => {}
-                Effect::Customization(command) => match command {
-                    // Now, and now and then once more.
-                    CustomizationCommand::Follow { source, .. } => {
-                        for _ in 0..1 + self.rng.below(3) {
-                            let report = customizations::report(&mut self.rng, source);
-                            self.answers.push(report);
-                        }
-                    }
-                    CustomizationCommand::Forget { .. } => {}
-                },
-                Effect::Mcp(command) => {
-                    let reports = servers::reports(&mut self.rng, command);
-                    self.answers.extend(reports);
-                }
-                Effect::CompleteConfig { ticket, .. } => {
-                    let items = Vec::new();
-                    self.answers.push(Input::ConfigCompleted { ticket, items });
-                }
-            }
-        }
-    }
-
-    fn send(&mut self, to: ConnectionId, message: HostMessage) {
-        let kind = hear::kind(&message);
-        self.note(kind);
-        if let Some(wire) = self.wires.get_mut(&to.0) {
-            wire.welcomed |= matches!(kind, "welcome" | "replay" | "afresh");
-            wire.queue.push_back(Parcel::Message(message));
-        }
-    }
-
-    /// What a client did, and what begins or ends a turn, is durable before
-    /// anybody is told. And a number stands for one action only.
-    fn check_durable(&mut self, message: &HostMessage) {
-        let HostMessage::Action(action) = message else {
-            return;
-        };
-        // What happens to terminals and changesets is of one life.
-        let channel = action.channel.as_str();
-        let is_kept = !channel.starts_with("ahp-terminal:") && !changes::is_changeset(channel);
-        let waits = action.origin.is_some() || traits_of(&action.action).bounds_turn;
-        assert!(
-            !waits || !is_kept || self.ledger.numbers.contains(&action.seq),
-            "{} was told before it was durable",
-            action.seq
-        );
-        self.check_number(message);
-    }
-
-    fn check_number(&mut self, message: &HostMessage) {
-        let HostMessage::Action(action) = message else {
-            return;
-        };
-        let before = self
-            .told
-            .entry(action.seq)
-            .or_insert_with(|| action.clone());
-        assert_eq!(before, action, "a number was used twice");
-    }
-
-    // The store
-
-    /// Commits some of what waits, as one transaction.
-    pub(crate) fn commit(&mut self, most: usize) -> bool {
-        let count = self.unapplied.len().min(most);
-        if count == 0 || self.failing {
-            return false;
-        }
-        let batches: Vec<StoreBatch> = self.unapplied.drain(..count).collect();
-        self.say(|| format!("  commit {count}"));
-        for batch in &batches {
-            self.committed += 1;
-            if self.is_refused(batch) {
-                continue;
-            }
-            self.store.apply(std::slice::from_ref(batch)).unwrap();
-            self.ledger.commit(batch);
-            if batch
-                .ops
-                .iter()
-                .any(|op| matches!(op, StoreOp::TrimLog { .. }))
-            {
-                self.note("log trimmed");
-            }
-        }
-        self.pump();
-        self.tell_of_refusals();
-        true
-    }
-
-    /// Reads one thing that was asked for. The answer is still on its way.
-    pub(crate) fn read_one(&mut self) -> bool {
-        if self.reads.is_empty() {
-            return false;
-        }
-        let at = self.rng.below(self.reads.len());
-        let answer = match self.reads.swap_remove(at) {
-            Read::Session(session) => {
-                let loaded = self.archive.load_session(&session).unwrap().map(Box::new);
-                Input::SessionLoaded {
-                    session,
-                    loaded: Ok(loaded),
-                }
-            }
-            Read::Log {
-                ticket,
-                after,
-                up_to,
-            } => Input::LogLoaded {
-                ticket,
-                entries: Ok(self.archive.log_between(after, up_to).unwrap()),
-            },
-            Read::Content { ticket, uri } => Input::ContentLoaded {
-                ticket,
-                content: Ok(self.archive.content(&uri).unwrap()),
-            },
-            Read::ContentForClient {
-                ticket,
-                uri,
-                encoding,
-            } => {
-                let kept = ResourceDone::kept(&uri, self.archive.content(&uri).unwrap());
-                let outcome = kept.map(|it| Finished::new(it.into_json(encoding).unwrap(), ()));
-                Input::ResourceDone { ticket, outcome }
-            }
-            Read::ContentToTake {
-                ticket,
-                uri,
-                data,
-                most_bytes,
-            } => {
-                let known = self.archive.content(&uri).unwrap();
-                let outcome = TakenContent::new(&uri, known.as_ref(), data, most_bytes, ());
-                Input::ContentTaken { ticket, outcome }
-            }
-        };
-        self.answers.push(answer);
-        true
-    }
-
-    pub(crate) fn answer_one(&mut self) -> bool {
-        if self.answers.is_empty() {
-            return false;
-        }
-        let at = self.rng.below(self.answers.len());
-        let answer = self.answers.swap_remove(at);
-        self.note(match answer {
-            Input::SessionLoaded { .. } => "session loaded",
-            Input::LogLoaded { .. } => "log loaded",
-            _ => "content loaded",
-        });
-        self.feed(answer);
-        true
-    }
-
-    pub(crate) fn fail(&mut self) {
-        self.failing = true;
-        let reason = "the disk is full".to_owned();
-        self.feed(Input::StoreFailing { reason });
-    }
-
-    pub(crate) fn recover(&mut self) {
-        if std::mem::take(&mut self.failing) {
-            self.commit(usize::MAX);
-            self.feed(Input::StoreRecovered);
-        }
-    }
-
     // Agents
 
     pub(crate) fn report(&mut self, report: AgentReport) {
@@ -617,104 +283,6 @@ impl World {
             self.finish_work();
         }
         self.engine.resident_sessions()
-    }
-
-    // Restarts
-
-    /// The host dies here, or ends as it should, and begins again.
-    pub(crate) fn restart(&mut self, cleanly: bool) {
-        if cleanly {
-            // A session that is being read anew as the host ends is left to
-            // the next life.
-            let chance = std::mem::take(&mut self.refusals.chance);
-            if chance > 0 {
-                self.drain();
-            }
-            self.recover();
-            self.feed(Input::Shutdown);
-            self.commit(usize::MAX);
-            let wires: Vec<u64> = self.wires.keys().copied().collect();
-            for wire in wires.into_iter().filter(|wire| wire % 2 == 0) {
-                while self.deliver(wire) {}
-            }
-            self.refusals.chance = chance;
-        }
-        if self.refusals.is_open() {
-            // Until a session that was refused is to be read anew, only this
-            // life knows which numbers stand for nothing.
-            self.drain();
-        }
-        self.say(|| format!("--- restart, clean: {cleanly}"));
-        self.failing = false;
-        self.unapplied.clear();
-        self.outbox.clear();
-        self.refusals.forget();
-        self.committed = self.submitted;
-        self.reads.clear();
-        self.answers.clear();
-        self.wires.clear();
-        for client in &mut self.clients {
-            client.disconnected();
-        }
-        for onlooker in &mut self.onlookers {
-            onlooker.disconnected();
-        }
-        self.agents = Backends::default();
-        self.machine = Machine::default();
-        self.life += 1;
-        self.latest = self.latest.max(self.now);
-        let boot = self.store.begin().unwrap();
-        // Those of a session that did not even come into memory meanwhile
-        // are still to be ended.
-        let before = std::mem::take(&mut self.interrupted);
-        self.interrupted = self.find_interrupted(&boot);
-        self.client_versions = boot
-            .clients
-            .iter()
-            .filter_map(|client| Some((client.client_id.clone(), client.speaks()?)))
-            .collect();
-        assert!(
-            !cleanly || self.interrupted.iter().all(|turn| before.contains(turn)),
-            "a clean end left turns running: {:?}",
-            self.interrupted
-        );
-        let (engine, step) = begin(
-            self.now,
-            self.life,
-            self.limits.clone(),
-            self.number_block,
-            self.agent_count,
-            boot,
-        );
-        self.engine = engine;
-        self.pass_on(step);
-    }
-
-    fn find_interrupted(&self, boot: &Boot) -> Vec<(String, String, String)> {
-        let sessions = boot.interrupted.iter();
-        let loaded = sessions.filter_map(|uri| self.archive.load_session(uri).unwrap());
-        // A turn whose session is not there yet has not begun.
-        let loaded = loaded.filter(|it| it.session.state.lifecycle != SessionLifecycle::Creating);
-        let chats = loaded.flat_map(|session| session.chats);
-        chats
-            .filter_map(|mut chat| {
-                fold_log(&mut chat);
-                let own = !matches!(chat.record.head.origin, Some(ChatOrigin::Tool { .. }));
-                let turn = chat.record.head.active_turn?;
-                // Nobody runs the call any more that somebody signs in for.
-                let signs_in = |part: &ResponsePart| {
-                    let ResponsePart::ToolCall(part) = part else {
-                        return false;
-                    };
-                    matches!(part.tool_call, ToolCallState::AuthRequired(_))
-                };
-                let mut parts = turn.response_parts.iter();
-                if own && parts.any(|part| waits_for_a_person(part) && !signs_in(part)) {
-                    return None;
-                }
-                Some((chat.record.uri.to_string(), turn.id, turn.started_at))
-            })
-            .collect()
     }
 
     /// Lets everything happen that is under way.
@@ -761,43 +329,4 @@ pub(crate) fn waits_for_a_person(part: &ResponsePart) -> bool {
         ResponsePart::InputRequest(part) => part.response.is_none(),
         _ => false,
     }
-}
-
-fn begin(
-    now: i64,
-    life: u64,
-    limits: Limits,
-    number_block: u64,
-    agents: usize,
-    boot: Boot,
-) -> (Engine, Step) {
-    let config = EngineConfig {
-        server_info: Implementation {
-            name: "simulated".to_owned(),
-            version: None,
-            title: None,
-        },
-        build: Default::default(),
-        default_directory: None,
-        nonce: format!("life{life}"),
-        limits,
-        number_block,
-        // In some lives the queue goes on.
-        queue_after_cancel: match life.is_multiple_of(3) {
-            true => QueueAfterCancel::Continue,
-            false => QueueAfterCancel::Wait,
-        },
-        workspace: WorkspaceConfig {
-            customizations: CustomizationPolicy {
-                // In some lives: agents wait for it.
-                host: life.is_multiple_of(2),
-                ..CustomizationPolicy::default()
-            },
-            changes: true,
-            assess_risk: true,
-            mcp_servers: servers::configured().into(),
-            ..WorkspaceConfig::default()
-        },
-    };
-    Engine::new(Timestamp::from_millis(now), config, profiles(agents), boot)
 }

@@ -527,29 +527,42 @@ mod tests {
         assert!(message.ends_with("script"), "{message}");
     }
 
-    #[test]
-    fn the_configuration_adds_changes_and_removes_agents() {
+    /// A directory with these programs, which do nothing.
+    fn with_programs(names: &[&str]) -> tempfile::TempDir {
         use std::os::unix::fs::PermissionsExt as _;
         let bin = tempfile::tempdir().unwrap();
-        for name in ["goose", "gemini", "kimi"] {
+        for name in names {
             let file = bin.path().join(name);
             std::fs::write(&file, "").unwrap();
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
         }
-        let config: Config = toml::from_str(
+        bin
+    }
+
+    /// The agents that are found there with this configuration; `data` is where
+    /// the host keeps what it knows of them.
+    fn found_with((bin, data): (&Path, &Path), config: &str) -> Vec<Found> {
+        let config: Config = toml::from_str(config).unwrap();
+        found_on(
+            bin.as_os_str(),
+            &config,
+            &Registry::shipped(),
+            data,
+            &Arc::default(),
+            &Arc::default(),
+        )
+    }
+
+    #[test]
+    fn the_configuration_adds_changes_and_removes_agents() {
+        let bin = with_programs(&["goose", "gemini", "kimi"]);
+        let data = tempfile::tempdir().unwrap();
+        let places = (bin.path(), data.path());
+        let all = found_with(
+            places,
             "[agents.mine]\ncommand = 'my-agent'\nargs = ['--acp']\nname = 'Mine'\n\
              [agents.goose]\nenv = { GOOSE_MODE = 'approve' }\n\
              [agents.gemini]\nenabled = false\n",
-        )
-        .unwrap();
-        let data = tempfile::tempdir().unwrap();
-        let all = found_on(
-            bin.path().as_os_str(),
-            &config,
-            &Registry::shipped(),
-            data.path(),
-            &Arc::default(),
-            &Arc::default(),
         );
         let names: Vec<String> = all.iter().map(provider).collect();
         // That one is not installed.
@@ -566,36 +579,16 @@ mod tests {
             format!("`{} acp`", bin.path().join("goose").display())
         );
 
-        let config: Config = toml::from_str("[agents.kimi]\ndefault = true\n").unwrap();
-        let all = found_on(
-            bin.path().as_os_str(),
-            &config,
-            &Registry::shipped(),
-            data.path(),
-            &Arc::default(),
-            &Arc::default(),
-        );
+        let all = found_with(places, "[agents.kimi]\ndefault = true\n");
         let names: Vec<String> = all.iter().map(provider).collect();
         assert_eq!(names, ["kimi", "gemini", "goose", "script"]);
     }
 
     #[test]
     fn an_agent_that_does_not_work_is_never_the_default() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let (bin, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let goose = bin.path().join("goose");
-        std::fs::write(&goose, "").unwrap();
-        std::fs::set_permissions(&goose, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let (bin, data) = (with_programs(&["goose"]), tempfile::tempdir().unwrap());
         let names = |config: &str| {
-            let config: Config = toml::from_str(config).unwrap();
-            let all = found_on(
-                bin.path().as_os_str(),
-                &config,
-                &Registry::shipped(),
-                data.path(),
-                &Arc::default(),
-                &Arc::default(),
-            );
+            let all = found_with((bin.path(), data.path()), config);
             all.iter().map(provider).collect::<Vec<_>>()
         };
         // Mentioned, and not installed.

@@ -48,8 +48,8 @@ pub enum ChangesTask {
         directories: Vec<String>,
         trees: Vec<String>,
     },
-    /// The session is a copy of another one: these turns and their checkpoints
-    /// are its own too. Answered with [`ChangesEvent::Inherited`].
+    /// The session is a copy of another one, or took over a chat of it: these
+    /// turns and their checkpoints are its own too. Answered with [`ChangesEvent::Inherited`].
     Inherit {
         from: ChannelUri,
         /// Where that one works.
@@ -181,7 +181,9 @@ pub enum ChangesEvent {
         failure: Option<String>,
     },
     /// What was asked for with [`ChangesTask::Inherit`] is done.
-    Inherited,
+    Inherited {
+        from: ChannelUri,
+    },
     /// How much has changed since the session began.
     Counted(ChangesSummary),
     View {

@@ -45,7 +45,7 @@ pub(crate) const COVERAGE: &[Row] = &[
     Row { of: Command, name: "disposeSession", made_by: "clients", shown: "Delete", held_by: &["a_disposed_session_is_gone_for_everybody"] },
     Row { of: Command, name: "createChat", made_by: "clients", shown: "New chat, Ask on the side, Fork", held_by: &["a_chat_is_forked_at_a_turn_with_the_memory_of_its_agent", "one is created, moved and deleted after a question"] },
     Row { of: Command, name: "disposeChat", made_by: "clients", shown: "Delete chat", held_by: &["when_the_chat_of_a_delegate_is_disposed_of_its_own_delegates_end", "one is created, moved and deleted after a question"] },
-    Row { of: Command, name: "moveChat", made_by: "clients", shown: "Move chat up and down; within a session only", held_by: &["a_chat_that_was_moved_is_where_it_was_put_after_a_restart", "a_move_that_cannot_be_is_refused_and_changes_nothing"] },
+    Row { of: Command, name: "moveChat", made_by: "clients", shown: "Move chat up and down, Move to session…", held_by: &["a_chat_that_was_moved_is_where_it_was_put_after_a_restart", "a_chat_goes_over_to_another_session_with_its_agent_s_memory", "one is moved to a session of its own, and to another session", "a_move_that_cannot_be_is_refused_with_a_reason_and_changes_nothing"] },
     Row { of: Command, name: "fetchTurns", made_by: "clients", shown: "scrolling back", held_by: &["older_turns_are_fetched_page_by_page"] },
     Row { of: Command, name: "resolveSessionConfig", made_by: "clients", shown: "New session", held_by: &["a_config_is_resolved_with_defaults_before_there_is_a_session"] },
     Row { of: Command, name: "sessionConfigCompletions", made_by: "clients", shown: "settings", held_by: &["values_of_a_dynamic_setting_are_completed_by_the_agent"] },

@@ -10,10 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use coverage::{COVERAGE, Of, TYPES};
 use innkeeper_judges::ACTION_TYPES;
 use rules::{RULES, Text};
+use serde_json::Value;
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -161,6 +163,45 @@ fn every_action_of_the_newest_version_is_in_the_table_once() {
     let rows: Vec<&str> = rows.map(|row| row.name).collect();
     assert_eq!(rows.iter().copied().collect::<BTreeSet<_>>(), newest);
     assert_eq!(rows.len(), newest.len());
+}
+
+/// A type that a later release brings is missing here until somebody says who
+/// makes it.
+#[test]
+fn every_state_type_of_the_newest_version_is_in_the_table_once() {
+    let text = fs::read_to_string(source_of("ahp-types").join("src/state.rs")).unwrap();
+    let declared = text.lines().filter_map(|line| {
+        let line = line.strip_prefix("pub ")?;
+        let kinds = ["struct ", "enum ", "type "].into_iter();
+        let rest = kinds.filter_map(|kind| line.strip_prefix(kind)).next()?;
+        rest.split(|it: char| !it.is_alphanumeric()).next()
+    });
+    let declared: BTreeSet<&str> = declared.collect();
+    assert!(declared.contains("RootState"), "the types are found");
+    let rows: Vec<&str> = TYPES.iter().flat_map(|row| row.types).copied().collect();
+    assert_eq!(rows.iter().copied().collect::<BTreeSet<_>>(), declared);
+    assert_eq!(rows.len(), declared.len());
+}
+
+/// Where cargo keeps the source of the newest release of a dependency.
+fn source_of(package: &str) -> PathBuf {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--offline", "--format-version", "1"])
+        .current_dir(workspace())
+        .output()
+        .unwrap();
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let newest = packages
+        .filter(|it| it["name"] == package)
+        .max_by_key(|it| numbers_in(it["version"].as_str().unwrap()));
+    let manifest = newest.unwrap()["manifest_path"].as_str().unwrap();
+    Path::new(manifest).parent().unwrap().to_path_buf()
+}
+
+fn numbers_in(version: &str) -> Vec<u64> {
+    let numbers = version.split(|it: char| !it.is_ascii_digit());
+    numbers.filter_map(|it| it.parse().ok()).collect()
 }
 
 /// The words in capitals are where the table says that they are.

@@ -140,12 +140,9 @@ impl Checkpoints {
         run(git, None).map(drop)
     }
 
-    /// The state in which the session found its directory; kept now, if it
-    /// has not been.
-    pub(super) fn base(&mut self, repository: &Repository) -> GitResult<String> {
-        if let Some(base) = self.find(repository, BASE)? {
-            return Ok(base);
-        }
+    /// Keeps the present state as the one in which the session found its
+    /// directory.
+    pub(super) fn keep_base(&mut self, repository: &Repository) -> GitResult<String> {
         let commit = self.take(repository)?;
         self.name(repository, BASE, &commit)?;
         if repository.is_shadow {

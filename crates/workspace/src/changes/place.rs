@@ -48,6 +48,9 @@ pub(super) struct Place {
     told: Option<GitState>,
     /// An earlier host was killed in the middle of a commit.
     is_committing: bool,
+    /// The state in which the session found the directory, once it was asked
+    /// for: it does not change.
+    base: Option<String>,
 }
 
 pub(super) enum Watch {
@@ -131,6 +134,7 @@ impl Place {
             standing: Standing::default(),
             told: None,
             is_committing: false,
+            base: None,
         };
         place.is_committing = place.bench().resume_commit()?;
         Ok(place)
@@ -173,12 +177,19 @@ impl Place {
         self.dirt.add(&self.repository, &event);
     }
 
+    /// The state in which the session found its directory; kept now, if it
+    /// has not been.
     fn base(&mut self) -> GitResult<String> {
-        if let Some(base) = self.checkpoints.find(&self.repository, BASE)? {
-            return Ok(base);
+        if let Some(base) = &self.base {
+            return Ok(base.clone());
         }
-        // It is kept now, and is the last one from now on.
-        self.noting_changes(Checkpoints::base)
+        let base = match self.checkpoints.find(&self.repository, BASE)? {
+            Some(base) => base,
+            // It is the last one from now on.
+            None => self.noting_changes(Checkpoints::keep_base)?,
+        };
+        self.base = Some(base.clone());
+        Ok(base)
     }
 
     fn take(&mut self, limit: Duration) -> GitResult<String> {

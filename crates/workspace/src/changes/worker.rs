@@ -276,7 +276,7 @@ impl Worker {
                 turns,
             } => {
                 self.inherit(&from, &directories, &turns);
-                (self.tell)(ChangesEvent::Inherited);
+                (self.tell)(ChangesEvent::Inherited { from });
             }
             ChangesTask::Forget { .. } => {
                 self.leave();

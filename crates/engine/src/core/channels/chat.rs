@@ -245,6 +245,13 @@ impl Chat {
         self.head.active_turn.as_ref().map(|turn| turn.id.as_str())
     }
 
+    /// The chat belongs to another session from now on.
+    pub(crate) fn move_to(&mut self, session: &ChannelUri) {
+        self.session = session.clone();
+        self.is_default = self.uri == ChannelUri::default_chat_of(session.as_str());
+        self.dirty = true;
+    }
+
     /// Gives the chat turns that it did not have itself, as a fork does.
     pub(crate) fn adopt_turns(&mut self, turns: &[StoredTurn]) {
         for turn in turns {

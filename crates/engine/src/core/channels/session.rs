@@ -9,6 +9,11 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use crate::labels::Locale;
 
+/// Keys of a session's `_meta` that stand in its summary too, as editors in the
+/// field name them: that it works in no directory, and what it has brought about.
+pub(crate) const WORKSPACELESS: &str = "workspaceless";
+pub(crate) const ARTIFACTS: &str = "agentHost/sessionArtifacts";
+
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) uri: ChannelUri,
@@ -37,6 +42,19 @@ impl Session {
             .iter()
             .map(|chat| ChannelUri::from(chat.resource.as_str()))
             .collect()
+    }
+
+    /// Whether it has the chat that sessions begin with and that is named after
+    /// them. One that was made for a chat has not.
+    pub(crate) fn has_first_chat(&self) -> bool {
+        let first = ChannelUri::default_chat_of(self.uri.as_str());
+        let mut chats = self.state.chats.iter();
+        chats.any(|chat| *chat.resource == *first.as_str())
+    }
+
+    /// Whether this chat is the one that the session shows first.
+    pub(crate) fn is_led_by(&self, chat: &ChannelUri) -> bool {
+        self.state.default_chat.as_deref() == Some(chat.as_str())
     }
 
     /// Where it works, if it works in a directory.

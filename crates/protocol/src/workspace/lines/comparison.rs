@@ -34,6 +34,17 @@ pub struct Comparison {
     /// Whether no stretch had to be taken for replaced.
     pub is_exact: bool,
     lines: [u32; 2],
+    #[cfg(test)]
+    work: Work,
+}
+
+/// What was really done, counted where it is done and not where it is allowed.
+#[cfg(test)]
+#[derive(Debug, Default, Clone, Copy)]
+struct Work {
+    steps: u64,
+    /// The longest side that the library was given.
+    longest: usize,
 }
 
 impl Comparison {
@@ -46,9 +57,13 @@ impl Comparison {
             left: steps.0,
             hunks: Vec::new(),
             is_exact: true,
+            #[cfg(test)]
+            work: Work::default(),
         };
         search.run();
         Self {
+            #[cfg(test)]
+            work: search.work,
             is_exact: search.is_exact,
             hunks: search.hunks,
             lines: [input.before.len(), input.after.len()].map(|lines| lines as u32),
@@ -97,6 +112,8 @@ struct Search<'a> {
     left: u64,
     hunks: Vec<Hunk>,
     is_exact: bool,
+    #[cfg(test)]
+    work: Work,
 }
 
 impl Search<'_> {
@@ -170,6 +187,10 @@ impl Search<'_> {
     }
 
     fn look_at(&mut self, stretch: &Stretch) {
+        #[cfg(test)]
+        {
+            self.work.steps += (stretch.before.len() + stretch.after.len()) as u64;
+        }
         for token in &self.before[stretch.before.clone()] {
             self.seen[token.0 as usize].before += 1;
         }
@@ -212,6 +233,12 @@ impl Search<'_> {
             tokens.iter().map(at).collect()
         };
         let (before, after) = (numbered(before), numbered(after));
+        #[cfg(test)]
+        {
+            let longer = before.len().max(after.len());
+            self.work.longest = self.work.longest.max(longer);
+            self.work.steps += (longer * longer) as u64;
+        }
         let mut diff = Diff::default();
         diff.compute_with(Algorithm::Histogram, &before, &after, numbers);
         let from = |at: usize, range: Range<u32>| {

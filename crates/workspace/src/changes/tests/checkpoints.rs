@@ -189,7 +189,7 @@ fn a_copy_shows_inherited_turns(mut stage: Stage) {
         turns: vec!["t1".to_owned()],
     };
     stage.tell_other(&copy, inherit);
-    stage.wait(|event| matches!(event, ChangesEvent::Inherited).then_some(()));
+    stage.wait(|event| matches!(event, ChangesEvent::Inherited { .. }).then_some(()));
     let original = stage.view(turn("t1"));
     let expected = stage.shown(original);
     let of_copy = stage.view_of(&copy, turn("t1"));

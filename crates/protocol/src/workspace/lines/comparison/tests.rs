@@ -63,13 +63,30 @@ fn hostile(lines: usize) -> Vec<(&'static str, Vec<u8>, Vec<u8>)> {
 
 #[test]
 fn hostile_texts_take_no_more_steps_than_allowed_and_are_still_told_rightly() {
-    for (name, before, after) in hostile(60_000) {
+    for (name, before, after) in [hostile(60_000), hostile(LONGEST)].concat() {
         for steps in [Steps(0), Steps(1_000), Steps::FEW, Steps::MANY] {
             let compared = Comparison::new(&before, &after, steps);
             let made = applied(&before, &after, &compared);
             assert!(made == after, "{name} in {steps:?}");
+            let Work {
+                steps: taken,
+                longest,
+            } = compared.work;
+            assert!(taken <= steps.0, "{name}: {taken} steps in {steps:?}");
+            assert!(longest <= LONGEST, "{name}: {longest} lines at once");
         }
     }
+}
+
+#[test]
+fn the_bound_is_reached_where_texts_are_hostile() {
+    let most = |steps| {
+        let taken = hostile(LONGEST).into_iter();
+        let taken = taken.map(|(_, before, after)| Comparison::new(&before, &after, steps).work);
+        taken.map(|work| work.steps).max()
+    };
+    // Otherwise these texts would show nothing about it.
+    assert!(most(Steps::FEW) > Some(Steps::FEW.0 / 2));
 }
 
 #[test]
