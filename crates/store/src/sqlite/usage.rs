@@ -56,7 +56,7 @@ pub(super) fn usage(
     Ok(page)
 }
 
-/// Forgets what is older than this, and which sessions are gone for good.
+/// A session that is gone for good is not named any more.
 pub(super) fn forget_session(connection: &Connection, session: &str) -> Result<(), StoreError> {
     connection
         .prepare_cached("UPDATE usage SET session = NULL WHERE session = ?1")?
