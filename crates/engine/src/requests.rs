@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use innkeeper_protocol::command::{AutomationCommand, ClientMessage, Command, WorkspaceCommand};
+use innkeeper_protocol::command::{
+    AutomationCommand, ClientMessage, Command, ExtensionCommand, WorkspaceCommand,
+};
 use innkeeper_protocol::newest::commands::{
     AuthenticateParams, ChatMoveDestination, ListSessionsParams,
 };
 use innkeeper_protocol::newest::errors::json_rpc_error_codes::{INVALID_REQUEST, PARSE_ERROR};
 use innkeeper_protocol::outgoing::Reply;
+use innkeeper_protocol::record::search::Lookup;
 use innkeeper_protocol::resource_call::ResourceCall;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::version::Version;
@@ -146,6 +149,12 @@ impl Engine {
                 let sessions = [&chat].into_iter().chain(&to);
                 return self.sessions().to_load(sessions);
             }
+            Command::Extension(ExtensionCommand::TakeBack(asked)) => {
+                return self.sessions().to_load([&asked.channel]);
+            }
+            Command::Extension(ExtensionCommand::UndoTakeBack(asked)) => {
+                return self.sessions().to_load([&asked.channel]);
+            }
             Command::FetchTurns(params) => &params.channel,
             Command::ReadTurns(asked) => return self.sessions().to_load([&asked.channel]),
             Command::Complete(params) => &params.channel,
@@ -175,6 +184,7 @@ impl Engine {
             | Command::ResolveSessionConfig(_)
             | Command::CompleteSessionConfig(_)
             | Command::Automation(_)
+            | Command::Extension(ExtensionCommand::Search(_) | ExtensionCommand::Usage(_))
             | Command::Authenticate(_)
             | Command::Mcp(_) => return BTreeSet::new(),
         };
@@ -282,6 +292,12 @@ impl Engine {
                 }
                 return;
             }
+            Command::Extension(command) => {
+                if let Some(id) = id {
+                    self.extension(connection, id, command);
+                }
+                return;
+            }
             Command::Mcp(request) => {
                 let servers = &mut self.servers;
                 servers.pass_on(&mut self.core, (connection, id), *request);
@@ -310,6 +326,20 @@ impl Engine {
             Err(error) => return Err(error),
         }
         Ok(Reply::Empty {})
+    }
+
+    fn extension(&mut self, connection: ConnectionId, id: RequestId, command: ExtensionCommand) {
+        let lookup = match command {
+            ExtensionCommand::Search(query) => Lookup::Search(query),
+            ExtensionCommand::Usage(query) => Lookup::Usage(query),
+            ExtensionCommand::TakeBack(asked) => {
+                return self.sessions().take_back((connection, id), asked);
+            }
+            ExtensionCommand::UndoTakeBack(asked) => {
+                return self.sessions().undo_take_back((connection, id), &asked);
+            }
+        };
+        self.lookups.ask(&mut self.core, (connection, id), lookup);
     }
 
     fn workspace(&mut self, connection: ConnectionId, id: RequestId, command: WorkspaceCommand) {

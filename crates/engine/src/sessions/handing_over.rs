@@ -196,11 +196,17 @@ impl SessionsMut<'_> {
     /// Whether it is known where a session works, now and in a moment.
     fn check_is_settled(&self, session: &ChannelUri) -> Result<(), RpcError> {
         let known = self.turns.core.channels.session(session);
-        let is_ready = known.is_some_and(|it| it.state.lifecycle == SessionLifecycle::Ready);
-        let why = match is_ready {
-            true if !self.own.changing.contains_key(session) => return Ok(()),
-            true => "its directories are being changed; try again in a moment",
-            false => "it is not ready",
+        let why = match known {
+            Some(known) if known.state.lifecycle == SessionLifecycle::Ready => {
+                if known.notes.taking_back.is_some() {
+                    "something of it is being taken back; try again in a moment"
+                } else if self.own.changing.contains_key(session) {
+                    "its directories are being changed; try again in a moment"
+                } else {
+                    return Ok(());
+                }
+            }
+            _ => "it is not ready",
         };
         Err(RpcError::invalid_params(format!(
             "chats cannot be moved from or to `{session}` now: {why}"

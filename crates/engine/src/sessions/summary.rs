@@ -14,6 +14,7 @@ use innkeeper_protocol::record::{CountedChangeset, Selection, SummaryFacts};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use super::SessionsMut;
+use super::attempts::in_summary;
 use crate::compat;
 use crate::core::channels::{ARTIFACTS, Session, WORKSPACELESS, compact};
 use crate::core::{ACTIVITY_BITS, Core, Deadline};
@@ -212,7 +213,8 @@ fn told_in_summary(state: &SessionState) -> Option<JsonObject> {
     let meta = state.meta.as_ref()?;
     let told = [WORKSPACELESS, ARTIFACTS].into_iter();
     let told = told.filter_map(|key| Some((key.to_owned(), meta.get(key)?.clone())));
-    Some(told.collect()).filter(|told: &JsonObject| !told.is_empty())
+    let told: JsonObject = told.chain(in_summary(meta).into_iter().flatten()).collect();
+    Some(told).filter(|told| !told.is_empty())
 }
 
 /// The chat whose activity stands for the session's: one that needs somebody,

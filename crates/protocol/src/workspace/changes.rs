@@ -126,6 +126,17 @@ pub enum Operation {
         to: Moment,
         files: Vec<String>,
     },
+    /// Returns all files to what they were before a turn. What they are now is
+    /// kept under this name, unless something is: then this goes on with what
+    /// was broken off.
+    TakeBack {
+        turn: String,
+        kept_as: String,
+    },
+    /// Returns all files to what was kept under this name.
+    UndoTakeBack {
+        kept_as: String,
+    },
     Commit {
         message: String,
     },
