@@ -6,8 +6,8 @@
 //! - `session`, `opening`: a process and a conversation with it, opened or taken
 //!   up again;
 //! - `sub_agents`: what those do who work for a call of an agent;
-//! - `turn`, `calls`, `permission`, `questions`, `content`, `output`: what an
-//!   agent says, as events;
+//! - `turn`, `calls`, `call`, `permission`, `questions`, `content`, `output`:
+//!   what an agent says, as events;
 //! - `whole_edits`, `written`: the files that its calls change;
 //! - `settings`: modes, options and models;
 //! - `past`: conversations that an agent had without the host;
@@ -24,6 +24,7 @@
 //! is not used: it rejects what it does not know, and hands out answers apart
 //! from notifications, so that a turn could end before its last words.
 
+mod call;
 mod calls;
 mod content;
 mod files;

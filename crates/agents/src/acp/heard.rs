@@ -6,7 +6,7 @@ use innkeeper_protocol::agent::{AgentCommandInfo, AgentEvent, AgentFailure, Turn
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::calls::Around;
+use super::call::Around;
 use super::permission;
 use super::rpc::{Incoming, RequestNo, sentence};
 use super::session::HeldAnswer;

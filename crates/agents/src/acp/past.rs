@@ -11,7 +11,7 @@ use innkeeper_protocol::newest::state::SessionConfigPropertySchema;
 use innkeeper_protocol::settings::{self, CONTINUE};
 use serde_json::{Value, json};
 
-use super::calls::Around;
+use super::call::Around;
 use super::rpc::RequestNo;
 use super::turn::Turn;
 use super::whole_edits::Texts;

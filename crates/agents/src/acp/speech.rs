@@ -12,7 +12,7 @@ use innkeeper_protocol::newest::state::PendingMessage;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::calls::Around;
+use super::call::Around;
 use super::instructions::{Instructions, Told};
 use super::mcp::{self, ClientCalls};
 use super::opening::sign_in_required;

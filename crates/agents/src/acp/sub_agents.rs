@@ -10,7 +10,8 @@ use innkeeper_protocol::agent::{Delegation, ToolVerdict, TurnEvent};
 use innkeeper_protocol::{CallId, TurnId};
 use serde_json::Value;
 
-use super::calls::{Answered, Around};
+use super::call::Around;
+use super::calls::Answered;
 use super::permission::PermissionRequest;
 use super::turn::Turn;
 use super::whole_edits::Texts;

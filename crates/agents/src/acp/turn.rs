@@ -18,7 +18,8 @@ use innkeeper_protocol::newest::state::{ToolCallResult, ToolResultContent, Usage
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::calls::{Around, Calls};
+use super::call::Around;
+use super::calls::Calls;
 use super::content;
 use super::rpc::RequestNo;
 use super::sub_agents::SubAgent;
