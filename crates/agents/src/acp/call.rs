@@ -309,6 +309,23 @@ impl Call {
         (!said.trim().is_empty()).then(|| said.to_owned())
     }
 
+    /// The kind of agent that the call lets work.
+    pub(super) fn agent_type(&self) -> Option<String> {
+        let mut keys = ["subagent_type", "agent_type"].into_iter();
+        keys.find_map(|key| self.said_in_input(key))
+    }
+
+    /// Whether the call gives a task to another agent.
+    pub(super) fn is_task(&self) -> bool {
+        self.agent_type().is_some() && self.said_in_input("prompt").is_some()
+    }
+
+    /// Whether what came of the call names something.
+    pub(super) fn mentions(&self, name: &str) -> bool {
+        let output = self.raw_output.as_ref().map(Value::to_string);
+        output.is_some_and(|output| output.contains(name))
+    }
+
     pub(super) fn input_text(&self) -> Option<String> {
         self.input.as_ref().map(as_text)
     }
@@ -331,7 +348,7 @@ impl Call {
     pub(super) fn meta(&self) -> Option<JsonObject> {
         let mut meta = JsonObject::new();
         meta.insert("kind".to_owned(), json!(self.kind));
-        let agent = self.said_in_input("subagent_type");
+        let agent = self.agent_type();
         for (key, said) in [
             ("subagentAgentName", &agent),
             ("subagentDescription", &self.said_in_input("description")),

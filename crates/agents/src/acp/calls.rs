@@ -235,6 +235,23 @@ impl Calls {
         self.known.contains_key(name)
     }
 
+    /// Whether a call has ended.
+    pub(super) fn has_ended(&self, name: &str) -> bool {
+        let call = self.known.get(name);
+        call.is_some_and(|call| call.phase == Phase::Over)
+    }
+
+    /// The calls that may have begun an agent of this name: the one that says so
+    /// in what came of it or, if none does, those that have yet to end.
+    pub(super) fn may_have_begun(&self, agent: &str) -> Vec<&String> {
+        let names = || self.order.iter().filter(|name| self.known[*name].is_task());
+        let mut named = names().filter(|name| self.known[*name].mentions(agent));
+        match named.next() {
+            Some(name) => vec![name],
+            None => names().filter(|name| !self.has_ended(name)).collect(),
+        }
+    }
+
     /// What somebody else is to do for a call.
     pub(super) fn task(&self, name: &str) -> Option<Task> {
         let call = self.known.get(name)?;
@@ -242,7 +259,7 @@ impl Calls {
         let prompt = call.said_in_input("prompt");
         Some(Task {
             id: call.id.clone(),
-            agent: call.said_in_input("subagent_type"),
+            agent: call.agent_type(),
             description: call.said_in_input("description"),
             prompt: prompt.unwrap_or_else(|| title.clone()),
             title,

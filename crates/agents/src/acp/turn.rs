@@ -146,6 +146,11 @@ impl Turn {
         }
     }
 
+    /// The agent's name for the message that it is in.
+    pub(super) fn message_id(&self) -> Option<&str> {
+        self.speaking.as_deref()
+    }
+
     /// The files whose texts are of use for this update, or for the end of the
     /// turn.
     pub(super) fn wanted_texts(&self, update: Option<&Value>) -> Vec<PathBuf> {
