@@ -11,6 +11,8 @@
 //! | `errors` | errors, by the method that is answered with them |
 //! | `silentOn`, `exitOn` | a method that is not answered, or ends the process |
 //! | `updates` | `session/update`s by the method before whose answer they come |
+//! | `waitOn` | methods that are answered when the file is there that stands for each |
+//! | `noise` | lines that it says on its output before anything else |
 //! | `stays` | does not end when its input does |
 //! | `journal` | a file to which it adds the name of each method that it is asked |
 //! | `doom` | a file; if it is there when the program starts, it ends at once, or with the method that the file names |
@@ -20,9 +22,10 @@
 //! Steps: `update`, `request` (its answer is said if `say` is set, not awaited
 //! if `wait` is false), `notify`, `raw`, `stderr`, `exit`, `spawn` (a shell
 //! command that stays; its process id is said), `spawnHolding` (likewise, with
-//! the agent's own output), `say`, `echo` (`prompt` or
-//! `requests`), `awaitCancel`, `awaitSteering`, `hang`, `afterwards` (an
-//! update that follows the answer to the prompt), `exitAfterwards`, and as an end `stop` or `error`.
+//! the agent's own output), `say`, `echo` (`prompt`,
+//! `requests` or `answers`), `awaitCancel` (what came is said if it
+//! is `say`), `awaitSteering`, `hang`, `afterwards` (an
+//! update, or a message with a `method`, that follows the answer to the prompt), `exitAfterwards`, and as an end `stop` or `error`.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -43,6 +46,9 @@ fn main() {
     if doom.as_deref() == Some("") {
         eprintln!("told not to start");
         std::process::exit(4);
+    }
+    for line in list(&behaviour["noise"]) {
+        write_line(line.as_str().unwrap_or_default());
     }
     if let Some(path) = path("pidFile") {
         let _ = std::fs::write(path, std::process::id().to_string());
@@ -65,6 +71,7 @@ fn main() {
         inbox,
         put_off: VecDeque::new(),
         requests: Vec::new(),
+        answers: Vec::new(),
         session: "session-1".to_owned(),
         sessions: 1,
         asked: 0,
@@ -84,6 +91,8 @@ struct TestAgent {
     put_off: VecDeque<Value>,
     /// All requests so far.
     requests: Vec<Value>,
+    /// Answers that nothing waited for.
+    answers: Vec<Value>,
     session: String,
     sessions: usize,
     asked: usize,
@@ -122,6 +131,7 @@ impl TestAgent {
 
     fn handle(&mut self, message: &Value) {
         let Some(method) = message["method"].as_str() else {
+            self.answers.push(message.clone());
             return;
         };
         let params = &message["params"];
@@ -134,6 +144,11 @@ impl TestAgent {
         }
         if message["id"].is_null() || self.behaviour["silentOn"] == method {
             return;
+        }
+        if let Some(file) = self.behaviour["waitOn"][method].as_str() {
+            while !Path::new(file).exists() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
         }
         for update in list(&self.behaviour["updates"][method]) {
             self.update(&update);
@@ -184,6 +199,9 @@ impl TestAgent {
         for update in std::mem::take(&mut self.afterwards) {
             match update["exit"].as_i64() {
                 Some(code) => std::process::exit(i32::try_from(code).unwrap_or(1)),
+                None if update["method"].is_string() => {
+                    write(&merged(json!({"jsonrpc": "2.0"}), &update));
+                }
                 None => self.update(&update),
             }
         }
@@ -236,9 +254,13 @@ impl TestAgent {
                 std::thread::park();
             },
             "echo" if with == "prompt" => self.say(&params["prompt"].to_string()),
+            "echo" if with == "answers" => self.say(&json!(self.answers).to_string()),
             "echo" => self.say(&json!(self.requests).to_string()),
             "awaitCancel" => {
-                self.await_message(|message| message["method"] == "session/cancel");
+                let cancel = self.await_message(|it| it["method"] == "session/cancel")?;
+                if with == "say" {
+                    self.say(&cancel["params"].to_string());
+                }
             }
             "awaitSteering" => {
                 let steering =

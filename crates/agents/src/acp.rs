@@ -3,14 +3,15 @@
 //!
 //! - `speech`: how such an agent is talked to, in the frame of `child`;
 //! - `heard`: what it says, as it comes in;
-//! - `session`, `opening`: a process and a conversation with it, opened or taken
-//!   up again;
-//! - `sub_agents`: what those do who work for a call of an agent;
-//! - `turn`, `calls`, `permission`, `questions`, `content`, `output`: what an
-//!   agent says, as events;
+//! - `session`, `opening`, `spare`: a process and a conversation with it, opened
+//!   or taken up again;
+//! - `sub_agents`, `child_sessions`: what those do who work for an agent, for one
+//!   of its calls or in sessions of their own;
+//! - `turn`, `calls`, `call`, `permission`, `questions`, `content`, `output`:
+//!   what an agent says, as events;
 //! - `whole_edits`, `written`: the files that its calls change;
 //! - `settings`: modes, options and models;
-//! - `past`: conversations that an agent had without the host;
+//! - `past`, `listing`: conversations that an agent had without the host;
 //! - `services`, `files`, `terminals`: what the host does for an agent;
 //! - `mcp`, `tool_servers`, `tools`: the MCP servers that an agent is given, and
 //!   those through which it uses the tools of others;
@@ -24,13 +25,16 @@
 //! is not used: it rejects what it does not know, and hands out answers apart
 //! from notifications, so that a turn could end before its last words.
 
+mod call;
 mod calls;
+mod child_sessions;
 mod content;
 mod files;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod heard;
 mod instructions;
+mod listing;
 mod mcp;
 mod opening;
 mod output;
@@ -43,6 +47,7 @@ mod services;
 mod session;
 mod settings;
 mod sign_in;
+mod spare;
 mod speech;
 mod sub_agents;
 mod terminals;
@@ -67,7 +72,7 @@ use crate::child::{self, Access, TokenFor};
 use crate::client_tools::HttpTools;
 use crate::process::{self, Patience, Program};
 use crate::{Agent, CommandStream, EventSink, discovery};
-use session::Session;
+use listing::Listing;
 use speech::{AcpSpeech, Extras};
 
 /// What makes an agent of a program.
@@ -124,6 +129,7 @@ impl AcpOptions {
 pub struct AcpAgent {
     access: Access,
     extras: Extras,
+    listing: Arc<Listing>,
 }
 
 impl AcpAgent {
@@ -145,7 +151,9 @@ impl AcpAgent {
                 tool_bridge: options.tool_bridge,
                 http_tools: options.http_tools,
                 reads: options.reads,
+                spare: Arc::default(),
             },
+            listing: Arc::default(),
         }
     }
 }
@@ -181,6 +189,7 @@ impl Agent for AcpAgent {
     ) -> BoxFuture<'static, Vec<SessionConfigValueItem>> {
         let access = self.access.clone();
         let auth_method = self.extras.auth_method.clone();
+        let listing = Arc::clone(&self.listing);
         async move {
             if query.property != CONTINUE {
                 return Vec::new();
@@ -189,7 +198,8 @@ impl Agent for AcpAgent {
                 .into_iter()
                 .next();
             let auth_method = auth_method.as_deref();
-            let listed = Session::list(&access, auth_method, directory, &query.query).await;
+            let listed = listing.offer(&access, auth_method, directory, &query.query);
+            let listed = listed.await;
             listed.unwrap_or_else(|failure| {
                 tracing::warn!(agent = access.name, %failure, "its conversations are not listed");
                 Vec::new()

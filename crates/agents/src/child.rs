@@ -32,6 +32,7 @@ use crate::{CommandStream, EventSink};
 
 pub(crate) use conversation::{Conversation, NotOpened};
 pub use token::TokenFor;
+pub(crate) use turns::Turn;
 
 /// How to reach an agent, and what is known of it.
 #[derive(Debug, Clone)]
@@ -99,6 +100,16 @@ pub(crate) trait Speech: Sized + Send + 'static {
         start: Start<'_, Self::Session>,
     ) -> impl Future<Output = Result<Opened<Self::Session>, AgentFailure>> + Send;
 
+    /// A process is not needed any more, and somebody else may use it. Gives it
+    /// back if that cannot be.
+    fn hand_over(
+        &mut self,
+        _access: &Access,
+        opened: Opened<Self::Session>,
+    ) -> Option<Opened<Self::Session>> {
+        Some(opened)
+    }
+
     /// Nobody is signed in to the agent, and there is no conversation: why.
     fn signed_out(_access: &Access, _session: &Self::Session) -> Option<AgentFailure> {
         None
@@ -160,6 +171,28 @@ pub(crate) trait Speech: Sized + Send + 'static {
     /// runs.
     fn is_delegated(_talk: &Conversation<Self>, _turn: &str) -> bool {
         false
+    }
+
+    /// Stops the work on a turn that is delegated. Says whether that could be
+    /// done without stopping the turn that runs.
+    fn stop_delegate(_talk: &mut Conversation<Self>, _turn: &str) -> bool {
+        false
+    }
+
+    /// A turn is about to end, well or not: what is to be heard of those that
+    /// are delegated.
+    fn turn_is_over(
+        _session: &mut Self::Session,
+        _id: &TurnId,
+        _turn: &mut Self::Turn,
+        _well: bool,
+    ) -> Vec<(TurnId, TurnEvent)> {
+        Vec::new()
+    }
+
+    /// There is another process, and this session is left: likewise.
+    fn process_is_gone(_session: &mut Self::Session) -> Vec<(TurnId, TurnEvent)> {
+        Vec::new()
     }
 
     /// Somebody decided, or did, what this turn waits for: the one that runs, or
@@ -265,13 +298,21 @@ pub(crate) async fn get_to_know<S: Speech>(access: Access, mut speech: S) -> Res
                 Some(failure) => knowledge.failed(failure.to_string()),
                 None => S::learn(&opened.session, knowledge),
             }
-            // A session that waits can begin.
-            drop(alone);
+            let hands_over = signed_out.is_none() && knowledge.is_awaited();
+            // A session that waits can begin, unless this process is for it.
+            let alone = alone.filter(|_| hands_over);
             if signed_out.is_none() {
                 // Nothing was said in it.
                 S::farewell(&mut opened.session, true).await;
             }
-            opened.process.end(access.patience.ending).await;
+            let left = match hands_over {
+                true => speech.hand_over(&access, opened),
+                false => Some(opened),
+            };
+            drop(alone);
+            if let Some(left) = left {
+                left.process.end(access.patience.ending).await;
+            }
             signed_out.map_or(Ok(()), |failure| Err(failure.to_string()))
         }
         Err(failure) => {

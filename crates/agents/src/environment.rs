@@ -54,7 +54,7 @@ struct Taken {
 }
 
 /// The environment of programs in one directory.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Surroundings {
     /// What all of them get.
     for_all: Variables,

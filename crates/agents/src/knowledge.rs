@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub(crate) struct Knowledge {
     learned: Mutex<Learned>,
     changes: watch::Sender<u64>,
     first_start: tokio::sync::Mutex<()>,
+    /// How many wait for the first start to be over.
+    waiting: AtomicUsize,
 }
 
 /// The form of what is remembered.
@@ -62,6 +65,22 @@ pub(crate) struct Abilities {
     pub(crate) resumes: bool,
 }
 
+/// One more who waits, as long as this is there.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl<'a> Waits<'a> {
+    fn counted(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Knowledge {
     /// Begins with what was remembered in the directory.
     pub(crate) fn new(
@@ -88,6 +107,7 @@ impl Knowledge {
             learned: Mutex::new(learned.unwrap_or_default()),
             changes: watch::Sender::new(0),
             first_start: tokio::sync::Mutex::new(()),
+            waiting: AtomicUsize::new(0),
         }
     }
 
@@ -101,8 +121,15 @@ impl Knowledge {
         if self.is_complete() {
             return None;
         }
+        let waits = Waits::counted(&self.waiting);
         let alone = tokio::time::timeout(patience, self.first_start.lock()).await;
+        drop(waits);
         alone.ok().filter(|_| !self.is_complete())
+    }
+
+    /// Whether somebody waits for the first start to be over.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
     }
 
     pub(crate) fn provider(&self) -> &str {

@@ -195,6 +195,11 @@ impl ChildProcess {
         let _ = self.child.wait().await;
     }
 
+    /// Whether the program has not ended yet.
+    pub(crate) fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// How much memory the program and what it started hold, where that can be
     /// told.
     pub(crate) fn memory(&self) -> impl Future<Output = Option<u64>> + Send + 'static {
@@ -227,7 +232,7 @@ impl ChildProcess {
 
     /// What it said last for people to read. Some say on their output why they
     /// end.
-    fn last_words(&self) -> Option<String> {
+    pub(crate) fn last_words(&self) -> Option<String> {
         let said = [self.last_words.quoted(), self.noise.quoted()];
         let said: Vec<String> = said.into_iter().flatten().collect();
         (!said.is_empty()).then(|| said.join(" / "))

@@ -241,6 +241,7 @@ pub(crate) fn line(event: &AgentEvent) -> String {
         TurnEvent::AskWithdrawn { request } => format!("withdrawn: {request}"),
         TurnEvent::Steered { message } => format!("steered: {message}"),
         TurnEvent::Delegated(delegation) => format!("delegated: {}", delegation.title),
+        TurnEvent::InBackground => "in the background".to_owned(),
         TurnEvent::RunCommand(run) => format!("run: {} as {}", run.program.line(), run.run),
         TurnEvent::WriteFile { write } => format!("write: {write}"),
         TurnEvent::ReadCommand { run } => format!("read: {run}"),

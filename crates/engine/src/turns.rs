@@ -303,6 +303,7 @@ impl TurnsMut<'_> {
             TurnEvent::AskWithdrawn { request } => self.withdraw_question(uri, request),
             TurnEvent::Steered { message } => self.steered(uri, &message),
             TurnEvent::Delegated(delegation) => self.delegate(uri, *delegation),
+            TurnEvent::InBackground => self.goes_to_background(uri),
             TurnEvent::StopReason(reason) => {
                 if let Some(turn) = self.own.turn_mut(uri) {
                     turn.stop_reason = Some(reason);

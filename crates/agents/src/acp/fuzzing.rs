@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use innkeeper_protocol::agent::TurnEvent;
 use serde_json::Value;
 
-use super::calls::Around;
+use super::call::Around;
 use super::questions::Questions;
 use super::rpc::{Incoming, RequestNo, sentence, understood};
 use super::settings::Settings;

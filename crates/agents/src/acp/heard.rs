@@ -6,15 +6,17 @@ use innkeeper_protocol::agent::{AgentCommandInfo, AgentEvent, AgentFailure, Turn
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::calls::Around;
+use super::call::Around;
+use super::child_sessions::Root;
 use super::permission;
 use super::rpc::{Incoming, RequestNo, sentence};
 use super::session::HeldAnswer;
 use super::sign_in::SignedOut;
 use super::speech::Talk;
 use super::sub_agents::Spoken;
-use super::turn::about_stop;
+use super::turn::{Turn, about_stop};
 use super::whole_edits::Texts;
+use crate::child;
 
 impl Talk {
     pub(super) async fn incoming(&mut self, incoming: Incoming) {
@@ -100,7 +102,10 @@ impl Talk {
                         terminals: &|id| services.terminal(id),
                         texts: &texts,
                     };
-                    let spoken = turn.own.end_all_sub_agents(around);
+                    let last = TurnEvent::Completed;
+                    let mut spoken = turn.own.end_all_sub_agents(&last, around);
+                    let children = &mut self.session.children;
+                    spoken.extend(children.turn_ends(&turn.id, true, around));
                     let mut events = turn.own.closing(&answer, around);
                     events.extend(about_stop(reason).map(TurnEvent::Notice));
                     events.push(TurnEvent::StopReason(reason.to_owned()));
@@ -150,10 +155,11 @@ impl Talk {
             terminals: &|id| services.terminal(id),
             texts: &Texts::new(),
         };
-        let spoken = match &mut self.turn {
+        let mut spoken = match &mut self.turn {
             Some(turn) => turn.own.terminal_changed(&turn.id, id, around),
             None => Vec::new(),
         };
+        spoken.extend(self.session.children.terminal_changed(id, around));
         self.tell_spoken(spoken).await;
     }
 
@@ -165,11 +171,13 @@ impl Talk {
                 false => self.events.turn(&turn, event).await,
             }
         }
+        self.session.answer_dismissed();
     }
 
     async fn notified(&mut self, method: &str, params: &Value) {
         match method {
             "session/update" if self.is_ours(params) => self.update(&params["update"]).await,
+            "session/update" => self.child_update(params).await,
             "elicitation/complete" => {
                 let id = params["elicitationId"].as_str().unwrap_or_default();
                 if let Some((request, asked)) = self.session.questions.done_elsewhere(id) {
@@ -192,10 +200,9 @@ impl Talk {
     /// The agent does not need an answer any more.
     async fn withdrawn(&mut self, asked: &Value) {
         let question = self.session.questions.withdraw(asked);
-        let permission = self
-            .turn
-            .as_mut()
-            .is_some_and(|turn| turn.own.withdraw(asked));
+        let turn = self.turn.as_mut();
+        let permission = turn.is_some_and(|turn| turn.own.withdraw(asked))
+            || self.session.children.withdraw(asked);
         if question.is_some() || permission {
             let error = Err::<Value, _>(Error::request_cancelled());
             self.session.peer.answers().give(asked, error);
@@ -239,7 +246,68 @@ impl Talk {
         self.speech.services.texts(wanted).await
     }
 
+    /// A sub-agent with a session of its own says something.
+    async fn child_update(&mut self, params: &Value) {
+        let (session, update) = (params["sessionId"].as_str(), &params["update"]);
+        let children = &self.session.children;
+        let Some(session) = session.filter(|session| children.knows(session)) else {
+            return;
+        };
+        let kind = update["sessionUpdate"].as_str().unwrap_or_default();
+        match kind {
+            // What is true of its session is not true of the conversation.
+            "available_commands_update"
+            | "session_info_update"
+            | "current_mode_update"
+            | "config_option_update" => return,
+            _ => {}
+        }
+        let wanted = children.wanted_texts(session, update);
+        let texts = self.speech.services.texts(wanted).await;
+        let services = &self.speech.services;
+        let around = Around {
+            terminals: &|id| services.terminal(id),
+            texts: &texts,
+        };
+        let root = root(&self.session.id, self.turn.as_ref());
+        let children = &mut self.session.children;
+        let spoken = children.hear(session, kind, update, root, around);
+        self.tell_spoken(spoken).await;
+    }
+
+    /// A sub-agent with a session of its own asks whether a call may run.
+    async fn ask_for_child(&mut self, id: &Value, params: &Value, session: &str) -> Vec<Spoken> {
+        let wanted = self
+            .session
+            .children
+            .wanted_texts(session, &params["toolCall"]);
+        let texts = self.speech.services.texts(wanted).await;
+        let answers = self.session.peer.answers();
+        let (call, request) = match permission::asked(id, params) {
+            Ok(asked) => asked,
+            Err(error) => {
+                let error = Error::new(-32602, error.to_string());
+                answers.give(id, Err::<Value, _>(error));
+                return Vec::new();
+            }
+        };
+        let root = root(&self.session.id, self.turn.as_ref());
+        let children = &mut self.session.children;
+        match children.ask(session, call, request, &texts, root) {
+            Ok(spoken) => spoken,
+            Err(unseen) => {
+                answers.give(&unseen.request, Ok(permission::answer(None)));
+                Vec::new()
+            }
+        }
+    }
+
     async fn ask_permission(&mut self, id: &Value, params: &Value) -> Vec<Spoken> {
+        let session = params["sessionId"].as_str();
+        let children = &self.session.children;
+        if let Some(session) = session.filter(|session| children.knows(session)) {
+            return self.ask_for_child(id, params, session).await;
+        }
         let texts = self.look_at_files(Some(&params["toolCall"])).await;
         let asked = permission::asked(id, params);
         let answers = self.session.peer.answers();
@@ -323,9 +391,24 @@ impl Talk {
                     terminals: &|id| services.terminal(id),
                     texts: &texts,
                 };
-                let spoken = match &mut self.turn {
-                    Some(turn) => turn.own.hear(&turn.id, kind, update, around),
-                    None => Vec::new(),
+                let root = root(&self.session.id, self.turn.as_ref());
+                let children = &mut self.session.children;
+                let spoken = match kind {
+                    "subagent_update" => children.told_of(root.session, update, root, around),
+                    "session_message" => children.message(update, root),
+                    // Its beginning and end are said in whole messages as well.
+                    "session_message_chunk" => Vec::new(),
+                    _ => {
+                        let mut spoken = Vec::new();
+                        if kind == "agent_message_chunk" {
+                            let message = update["messageId"].as_str();
+                            spoken = children.speaks(&self.session.id, message);
+                        }
+                        if let Some(turn) = &mut self.turn {
+                            spoken.extend(turn.own.hear(&turn.id, kind, update, around));
+                        }
+                        spoken
+                    }
                 };
                 self.tell_spoken(spoken).await;
                 if kind == "usage_update" {
@@ -344,6 +427,15 @@ impl Talk {
         let values = self.session.settings.values();
         self.config.extend(values.clone());
         self.events.emit(AgentEvent::Configured(values)).await;
+    }
+}
+
+/// The conversation itself, for those who work for it.
+fn root<'a>(session: &'a str, turn: Option<&'a child::Turn<Turn>>) -> Root<'a> {
+    Root {
+        session,
+        turn: turn.map(|turn| &turn.id),
+        message: turn.and_then(|turn| turn.own.message_id()),
     }
 }
 

@@ -8,6 +8,7 @@ use agent_client_protocol_schema::v1::{
     ElicitationFormCapabilities, ElicitationUrlCapabilities, Error, ErrorCode,
     FileSystemCapabilities, Implementation, InitializeRequest, InitializeResponse,
     McpServer as GivenServer, NoticeCapabilities, SessionConfigOptionsCapabilities,
+    SubagentCapabilities,
 };
 use innkeeper_protocol::agent::{AgentFailure, NotTakenUp};
 use serde::Serialize;
@@ -224,7 +225,12 @@ impl<'a> Opening<'a> {
                 Err(_) => {
                     let command = self.access.program.line();
                     let seconds = patience.as_secs();
-                    return Err(CallError::Open(AgentFailure::NoAnswer { command, seconds }));
+                    let last_words = self.process.last_words();
+                    return Err(CallError::Open(AgentFailure::NoAnswer {
+                        command,
+                        seconds,
+                        last_words,
+                    }));
                 }
             };
             match incoming {
@@ -302,6 +308,7 @@ fn introduction() -> InitializeRequest {
         .auth(AuthCapabilities::new().terminal(true))
         .session(session)
         .elicitation(questions)
+        .subagents(SubagentCapabilities::new())
         .meta(output::announcement());
     let us =
         Implementation::new("innkeeper", env!("CARGO_PKG_VERSION")).title("Innkeeper".to_owned());

@@ -1,9 +1,9 @@
 //! Conversations that an agent had without the host: which there are, and what
 //! was said in them, so that a session can go on with one.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use agent_client_protocol_schema::v1::{AgentCapabilities, ListSessionsResponse, SessionInfo};
+use agent_client_protocol_schema::v1::{AgentCapabilities, SessionInfo};
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{OpenBackend, TurnEvent};
 use innkeeper_protocol::newest::commands::SessionConfigValueItem;
@@ -11,7 +11,7 @@ use innkeeper_protocol::newest::state::SessionConfigPropertySchema;
 use innkeeper_protocol::settings::{self, CONTINUE};
 use serde_json::{Value, json};
 
-use super::calls::Around;
+use super::call::Around;
 use super::rpc::RequestNo;
 use super::turn::Turn;
 use super::whole_edits::Texts;
@@ -20,6 +20,8 @@ use crate::child::Told;
 /// How many conversations are offered, and on how many pages they are looked
 /// for.
 const MOST: usize = 50;
+/// Of how many the host knows, to offer those that match.
+const KEPT: usize = 1_000;
 pub(super) const PAGES: usize = 10;
 
 /// Whether an agent can say which conversations it has, and what was said in
@@ -42,15 +44,18 @@ pub(super) fn wanted(open: &OpenBackend) -> Option<String> {
     (is_first && is_new && !id.is_empty()).then(|| id.to_owned())
 }
 
-/// Those conversations of a page that match, as values of the setting.
-pub(super) fn offered(page: &ListSessionsResponse, query: &str) -> Vec<SessionConfigValueItem> {
+/// Those conversations that match, as values of the setting.
+pub(super) fn offered<'a>(
+    sessions: impl Iterator<Item = &'a SessionInfo>,
+    query: &str,
+) -> Vec<SessionConfigValueItem> {
     let query = query.to_lowercase();
     let matches = |session: &&SessionInfo| {
         let title = session.title.as_deref().unwrap_or_default();
         let words = format!("{title} {}", session.session_id.0).to_lowercase();
         words.contains(&query)
     };
-    let items = page.sessions.iter().filter(matches).map(|session| {
+    let items = sessions.filter(matches).map(|session| {
         let id = session.session_id.0.to_string();
         let title = session.title.clone().filter(|title| !title.is_empty());
         SessionConfigValueItem {
@@ -59,18 +64,18 @@ pub(super) fn offered(page: &ListSessionsResponse, query: &str) -> Vec<SessionCo
             value: id,
         }
     });
-    items.collect()
+    items.take(MOST).collect()
 }
 
-/// The newest of them.
-pub(super) fn newest(mut items: Vec<SessionConfigValueItem>) -> Vec<SessionConfigValueItem> {
-    items.sort_by(|one, other| other.description.cmp(&one.description));
-    items.truncate(MOST);
-    items
+/// The newest of them, the very newest first.
+pub(super) fn newest(mut sessions: Vec<SessionInfo>) -> Vec<SessionInfo> {
+    sessions.sort_by(|one, other| other.updated_at.cmp(&one.updated_at));
+    sessions.truncate(KEPT);
+    sessions
 }
 
 /// What to ask for a page of the conversations in a directory.
-pub(super) fn question(directory: Option<&PathBuf>, cursor: Option<&str>) -> Value {
+pub(super) fn question(directory: Option<&Path>, cursor: Option<&str>) -> Value {
     let mut params = json!({});
     if let Some(directory) = directory {
         params["cwd"] = json!(directory);
@@ -156,9 +161,10 @@ mod tests {
             let sessions: Vec<Value> = ids.into_iter().enumerate().map(session).collect();
             serde_json::from_value(json!({"sessions": sessions})).unwrap()
         };
-        let page: ListSessionsResponse = page(["Beer", "wine", "root beer"]);
+        let page: agent_client_protocol_schema::v1::ListSessionsResponse =
+            page(["Beer", "wine", "root beer"]);
         let names = |query: &str| -> Vec<String> {
-            let items = newest(offered(&page, query)).into_iter();
+            let items = offered(newest(page.sessions.clone()).iter(), query).into_iter();
             items.map(|item| item.value).collect()
         };
         assert_eq!(names("beer"), ["root beer", "Beer"]);

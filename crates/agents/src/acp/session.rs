@@ -5,22 +5,25 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{
-    AGENT_METHOD_NAMES, AgentCapabilities, InitializeResponse, ListSessionsResponse,
-    McpServer as GivenServer,
+    AgentCapabilities, InitializeResponse, McpServer as GivenServer,
 };
 use innkeeper_protocol::agent::{AgentFailure, NotTakenUp};
-use innkeeper_protocol::newest::commands::SessionConfigValueItem;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::child_sessions::ChildSessions;
 use super::opening::{Begun, Opening, beginning};
 use super::past;
+use super::permission;
 use super::questions::Questions;
 use super::rpc::{Incoming, Peer, RequestNo};
 use super::services::Services;
 use super::settings::{Change, Settings};
 use super::sign_in::SignedOut;
 use super::sign_in::ways::Way;
+use super::spare::Introduced;
+use super::speech::Extras;
 use super::turn::Cost;
 use crate::child::{Access, Opened};
 use crate::process::ChildProcess;
@@ -77,6 +80,8 @@ pub(super) struct Session {
     /// The steering message that the agent has not answered yet, by its id.
     pub(super) steering: Option<(RequestNo, String)>,
     pub(super) questions: Questions,
+    /// Sub-agents that have sessions of their own.
+    pub(super) children: ChildSessions,
     /// The agent was told of the user's customizations.
     pub(super) is_told: bool,
     /// The agent's answer to a prompt, held back for what the turn has used.
@@ -102,14 +107,19 @@ pub(super) struct HeldAnswer {
 impl Session {
     pub(super) async fn open(
         access: &Access,
-        auth_method: Option<&str>,
+        extras: &Extras,
         wanted: &Wanted,
         services: &mut Services,
     ) -> Result<Opened<Self>, AgentFailure> {
-        let directory = wanted.directory();
-        let (mut process, mut peer, keys) = start(access, &directory, services).await?;
+        let Introduced {
+            mut process,
+            mut peer,
+            about,
+            ways,
+            keys,
+        } = introduced(access, extras, &wanted.directory(), services).await?;
         let mut opening = Opening::with(access, services, &mut process, &mut peer);
-        let about = opening.introduce(auth_method).await?;
+        opening.ways = ways;
         let begun = opening.converse(wanted, &about).await;
         let Opening {
             ways,
@@ -142,6 +152,7 @@ impl Session {
             changing: HashMap::new(),
             steering: None,
             questions: Questions::default(),
+            children: ChildSessions::default(),
             is_told: false,
             answer: None,
             counts_late: None,
@@ -184,6 +195,14 @@ impl Session {
         (begun.remembers, begun.forgotten)
     }
 
+    /// Nobody answers what sub-agents have asked that are done.
+    pub(super) fn answer_dismissed(&mut self) {
+        for asked in self.children.take_dismissed() {
+            let answers = self.peer.answers();
+            answers.give(&asked.request, Ok(permission::answer(None)));
+        }
+    }
+
     /// Asks for a change of a setting.
     pub(super) fn change(&mut self, change: Change) {
         let request = self.peer.request(change.method, &change.params);
@@ -212,39 +231,6 @@ impl Session {
         self.is_told = false;
     }
 
-    /// The conversations that the agent has in a directory, or in all of them.
-    pub(super) async fn list(
-        access: &Access,
-        auth_method: Option<&str>,
-        directory: Option<PathBuf>,
-        query: &str,
-    ) -> Result<Vec<SessionConfigValueItem>, AgentFailure> {
-        let mut services = Services::new(&[]);
-        let home = directory.clone().unwrap_or_else(std::env::temp_dir);
-        let (mut process, mut peer, _) = start(access, &home, &mut services).await?;
-        let mut opening = Opening::with(access, &mut services, &mut process, &mut peer);
-        let about = opening.introduce(auth_method).await?;
-        let mut items = Vec::new();
-        if past::is_open_book(&about.agent_capabilities) {
-            let mut cursor: Option<String> = None;
-            for _ in 0..past::PAGES {
-                let params = past::question(directory.as_ref(), cursor.as_deref());
-                let page = opening
-                    .call(AGENT_METHOD_NAMES.session_list, &params)
-                    .await?;
-                let page: ListSessionsResponse = serde_json::from_value(page)
-                    .map_err(|error| opening.strange(error.to_string()))?;
-                items.extend(past::offered(&page, query));
-                cursor = page.next_cursor;
-                if cursor.is_none() {
-                    break;
-                }
-            }
-        }
-        process.end(access.patience.ending).await;
-        Ok(past::newest(items))
-    }
-
     /// Whether the agent can take up a conversation that it had before.
     pub(super) fn can_be_taken_up(&self) -> bool {
         self.can().load_session || self.can().session_capabilities.resume.is_some()
@@ -262,6 +248,83 @@ impl Session {
         };
         self.about.meta.as_ref().is_some_and(supported)
             || self.can().meta.as_ref().is_some_and(supported)
+    }
+}
+
+/// An agent that a conversation can begin with: the one that runs already, or one
+/// that is started.
+async fn introduced(
+    access: &Access,
+    extras: &Extras,
+    directory: &Path,
+    services: &mut Services,
+) -> Result<Introduced, AgentFailure> {
+    if let Some(spare) = extras.spare.take_for(access, directory).await {
+        services.are_in(spare.process.surroundings());
+        return Ok(spare);
+    }
+    start_introduced(access, extras.auth_method.as_deref(), directory, services).await
+}
+
+async fn start_introduced(
+    access: &Access,
+    auth_method: Option<&str>,
+    directory: &Path,
+    services: &mut Services,
+) -> Result<Introduced, AgentFailure> {
+    let (mut process, mut peer, keys) = start(access, directory, services).await?;
+    let mut opening = Opening::with(access, services, &mut process, &mut peer);
+    let about = opening.introduce(auth_method).await?;
+    let ways = opening.ways;
+    Ok(Introduced {
+        process,
+        peer,
+        about,
+        ways,
+        keys,
+    })
+}
+
+/// An agent that was started to be asked something, without a conversation.
+pub(super) struct Lister {
+    introduced: Introduced,
+    services: Services,
+}
+
+/// Starts an agent in a directory, to ask it something.
+pub(super) async fn lister(
+    access: &Access,
+    auth_method: Option<&str>,
+    directory: Option<&Path>,
+) -> Result<Lister, AgentFailure> {
+    let mut services = Services::new(&[]);
+    let home = directory.map_or_else(std::env::temp_dir, Path::to_owned);
+    let introduced = start_introduced(access, auth_method, &home, &mut services).await?;
+    Ok(Lister {
+        introduced,
+        services,
+    })
+}
+
+impl Lister {
+    pub(super) fn is_open_book(&self) -> bool {
+        past::is_open_book(&self.introduced.about.agent_capabilities)
+    }
+
+    pub(super) async fn ask<T: DeserializeOwned>(
+        &mut self,
+        access: &Access,
+        method: &str,
+        params: &Value,
+    ) -> Result<T, AgentFailure> {
+        let Introduced { process, peer, .. } = &mut self.introduced;
+        let mut opening = Opening::with(access, &mut self.services, process, peer);
+        let answer = opening.call(method, params).await?;
+        serde_json::from_value(answer).map_err(|error| opening.strange(error.to_string()))
+    }
+
+    pub(super) async fn end(self, access: &Access) {
+        self.introduced.process.end(access.patience.ending).await;
     }
 }
 

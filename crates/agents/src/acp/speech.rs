@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{AGENT_METHOD_NAMES, ContentBlock, PromptCapabilities};
 use innkeeper_protocol::TurnId;
-use innkeeper_protocol::agent::{AgentFailure, AgentNotice, ClientTool, Decision, OpenBackend};
+use innkeeper_protocol::agent::{
+    AgentFailure, AgentNotice, ClientTool, Decision, OpenBackend, TurnEvent,
+};
 use innkeeper_protocol::mcp::McpServer;
 use innkeeper_protocol::newest::state::PendingMessage;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::calls::Around;
+use super::call::Around;
 use super::instructions::{Instructions, Told};
 use super::mcp::{self, ClientCalls};
 use super::opening::sign_in_required;
@@ -20,6 +22,8 @@ use super::rpc::Incoming;
 use super::services::Services;
 use super::session::{Session, Wanted};
 use super::sign_in::SignedOut;
+use super::spare::{Introduced, Spare};
+use super::sub_agents::Spoken;
 use super::tool_servers::ToolServers;
 use super::turn::Turn;
 use super::whole_edits::Texts;
@@ -53,6 +57,8 @@ pub(super) struct Extras {
     pub(super) http_tools: Option<Arc<HttpTools>>,
     /// The customizations that the agent reads by itself.
     pub(super) reads: Vec<String>,
+    /// A process that runs already.
+    pub(super) spare: Arc<Spare>,
 }
 
 pub(super) struct AcpSpeech {
@@ -191,12 +197,25 @@ impl Speech for AcpSpeech {
             },
             Start::Anew => self.wanted.again(None),
         };
-        let auth_method = self.extras.auth_method.as_deref();
-        let mut opened = Session::open(access, auth_method, &wanted, &mut self.services).await?;
+        let mut opened = Session::open(access, &self.extras, &wanted, &mut self.services).await?;
         // What it remembers begins with what it was told.
         opened.session.is_told = opened.remembers;
         self.has_opened(&opened.session);
         Ok(opened)
+    }
+
+    fn hand_over(&mut self, access: &Access, opened: Opened<Session>) -> Option<Opened<Session>> {
+        let session = opened.session;
+        let introduced = Introduced {
+            process: opened.process,
+            peer: session.peer,
+            about: session.about,
+            ways: session.ways,
+            keys: session.keys,
+        };
+        let grace = access.patience.ending;
+        self.extras.spare.keep(introduced, grace);
+        None
     }
 
     fn signed_out(access: &Access, session: &Session) -> Option<AgentFailure> {
@@ -343,6 +362,10 @@ impl Speech for AcpSpeech {
 
     fn cancel(talk: &mut Talk) {
         talk.dismiss_requests();
+        if let Some(turn) = &talk.turn {
+            talk.session.children.turn_cancelled(&turn.id);
+            talk.session.answer_dismissed();
+        }
         let peer = &talk.session.peer;
         // Some agents wait for the end of a command before they stop.
         talk.speech.services.turn_ends(peer.answers());
@@ -367,7 +390,47 @@ impl Speech for AcpSpeech {
 
     fn is_delegated(talk: &Talk, turn: &str) -> bool {
         let running = talk.turn.as_ref();
-        running.is_some_and(|running| running.own.is_delegated(turn))
+        let by_call = running.is_some_and(|running| running.own.is_delegated(turn));
+        by_call || talk.session.children.work_on(turn)
+    }
+
+    fn stop_delegate(talk: &mut Talk, turn: &str) -> bool {
+        let session = &mut talk.session;
+        let Some(stopped) = session.children.stop(turn) else {
+            return false;
+        };
+        session.answer_dismissed();
+        if let Some(id) = stopped {
+            let params = json!({"sessionId": id});
+            session
+                .peer
+                .notify(AGENT_METHOD_NAMES.session_cancel, &params);
+        }
+        true
+    }
+
+    fn turn_is_over(
+        session: &mut Session,
+        id: &TurnId,
+        turn: &mut Turn,
+        well: bool,
+    ) -> Vec<Spoken> {
+        let around = Around {
+            terminals: &|_| None,
+            texts: &Texts::new(),
+        };
+        let mut spoken = turn.end_all_sub_agents(&TurnEvent::Cancelled, around);
+        spoken.extend(session.children.turn_ends(id, well, around));
+        session.answer_dismissed();
+        spoken
+    }
+
+    fn process_is_gone(session: &mut Session) -> Vec<Spoken> {
+        let around = Around {
+            terminals: &|_| None,
+            texts: &Texts::new(),
+        };
+        session.children.all_end(around)
     }
 
     async fn decide(talk: &mut Talk, of: &TurnId, decision: Decision) {
@@ -379,11 +442,12 @@ impl Speech for AcpSpeech {
                     terminals: &|id| services.terminal(id),
                     texts: &Texts::new(),
                 };
-                let Some(turn) = &mut talk.turn else {
-                    return;
+                let children = &mut talk.session.children;
+                let (answered, spoken) = match &mut talk.turn {
+                    _ if children.work_on(of) => children.decide(of, &call, &verdict, around),
+                    Some(turn) => turn.own.decide(&turn.id, of, &call, &verdict, around),
+                    None => return,
                 };
-                let decided = turn.own.decide(&turn.id, of, &call, &verdict, around);
-                let (answered, spoken) = decided;
                 for (asked, chosen) in answered {
                     let answer = permission::answer(chosen.as_ref());
                     answers.give(&asked.request, Ok(answer));
@@ -422,6 +486,7 @@ impl Speech for AcpSpeech {
 
     fn waits_for_somebody(talk: &Talk) -> bool {
         let asks = talk.turn.as_ref().is_some_and(|turn| turn.own.waits());
+        let asks = asks || talk.session.children.wait();
         asks || talk.session.questions.waits() || talk.speech.client_calls.waits()
     }
 

@@ -4,13 +4,18 @@
 //! shown as one call.
 //!
 //! Nobody says when such an agent is done: it is when its call has ended or, if
-//! it was left to work on by itself, when the turn has.
+//! it was left to work on by itself, when the turn has. (Agents that are known to
+//! do that answer a prompt only when all are done.)
+//!
+//! *Boundary*: sub-agents that have sessions of their own are in
+//! `child_sessions`.
 
 use innkeeper_protocol::agent::{Delegation, ToolVerdict, TurnEvent};
 use innkeeper_protocol::{CallId, TurnId};
 use serde_json::Value;
 
-use super::calls::{Answered, Around};
+use super::call::Around;
+use super::calls::Answered;
 use super::permission::PermissionRequest;
 use super::turn::Turn;
 use super::whole_edits::Texts;
@@ -30,9 +35,20 @@ pub(super) type Spoken = (TurnId, TurnEvent);
 pub(super) struct SubAgent {
     /// The agent's name for the call that it works for.
     call: String,
+    /// Its name for itself, if it gives one instead of the call's.
+    agent: Option<String>,
     turn: TurnId,
     work: Turn,
     is_over: bool,
+}
+
+/// How an agent says for whom something is said.
+#[derive(Debug, Clone, Copy)]
+enum Mark<'a> {
+    /// For this call.
+    Call(&'a str),
+    /// By an agent of this name.
+    Agent(&'a str),
 }
 
 impl Turn {
@@ -60,8 +76,13 @@ impl Turn {
         if depth < DEEPEST {
             // What was said of a call once is said of it ever after.
             let known = call.filter(|call| !self.calls.knows(call));
+            if known.is_some_and(|call| self.had_call(call)) {
+                return Vec::new();
+            }
             let known = known.and_then(|call| self.sub_agent_with(call));
-            let parent = works_for(update);
+            let mark = mark_of(update);
+            let parent = mark.and_then(|mark| self.marked_call(mark));
+            let parent = parent.as_deref();
             let below = parent.and_then(|parent| self.sub_agent_with(parent));
             if let Some(at) = known.or(below) {
                 let SubAgent { turn, work, .. } = &mut self.sub_agents[at];
@@ -70,18 +91,27 @@ impl Turn {
             if let Some(parent) = parent.filter(|parent| self.calls.knows(parent)) {
                 let mut spoken = Vec::new();
                 if let Some(at) = self.sub_agent_of(parent, id, around, &mut spoken) {
-                    let SubAgent { turn, work, .. } = &mut self.sub_agents[at];
+                    let SubAgent {
+                        agent, turn, work, ..
+                    } = &mut self.sub_agents[at];
+                    if let Some(Mark::Agent(name)) = mark {
+                        *agent = Some(name.to_owned());
+                    }
                     spoken.extend(work.hear_at(&turn.clone(), kind, update, around, depth + 1));
                     return spoken;
                 }
             }
         }
         let ended = matches!(update["status"].as_str(), Some("completed" | "failed"));
-        let mut spoken = match call.filter(|_| ended) {
-            Some(call) => self.end_sub_agents(around, |it| it.call == call),
-            None => Vec::new(),
-        };
-        let events = self.update(kind, update, around);
+        let ends = |it: &SubAgent| ended && Some(it.call.as_str()) == call;
+        let mut over = self.sub_agents.iter().filter(|it| !it.is_over && ends(it));
+        let names_itself = over.any(|it| it.agent.is_some());
+        let mut spoken = self.end_sub_agents(&TurnEvent::Completed, around, ends);
+        let mut events = self.update(kind, update, around);
+        if names_itself {
+            // Its words are not marked: they end where the agent's begin.
+            events.push(TurnEvent::Break);
+        }
         spoken.extend(events.into_iter().map(|event| (id.clone(), event)));
         spoken
     }
@@ -94,20 +124,27 @@ impl Turn {
         around: Around<'_>,
         spoken: &mut Vec<Spoken>,
     ) -> Option<usize> {
-        let known = self.sub_agents.iter().position(|it| it.call == call);
+        let works = |it: &SubAgent| it.call == call && !it.is_over;
+        let known = self.sub_agents.iter().position(works);
         if known.is_some() {
-            return known.filter(|&at| !self.sub_agents[at].is_over);
+            return known;
         }
         if self.sub_agents.len() >= MOST {
             return None;
         }
+        let of_call = self.sub_agents.iter().filter(|it| it.call == call);
+        let again = match of_call.count() {
+            0 => String::new(),
+            times => format!("~{}", times + 1),
+        };
+        let in_background = self.calls.has_ended(call);
         // Its call runs, whether or not the agent has said so.
         let mut runs = ToolCallUpdate::new(call.to_owned(), Default::default());
         runs.fields.status = Some(ToolCallStatus::InProgress);
         let events = self.calls.update(runs, around);
         let task = self.calls.task(call)?;
         // Those that are deep below have a name that is as short as any.
-        let turn = CallId::of_agent(&format!("{id}/{}", task.id));
+        let turn = CallId::of_agent(&format!("{id}/{}{again}", task.id));
         let turn = TurnId::from(turn.to_string());
         let delegation = Delegation {
             call: task.id,
@@ -116,12 +153,13 @@ impl Turn {
             agent_name: task.agent,
             description: task.description,
             message: task.prompt,
-            in_background: false,
+            in_background,
         };
         spoken.extend(events.into_iter().map(|event| (id.clone(), event)));
         spoken.push((id.clone(), TurnEvent::Delegated(Box::new(delegation))));
         self.sub_agents.push(SubAgent {
             call: call.to_owned(),
+            agent: None,
             turn,
             work: Turn::new(self.request),
             is_over: false,
@@ -139,13 +177,57 @@ impl Turn {
         self.calls.knows(call) || self.sub_agent_with(call).is_some()
     }
 
-    /// Those that are still at work are done.
-    pub(super) fn end_all_sub_agents(&mut self, around: Around<'_>) -> Vec<Spoken> {
-        self.end_sub_agents(around, |_| true)
+    /// The call that a mark means, if there is one and no other.
+    fn marked_call(&self, mark: Mark<'_>) -> Option<String> {
+        let agent = match mark {
+            Mark::Call(call) => return Some(call.to_owned()),
+            Mark::Agent(agent) => agent,
+        };
+        if let Some(call) = self.call_of_agent(agent) {
+            return Some(call.to_owned());
+        }
+        let mut begun = self.may_have_begun(agent).into_iter();
+        let call = begun.next()?.clone();
+        begun.next().is_none().then_some(call)
+    }
+
+    fn call_of_agent(&self, agent: &str) -> Option<&str> {
+        self.sub_agents.iter().find_map(|it| {
+            let is_it = it.agent.as_deref() == Some(agent);
+            let below = || it.work.call_of_agent(agent);
+            is_it.then_some(it.call.as_str()).or_else(below)
+        })
+    }
+
+    /// The calls that may have begun an agent, and for which nobody works yet.
+    fn may_have_begun(&self, agent: &str) -> Vec<&String> {
+        let is_free = |call: &&String| !self.sub_agents.iter().any(|it| it.call == **call);
+        let begun = self.calls.may_have_begun(agent).into_iter();
+        let mut begun: Vec<&String> = begun.filter(is_free).collect();
+        for it in self.sub_agents.iter().filter(|it| !it.is_over) {
+            begun.extend(it.work.may_have_begun(agent));
+        }
+        begun
+    }
+
+    /// Whether one that is done has had a call.
+    fn had_call(&self, call: &str) -> bool {
+        let mut done = self.sub_agents.iter().filter(|it| it.is_over);
+        done.any(|it| it.work.has_call(call))
+    }
+
+    /// Those that are still at work are done, with this as their end.
+    pub(super) fn end_all_sub_agents(
+        &mut self,
+        last: &TurnEvent,
+        around: Around<'_>,
+    ) -> Vec<Spoken> {
+        self.end_sub_agents(last, around, |_| true)
     }
 
     fn end_sub_agents(
         &mut self,
+        last: &TurnEvent,
         around: Around<'_>,
         which: impl Fn(&SubAgent) -> bool,
     ) -> Vec<Spoken> {
@@ -153,9 +235,9 @@ impl Turn {
         let ending = self.sub_agents.iter_mut();
         for it in ending.filter(|it| !it.is_over && which(it)) {
             it.is_over = true;
-            spoken.extend(it.work.end_all_sub_agents(around));
+            spoken.extend(it.work.end_all_sub_agents(last, around));
             let mut events = it.work.closing(&Value::Null, around);
-            events.push(TurnEvent::Completed);
+            events.push(last.clone());
             spoken.extend(events.into_iter().map(|event| (it.turn.clone(), event)));
         }
         spoken
@@ -250,8 +332,15 @@ impl Turn {
     }
 }
 
-/// The call that an agent works for which says this, by the agent's name for it.
-fn works_for(update: &Value) -> Option<&str> {
-    let parent = &update["_meta"]["claudeCode"]["parentToolUseId"];
-    parent.as_str().filter(|parent| !parent.is_empty())
+/// For whom something is said, if not for the agent itself.
+fn mark_of(update: &Value) -> Option<Mark<'_>> {
+    let meta = &update["_meta"];
+    let said = |value: &'_ Value| !value.as_str().unwrap_or_default().is_empty();
+    let call = &meta["claudeCode"]["parentToolUseId"];
+    let agent = &meta["github.com/copilot"]["agentId"];
+    match (said(call), said(agent)) {
+        (true, _) => call.as_str().map(Mark::Call),
+        (false, true) => agent.as_str().map(Mark::Agent),
+        (false, false) => None,
+    }
 }

@@ -18,7 +18,8 @@ use innkeeper_protocol::newest::state::{ToolCallResult, ToolResultContent, Usage
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::calls::{Around, Calls};
+use super::call::Around;
+use super::calls::Calls;
 use super::content;
 use super::rpc::RequestNo;
 use super::sub_agents::SubAgent;
@@ -143,6 +144,11 @@ impl Turn {
             "user_message_chunk" | "compaction_summary_chunk" => Vec::new(),
             unknown => self.not_understood(unknown, update),
         }
+    }
+
+    /// The agent's name for the message that it is in.
+    pub(super) fn message_id(&self) -> Option<&str> {
+        self.speaking.as_deref()
     }
 
     /// The files whose texts are of use for this update, or for the end of the

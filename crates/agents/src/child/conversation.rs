@@ -272,6 +272,9 @@ impl<S: Speech> Conversation<S> {
         } = opened?;
         let old = std::mem::replace(&mut self.process, process);
         old.end(self.access.patience.ending).await;
+        for (turn, event) in S::process_is_gone(&mut self.session) {
+            self.events.turn(&turn, event).await;
+        }
         self.session = session;
         self.taken_up(remembers, forgotten).await;
         Ok(())

@@ -249,7 +249,10 @@ impl<S: Speech> Conversation<S> {
     }
 
     pub(super) fn cancel(&mut self, turn: &str) {
-        // What works for a call cannot be stopped alone.
+        if S::stop_delegate(self, turn) {
+            return;
+        }
+        // What else works for a call cannot be stopped alone.
         let is_meant = self.runs(turn) || S::is_delegated(self, turn);
         if let Some(running) = self.turn.as_mut().filter(|_| is_meant) {
             running.cancelled_at = Some(Instant::now());
@@ -362,7 +365,11 @@ impl<S: Speech> Conversation<S> {
         self.finish(turn, last).await;
     }
 
-    async fn finish(&mut self, turn: Turn<S::Turn>, last: TurnEvent) {
+    async fn finish(&mut self, mut turn: Turn<S::Turn>, last: TurnEvent) {
+        let well = matches!(last, TurnEvent::Completed);
+        for (of, event) in S::turn_is_over(&mut self.session, &turn.id, &mut turn.own, well) {
+            self.events.turn(&of, event).await;
+        }
         if !turn.cut {
             self.transcript.add(&turn.id, turn.asked, turn.answered);
         }

@@ -211,7 +211,12 @@ impl Opening<'_> {
             match tokio::time::timeout_at(deadline, self.session.lines.next()).await {
                 Err(_) => {
                     let seconds = patience.as_secs();
-                    return Err(CallError::Gone(AgentFailure::NoAnswer { command, seconds }));
+                    let last_words = self.process.last_words();
+                    return Err(CallError::Gone(AgentFailure::NoAnswer {
+                        command,
+                        seconds,
+                        last_words,
+                    }));
                 }
                 Ok(None) => {
                     let end = self.process.epitaph().await;

@@ -324,3 +324,43 @@ async fn an_agent_that_a_session_gets_to_know_is_not_started_once_more() {
     let asked: Vec<&str> = asked.lines().collect();
     assert_eq!(asked, ["initialize", "session/new"]);
 }
+
+#[tokio::test]
+async fn whoever_types_a_directory_starts_no_agent_for_each_letter() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = directory.path().join("journal");
+    let inner = directory.path().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    let agent = AcpAgent::new(options(&json!({
+        "journal": journal,
+        "initialize": {"agentCapabilities": {
+            "loadSession": true, "sessionCapabilities": {"list": {}},
+        }},
+        "list": {"sessions": [
+            {"sessionId": "s-1", "cwd": inner, "title": "About beer"},
+            {"sessionId": "s-2", "cwd": inner, "title": "About wine"},
+        ]},
+    })));
+    let ask = |path: &Path, query: &str| {
+        agent.complete_config(ConfigQuery {
+            provider: "test".to_owned(),
+            directory: Some(format!("file://{}", path.display())),
+            config: Default::default(),
+            property: "continue".to_owned(),
+            query: query.to_owned(),
+        })
+    };
+    let (first, missing, typed, again) = tokio::join!(
+        ask(directory.path(), ""),
+        ask(&directory.path().join("inn"), ""),
+        ask(&inner, ""),
+        ask(&inner, "wine"),
+    );
+    assert_eq!([first.len(), missing.len()], [0, 0]);
+    // The one before the last had not been answered when the last was asked.
+    assert!(typed.len() <= 2 && again.len() == 1, "{typed:?} {again:?}");
+    assert_eq!(ask(&inner, "").await.len(), 2, "it is known for a while");
+    let started = std::fs::read_to_string(&journal).unwrap();
+    let started = started.lines().filter(|it| *it == "initialize").count();
+    assert_eq!(started, 1);
+}

@@ -9,11 +9,13 @@
 //! - `continuity`: conversations that outlive their process;
 //! - `restarts`: processes that end, and that do not start;
 //! - `sub_agents`: agents that work for a call;
+//! - `child_sessions`: agents that work in sessions of their own;
 //! - `sign_in`: what becomes of agents that want somebody to sign in;
 //! - `crowd`: many processes, half of which are killed.
 
 #![expect(clippy::unwrap_used, reason = "all of this is tests")]
 
+mod child_sessions;
 mod continuity;
 mod crowd;
 mod edits;

@@ -297,3 +297,66 @@ async fn silence_is_told_of_a_successor_too() {
     }
     assert_eq!(place.times("initialize"), 2);
 }
+
+/// The methods that an agent was asked, in all its processes.
+fn asked(journal: &Path, method: &str) -> usize {
+    let asked = std::fs::read_to_string(journal).unwrap_or_default();
+    asked.lines().filter(|it| *it == method).count()
+}
+
+async fn until_asked(journal: &Path, method: &str) {
+    while asked(journal, method) == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_takes_over_the_process_that_was_started_to_learn_of_the_agent() {
+    let directory = tempfile::tempdir().unwrap();
+    let (journal, go) = (
+        directory.path().join("journal"),
+        directory.path().join("go"),
+    );
+    let pid = directory.path().join("pid");
+    let agent = AcpAgent::new(options(&json!({
+        "journal": journal, "waitOn": {"session/new": go}, "pidFile": pid,
+    })));
+    let learning = tokio::spawn(agent.get_to_know());
+    until_asked(&journal, "session/new").await;
+    let mut conversation = Conversation::with(agent, 1024);
+    conversation.command(AgentCommand::Open(Box::new(asked_to_open())));
+    // Everything here is on one thread: now it waits.
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    std::fs::write(&go, "").unwrap();
+    assert_eq!(line(&conversation.next().await), "opened");
+    learning.await.unwrap().unwrap();
+    let heard = conversation.play(json!([said("Here.")])).await;
+    assert_eq!(heard[0], "text: Here.");
+    assert_eq!(asked(&journal, "initialize"), 1);
+    assert_eq!(asked(&journal, "session/new"), 2);
+    let pid: i32 = std::fs::read_to_string(&pid).unwrap().parse().unwrap();
+    conversation.close();
+    conversation.agents.shutdown().await;
+    assert!(!Path::new(&format!("/proc/{pid}/stat")).exists() || is_zombie(pid));
+}
+
+fn is_zombie(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.contains(") Z ")
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_answer_in_time_is_quoted() {
+    let agent = patient(
+        &json!({"silentOn": "initialize", "noise": ["Please run `agent login` first", "bye"]}),
+        Patience {
+            opening: Duration::from_secs(1),
+            ..Patience::default()
+        },
+    );
+    let failure = agent.get_to_know().await.unwrap_err();
+    let end = "did not answer within 1 s; it last said: Please run `agent login` first / bye";
+    assert!(failure.ends_with(end), "{failure}");
+}

@@ -24,7 +24,7 @@ fn ended(name: &str) -> Value {
 }
 
 /// What is heard until the turn is over, each with the turn that it belongs to.
-async fn heard(conversation: &mut Conversation, turn: &TurnId) -> Vec<String> {
+pub(crate) async fn heard(conversation: &mut Conversation, turn: &TurnId) -> Vec<String> {
     let mut lines = Vec::new();
     loop {
         let event = conversation.next().await;
@@ -37,8 +37,12 @@ async fn heard(conversation: &mut Conversation, turn: &TurnId) -> Vec<String> {
         };
         let below = of.strip_prefix(&**turn).unwrap_or("?");
         if let TurnEvent::Delegated(it) = inner {
-            let who = it.agent_name.as_deref().unwrap_or("nobody");
-            lines.push(format!("{below}> {} for {}: {}", who, it.call, it.message));
+            let who = it.agent_name.as_deref().unwrap_or("somebody");
+            let how = if it.in_background { ", apart" } else { "" };
+            lines.push(format!(
+                "{below}> {} for {}{how}: {}",
+                who, it.call, it.message
+            ));
         } else {
             lines.push(format!("{below}> {}", line(&event)));
         }
@@ -109,10 +113,16 @@ async fn one_that_lets_another_work_has_it_below() {
     assert!(place("/a> completed") < place("> finished: Look around"));
 }
 
+/// As Claude Code does it: the call has ended when the sub-agent has begun, and
+/// the prompt is answered when that is done.
 #[tokio::test]
-async fn one_that_is_left_to_work_by_itself_is_done_with_the_turn() {
+async fn one_that_is_left_to_work_by_itself_is_in_the_background_until_the_turn_ends() {
+    let launched = call_update(json!({"toolCallId": "a", "_meta": {"claudeCode": {
+        "toolName": "Agent", "toolResponse": {"isAsync": true, "status": "async_launched"},
+    }}}));
     let told = play(json!([
         task("a"),
+        launched,
         ended("a"),
         said("It works on."),
         working_for("a", search("s")),
@@ -123,7 +133,7 @@ async fn one_that_is_left_to_work_by_itself_is_done_with_the_turn() {
         "> ready: Look around",
         "> finished: Look around",
         "> text: It works on.",
-        "> explore for a: Find it",
+        "> explore for a, apart: Find it",
         "/a> tool s: search",
         "/a> ready: grep",
         "/a> finished: grep",
@@ -132,6 +142,112 @@ async fn one_that_is_left_to_work_by_itself_is_done_with_the_turn() {
         "> completed",
     ];
     assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn one_in_the_background_ends_with_a_turn_that_is_cancelled() {
+    let mut conversation = with(json!({})).await;
+    let steps = json!([
+        task("a"), ended("a"), working_for("a", said("I look.")), {"awaitCancel": true},
+        {"stop": {"stopReason": "cancelled"}},
+    ]);
+    let turn = conversation.prompt(&scenario(steps));
+    until_line(&mut conversation, "text: I look.").await;
+    conversation.cancel(&turn);
+    let told = heard(&mut conversation, &turn).await;
+    assert_eq!(told, ["/a> cancelled", "> cancelled"]);
+}
+
+#[tokio::test]
+async fn one_that_goes_on_after_its_call_ended_begins_once_more() {
+    let told = play(json!([
+        task("a"),
+        working_for("a", search("s")),
+        ended("a"),
+        working_for("a", search("t")),
+        // News of a call that is over is not news.
+        working_for("a", ended("s")),
+    ]))
+    .await;
+    let place = |wanted: &str| told.iter().position(|line| line == wanted).unwrap();
+    assert!(place("/a> completed") < place("> explore for a, apart: Find it"));
+    assert!(place("/a~2> tool t: search") < place("/a~2> completed"));
+    assert!(
+        !told.iter().any(|line| line.starts_with("> tool s")),
+        "{told:?}"
+    );
+}
+
+/// Says that something is done by a sub-agent of GitHub Copilot.
+fn by_agent(agent: &str, mut step: Value) -> Value {
+    step["update"]["_meta"] = json!({"github.com/copilot": {"agentId": agent}});
+    step
+}
+
+fn copilot_task(name: &str) -> Value {
+    call(json!({
+        "toolCallId": name, "title": "look around", "kind": "other", "status": "pending",
+        "rawInput": {"agent_type": "explore", "name": "looker", "description": "look around",
+                     "prompt": "Find it", "mode": "sync"},
+    }))
+}
+
+#[tokio::test]
+async fn one_that_names_itself_works_for_the_only_task_that_is_open() {
+    let told = play(json!([
+        copilot_task("a"),
+        by_agent("cca2", search("s")),
+        ended("a"),
+        said("Found."),
+    ]))
+    .await;
+    let expected = [
+        "> tool a: tool",
+        "> ready: look around",
+        "> explore for a: Find it",
+        "/a> tool s: search",
+        "/a> ready: grep",
+        "/a> finished: grep",
+        "/a> completed",
+        "> finished: look around",
+        "> break",
+        "> text: Found.",
+        "> because: end_turn",
+        "> completed",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn one_that_names_itself_works_for_the_task_that_came_to_its_name() {
+    let begun = |name: &str, agent: &str| {
+        let said = format!("Agent started in background with agent_id: {agent}. You'll …");
+        call_update(json!({"toolCallId": name, "status": "completed",
+                           "rawOutput": {"content": said}}))
+    };
+    let told = play(json!([
+        copilot_task("a"),
+        copilot_task("b"),
+        begun("a", "7a23"),
+        begun("b", "cca2"),
+        by_agent("cca2", search("s")),
+        by_agent("7a23", search("t")),
+    ]))
+    .await;
+    assert!(told.contains(&"/b> tool s: search".to_owned()), "{told:?}");
+    assert!(told.contains(&"/a> tool t: search".to_owned()), "{told:?}");
+    assert!(told.contains(&"> explore for a, apart: Find it".to_owned()));
+}
+
+#[tokio::test]
+async fn one_that_names_itself_is_shown_flat_if_nobody_knows_for_which_task_it_works() {
+    let told = play(json!([
+        copilot_task("a"),
+        copilot_task("b"),
+        by_agent("cca2", search("s")),
+    ]))
+    .await;
+    assert!(told.contains(&"> tool s: search".to_owned()), "{told:?}");
 }
 
 #[tokio::test]

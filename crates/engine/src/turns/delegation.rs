@@ -80,7 +80,6 @@ impl TurnsMut<'_> {
         let turn = RunningTurn {
             prompted: true,
             delegated_by: Some(backend),
-            in_background: delegation.in_background,
             ..RunningTurn::new(&delegation.turn, self.core.measured(), locale)
         };
         self.own.set_turn(&uri, turn);
@@ -88,16 +87,7 @@ impl TurnsMut<'_> {
         self.changes
             .keep_state_before(self.core, &uri, &delegation.turn);
         if delegation.in_background {
-            let work = BackgroundWork::Subagent(BackgroundSubagentWork {
-                id: uri.to_string(),
-                label: cut(&delegation.title, MAX_TITLE_BYTES).to_owned(),
-                started_at: self.core.now.to_string(),
-                meta: None,
-                chat: uri.to_string(),
-            });
-            let work = ChatBackgroundWorkSetAction { work };
-            self.core
-                .emit(parent, StateAction::ChatBackgroundWorkSet(work), None);
+            self.goes_to_background(&uri);
         }
         self.link_to_delegate(parent, delegation, &uri);
     }
@@ -110,15 +100,51 @@ impl TurnsMut<'_> {
         Some(uri).filter(|uri| is_free && uri.as_str().len() <= LONGEST_URI)
     }
 
+    /// A turn that another chat delegated is not waited for: that chat lists it
+    /// as background work.
+    pub(super) fn goes_to_background(&mut self, child: &ChannelUri) {
+        let Some((parent, title)) = self.delegating_chat(child) else {
+            return;
+        };
+        match self.own.turn_mut(child) {
+            Some(turn) if !turn.in_background => turn.in_background = true,
+            _ => return,
+        }
+        if self.core.channels.chat(&parent).is_none() {
+            return;
+        }
+        let active = self.core.channels.chat(child);
+        let active = active.and_then(|chat| chat.head.active_turn.as_ref());
+        let began = active.map(|turn| turn.started_at.clone());
+        let work = BackgroundWork::Subagent(BackgroundSubagentWork {
+            id: child.to_string(),
+            label: title,
+            started_at: began.unwrap_or_else(|| self.core.now.to_string()),
+            meta: None,
+            chat: child.to_string(),
+        });
+        let work = ChatBackgroundWorkSetAction { work };
+        self.core
+            .emit(&parent, StateAction::ChatBackgroundWorkSet(work), None);
+    }
+
+    /// The chat that delegated the turn of another one, and what that is called.
+    fn delegating_chat(&self, child: &ChannelUri) -> Option<(ChannelUri, String)> {
+        let child = self.core.channels.chat(child)?;
+        match &child.head.origin {
+            Some(ChatOrigin::Tool { chat, .. }) => {
+                Some((ChannelUri::from(chat.as_str()), child.head.title.clone()))
+            }
+            _ => None,
+        }
+    }
+
     /// The turn of a chat has ended, or the chat goes: if it was background work
     /// of another chat, that one no longer lists it.
     pub(super) fn no_longer_in_background(&mut self, child: &ChannelUri) {
-        let origin = self.core.channels.chat(child);
-        let origin = origin.and_then(|chat| chat.head.origin.as_ref());
-        let Some(ChatOrigin::Tool { chat: parent, .. }) = origin else {
+        let Some((parent, _)) = self.delegating_chat(child) else {
             return;
         };
-        let parent = ChannelUri::from(parent.as_str());
         if self.core.channels.chat(&parent).is_some() {
             let id = child.to_string();
             let over = ChatBackgroundWorkRemovedAction { id };

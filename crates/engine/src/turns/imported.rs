@@ -89,6 +89,7 @@ fn is_record(event: &TurnEvent) -> bool {
         | TurnEvent::AskWithdrawn { .. }
         | TurnEvent::Steered { .. }
         | TurnEvent::Delegated(_)
+        | TurnEvent::InBackground
         | TurnEvent::StopReason(_)
         | TurnEvent::Completed
         | TurnEvent::Cancelled

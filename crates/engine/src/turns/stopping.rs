@@ -122,6 +122,7 @@ pub(super) fn has_long_name(event: &mut TurnEvent) -> bool {
         | TurnEvent::Notice(_)
         | TurnEvent::Unknown { .. }
         | TurnEvent::Steered { .. }
+        | TurnEvent::InBackground
         | TurnEvent::StopReason(_)
         | TurnEvent::Completed
         | TurnEvent::Cancelled

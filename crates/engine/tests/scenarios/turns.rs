@@ -187,6 +187,7 @@ fn what_agents_report_is_told_in_the_language_of_the_turn() {
     let failure = AgentFailure::NoAnswer {
         command: "goose".to_owned(),
         seconds: 60,
+        last_words: None,
     };
     let resumable = true;
     host.in_turn("t", TurnEvent::Failed { failure, resumable });

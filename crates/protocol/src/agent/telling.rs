@@ -104,6 +104,8 @@ pub enum AgentFailure {
     NoAnswer {
         command: String,
         seconds: u64,
+        /// What it has said meanwhile for people to read.
+        last_words: Option<String>,
     },
     SignInRequired {
         agent: String,
@@ -323,7 +325,17 @@ impl fmt::Display for AgentFailure {
             Self::EndedEarly { command, end } => {
                 write!(f, "`{command}` ended before it was ready: {end}")
             }
-            Self::NoAnswer { command, seconds } => write!(
+            Self::NoAnswer {
+                command,
+                seconds,
+                last_words: Some(said),
+            } => write!(
+                f,
+                "`{command}` did not answer within {seconds} s; it last said: {said}"
+            ),
+            Self::NoAnswer {
+                command, seconds, ..
+            } => write!(
                 f,
                 "`{command}` did not answer within {seconds} s; start it by hand to see what it \
                  waits for"

@@ -97,6 +97,9 @@ pub enum TurnEvent {
     /// A tool call lets another agent work, in a turn of its own. What happens
     /// in that turn is reported under its id, over the same backend.
     Delegated(Box<Delegation>),
+    /// Of a turn that was delegated: it works on when the turn that it was
+    /// delegated in has ended.
+    InBackground,
     /// Why the turn is about to end, in the agent's own word. It is kept with
     /// the turn's end.
     StopReason(String),

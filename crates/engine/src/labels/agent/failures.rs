@@ -82,7 +82,14 @@ fn in_german(failure: AgentFailure) -> String {
             "`{command}` endete, bevor es bereit war: {}",
             process(end, Locale::German)
         ),
-        AgentFailure::NoAnswer { command, seconds } => format!(
+        AgentFailure::NoAnswer {
+            command,
+            seconds,
+            last_words: Some(said),
+        } => format!("`{command}` hat {seconds} s lang nicht geantwortet; zuletzt gesagt: {said}"),
+        AgentFailure::NoAnswer {
+            command, seconds, ..
+        } => format!(
             "`{command}` hat {seconds} s lang nicht geantwortet. Von Hand gestartet zeigt es, \
              worauf es wartet."
         ),
@@ -127,7 +134,14 @@ fn in_french(failure: AgentFailure) -> String {
             "`{command}` s’est arrêté avant d’être prêt : {}",
             process(end, Locale::French)
         ),
-        AgentFailure::NoAnswer { command, seconds } => format!(
+        AgentFailure::NoAnswer {
+            command,
+            seconds,
+            last_words: Some(said),
+        } => format!("`{command}` n’a pas répondu en {seconds} s ; derniers mots : {said}"),
+        AgentFailure::NoAnswer {
+            command, seconds, ..
+        } => format!(
             "`{command}` n’a pas répondu en {seconds} s. Lancez-le à la main pour voir ce qu’il \
              attend."
         ),
@@ -170,7 +184,14 @@ fn in_spanish(failure: AgentFailure) -> String {
             "`{command}` terminó antes de estar listo: {}",
             process(end, Locale::Spanish)
         ),
-        AgentFailure::NoAnswer { command, seconds } => format!(
+        AgentFailure::NoAnswer {
+            command,
+            seconds,
+            last_words: Some(said),
+        } => format!("`{command}` no respondió en {seconds} s; lo último que dijo: {said}"),
+        AgentFailure::NoAnswer {
+            command, seconds, ..
+        } => format!(
             "`{command}` no respondió en {seconds} s. Inícielo a mano para ver a qué espera."
         ),
         AgentFailure::SignInRequired { agent, ways, said } if ways.is_empty() => format!(
