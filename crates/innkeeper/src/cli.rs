@@ -6,25 +6,34 @@
 
 mod agents;
 mod announcement;
+mod background;
 mod backup;
 mod bridge;
 mod client;
+mod control;
+mod control_socket;
 mod decisions;
 mod doctor;
 mod environment;
 mod export;
 mod garbage;
 mod gc;
+mod life;
+mod log_file;
 mod logging;
 mod place;
 mod run;
 mod serve;
+mod service;
 mod sessions;
+mod signals;
 mod text;
 mod transcript;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+
+pub(crate) use logging::{LogDefaults, LogFormat};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
@@ -42,6 +51,22 @@ struct Cli {
 enum Command {
     /// Run the host until it is told to stop (the default)
     Serve(serve::ServeArgs),
+    /// Start the host in the background and say where it listens
+    Up(Box<life::UpArgs>),
+    /// Show whether a host runs, and where
+    Status(life::StatusArgs),
+    /// Stop the host
+    Stop(life::LifeArgs),
+    /// Restart the host with the flags that it was started with
+    Restart(life::LifeArgs),
+    /// Let the host read its configuration and certificate again
+    Reload(life::LifeArgs),
+    /// Open the web client
+    Open(life::OpenArgs),
+    /// Print what the host has logged
+    Logs(life::LogsArgs),
+    /// Let the system start the host and keep it running
+    Service(service::ServiceArgs),
     /// Run one turn without a client and print the answer
     Run(run::RunArgs),
     /// List the agents that were found, and install others
@@ -72,6 +97,8 @@ enum Failure {
     /// The flags do not fit together, or one has a value that cannot be used.
     Usage(String),
     Failed(anyhow::Error),
+    /// All is said; this is the exit code.
+    Exit(u8),
     /// The user stopped it.
     Interrupted,
 }
@@ -89,12 +116,20 @@ pub(crate) fn main() -> ExitCode {
     let Cli { command, serve } = Cli::parse();
     let outcome = match command.unwrap_or(Command::Serve(serve)) {
         Command::Serve(args) => on_runtime(serve::serve(args)),
+        Command::Up(args) => on_runtime(life::up(*args)),
+        Command::Status(args) => on_runtime(life::status(args)),
+        Command::Stop(args) => on_runtime(life::stop(args)),
+        Command::Restart(args) => on_runtime(life::restart(args)),
+        Command::Reload(args) => on_runtime(life::reload(args)),
+        Command::Open(args) => on_runtime(life::open(args)),
+        Command::Logs(args) => on_runtime(life::logs(args)),
+        Command::Service(args) => on_runtime(service::service(args)),
         Command::Run(args) => on_runtime(run::run(args)),
         Command::Agents(args) => on_runtime(agents::agents(args)),
         Command::Sessions(args) => on_runtime(sessions::sessions(args)),
         Command::Backup(args) => backup::backup(&args),
-        Command::Restore(args) => backup::restore(&args),
-        Command::Gc(args) => gc::gc(&args),
+        Command::Restore(args) => on_runtime(backup::restore(args)),
+        Command::Gc(args) => on_runtime(gc::gc(args)),
         Command::Doctor(args) => on_runtime(doctor::doctor(args)),
         Command::Completions { shell } => completions(shell),
         Command::Bridge { socket } => on_runtime(bridge::run(socket)),
@@ -110,6 +145,7 @@ pub(crate) fn main() -> ExitCode {
             complain(&text::told(&error));
             ExitCode::FAILURE
         }
+        Err(Failure::Exit(code)) => ExitCode::from(code),
         Err(Failure::Interrupted) => ExitCode::from(130),
     }
 }
@@ -125,8 +161,9 @@ fn on_runtime(command: impl Future<Output = Outcome>) -> Outcome {
 }
 
 fn complain(message: &str) {
-    let line = text::one_line(message);
-    let _ = writeln!(io::stderr(), "innkeeper: {line}");
+    // In one piece, so that those of several programs do not mix.
+    let line = format!("innkeeper: {}\n", text::one_line(message));
+    let _ = io::stderr().write_all(line.as_bytes());
 }
 
 /// Prints to standard output. A reader that has seen enough is not a failure.
@@ -159,7 +196,10 @@ mod tests {
         let docs = include_str!("../../../docs/command-line.md");
         let mut commands = vec![Cli::command()];
         while let Some(command) = commands.pop() {
-            for argument in command.get_arguments() {
+            for argument in command
+                .get_arguments()
+                .filter(|argument| !argument.is_hide_set())
+            {
                 if let Some(flag) = argument.get_long().filter(|flag| *flag != "help") {
                     assert!(docs.contains(&format!("`--{flag}")), "--{flag}");
                 }

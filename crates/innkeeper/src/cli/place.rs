@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use clap::Args;
+use clap::{Args, ValueHint};
 use directories::{BaseDirs, ProjectDirs};
 use innkeeper_agents::Environment;
 use innkeeper_agents::registry::{self, Registry};
@@ -18,13 +18,13 @@ use innkeeper::{CustomizationSettings, HostOptions, LogFeed, WorkspaceOptions};
 
 const CONFIG_FILE: &str = "innkeeper.toml";
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArgs {
     /// Where the host keeps everything it owns [default: the platform's data directory]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", env = "INNKEEPER_DATA_DIR", value_hint = ValueHint::DirPath)]
     data_dir: Option<PathBuf>,
     /// The configuration file [default: innkeeper.toml in the platform's config directory]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "INNKEEPER_CONFIG", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
 }
 
@@ -35,6 +35,11 @@ impl PlaceArgs {
                 .with_context(|| format!("the data directory {} cannot be used", dir.display())),
             None => Ok(project_dirs()?.data_dir().to_owned()),
         }
+    }
+
+    /// The configuration file that a flag names.
+    pub(crate) fn given_config(&self) -> Option<&Path> {
+        self.config.as_deref()
     }
 
     pub(crate) fn config_file(&self) -> Result<PathBuf> {

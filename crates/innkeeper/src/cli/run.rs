@@ -23,15 +23,12 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use super::agents::Finder;
-use super::announcement::Announcement;
-use super::client::{connect_to, connect_within, explained};
+use super::background::{client_of_host, client_of_host_with_agents};
+use super::client::explained;
 use super::decisions::{Approve, Decisions};
-use super::environment::environment;
-use super::place::{PlaceArgs, host_options, opened_store};
-use super::serve::Signals;
+use super::place::PlaceArgs;
+use super::signals::Signals;
 use super::{Failure, Outcome, text};
-use innkeeper::Host;
 
 /// How long a cancelled turn may take to end.
 const CANCELLING: Duration = Duration::from_secs(5);
@@ -61,35 +58,20 @@ pub(crate) struct RunArgs {
 
 pub(crate) async fn run(args: RunArgs) -> Outcome {
     let directory = working_directory(args.directory.as_deref())?;
-    let config = args.place.config()?;
-    let data_dir = args.place.data_dir()?;
     let mut signals = Signals::new()?;
-    if let Some(running) = Announcement::find_in(&data_dir) {
-        let client = connect_to(&running).await?;
-        return one_turn(&client, &args, &directory, &mut signals).await;
-    }
-    let environment = environment(&config);
-    let options = host_options(&config, &data_dir, &environment, None)?;
-    let registry = args.place.registry()?;
-    let finder = Finder::new(
-        config.clone(),
-        registry,
-        data_dir.clone(),
-        environment,
-        None,
-    );
-    let agents = match args.agent.as_deref() {
-        // It is there without a look around.
-        Some(script::PROVIDER) => finder.at_once(),
-        _ => finder.all().await,
+    let client = tokio::select! {
+        client = connected(&args) => client?,
+        () = signals.stop() => return Err(Failure::Interrupted),
     };
-    let store = opened_store(&config, &data_dir)?;
-    let host = Host::start(options, agents?, store).await?;
-    let client = connect_within(host.connect()).await?;
-    let outcome = one_turn(&client, &args, &directory, &mut signals).await;
-    let closed = host.shutdown().await;
-    outcome?;
-    Ok(closed?)
+    one_turn(&client, &args, &directory, &mut signals).await
+}
+
+async fn connected(args: &RunArgs) -> Result<Client> {
+    match args.agent.as_deref() {
+        // It is there without a look around.
+        Some(script::PROVIDER) => Ok(client_of_host(&args.place).await?.0),
+        _ => client_of_host_with_agents(&args.place).await,
+    }
 }
 
 fn working_directory(given: Option<&Path>) -> Result<String> {
@@ -109,7 +91,7 @@ async fn one_turn(
     let mut decisions = Decisions::new(args.approve);
     let session = tokio::select! {
         created = new_session(client, args, directory, &mut events, &mut decisions) => created?,
-        () = signals.next() => return Err(Failure::Interrupted),
+        () = signals.stop() => return Err(Failure::Interrupted),
     };
     let chat = ChannelUri::default_chat_of(&session).to_string();
     let start = StateAction::ChatTurnStarted(ChatTurnStartedAction {
@@ -135,7 +117,7 @@ async fn one_turn(
             answer.finish();
             Ok(ended?)
         }
-        () = signals.next() => {
+        () = signals.stop() => {
             answer.finish();
             let cancel = StateAction::ChatTurnCancelled(ChatTurnCancelledAction {
                 turn_id: TURN.to_owned(),

@@ -22,8 +22,9 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{Reader, StoreError, open_read_only};
 use serde_json::Value;
 
-use super::announcement::{Announcement, holder};
+use super::announcement::holder;
 use super::client::{connect_to, explained};
+use super::control::{RunningHost, dismiss};
 use super::export::{Format, export};
 use super::place::{PlaceArgs, opened_store};
 use super::transcript::{Transcript, shown};
@@ -103,7 +104,7 @@ pub(crate) async fn sessions(args: SessionsArgs) -> Outcome {
             print(&export(&transcript, format)?)
         }
         Action::Delete { session, yes } => delete(&session, yes).await,
-        Action::Restore(session) => restore(&session),
+        Action::Restore(session) => restore(&session).await,
     }
 }
 
@@ -171,7 +172,7 @@ async fn list(args: &ListArgs) -> Outcome {
 }
 
 async fn listed_now(data_dir: &Path) -> Result<Vec<Listed>> {
-    if let Some(running) = Announcement::find_in(data_dir)
+    if let Some(running) = RunningHost::find_in(data_dir)
         && let Ok(client) = connect_to(&running).await
     {
         let sessions = ask_for_sessions(&client).await?;
@@ -283,7 +284,7 @@ async fn delete(args: &OneSession, yes: bool) -> Outcome {
             return Err(anyhow!("nothing was deleted").into());
         }
     }
-    if let Some(running) = Announcement::find_in(&data_dir) {
+    if let Some(running) = RunningHost::find_in(&data_dir) {
         let client = connect_to(&running).await?;
         let params = DisposeSessionParams {
             channel: session.to_string(),
@@ -331,8 +332,9 @@ fn is_yes(answer: &str) -> bool {
         .any(|yes| answer.eq_ignore_ascii_case(yes))
 }
 
-fn restore(args: &OneSession) -> Outcome {
+async fn restore(args: &OneSession) -> Outcome {
     let data_dir = args.place.data_dir()?;
+    dismiss(&data_dir).await;
     let config = args.place.config()?;
     let disposed = disposed_in(&data_dir)?;
     let rows: Vec<CatalogueRow> = disposed.into_iter().map(|disposed| disposed.row).collect();
