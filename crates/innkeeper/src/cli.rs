@@ -10,8 +10,10 @@ mod background;
 mod backup;
 mod bridge;
 mod client;
+mod completing;
 mod control;
 mod control_socket;
+mod conversation;
 mod decisions;
 mod doctor;
 mod environment;
@@ -22,11 +24,13 @@ mod life;
 mod log_file;
 mod logging;
 mod place;
+mod report;
 mod run;
 mod serve;
 mod service;
 mod sessions;
 mod signals;
+mod steer;
 mod text;
 mod transcript;
 
@@ -69,6 +73,24 @@ enum Command {
     Service(service::ServiceArgs),
     /// Run one turn without a client and print the answer
     Run(run::RunArgs),
+    /// Say something in a session
+    Send(steer::SendArgs),
+    /// Print the last turns of a session, and what happens in it
+    Tail(steer::TailArgs),
+    /// Approve a tool call that waits
+    Approve(steer::ApproveArgs),
+    /// Deny a tool call that waits
+    Deny(steer::ApproveArgs),
+    /// Answer a question of an agent
+    Answer(steer::AnswerArgs),
+    /// Cancel the turn that runs in a session
+    Cancel(steer::SessionArgs),
+    /// Resume the last turn of a session, which was interrupted
+    Resume(steer::SessionArgs),
+    /// Give a session another title
+    Rename(steer::RenameArgs),
+    /// Archive a session
+    Archive(steer::ArchiveArgs),
     /// List the agents that were found, and install others
     Agents(agents::AgentsArgs),
     /// List, show, export, delete and restore sessions
@@ -97,6 +119,8 @@ enum Failure {
     /// The flags do not fit together, or one has a value that cannot be used.
     Usage(String),
     Failed(anyhow::Error),
+    /// The same with an exit code of its own.
+    Told(u8, String),
     /// All is said; this is the exit code.
     Exit(u8),
     /// The user stopped it.
@@ -113,6 +137,8 @@ type Outcome = Result<(), Failure>;
 
 /// Runs the program with the arguments of this process.
 pub(crate) fn main() -> ExitCode {
+    // Asked by a shell what to complete, this ends here.
+    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
     let Cli { command, serve } = Cli::parse();
     let outcome = match command.unwrap_or(Command::Serve(serve)) {
         Command::Serve(args) => on_runtime(serve::serve(args)),
@@ -125,6 +151,15 @@ pub(crate) fn main() -> ExitCode {
         Command::Logs(args) => on_runtime(life::logs(args)),
         Command::Service(args) => on_runtime(service::service(args)),
         Command::Run(args) => on_runtime(run::run(args)),
+        Command::Send(args) => on_runtime(steer::send(args)),
+        Command::Tail(args) => on_runtime(steer::tail(args)),
+        Command::Approve(args) => on_runtime(steer::approve(args)),
+        Command::Deny(args) => on_runtime(steer::deny(args)),
+        Command::Answer(args) => on_runtime(steer::answer(args)),
+        Command::Cancel(args) => on_runtime(steer::cancel(args)),
+        Command::Resume(args) => on_runtime(steer::resume(args)),
+        Command::Rename(args) => on_runtime(steer::rename(args)),
+        Command::Archive(args) => on_runtime(steer::archive(args)),
         Command::Agents(args) => on_runtime(agents::agents(args)),
         Command::Sessions(args) => on_runtime(sessions::sessions(args)),
         Command::Backup(args) => backup::backup(&args),
@@ -144,6 +179,10 @@ pub(crate) fn main() -> ExitCode {
         Err(Failure::Failed(error)) => {
             complain(&text::told(&error));
             ExitCode::FAILURE
+        }
+        Err(Failure::Told(code, message)) => {
+            complain(&message);
+            ExitCode::from(code)
         }
         Err(Failure::Exit(code)) => ExitCode::from(code),
         Err(Failure::Interrupted) => ExitCode::from(130),
@@ -176,9 +215,22 @@ fn print(text: &str) -> Outcome {
     }
 }
 
+/// The script asks this program for what it completes, so it knows the
+/// sessions, agents and models of the moment.
 fn completions(shell: clap_complete::Shell) -> Outcome {
+    use clap_complete::env::Shells;
+    let shells = Shells::builtins();
+    let Some(completer) = shells.completer(&shell.to_string()) else {
+        return Err(anyhow::anyhow!("there is no completion for {shell}").into());
+    };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "innkeeper", &mut script);
+    completer.write_registration(
+        "COMPLETE",
+        "innkeeper",
+        "innkeeper",
+        "innkeeper",
+        &mut script,
+    )?;
     print(&String::from_utf8_lossy(&script))
 }
 

@@ -29,6 +29,15 @@ pub(crate) struct PlaceArgs {
 }
 
 impl PlaceArgs {
+    /// Where no flags are known.
+    pub(crate) fn of_environment() -> Self {
+        let named = |name| std::env::var_os(name).map(PathBuf::from);
+        Self {
+            data_dir: named("INNKEEPER_DATA_DIR"),
+            config: named("INNKEEPER_CONFIG"),
+        }
+    }
+
     pub(crate) fn data_dir(&self) -> Result<PathBuf> {
         match &self.data_dir {
             Some(dir) => std::path::absolute(dir)

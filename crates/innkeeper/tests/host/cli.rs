@@ -10,6 +10,7 @@ mod leftovers;
 mod life;
 mod private;
 mod run;
+mod scripts;
 mod serve;
 mod sessions;
 mod usage;
