@@ -8,6 +8,8 @@ const { version } = JSON.parse(readFileSync(new URL("package.json", import.meta.
 const host = process.env["INNKEEPER_URL"] ?? "http://127.0.0.1:8137";
 
 export default defineConfig({
+  // A proxy may serve the host below a path of its own.
+  base: "./",
   plugins: [react(), compress()],
   define: { __APP_VERSION__: JSON.stringify(version) },
   worker: { format: "es" },

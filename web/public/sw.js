@@ -2,6 +2,8 @@
 // itself then says that the host does not answer. Assets have hashed names and
 // never change; the page is fetched anew whenever the host is there.
 const CACHE = "innkeeper-1";
+// Where the page is: a proxy may serve it below a path of its own.
+const BASE = new URL("./", location.href).pathname;
 
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
@@ -10,8 +12,8 @@ self.addEventListener("fetch", (event) => {
   const { request } = event;
   const url = new URL(request.url);
   if (request.method !== "GET" || url.origin !== location.origin) return;
-  if (url.pathname.startsWith("/assets/")) event.respondWith(fromCache(request));
-  else if (request.mode === "navigate" && url.pathname === "/") event.respondWith(fresh(request));
+  if (url.pathname.startsWith(`${BASE}assets/`)) event.respondWith(fromCache(request));
+  else if (request.mode === "navigate" && url.pathname === BASE) event.respondWith(fresh(request));
 });
 
 // A notification leads to its session, in the window that there is.
@@ -22,8 +24,8 @@ self.addEventListener("notificationclick", (event) => {
 
 async function show(hash) {
   const [open] = await self.clients.matchAll({ type: "window" });
-  if (!open) return self.clients.openWindow(`/${hash}`);
-  await open.navigate(`/${hash}`).catch(() => undefined);
+  if (!open) return self.clients.openWindow(`${BASE}${hash}`);
+  await open.navigate(`${BASE}${hash}`).catch(() => undefined);
   return open.focus();
 }
 
@@ -41,10 +43,10 @@ async function fresh(request) {
   try {
     const answer = await fetch(request);
     // Without the query: it may hold the token.
-    if (answer.ok) await cache.put("/", answer.clone());
+    if (answer.ok) await cache.put(BASE, answer.clone());
     return answer;
   } catch (error) {
-    const known = await cache.match("/");
+    const known = await cache.match(BASE);
     if (known) return known;
     throw error;
   }

@@ -6,26 +6,39 @@
 
 mod agents;
 mod announcement;
+mod background;
 mod backup;
 mod bridge;
 mod client;
+mod completing;
+mod control;
+mod control_socket;
+mod conversation;
 mod decisions;
 mod doctor;
 mod environment;
 mod export;
 mod garbage;
 mod gc;
+mod life;
+mod log_file;
 mod logging;
 mod place;
+mod report;
 mod run;
 mod search;
 mod serve;
+mod service;
 mod sessions;
+mod signals;
+mod steer;
 mod text;
 mod transcript;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+
+pub(crate) use logging::{LogDefaults, LogFormat};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
@@ -43,8 +56,42 @@ struct Cli {
 enum Command {
     /// Run the host until it is told to stop (the default)
     Serve(serve::ServeArgs),
+    /// Start the host in the background and say where it listens
+    Up(Box<life::UpArgs>),
+    /// Show whether a host runs, and where
+    Status(life::StatusArgs),
+    /// Stop the host
+    Stop(life::LifeArgs),
+    /// Restart the host with the flags that it was started with
+    Restart(life::LifeArgs),
+    /// Let the host read its configuration and certificate again
+    Reload(life::LifeArgs),
+    /// Open the web client
+    Open(life::OpenArgs),
+    /// Print what the host has logged
+    Logs(life::LogsArgs),
+    /// Let the system start the host and keep it running
+    Service(service::ServiceArgs),
     /// Run one turn without a client and print the answer
     Run(run::RunArgs),
+    /// Say something in a session
+    Send(steer::SendArgs),
+    /// Print the last turns of a session, and what happens in it
+    Tail(steer::TailArgs),
+    /// Approve a tool call that waits
+    Approve(steer::ApproveArgs),
+    /// Deny a tool call that waits
+    Deny(steer::ApproveArgs),
+    /// Answer a question of an agent
+    Answer(steer::AnswerArgs),
+    /// Cancel the turn that runs in a session
+    Cancel(steer::SessionArgs),
+    /// Resume the last turn of a session, which was interrupted
+    Resume(steer::SessionArgs),
+    /// Give a session another title
+    Rename(steer::RenameArgs),
+    /// Archive a session
+    Archive(steer::ArchiveArgs),
     /// List the agents that were found, and install others
     Agents(agents::AgentsArgs),
     /// List, show, export, delete and restore sessions
@@ -75,6 +122,10 @@ enum Failure {
     /// The flags do not fit together, or one has a value that cannot be used.
     Usage(String),
     Failed(anyhow::Error),
+    /// The same with an exit code of its own.
+    Told(u8, String),
+    /// All is said; this is the exit code.
+    Exit(u8),
     /// The user stopped it.
     Interrupted,
 }
@@ -89,16 +140,35 @@ type Outcome = Result<(), Failure>;
 
 /// Runs the program with the arguments of this process.
 pub(crate) fn main() -> ExitCode {
+    // Asked by a shell what to complete, this ends here.
+    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
     let Cli { command, serve } = Cli::parse();
     let outcome = match command.unwrap_or(Command::Serve(serve)) {
         Command::Serve(args) => on_runtime(serve::serve(args)),
+        Command::Up(args) => on_runtime(life::up(*args)),
+        Command::Status(args) => on_runtime(life::status(args)),
+        Command::Stop(args) => on_runtime(life::stop(args)),
+        Command::Restart(args) => on_runtime(life::restart(args)),
+        Command::Reload(args) => on_runtime(life::reload(args)),
+        Command::Open(args) => on_runtime(life::open(args)),
+        Command::Logs(args) => on_runtime(life::logs(args)),
+        Command::Service(args) => on_runtime(service::service(args)),
         Command::Run(args) => on_runtime(run::run(args)),
+        Command::Send(args) => on_runtime(steer::send(args)),
+        Command::Tail(args) => on_runtime(steer::tail(args)),
+        Command::Approve(args) => on_runtime(steer::approve(args)),
+        Command::Deny(args) => on_runtime(steer::deny(args)),
+        Command::Answer(args) => on_runtime(steer::answer(args)),
+        Command::Cancel(args) => on_runtime(steer::cancel(args)),
+        Command::Resume(args) => on_runtime(steer::resume(args)),
+        Command::Rename(args) => on_runtime(steer::rename(args)),
+        Command::Archive(args) => on_runtime(steer::archive(args)),
         Command::Agents(args) => on_runtime(agents::agents(args)),
         Command::Sessions(args) => on_runtime(sessions::sessions(args)),
         Command::Search(args) => on_runtime(search::search(args)),
         Command::Backup(args) => backup::backup(&args),
-        Command::Restore(args) => backup::restore(&args),
-        Command::Gc(args) => gc::gc(&args),
+        Command::Restore(args) => on_runtime(backup::restore(args)),
+        Command::Gc(args) => on_runtime(gc::gc(args)),
         Command::Doctor(args) => on_runtime(doctor::doctor(args)),
         Command::Completions { shell } => completions(shell),
         Command::Bridge { socket } => on_runtime(bridge::run(socket)),
@@ -114,6 +184,11 @@ pub(crate) fn main() -> ExitCode {
             complain(&text::told(&error));
             ExitCode::FAILURE
         }
+        Err(Failure::Told(code, message)) => {
+            complain(&message);
+            ExitCode::from(code)
+        }
+        Err(Failure::Exit(code)) => ExitCode::from(code),
         Err(Failure::Interrupted) => ExitCode::from(130),
     }
 }
@@ -129,8 +204,9 @@ fn on_runtime(command: impl Future<Output = Outcome>) -> Outcome {
 }
 
 fn complain(message: &str) {
-    let line = text::one_line(message);
-    let _ = writeln!(io::stderr(), "innkeeper: {line}");
+    // In one piece, so that those of several programs do not mix.
+    let line = format!("innkeeper: {}\n", text::one_line(message));
+    let _ = io::stderr().write_all(line.as_bytes());
 }
 
 /// Prints to standard output. A reader that has seen enough is not a failure.
@@ -143,9 +219,22 @@ fn print(text: &str) -> Outcome {
     }
 }
 
+/// The script asks this program for what it completes, so it knows the
+/// sessions, agents and models of the moment.
 fn completions(shell: clap_complete::Shell) -> Outcome {
+    use clap_complete::env::Shells;
+    let shells = Shells::builtins();
+    let Some(completer) = shells.completer(&shell.to_string()) else {
+        return Err(anyhow::anyhow!("there is no completion for {shell}").into());
+    };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "innkeeper", &mut script);
+    completer.write_registration(
+        "COMPLETE",
+        "innkeeper",
+        "innkeeper",
+        "innkeeper",
+        &mut script,
+    )?;
     print(&String::from_utf8_lossy(&script))
 }
 
@@ -163,7 +252,10 @@ mod tests {
         let docs = include_str!("../../../docs/command-line.md");
         let mut commands = vec![Cli::command()];
         while let Some(command) = commands.pop() {
-            for argument in command.get_arguments() {
+            for argument in command
+                .get_arguments()
+                .filter(|argument| !argument.is_hide_set())
+            {
                 if let Some(flag) = argument.get_long().filter(|flag| *flag != "help") {
                     assert!(docs.contains(&format!("`--{flag}")), "--{flag}");
                 }

@@ -18,12 +18,14 @@ use innkeeper_protocol::mcp::{ConfiguredServer, Hosting, McpServer, McpTransport
 use innkeeper_store::StoreOptions;
 use innkeeper_workspace::CustomizationOptions;
 use serde::{Deserialize, Deserializer, Serialize};
+use tracing::level_filters::LevelFilter;
 
 use innkeeper::{
     CustomizationSettings, DeliveryOptions, EndpointError, ExportOptions, LogFeed,
     TelemetryOptions, WorkspaceOptions,
 };
 
+use crate::cli::{LogDefaults, LogFormat};
 pub(crate) use file::{load, load_or_default};
 
 /// The port that a host listens on if nobody says otherwise.
@@ -39,6 +41,7 @@ pub(crate) struct Config {
     pub(crate) queue_after_cancel: QueueSetting,
     pub(crate) agent_environment: EnvironmentSetting,
     pub(crate) server: ServerTable,
+    pub(crate) log: LogTable,
     pub(crate) limits: LimitsTable,
     pub(crate) delivery: DeliveryTable,
     pub(crate) store: StoreTable,
@@ -151,6 +154,21 @@ impl McpTable {
 }
 
 impl Config {
+    /// Whether another configuration has changes that a running host does not
+    /// take up.
+    pub(crate) fn needs_restart_for(&self, other: &Self) -> bool {
+        let taken_up = |config: &Self| Self {
+            agents: BTreeMap::new(),
+            server: ServerTable {
+                allowed_hosts: Vec::new(),
+                allowed_origins: Vec::new(),
+                ..config.server.clone()
+            },
+            ..config.clone()
+        };
+        taken_up(self) != taken_up(other)
+    }
+
     /// The MCP servers that every session has.
     pub(crate) fn mcp_servers(&self) -> Vec<ConfiguredServer> {
         let enabled = self.mcp.iter().filter(|(_, table)| table.enabled);
@@ -379,6 +397,45 @@ pub(crate) struct ServerTable {
     #[serde(deserialize_with = "within::<_, 1, DAY>")]
     pub(crate) ping_seconds: u64,
     pub(crate) web: bool,
+    #[serde(deserialize_with = "within::<_, 0, DAY>")]
+    pub(crate) linger_seconds: u64,
+}
+
+/// `[log]`: what the host writes down about its work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct LogTable {
+    #[serde(deserialize_with = "log_level")]
+    pub(crate) level: String,
+    pub(crate) format: LogFormat,
+}
+
+impl Default for LogTable {
+    fn default() -> Self {
+        Self {
+            level: "info".to_owned(),
+            format: LogFormat::default(),
+        }
+    }
+}
+
+impl LogTable {
+    pub(crate) fn defaults(&self) -> LogDefaults {
+        LogDefaults {
+            level: self.level.parse().unwrap_or(LevelFilter::INFO),
+            format: self.format,
+        }
+    }
+}
+
+fn log_level<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let level = String::deserialize(deserializer)?;
+    match level.parse::<LevelFilter>() {
+        Ok(_) => Ok(level),
+        Err(_) => Err(serde::de::Error::custom(format!(
+            "`{level}` is not a level; write off, error, warn, info, debug or trace"
+        ))),
+    }
 }
 
 impl Default for ServerTable {
@@ -391,11 +448,16 @@ impl Default for ServerTable {
             message_bytes: 16 * MIB,
             ping_seconds: 30,
             web: true,
+            linger_seconds: 60,
         }
     }
 }
 
 impl ServerTable {
+    pub(crate) fn linger(&self) -> Duration {
+        Duration::from_secs(self.linger_seconds)
+    }
+
     pub(crate) fn message_bytes(&self) -> usize {
         size(self.message_bytes)
     }

@@ -260,6 +260,11 @@ impl Host {
         self.inner.clients.count()
     }
 
+    /// How many sessions are in the catalogue.
+    pub fn sessions(&self) -> u64 {
+        self.inner.gauges.stored_sessions.load(Ordering::Relaxed)
+    }
+
     /// Why the host cannot work, in a sentence that gives nothing away; nothing
     /// if it can.
     pub fn obstacle(&self) -> Option<&'static str> {

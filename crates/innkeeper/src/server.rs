@@ -3,9 +3,11 @@
 //! Everything is on one port: the WebSocket (an upgrade on any path), the web
 //! client, `/healthz`, `/readyz` and `/metrics`. *Invariant*: no request gets past
 //! [`access`] without a known `Host`, an acceptable `Origin` and, where
-//! sessions are concerned, the token.
+//! sessions are concerned, the token. A Unix socket needs none of these: its
+//! file says who may come.
 
 pub mod access;
+mod current;
 mod door;
 mod http;
 mod newcomers;
@@ -20,7 +22,7 @@ mod tls;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +39,7 @@ use tokio::task::JoinSet;
 
 use crate::Host;
 use access::AccessPolicy;
+use current::Current;
 use door::{Door, Place};
 use newcomers::Newcomers;
 
@@ -48,9 +51,24 @@ pub use tls::TlsFiles;
 /// How long a client may take to say what it wants.
 const HEADERS: Duration = Duration::from_secs(10);
 
+/// How many of the user's own commands may be connected at once, however many
+/// clients there are.
+const OWN_COMMANDS: usize = 256;
+
+/// A Unix socket for the user's own commands.
+#[derive(Debug, Clone)]
+pub struct ControlSocket {
+    pub path: PathBuf,
+    /// What is answered there, besides what is answered everywhere.
+    pub routes: axum::Router,
+}
+
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    pub listen: SocketAddr,
+    /// Without an address, there are only the sockets.
+    pub listen: Option<SocketAddr>,
+    /// Has places of its own, so that clients cannot keep the user out.
+    pub control: Option<ControlSocket>,
     /// Also listen here, for clients of the same user.
     pub socket: Option<PathBuf>,
     pub tls: Option<TlsFiles>,
@@ -91,9 +109,10 @@ fn hint(error: &io::Error) -> &'static str {
 /// A server that accepts clients until it is told to stop.
 #[derive(Debug)]
 pub struct Server {
-    address: SocketAddr,
-    tls: bool,
-    socket: Option<PathBuf>,
+    address: Option<SocketAddr>,
+    access: Arc<Current<AccessPolicy>>,
+    tls: Option<(TlsFiles, tls::Tls)>,
+    sockets: Vec<PathBuf>,
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
 }
@@ -104,17 +123,18 @@ impl Server {
         access: AccessPolicy,
         options: ServerOptions,
     ) -> Result<Self, ServerError> {
-        let listen = |source| ServerError::Listen {
-            address: options.listen,
-            source,
-        };
-        let listener = TcpListener::bind(options.listen).await.map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
         let stop = watch::Sender::new(false);
-        let mut tasks = JoinSet::new();
+        let mut server = Self {
+            address: None,
+            access: Current::new(access),
+            tls: None,
+            sockets: Vec::new(),
+            stop,
+            tasks: JoinSet::new(),
+        };
         let state = http::Shared {
             host,
-            access: Arc::new(access),
+            access: Arc::clone(&server.access),
             web: options.web,
             places: Arc::new(Semaphore::new(options.connections)),
             most_connections: options.connections,
@@ -122,60 +142,124 @@ impl Server {
             ping_after: options.ping_after,
             newcomers: Newcomers::new(options.newcomers.clone()),
         };
-        let reception = |router| Reception {
-            router,
-            limits: options.newcomers.clone(),
-            stop: stop.subscribe(),
-        };
-        if let Some(path) = &options.socket {
-            let listener = private_socket::bind(path).map_err(|source| ServerError::Socket {
-                path: path.clone(),
-                source,
-            })?;
-            let router = http::router(state.clone(), http::Transport::UnixSocket);
-            tasks.spawn(run(listener, as_it_is, reception(router)));
+        // Whatever fails, what is there already goes.
+        match server.listen(state, &options).await {
+            Ok(()) => Ok(server),
+            Err(error) => {
+                server.stop().await;
+                Err(error)
+            }
         }
-        let router = http::router(state, http::Transport::Tcp(address));
+    }
+
+    async fn listen(
+        &mut self,
+        state: http::Shared,
+        options: &ServerOptions,
+    ) -> Result<(), ServerError> {
+        if let Some(address) = options.listen {
+            let router = |bound| http::router(state.clone(), http::Transport::Tcp(bound));
+            self.listen_on_port(address, router, options).await?;
+        }
+        if let Some(control) = &options.control {
+            let state = http::Shared {
+                places: Arc::new(Semaphore::new(OWN_COMMANDS)),
+                most_connections: OWN_COMMANDS,
+                newcomers: Newcomers::new(options.newcomers.clone()),
+                ..state.clone()
+            };
+            let router = http::router(state, http::Transport::UnixSocket);
+            let router = router.merge(control.routes.clone());
+            self.listen_on_socket(&control.path, router, options)?;
+        }
+        if let Some(path) = &options.socket {
+            let router = http::router(state, http::Transport::UnixSocket);
+            self.listen_on_socket(path, router, options)?;
+        }
+        Ok(())
+    }
+
+    async fn listen_on_port(
+        &mut self,
+        address: SocketAddr,
+        router: impl FnOnce(SocketAddr) -> axum::Router,
+        options: &ServerOptions,
+    ) -> Result<(), ServerError> {
+        let failed = |source| ServerError::Listen { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let bound = listener.local_addr().map_err(failed)?;
+        self.address = Some(bound);
+        let reception = self.reception(router(bound), options);
         // Small frames must not wait for each other.
         let listener = listener.tap_io(|stream| {
             let _ = stream.set_nodelay(true);
         });
         match &options.tls {
-            None => drop(tasks.spawn(run(listener, as_it_is, reception(router)))),
+            None => drop(self.tasks.spawn(run(listener, as_it_is, reception))),
             Some(files) => {
                 let tls = tls::Tls::new(files).map_err(ServerError::Tls)?;
+                self.tls = Some((files.clone(), tls.clone()));
                 let greet = move |stream| tls.clone().greet(stream);
-                tasks.spawn(run(listener, greet, reception(router)));
+                self.tasks.spawn(run(listener, greet, reception));
             }
         }
-        Ok(Self {
-            address,
-            tls: options.tls.is_some(),
-            socket: options.socket,
-            stop,
-            tasks,
-        })
+        Ok(())
     }
 
-    pub fn address(&self) -> SocketAddr {
+    fn listen_on_socket(
+        &mut self,
+        path: &Path,
+        router: axum::Router,
+        options: &ServerOptions,
+    ) -> Result<(), ServerError> {
+        let listener = private_socket::bind(path).map_err(|source| ServerError::Socket {
+            path: path.to_owned(),
+            source,
+        })?;
+        self.sockets.push(path.to_owned());
+        let reception = self.reception(router, options);
+        self.tasks.spawn(run(listener, as_it_is, reception));
+        Ok(())
+    }
+
+    fn reception(&self, router: axum::Router, options: &ServerOptions) -> Reception {
+        Reception {
+            router,
+            limits: options.newcomers.clone(),
+            stop: self.stop.subscribe(),
+        }
+    }
+
+    /// Lets in others from here on, and reads the certificate again.
+    /// Connections that are open stay.
+    pub fn reload(&self, access: AccessPolicy) -> Result<(), ServerError> {
+        self.access.set(access);
+        match &self.tls {
+            Some((files, tls)) => tls.reload(files).map_err(ServerError::Tls),
+            None => Ok(()),
+        }
+    }
+
+    /// The address that it listens on, if it listens on a port.
+    pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
     /// Where to connect, as `(WebSocket, web)` addresses without a token. Of a
     /// server on all addresses, it is the one that this machine itself can use.
-    pub fn urls(&self) -> (String, String) {
-        let mut address = self.address;
+    pub fn urls(&self) -> Option<(String, String)> {
+        let mut address = self.address?;
         match address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
             IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
             IpAddr::V4(_) | IpAddr::V6(_) => {}
         }
-        let (ws, http) = if self.tls {
+        let (ws, http) = if self.tls.is_some() {
             ("wss", "https")
         } else {
             ("ws", "http")
         };
-        (format!("{ws}://{address}/"), format!("{http}://{address}/"))
+        Some((format!("{ws}://{address}/"), format!("{http}://{address}/")))
     }
 
     /// Accepts nobody any more. Connections end with the host's shutdown.
@@ -188,7 +272,7 @@ impl Server {
         {
             tracing::warn!("some connections did not end in time");
         }
-        if let Some(path) = &self.socket {
+        for path in &self.sockets {
             let _ = std::fs::remove_file(path);
         }
     }

@@ -26,7 +26,7 @@ export function keepToken(token: string): void {
 
 /** The socket is where the page came from; in development, behind a proxy. */
 export function socketUrl(token: string | undefined): string {
-  const url = new URL(import.meta.env.DEV ? "/socket" : "/", location.href);
+  const url = new URL(import.meta.env.DEV ? "/socket" : "./", location.href);
   url.protocol = url.protocol.replace(/^http/, "ws");
   if (token) url.searchParams.set("tkn", token);
   return url.href;

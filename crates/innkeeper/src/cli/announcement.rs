@@ -1,8 +1,9 @@
 //! How a running host is found: the file that it writes for whoever started
 //! it, and `host.json` in its data directory.
 //!
-//! *Invariant*: an announcement appears wholly or not at all, and only its
-//! owner can read it: there is a token in it.
+//! *Invariants*: an announcement appears wholly or not at all, and only its
+//! owner can read it. The token is in the first of them only, which is written
+//! where somebody asked for it.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -11,11 +12,12 @@ use std::path::{Path, PathBuf};
 use innkeeper_store::LOCK_FILE;
 use serde::{Deserialize, Serialize};
 
+use super::control_socket;
 use innkeeper::server::access::write_private;
 
 pub(crate) const HOST_FILE: &str = "host.json";
 
-/// Where a host listens.
+/// Where clients connect, for whoever started the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Announcement {
     /// The WebSocket address, with the token.
@@ -27,24 +29,39 @@ pub(crate) struct Announcement {
 
 impl Announcement {
     pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
-        let mut unfinished = path.as_os_str().to_owned();
-        unfinished.push(format!(".{}", self.pid));
-        let unfinished = PathBuf::from(unfinished);
-        let json = serde_json::to_string(self)?;
-        // One that is left is from a process of the same number.
-        let _ = fs::remove_file(&unfinished);
-        write_private(&unfinished, &format!("{json}\n"))?;
-        fs::rename(&unfinished, path)
+        write_whole(path, &serde_json::to_string(self)?)
+    }
+}
+
+/// `host.json`: by which the user's other commands find the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HostFile {
+    pub(crate) pid: u32,
+    /// The control socket, if it is not in the data directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) socket: Option<PathBuf>,
+    /// The WebSocket address, without the token, if the host listens on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) url: Option<String>,
+    /// The web address, without the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) web: Option<String>,
+}
+
+impl HostFile {
+    pub(crate) fn write_in(&self, data_dir: &Path) -> io::Result<()> {
+        write_whole(&data_dir.join(HOST_FILE), &serde_json::to_string(self)?)
     }
 
-    pub(crate) fn write_in(&self, data_dir: &Path) -> io::Result<()> {
-        self.write(&data_dir.join(HOST_FILE))
+    /// What the last host wrote, whether or not it still runs.
+    pub(crate) fn left_in(data_dir: &Path) -> Option<Self> {
+        let text = fs::read_to_string(data_dir.join(HOST_FILE)).ok()?;
+        serde_json::from_str(&text).ok()
     }
 
     /// The host that runs on a data directory now, if it listens anywhere.
     pub(crate) fn find_in(data_dir: &Path) -> Option<Self> {
-        let text = fs::read_to_string(data_dir.join(HOST_FILE)).ok()?;
-        let found: Self = serde_json::from_str(&text).ok()?;
+        let found = Self::left_in(data_dir)?;
         (holder(data_dir) == Some(found.pid)).then_some(found)
     }
 
@@ -52,6 +69,22 @@ impl Announcement {
         // What is left behind is known by the lock that nobody holds.
         let _ = fs::remove_file(data_dir.join(HOST_FILE));
     }
+
+    /// The control socket of the host on a data directory.
+    pub(crate) fn socket_in(&self, data_dir: &Path) -> PathBuf {
+        let own = || data_dir.join(control_socket::NAME);
+        self.socket.clone().unwrap_or_else(own)
+    }
+}
+
+fn write_whole(path: &Path, json: &str) -> io::Result<()> {
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(format!(".{}", std::process::id()));
+    let unfinished = PathBuf::from(unfinished);
+    // One that is left is from a process of the same number.
+    let _ = fs::remove_file(&unfinished);
+    write_private(&unfinished, &format!("{json}\n"))?;
+    fs::rename(&unfinished, path)
 }
 
 /// The process that holds a data directory's lock. Unlike the number of a
@@ -70,26 +103,27 @@ mod tests {
     use super::*;
     use innkeeper_store::{SqliteStore, StoreOptions};
 
-    fn announcement(pid: u32) -> Announcement {
-        Announcement {
-            url: "ws://127.0.0.1:1/?tkn=t".to_owned(),
-            web: "http://127.0.0.1:1/?tkn=t".to_owned(),
+    fn host_file(pid: u32) -> HostFile {
+        HostFile {
             pid,
+            socket: None,
+            url: Some("ws://127.0.0.1:1/".to_owned()),
+            web: None,
         }
     }
 
     #[test]
     fn a_host_is_found_while_it_holds_the_lock() {
         let dir = tempfile::tempdir().unwrap();
-        let here = announcement(std::process::id());
+        let here = host_file(std::process::id());
         here.write_in(dir.path()).unwrap();
-        assert_eq!(Announcement::find_in(dir.path()), None, "nobody runs yet");
+        assert_eq!(HostFile::find_in(dir.path()), None, "nobody runs yet");
         let store = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
-        assert_eq!(Announcement::find_in(dir.path()), Some(here));
-        announcement(1).write_in(dir.path()).unwrap();
-        assert_eq!(Announcement::find_in(dir.path()), None, "another process");
+        assert_eq!(HostFile::find_in(dir.path()), Some(here));
+        host_file(1).write_in(dir.path()).unwrap();
+        assert_eq!(HostFile::find_in(dir.path()), None, "another process");
         drop(store);
-        Announcement::remove_from(dir.path());
+        HostFile::remove_from(dir.path());
         assert!(!dir.path().join(HOST_FILE).exists());
     }
 
@@ -98,6 +132,11 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ready");
+        let announcement = |pid| Announcement {
+            url: "ws://127.0.0.1:1/?tkn=t".to_owned(),
+            web: "http://127.0.0.1:1/?tkn=t".to_owned(),
+            pid,
+        };
         announcement(1).write(&path).unwrap();
         announcement(2).write(&path).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);

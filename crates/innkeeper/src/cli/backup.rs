@@ -7,6 +7,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 
 use super::announcement::holder;
+use super::control::dismiss;
 use super::place::PlaceArgs;
 use super::{Outcome, print, text};
 use innkeeper::now;
@@ -37,8 +38,9 @@ pub(crate) fn backup(args: &BackupArgs) -> Outcome {
     ))
 }
 
-pub(crate) fn restore(args: &RestoreArgs) -> Outcome {
+pub(crate) async fn restore(args: RestoreArgs) -> Outcome {
     let data_dir = args.place.data_dir()?;
+    dismiss(&data_dir).await;
     if let Some(pid) = holder(&data_dir) {
         return Err(anyhow!(
             "a backup can be restored only while no host runs on the data directory; stop process \

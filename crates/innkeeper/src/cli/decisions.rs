@@ -1,26 +1,27 @@
 //! What `innkeeper run` does when an agent waits for a person: it follows what
 //! `--approve` said, asks on the terminal, or, with nobody there, says no.
 
+pub(crate) mod answers;
+pub(crate) mod prompts;
+
 use std::collections::{HashMap, HashSet};
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 
 use ahp::ahp_types::actions::{
     ChatInputCompletedAction, ChatToolCallConfirmedAction, ChatToolCallResultConfirmedAction,
     StateAction,
 };
-use ahp::ahp_types::common::StringOrMarkdown;
+use ahp::ahp_types::common::{JsonObject, StringOrMarkdown};
 use ahp::ahp_types::state::{
-    ChatInputAnswer, ChatInputAnswerValue, ChatInputAnswered, ChatInputBooleanAnswerValue,
-    ChatInputNumberAnswerValue, ChatInputOption, ChatInputQuestion, ChatInputRequest,
-    ChatInputResponseKind, ChatInputSelectedAnswerValue, ChatInputSelectedManyAnswerValue,
-    ChatInputTextAnswerValue, SessionInputRequest, ToolCallCancellationReason,
-    ToolCallConfirmationReason, ToolCallConfirmationState, ToolCallPendingConfirmationState,
-    ToolDefinition, ToolInput,
+    ChatInputRequest, ChatInputResponseKind, ConfirmationOption, SessionInputRequest,
+    ToolCallCancellationReason, ToolCallConfirmationReason, ToolCallConfirmationState,
+    ToolCallPendingConfirmationState, ToolDefinition, ToolInput,
 };
 use clap::ValueEnum;
 use innkeeper_protocol::markdown;
 
 use super::text;
+use prompts::{Prompted, is_anybody_there};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Approve {
@@ -64,81 +65,83 @@ impl Decisions {
         self.decided.remove(id);
     }
 
-    /// What to dispatch, and to which chat, if this is to be decided here.
-    pub(crate) async fn decide(
-        &mut self,
-        request: SessionInputRequest,
-    ) -> Option<(String, StateAction)> {
+    /// What is to be done about something that the agent waits for.
+    pub(crate) async fn decide(&mut self, request: SessionInputRequest) -> Decided {
         match request {
             SessionInputRequest::ToolConfirmation(request) => {
-                if !self.decided.insert(request.id) {
-                    return None;
+                if !self.decided.insert(request.id.clone()) {
+                    return Decided::Nothing;
                 }
-                let action = match request.tool_call {
+                let judged = match request.tool_call {
                     ToolCallConfirmationState::PendingConfirmation(call) => {
-                        self.about_call(request.turn_id, call).await
+                        let question = question_about(&call);
+                        let options = call.options.clone().unwrap_or_default();
+                        let reads = self.reads(&call.tool_name, call.meta.as_ref());
+                        let judged = self.judge(reads, question, options).await;
+                        judged.map(|judgement| {
+                            let action = self.about_call(request.turn_id, call, &judgement);
+                            (action, judgement.approved)
+                        })
                     }
                     ToolCallConfirmationState::PendingResultConfirmation(call) => {
                         let question = format!("Use the result of {}?", call.display_name);
-                        let approved = self.allows(&call.tool_name, &question).await;
-                        StateAction::ChatToolCallResultConfirmed(
-                            ChatToolCallResultConfirmedAction {
-                                turn_id: request.turn_id,
-                                tool_call_id: call.tool_call_id,
-                                meta: None,
-                                approved,
-                            },
-                        )
+                        let reads = self.reads(&call.tool_name, call.meta.as_ref());
+                        let judged = self.judge(reads, question, Vec::new()).await;
+                        judged.map(|judgement| {
+                            let action = StateAction::ChatToolCallResultConfirmed(
+                                ChatToolCallResultConfirmedAction {
+                                    turn_id: request.turn_id,
+                                    tool_call_id: call.tool_call_id,
+                                    meta: None,
+                                    approved: judgement.approved,
+                                },
+                            );
+                            (action, judgement.approved)
+                        })
                     }
-                    ToolCallConfirmationState::Unknown(_) => return None,
+                    ToolCallConfirmationState::Unknown(_) => return Decided::Nothing,
                 };
-                Some((request.chat, action))
+                let Some((action, granted)) = judged else {
+                    return Decided::Interrupted;
+                };
+                Decided::Say(Box::new(Decision {
+                    request: request.id,
+                    chat: request.chat,
+                    action,
+                    granted,
+                    word: if granted { "approved" } else { "denied" },
+                }))
             }
             SessionInputRequest::ChatInput(request) => {
-                if !self.decided.insert(request.id) {
-                    return None;
+                if !self.decided.insert(request.id.clone()) {
+                    return Decided::Nothing;
                 }
-                let action = answered(request.request).await;
-                Some((request.chat, StateAction::ChatInputCompleted(action)))
+                let answered = tokio::task::spawn_blocking(move || answered(request.request));
+                let Ok(Some(action)) = answered.await else {
+                    return Decided::Interrupted;
+                };
+                let granted = action.response == ChatInputResponseKind::Accept;
+                Decided::Say(Box::new(Decision {
+                    request: request.id,
+                    chat: request.chat,
+                    action: StateAction::ChatInputCompleted(action),
+                    granted,
+                    word: if granted { "answered" } else { "cancelled" },
+                }))
             }
             SessionInputRequest::ToolClientExecution(_)
             | SessionInputRequest::ToolAuthentication(_)
-            | SessionInputRequest::Unknown(_) => None,
+            | SessionInputRequest::Unknown(_) => Decided::Nothing,
         }
     }
 
-    async fn about_call(
+    fn about_call(
         &self,
         turn_id: String,
         call: ToolCallPendingConfirmationState,
+        judgement: &Judgement,
     ) -> StateAction {
-        let title = call.confirmation_title.as_ref();
-        let title = title.map_or("Run a tool?", StringOrMarkdown::as_text);
-        let message = markdown::plain(&call.invocation_message);
-        let mut question = format!("{title}\n{}", indented(&message));
-        match &call.tool_input {
-            Some(ToolInput::Inline(input)) => question += &format!("\n{}", indented(input)),
-            Some(ToolInput::ContentRef(input)) => {
-                let size = input.size_hint.unwrap_or_default();
-                question += &format!(
-                    "\n  (its input has {size} bytes, too many to show here; open the session in \
-                     the web client to read it)"
-                );
-            }
-            None => {}
-        }
-        for edit in call.edits.iter().flat_map(|edits| &edits.items) {
-            let file = edit.after.as_ref().or(edit.before.as_ref());
-            let lines = edit.diff.as_ref();
-            let count = |lines: Option<i64>| lines.unwrap_or_default();
-            question += &format!(
-                "\n  {} (+{} -{})",
-                file.map_or("a file", |side| &side.uri),
-                count(lines.and_then(|diff| diff.added)),
-                count(lines.and_then(|diff| diff.removed)),
-            );
-        }
-        let approved = self.allows(&call.tool_name, &question).await;
+        let approved = judgement.approved;
         StateAction::ChatToolCallConfirmed(ChatToolCallConfirmedAction {
             turn_id,
             tool_call_id: call.tool_call_id,
@@ -152,21 +155,114 @@ impl Decisions {
             edited_tool_input: None,
             user_suggestion: None,
             reason_message: None,
-            selected_option_id: None,
+            selected_option_id: judgement.option.clone(),
         })
     }
 
-    async fn allows(&self, tool: &str, question: &str) -> bool {
+    /// Whether a call only reads: by the agent's word about the tool, or about
+    /// this call.
+    fn reads(&self, tool: &str, meta: Option<&JsonObject>) -> bool {
+        let said = meta.and_then(|meta| meta.get("kind")?.as_str());
+        self.reading.contains(tool) || matches!(said, Some("read" | "search"))
+    }
+
+    /// Nothing if the user stopped it all.
+    async fn judge(
+        &self,
+        reads: bool,
+        question: String,
+        options: Vec<ConfirmationOption>,
+    ) -> Option<Judgement> {
+        let plain = |approved| {
+            Some(Judgement {
+                approved,
+                option: None,
+            })
+        };
         match self.approve {
-            Some(Approve::All) => true,
-            Some(Approve::Reads) => self.reading.contains(tool),
-            Some(Approve::None) => false,
+            Some(Approve::All) => plain(true),
+            Some(Approve::Reads) => plain(reads),
+            Some(Approve::None) => plain(false),
             None => {
-                let answer = ask(format!("{question} [y/N]")).await;
-                answer.is_some_and(|answer| matches!(answer.as_str(), "y" | "Y" | "yes"))
+                let asked = tokio::task::spawn_blocking(move || {
+                    tell(&question);
+                    match is_anybody_there() {
+                        true => prompts::choose(&options),
+                        false => {
+                            tell("(nobody is here to answer)");
+                            Prompted::NotAnswered
+                        }
+                    }
+                });
+                match asked.await {
+                    Ok(Prompted::Answered((approved, option))) => {
+                        Some(Judgement { approved, option })
+                    }
+                    Ok(Prompted::NotAnswered) => plain(false),
+                    Ok(Prompted::Interrupted) | Err(_) => None,
+                }
             }
         }
     }
+}
+
+/// What was made of something that the agent waits for.
+pub(crate) enum Decided {
+    /// It is not to be decided here.
+    Nothing,
+    Say(Box<Decision>),
+    /// The user stopped it all.
+    Interrupted,
+}
+
+pub(crate) struct Decision {
+    pub(crate) request: String,
+    pub(crate) chat: String,
+    pub(crate) action: StateAction,
+    pub(crate) granted: bool,
+    pub(crate) word: &'static str,
+}
+
+struct Judgement {
+    approved: bool,
+    /// One of the agent's own options.
+    option: Option<String>,
+}
+
+/// Says something to whoever is at the terminal.
+fn tell(words: &str) {
+    let line = format!("{}\n", text::printable(words));
+    let _ = io::stderr().write_all(line.as_bytes());
+}
+
+fn question_about(call: &ToolCallPendingConfirmationState) -> String {
+    let title = call.confirmation_title.as_ref();
+    let title = title.map_or("Run a tool?", StringOrMarkdown::as_text);
+    let message = markdown::plain(&call.invocation_message);
+    let mut question = format!("{title}\n{}", indented(&message));
+    match &call.tool_input {
+        Some(ToolInput::Inline(input)) => question += &format!("\n{}", indented(input)),
+        Some(ToolInput::ContentRef(input)) => {
+            let size = input.size_hint.unwrap_or_default();
+            question += &format!(
+                "\n  (its input has {size} bytes, too many to show here; open the session in \
+                 the web client to read it)"
+            );
+        }
+        None => {}
+    }
+    for edit in call.edits.iter().flat_map(|edits| &edits.items) {
+        let file = edit.after.as_ref().or(edit.before.as_ref());
+        let lines = edit.diff.as_ref();
+        let count = |lines: Option<i64>| lines.unwrap_or_default();
+        question += &format!(
+            "\n  {} (+{} -{})",
+            file.map_or("a file", |side| &side.uri),
+            count(lines.and_then(|diff| diff.added)),
+            count(lines.and_then(|diff| diff.removed)),
+        );
+    }
+    question
 }
 
 /// Text below a heading.
@@ -175,193 +271,81 @@ fn indented(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Asks the questions of a request one after the other. An empty line skips a
-/// question; with nobody there to answer, the request is cancelled.
-async fn answered(request: ChatInputRequest) -> ChatInputCompletedAction {
-    let headline: Vec<&str> = [request.message.as_deref(), request.url.as_deref()]
-        .into_iter()
-        .flatten()
-        .collect();
-    let questions = request.questions.unwrap_or_default();
-    let mut answers = HashMap::new();
-    let mut response = ChatInputResponseKind::Accept;
-    let mut prefix = match headline.is_empty() {
-        true => String::new(),
-        false => format!("{}\n", headline.join("\n")),
-    };
-    if questions.is_empty() && ask(format!("{prefix}Press Enter to go on")).await.is_none() {
-        response = ChatInputResponseKind::Cancel;
+/// Asks the questions of a request one after the other. With nobody there to
+/// answer, the request is cancelled; nothing comes back if the user stopped it
+/// all.
+fn answered(request: ChatInputRequest) -> Option<ChatInputCompletedAction> {
+    for line in [request.message.as_deref(), request.url.as_deref()] {
+        line.into_iter().for_each(tell);
     }
-    for question in questions {
-        let Some((id, prompt)) = prompt_for(&question) else {
-            continue;
-        };
-        let asked = std::mem::take(&mut prefix) + &prompt;
-        let Some(line) = ask(asked).await else {
-            response = ChatInputResponseKind::Cancel;
-            break;
-        };
-        if let Some(value) = value_of(&question, &line) {
-            let answer = ChatInputAnswer::Submitted(ChatInputAnswered { value });
-            answers.insert(id, answer);
-        }
-    }
-    let accepted = response == ChatInputResponseKind::Accept;
-    ChatInputCompletedAction {
-        request_id: request.id,
+    let ended = |response, answers: HashMap<_, _>| ChatInputCompletedAction {
+        request_id: request.id.clone(),
         response,
-        answers: (accepted && !answers.is_empty()).then_some(answers),
-    }
-}
-
-/// The id of a question, and how it is put on a terminal.
-fn prompt_for(question: &ChatInputQuestion) -> Option<(String, String)> {
-    let choices = |options: &[ChatInputOption]| {
-        let lines = options.iter().zip(1..);
-        let lines = lines.map(|(option, number)| format!("\n  {number}. {}", option.label));
-        lines.collect::<String>()
+        answers: (!answers.is_empty()).then_some(answers),
     };
-    Some(match question {
-        ChatInputQuestion::Text(q) => (q.id.clone(), q.message.clone()),
-        ChatInputQuestion::Number(q) | ChatInputQuestion::Integer(q) => {
-            (q.id.clone(), format!("{} (a number)", q.message))
-        }
-        ChatInputQuestion::Boolean(q) => (q.id.clone(), format!("{} [y/n]", q.message)),
-        ChatInputQuestion::SingleSelect(q) => (
-            q.id.clone(),
-            format!("{}{}", q.message, choices(&q.options)),
-        ),
-        ChatInputQuestion::MultiSelect(q) => {
-            let several = "\n(numbers, separated by commas)";
-            (
-                q.id.clone(),
-                format!("{}{}{several}", q.message, choices(&q.options)),
-            )
-        }
-        ChatInputQuestion::Unknown(_) => return None,
-    })
-}
-
-/// What a line means as an answer; nothing, if it is empty or no answer.
-fn value_of(question: &ChatInputQuestion, line: &str) -> Option<ChatInputAnswerValue> {
-    let line = line.trim();
-    if line.is_empty() {
-        return None;
+    let cancelled = || Some(ended(ChatInputResponseKind::Cancel, HashMap::new()));
+    let questions = request.questions.clone().unwrap_or_default();
+    if !is_anybody_there() {
+        questions
+            .iter()
+            .filter_map(answers::asked)
+            .for_each(|asked| tell(asked.message));
+        tell("(nobody is here to answer)");
+        return cancelled();
     }
-    let choice = |options: &[ChatInputOption], typed: &str| {
-        let number = typed.trim().parse::<usize>().ok()?.checked_sub(1)?;
-        Some(options.get(number)?.id.clone())
-    };
-    Some(match question {
-        ChatInputQuestion::Text(_) => ChatInputAnswerValue::Text(ChatInputTextAnswerValue {
-            value: line.to_owned(),
-        }),
-        ChatInputQuestion::Number(_) | ChatInputQuestion::Integer(_) => {
-            let value = line.parse().ok()?;
-            ChatInputAnswerValue::Number(ChatInputNumberAnswerValue { value })
+    let mut answers = HashMap::new();
+    if questions.is_empty() {
+        match prompts::wait_for_enter() {
+            Prompted::Answered(_) => {}
+            Prompted::NotAnswered => return cancelled(),
+            Prompted::Interrupted => return None,
         }
-        ChatInputQuestion::Boolean(_) => {
-            let value = matches!(line, "y" | "Y" | "yes");
-            ChatInputAnswerValue::Boolean(ChatInputBooleanAnswerValue { value })
-        }
-        ChatInputQuestion::SingleSelect(q) => match choice(&q.options, line) {
-            Some(value) => ChatInputAnswerValue::Selected(ChatInputSelectedAnswerValue {
-                value,
-                freeform_values: None,
-            }),
-            None if q.allow_freeform_input == Some(true) => {
-                ChatInputAnswerValue::Selected(ChatInputSelectedAnswerValue {
-                    value: String::new(),
-                    freeform_values: Some(vec![line.to_owned()]),
-                })
+    }
+    for question in &questions {
+        match prompts::ask(question) {
+            Prompted::Answered(Some(value)) => {
+                if let Some(asked) = answers::asked(question) {
+                    answers.insert(asked.id.to_owned(), answers::submitted(value));
+                }
             }
-            None => return None,
-        },
-        ChatInputQuestion::MultiSelect(q) => {
-            let chosen = line
-                .split(',')
-                .filter_map(|typed| choice(&q.options, typed));
-            ChatInputAnswerValue::SelectedMany(ChatInputSelectedManyAnswerValue {
-                value: chosen.collect(),
-                freeform_values: None,
-            })
+            Prompted::Answered(None) => {}
+            Prompted::NotAnswered => return cancelled(),
+            Prompted::Interrupted => return None,
         }
-        ChatInputQuestion::Unknown(_) => return None,
-    })
-}
-
-/// Asks on the terminal. `None` if there is nobody to ask.
-async fn ask(question: String) -> Option<String> {
-    let question = text::printable(&question);
-    if !io::stdin().is_terminal() {
-        let _ = writeln!(io::stderr(), "{question}\n(nobody is here to answer)");
-        return None;
     }
-    let line = tokio::task::spawn_blocking(move || {
-        let mut out = io::stderr().lock();
-        let _ = write!(out, "{question} ").and_then(|()| out.flush());
-        let mut line = String::new();
-        let read = io::stdin().lock().read_line(&mut line).ok()?;
-        (read > 0).then_some(line)
-    });
-    line.await.ok().flatten()
+    Some(ended(ChatInputResponseKind::Accept, answers))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     #[test]
-    fn a_line_is_read_as_its_question_wants_it() {
-        let options = json!([{"id": "a", "label": "A"}, {"id": "b", "label": "B"}]);
-        let cases = [
-            (
-                json!({"kind": "text"}),
-                " hi ",
-                json!({"kind": "text", "value": "hi"}),
-            ),
-            (
-                json!({"kind": "number"}),
-                "1.5",
-                json!({"kind": "number", "value": 1.5}),
-            ),
-            (json!({"kind": "number"}), "many", Value::Null),
-            (
-                json!({"kind": "boolean"}),
-                "y",
-                json!({"kind": "boolean", "value": true}),
-            ),
-            (
-                json!({"kind": "single-select", "options": options}),
-                "2",
-                json!({"kind": "selected", "value": "b"}),
-            ),
-            (
-                json!({"kind": "single-select", "options": options}),
-                "other",
-                Value::Null,
-            ),
-            (
-                json!({"kind": "single-select", "options": options, "allowFreeformInput": true}),
-                "other",
-                json!({"kind": "selected", "value": "", "freeformValues": ["other"]}),
-            ),
-            (
-                json!({"kind": "multi-select", "options": options}),
-                "1, 2",
-                json!({"kind": "selected-many", "value": ["a", "b"]}),
-            ),
-            (json!({"kind": "text"}), "  ", Value::Null),
-        ];
-        for (mut question, line, expected) in cases {
-            question["id"] = json!("q");
-            question["message"] = json!("?");
-            let parsed = serde_json::from_value(question.clone()).unwrap();
+    fn a_call_only_reads_if_its_agent_says_so() {
+        let mut decisions = Decisions::new(Some(Approve::Reads));
+        let tools = json!([
+            {"name": "look", "annotations": {"readOnlyHint": true}}, {"name": "write"}
+        ]);
+        let tools: Vec<ToolDefinition> = serde_json::from_value(tools).unwrap();
+        decisions.learn_tools(&tools);
+        for (tool, kind, reads) in [
+            ("look", None, true),
+            ("write", None, false),
+            ("write", Some("read"), true),
+            ("other", Some("search"), true),
+            ("other", Some("edit"), false),
+            ("other", Some("execute"), false),
+        ] {
+            let meta = kind.map(|kind| {
+                let mut meta = JsonObject::new();
+                meta.insert("kind".to_owned(), json!(kind));
+                meta
+            });
             assert_eq!(
-                json!(value_of(&parsed, line)),
-                expected,
-                "{question} {line}"
+                decisions.reads(tool, meta.as_ref()),
+                reads,
+                "{tool} {kind:?}"
             );
         }
     }

@@ -20,7 +20,7 @@ use innkeeper_agents::{Environment, discovery};
 use innkeeper_workspace::judge_git;
 
 use super::agents::Finder;
-use super::announcement::Announcement;
+use super::announcement::HostFile;
 use super::environment::environment;
 use super::place::PlaceArgs;
 use super::{Outcome, print, text};
@@ -121,10 +121,10 @@ fn check_port(config: &Config, data_dir: &Path) -> Finding {
         Ok(_) => return Fine(format!("port: {address} can be listened on")),
         Err(error) => error,
     };
-    let running = Announcement::find_in(data_dir);
+    let running = HostFile::find_in(data_dir);
     let port = format!(":{}/", address.port());
     match running {
-        Some(host) if host.url.contains(&port) => Fine(format!(
+        Some(host) if host.url.as_ref().is_some_and(|url| url.contains(&port)) => Fine(format!(
             "port: {address} is used by the running host, process {}",
             host.pid
         )),

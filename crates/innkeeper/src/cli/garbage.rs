@@ -11,6 +11,7 @@ use innkeeper_protocol::record::store::Archive;
 use innkeeper_store::{BACKUPS_DIRECTORY, PARTIAL_PREFIX, StoreError, open_read_only, room};
 
 use super::announcement::{HOST_FILE, holder};
+use super::control_socket;
 use crate::config::Config;
 use innkeeper::{Leftovers, leftovers};
 
@@ -93,7 +94,9 @@ fn abandoned_files(data_dir: &Path) -> Vec<PathBuf> {
     files.extend(named(&data_dir.join(BACKUPS_DIRECTORY), &unfinished));
     files.retain(is_old);
     // And these only of a host.
-    files.extend(named(data_dir, &|name| name.starts_with(HOST_FILE)));
+    files.extend(named(data_dir, &|name| {
+        name.starts_with(HOST_FILE) || name == control_socket::NAME
+    }));
     files
 }
 

@@ -10,6 +10,7 @@ use innkeeper_protocol::record::store::Store as _;
 use innkeeper_store::{DATABASE_FILE, SqliteStore};
 
 use super::announcement::holder;
+use super::control::dismiss;
 use super::garbage::Garbage;
 use super::place::PlaceArgs;
 use super::{Outcome, print, text};
@@ -25,9 +26,12 @@ pub(crate) struct GcArgs {
     place: PlaceArgs,
 }
 
-pub(crate) fn gc(args: &GcArgs) -> Outcome {
+pub(crate) async fn gc(args: GcArgs) -> Outcome {
     let data_dir = args.place.data_dir()?;
     let config = args.place.config()?;
+    if !args.dry_run {
+        dismiss(&data_dir).await;
+    }
     if let Some(pid) = holder(&data_dir).filter(|_| !args.dry_run) {
         return Err(anyhow!(
             "the running host, process {pid}, uses what would have to be cleaned up; stop it \

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use clap::Args;
+use clap::{Args, ValueHint};
 use directories::{BaseDirs, ProjectDirs};
 use innkeeper_agents::Environment;
 use innkeeper_agents::registry::{self, Registry};
@@ -18,23 +18,37 @@ use innkeeper::{CustomizationSettings, HostOptions, LogFeed, WorkspaceOptions};
 
 const CONFIG_FILE: &str = "innkeeper.toml";
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArgs {
     /// Where the host keeps everything it owns [default: the platform's data directory]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", env = "INNKEEPER_DATA_DIR", value_hint = ValueHint::DirPath)]
     data_dir: Option<PathBuf>,
     /// The configuration file [default: innkeeper.toml in the platform's config directory]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "INNKEEPER_CONFIG", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
 }
 
 impl PlaceArgs {
+    /// Where no flags are known.
+    pub(crate) fn of_environment() -> Self {
+        let named = |name| std::env::var_os(name).map(PathBuf::from);
+        Self {
+            data_dir: named("INNKEEPER_DATA_DIR"),
+            config: named("INNKEEPER_CONFIG"),
+        }
+    }
+
     pub(crate) fn data_dir(&self) -> Result<PathBuf> {
         match &self.data_dir {
             Some(dir) => std::path::absolute(dir)
                 .with_context(|| format!("the data directory {} cannot be used", dir.display())),
             None => Ok(project_dirs()?.data_dir().to_owned()),
         }
+    }
+
+    /// The configuration file that a flag names.
+    pub(crate) fn given_config(&self) -> Option<&Path> {
+        self.config.as_deref()
     }
 
     pub(crate) fn config_file(&self) -> Result<PathBuf> {

@@ -1,367 +1,355 @@
 //! `innkeeper run`: one turn without a client, its answer on standard output.
 
-use std::io::{self, IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::{self, IsTerminal as _, Read as _};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use ahp::ahp_types::actions::{
-    ActionEnvelope, ChatTurnCancelledAction, ChatTurnStartedAction, StateAction,
-};
-use ahp::ahp_types::commands::{CreateSessionParams, SubscribeParams, SubscribeResult};
-use ahp::ahp_types::state::{
-    ErrorInfo, Message, MessageKind, MessageOrigin, ModelSelection, ResponsePart, SessionLifecycle,
-    SnapshotState, ToolResultContent,
-};
-use ahp::{Client, SubscriptionEvent};
+use ahp::Client;
+use ahp::ahp_types::actions::{ChatTurnCancelledAction, ChatTurnStartedAction, StateAction};
+use ahp::ahp_types::commands::{CreateSessionParams, DisposeSessionParams};
+use ahp::ahp_types::state::{ErrorInfo, SessionLifecycle, SessionState};
 use anyhow::{Context as _, Result, anyhow, bail};
-use clap::Args;
+use clap::{Args, ValueHint};
+use clap_complete::engine::ArgValueCompleter;
 use innkeeper_agents::script;
 use innkeeper_engine::COMMAND_PREFIX;
 use innkeeper_protocol::ChannelUri;
-use innkeeper_workspace::uri_of_path;
 use serde_json::Value;
-use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use super::agents::Finder;
-use super::announcement::Announcement;
-use super::client::{connect_to, connect_within, explained};
-use super::decisions::{Approve, Decisions};
-use super::environment::environment;
-use super::place::{PlaceArgs, host_options, opened_store};
-use super::serve::Signals;
-use super::{Failure, Outcome, text};
-use innkeeper::Host;
+use super::background::{client_of_host, client_of_host_with_agents};
+use super::client::{ConnectionLost, explained};
+use super::conversation::{Conversation, Refused, chat_of, message, working_directory};
+use super::decisions::{Approve, Decided, Decisions};
+use super::place::PlaceArgs;
+use super::report::{Ending, OutputFormat, Report};
+use super::signals::Signals;
+use super::{Failure, Outcome, completing};
 
 /// How long a cancelled turn may take to end.
 const CANCELLING: Duration = Duration::from_secs(5);
 
-/// The turn's name; a new session has no other.
-const TURN: &str = "turn-1";
+/// The largest prompt that is read from standard input.
+const MOST_READ: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What to ask the agent
-    prompt: String,
+    /// What to ask the agent; `-` or nothing reads it from standard input
+    #[arg(value_name = "PROMPT")]
+    prompt: Vec<String>,
     /// The agent [default: the host's default agent]
-    #[arg(short, long, value_name = "PROVIDER")]
+    #[arg(short, long, value_name = "PROVIDER", env = "INNKEEPER_AGENT", add = ArgValueCompleter::new(completing::agents))]
     agent: Option<String>,
     /// The model [default: the agent's choice]
-    #[arg(short, long)]
+    #[arg(short, long, env = "INNKEEPER_MODEL", add = ArgValueCompleter::new(completing::models))]
     model: Option<String>,
     /// Where the agent works [default: the current directory]
-    #[arg(short = 'C', long = "directory", value_name = "DIR")]
+    #[arg(short = 'C', long = "directory", value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
+    /// Go on with this session
+    #[arg(short, long, value_name = "ID", conflicts_with_all = ["resume_latest", "agent"], add = ArgValueCompleter::new(completing::sessions))]
+    session: Option<String>,
+    /// Go on with the latest session in the directory
+    #[arg(short = 'c', long = "continue", conflicts_with = "agent")]
+    resume_latest: bool,
     /// Which tool calls to approve without asking
-    #[arg(long, value_name = "WHICH")]
+    #[arg(long, value_name = "WHICH", env = "INNKEEPER_APPROVE")]
     approve: Option<Approve>,
+    /// How to print what happens
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    output_format: OutputFormat,
     #[command(flatten)]
     place: PlaceArgs,
 }
 
 pub(crate) async fn run(args: RunArgs) -> Outcome {
     let directory = working_directory(args.directory.as_deref())?;
-    let config = args.place.config()?;
-    let data_dir = args.place.data_dir()?;
+    let prompt = prompt(&args.prompt)?;
     let mut signals = Signals::new()?;
-    if let Some(running) = Announcement::find_in(&data_dir) {
-        let client = connect_to(&running).await?;
-        return one_turn(&client, &args, &directory, &mut signals).await;
+    let client = tokio::select! {
+        client = connected(&args) => client?,
+        () = signals.stop() => return Err(Failure::Interrupted),
+    };
+    let mut turn = Turn {
+        conversation: Conversation::new(client),
+        decisions: Decisions::new(args.approve),
+        report: Report::new(
+            args.output_format,
+            prompt.trim_start().starts_with(COMMAND_PREFIX),
+        ),
+        session: String::new(),
+        chat: String::new(),
+        id: String::new(),
+        is_new: false,
+    };
+    let opened = tokio::select! {
+        opened = turn.open(&args, &directory) => opened,
+        () = signals.stop() => Err(Failure::Interrupted),
+    };
+    if let Err(failure) = opened {
+        turn.dispose().await;
+        return Err(failure);
     }
-    let environment = environment(&config);
-    let options = host_options(&config, &data_dir, &environment, None)?;
-    let registry = args.place.registry()?;
-    let finder = Finder::new(
-        config.clone(),
-        registry,
-        data_dir.clone(),
-        environment,
-        None,
-    );
-    let agents = match args.agent.as_deref() {
+    turn.run(prompt, &args, &mut signals).await
+}
+
+/// What to ask: the words of the command line, or standard input.
+fn prompt(words: &[String]) -> Result<String, Failure> {
+    let said = words.join(" ");
+    if !said.is_empty() && said != "-" {
+        return Ok(said);
+    }
+    if said.is_empty() && io::stdin().is_terminal() {
+        return Err(Failure::Usage(
+            "say what to ask the agent, as in: innkeeper run \"Explain this project\"".to_owned(),
+        ));
+    }
+    let mut read = String::new();
+    let limited = io::stdin()
+        .lock()
+        .take(MOST_READ + 1)
+        .read_to_string(&mut read);
+    limited.context("the prompt on standard input cannot be read as text")?;
+    if read.len() as u64 > MOST_READ {
+        return Err(anyhow!("the prompt on standard input is larger than 16 MiB").into());
+    }
+    match read.trim_end() {
+        "" => Err(Failure::Usage(
+            "the prompt on standard input is empty; say what to ask the agent".to_owned(),
+        )),
+        prompt => Ok(prompt.to_owned()),
+    }
+}
+
+async fn connected(args: &RunArgs) -> Result<Client> {
+    match args.agent.as_deref() {
         // It is there without a look around.
-        Some(script::PROVIDER) => finder.at_once(),
-        _ => finder.all().await,
-    };
-    let store = opened_store(&config, &data_dir)?;
-    let host = Host::start(options, agents?, store).await?;
-    let client = connect_within(host.connect()).await?;
-    let outcome = one_turn(&client, &args, &directory, &mut signals).await;
-    let closed = host.shutdown().await;
-    outcome?;
-    Ok(closed?)
-}
-
-fn working_directory(given: Option<&Path>) -> Result<String> {
-    let path = given.unwrap_or(Path::new("."));
-    let found = path.canonicalize().ok().filter(|path| path.is_dir());
-    let uri = found.as_deref().and_then(uri_of_path);
-    uri.with_context(|| format!("there is no directory {}", path.display()))
-}
-
-async fn one_turn(
-    client: &Client,
-    args: &RunArgs,
-    directory: &str,
-    signals: &mut Signals,
-) -> Outcome {
-    let mut events = events_of(client);
-    let mut decisions = Decisions::new(args.approve);
-    let session = tokio::select! {
-        created = new_session(client, args, directory, &mut events, &mut decisions) => created?,
-        () = signals.next() => return Err(Failure::Interrupted),
-    };
-    let chat = ChannelUri::default_chat_of(&session).to_string();
-    let start = StateAction::ChatTurnStarted(ChatTurnStartedAction {
-        turn_id: TURN.to_owned(),
-        started_at: String::new(),
-        message: message(args),
-        queued_message_id: None,
-        meta: None,
-    });
-    client
-        .dispatch(chat.clone(), start)
-        .await
-        .map_err(explained)?;
-    let mut answer = Answer {
-        client,
-        session,
-        decisions,
-        is_command: args.prompt.trim_start().starts_with(COMMAND_PREFIX),
-        last: None,
-    };
-    tokio::select! {
-        ended = answer.follow(&chat, &mut events) => {
-            answer.finish();
-            Ok(ended?)
-        }
-        () = signals.next() => {
-            answer.finish();
-            let cancel = StateAction::ChatTurnCancelled(ChatTurnCancelledAction {
-                turn_id: TURN.to_owned(),
-                duration: 0,
-                meta: None,
-            });
-            client.dispatch(chat.clone(), cancel).await.map_err(explained)?;
-            // So that the host has recorded it; how it ends is of no interest.
-            let ended = answer.follow(&chat, &mut events);
-            let _ = tokio::time::timeout(CANCELLING, ended).await;
-            Err(Failure::Interrupted)
-        }
+        Some(script::PROVIDER) => Ok(client_of_host(&args.place).await?.0),
+        _ => client_of_host_with_agents(&args.place).await,
     }
 }
 
-fn message(args: &RunArgs) -> Message {
-    Message {
-        text: args.prompt.clone(),
-        origin: MessageOrigin {
-            kind: MessageKind::User,
-        },
-        attachments: None,
-        model: args
-            .model
-            .clone()
-            .map(|id| ModelSelection { id, config: None }),
-        agent: None,
-        meta: None,
-    }
+/// One turn, from its prompt to its end.
+struct Turn {
+    conversation: Conversation,
+    decisions: Decisions,
+    report: Report,
+    session: String,
+    chat: String,
+    id: String,
+    /// The session was created for this turn.
+    is_new: bool,
 }
 
-type Events = mpsc::UnboundedReceiver<ActionEnvelope>;
-
-/// Actions in their order. They wait here rather than at the client, which
-/// drops what a slow reader does not take: standard output may be slow.
-fn events_of(client: &Client) -> Events {
-    let mut stream = client.events();
-    let (sender, receiver) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        while let Some(event) = stream.recv().await {
-            if let SubscriptionEvent::Action(action) = event.event
-                && sender.send(action).is_err()
-            {
-                return;
+impl Turn {
+    /// Finds or creates the session.
+    async fn open(&mut self, args: &RunArgs, directory: &str) -> Outcome {
+        let found = match &args.session {
+            Some(id) => Some(self.conversation.find(id).await?),
+            None if args.resume_latest => Some(self.conversation.latest_in(directory).await?),
+            None => None,
+        };
+        self.is_new = found.is_none();
+        (self.session, self.chat) = match &found {
+            Some(summary) => (summary.resource.clone(), chat_of(summary)),
+            None => {
+                let session = format!("ahp-session:/{}", Uuid::new_v4());
+                let chat = ChannelUri::default_chat_of(&session).to_string();
+                (session, chat)
             }
+        };
+        // Turns of a session have names of their own.
+        self.id = match &found {
+            Some(_) => format!("turn-{}", Uuid::new_v4()),
+            None => "turn-1".to_owned(),
+        };
+        if self.is_new {
+            self.create(args, directory).await?;
         }
-    });
-    receiver
-}
+        let state = self.conversation.session(&self.session).await?;
+        self.conversation.chat(&self.chat).await?;
+        self.is_ready(state).await?;
+        Ok(())
+    }
 
-/// Creates a session, waits for its agent, and returns its URI.
-async fn new_session(
-    client: &Client,
-    args: &RunArgs,
-    directory: &str,
-    events: &mut Events,
-    decisions: &mut Decisions,
-) -> Result<String> {
-    let session = format!("ahp-session:/{}", Uuid::new_v4());
-    let params = CreateSessionParams {
-        channel: session.clone(),
-        meta: None,
-        provider: args.agent.clone(),
-        working_directories: Some(vec![directory.to_owned()]),
-        config: None,
-        active_client: None,
-        progress_token: None,
-    };
-    let created = client.request::<_, Value>("createSession", params);
-    created.await.map_err(explained)?;
-    let state = subscribe(client, &session).await?;
-    subscribe(client, ChannelUri::default_chat_of(&session).as_str()).await?;
-    if let Some(SnapshotState::Session(state)) = state {
-        decisions.learn_tools(state.server_tools.as_deref().unwrap_or_default());
+    async fn create(&self, args: &RunArgs, directory: &str) -> Result<()> {
+        let params = CreateSessionParams {
+            channel: self.session.clone(),
+            meta: None,
+            provider: args.agent.clone(),
+            working_directories: Some(vec![directory.to_owned()]),
+            config: None,
+            active_client: None,
+            progress_token: None,
+        };
+        let client = &self.conversation.client;
+        let created = client.request::<_, Value>("createSession", params);
+        created.await.map_err(explained)?;
+        Ok(())
+    }
+
+    /// Waits for the agent.
+    async fn is_ready(&mut self, state: SessionState) -> Result<()> {
+        let tools = state.server_tools.as_deref();
+        self.decisions.learn_tools(tools.unwrap_or_default());
         match (state.lifecycle, state.creation_error) {
-            (SessionLifecycle::Ready, _) => return Ok(session),
+            (SessionLifecycle::Ready, _) => return Ok(()),
             (SessionLifecycle::Failed, error) => return Err(not_started(error.as_ref())),
             (SessionLifecycle::Creating | SessionLifecycle::Unknown(_), _) => {}
         }
-    }
-    while let Some(envelope) = events.recv().await {
-        match envelope.action {
-            StateAction::SessionReady(_) if envelope.channel == session => return Ok(session),
-            StateAction::SessionServerToolsChanged(changed) => {
-                decisions.learn_tools(&changed.tools);
-            }
-            StateAction::SessionCreationFailed(failed) if envelope.channel == session => {
-                return Err(not_started(Some(&failed.error)));
-            }
-            _ => {}
-        }
-    }
-    bail!("the connection to the host ended before the agent was ready; try again")
-}
-
-fn not_started(error: Option<&ErrorInfo>) -> anyhow::Error {
-    match error {
-        Some(error) => anyhow!("the agent did not start: {}", error.message),
-        None => anyhow!("the agent did not start; see `innkeeper doctor`"),
-    }
-}
-
-async fn subscribe(client: &Client, channel: &str) -> Result<Option<SnapshotState>> {
-    let params = SubscribeParams {
-        channel: channel.to_owned(),
-        meta: None,
-        delivery: None,
-        view: None,
-    };
-    let subscribed = client.request::<_, SubscribeResult>("subscribe", params);
-    let result = subscribed.await.map_err(explained)?;
-    Ok(result.snapshot.map(|snapshot| snapshot.state))
-}
-
-/// An answer on its way to standard output.
-struct Answer<'a> {
-    client: &'a Client,
-    session: String,
-    decisions: Decisions,
-    /// The prompt is a command for a terminal: what it shows is the answer.
-    is_command: bool,
-    /// The last character that was printed, if any was.
-    last: Option<char>,
-}
-
-impl Answer<'_> {
-    /// Prints what comes until the turn ends.
-    async fn follow(&mut self, chat: &str, events: &mut Events) -> Result<()> {
-        while let Some(envelope) = events.recv().await {
-            if envelope.channel == self.session && envelope.rejection_reason.is_none() {
-                self.session_action(envelope.action).await?;
-                continue;
-            }
-            if envelope.channel != chat {
-                continue;
-            }
-            if let Some(reason) = envelope.rejection_reason {
-                bail!("the host did not take the prompt: {reason}");
-            }
+        while let Some(envelope) = self.conversation.events.recv().await {
+            let is_ours = envelope.channel == self.session;
             match envelope.action {
-                StateAction::ChatToolCallComplete(done) => {
-                    self.notice(done.result.past_tense_message.as_text());
-                    if self.is_command {
-                        self.output(done.result.content.as_deref().unwrap_or_default());
-                    }
+                StateAction::SessionReady(_) if is_ours => return Ok(()),
+                StateAction::SessionServerToolsChanged(changed) if is_ours => {
+                    self.decisions.learn_tools(&changed.tools);
                 }
-                StateAction::ChatDelta(delta) => self.print(&delta.content),
-                StateAction::ChatResponsePart(part) => self.part(&part.part),
-                StateAction::ChatTurnComplete(_) => return Ok(()),
-                StateAction::ChatTurnCancelled(_) => bail!("the turn was cancelled"),
-                StateAction::ChatError(error) => {
-                    bail!("the turn ended in an error: {}", error.part.error.message)
+                StateAction::SessionCreationFailed(failed) if is_ours => {
+                    return Err(not_started(Some(&failed.error)));
                 }
                 _ => {}
             }
         }
-        bail!("the connection to the host ended before the turn did; see `innkeeper sessions`")
+        bail!("the connection to the host ended before the agent was ready; try again")
     }
 
-    /// What the agent waits for is decided, in whichever chat it waits.
-    async fn session_action(&mut self, action: StateAction) -> Result<()> {
+    /// A session in which nothing was said is of no use to anybody.
+    async fn dispose(&self) {
+        if self.is_new && !self.session.is_empty() {
+            let params = DisposeSessionParams {
+                channel: self.session.clone(),
+                meta: None,
+            };
+            let client = &self.conversation.client;
+            let _ = client.request::<_, Value>("disposeSession", params).await;
+        }
+    }
+
+    async fn run(mut self, prompt: String, args: &RunArgs, signals: &mut Signals) -> Outcome {
+        let start = StateAction::ChatTurnStarted(ChatTurnStartedAction {
+            turn_id: self.id.clone(),
+            started_at: String::new(),
+            message: message(prompt, args.model.clone()),
+            queued_message_id: None,
+            meta: None,
+        });
+        let chat = self.chat.clone();
+        let started = tokio::select! {
+            started = self.conversation.say(&chat, start) => started,
+            () = signals.stop() => return self.interrupted().await,
+        };
+        if let Err(error) = started {
+            self.dispose().await;
+            let error = match error.downcast::<Refused>() {
+                Ok(Refused(reason)) => {
+                    let told = format!("the host did not take the prompt: {reason}");
+                    let ending = Ending::Refused(told);
+                    return self.ended(&ending);
+                }
+                Err(error) => error,
+            };
+            return Err(error.into());
+        }
+        self.report.begins(&self.session, &self.id);
+        let ending = tokio::select! {
+            ending = self.follow() => ending?,
+            () = signals.stop() => None,
+        };
+        match ending {
+            Some(ending) => self.ended(&ending),
+            None => self.interrupted().await,
+        }
+    }
+
+    /// Tells what happens until the turn ends; nothing if the user stopped it.
+    async fn follow(&mut self) -> Result<Option<Ending>> {
+        while let Some(envelope) = self.conversation.events.recv().await {
+            if envelope.rejection_reason.is_some() {
+                continue;
+            }
+            if envelope.channel == self.chat {
+                let ended = self.report.hears(&envelope.action);
+                if ended.is_some() {
+                    return Ok(ended);
+                }
+            } else if envelope.channel == self.session
+                && !self.session_action(envelope.action).await?
+            {
+                return Ok(None);
+            }
+        }
+        Err(anyhow::Error::new(ConnectionLost)
+            .context("the turn goes on in the host, if that still runs; see `innkeeper sessions`"))
+    }
+
+    /// What the agent waits for is decided, in whichever chat it waits. Says
+    /// whether to go on.
+    async fn session_action(&mut self, action: StateAction) -> Result<bool> {
         match action {
             StateAction::SessionServerToolsChanged(changed) => {
                 self.decisions.learn_tools(&changed.tools);
             }
             StateAction::SessionInputNeededRemoved(removed) => self.decisions.over(&removed.id),
             StateAction::SessionInputNeededSet(set) => {
-                self.finish();
-                if let Some((chat, action)) = self.decisions.decide(set.request).await {
-                    let sent = self.client.dispatch(chat, action);
-                    sent.await.map_err(explained)?;
+                self.report.finish_line();
+                match self.decisions.decide(set.request).await {
+                    Decided::Nothing => {}
+                    Decided::Interrupted => return Ok(false),
+                    Decided::Say(decision) => {
+                        let (word, granted) = (decision.word, decision.granted);
+                        self.report.decided(&decision.request, word, granted);
+                        let client = &self.conversation.client;
+                        let sent = client.dispatch(decision.chat, decision.action);
+                        sent.await.map_err(explained)?;
+                    }
                 }
             }
             _ => {}
         }
-        Ok(())
+        Ok(true)
     }
 
-    fn part(&mut self, part: &ResponsePart) {
-        match part {
-            ResponsePart::Markdown(part) => {
-                if self.last.is_some() {
-                    self.finish();
-                    self.print("\n");
-                }
-                self.print(&part.content);
-            }
-            ResponsePart::SystemNotification(part) => self.notice(part.content.as_text()),
-            ResponsePart::ContentRef(part) => self.notice(&format!("content at {}", part.uri)),
-            _ => {}
-        }
+    /// Cancels the turn, and waits until the host has recorded that.
+    async fn interrupted(mut self) -> Outcome {
+        self.report.finish_line();
+        let cancel = StateAction::ChatTurnCancelled(ChatTurnCancelledAction {
+            turn_id: self.id.clone(),
+            duration: 0,
+            meta: None,
+        });
+        let client = self.conversation.client.clone();
+        client
+            .dispatch(self.chat.clone(), cancel)
+            .await
+            .map_err(explained)?;
+        // How it ends is of no interest.
+        let _ = tokio::time::timeout(CANCELLING, self.follow()).await;
+        self.report
+            .ends(&self.session, &self.id, &Ending::Cancelled);
+        Err(Failure::Interrupted)
     }
 
-    /// What a command showed.
-    fn output(&mut self, content: &[ToolResultContent]) {
-        for block in content {
-            if let ToolResultContent::Terminal(terminal) = block
-                && let Some(shown) = terminal.result.as_ref().and_then(|it| it.preview.as_ref())
-            {
-                self.print(&shown.replace("\r\n", "\n"));
-            }
-        }
-    }
-
-    fn print(&mut self, piece: &str) {
-        let mut out = io::stdout().lock();
-        let shown = match out.is_terminal() {
-            true => text::printable(piece),
-            false => piece.to_owned(),
+    fn ended(mut self, ending: &Ending) -> Outcome {
+        let code = self.report.ends(&self.session, &self.id, ending);
+        let told = match ending {
+            Ending::Complete => None,
+            Ending::Cancelled => Some("the turn was cancelled".to_owned()),
+            Ending::Error(message) => Some(format!("the turn ended in an error: {message}")),
+            Ending::Refused(message) => Some(message.clone()),
         };
-        // Whoever stopped reading does not stop the turn.
-        let _ = out.write_all(shown.as_bytes()).and_then(|()| out.flush());
-        self.last = shown.chars().last().or(self.last);
-    }
-
-    fn notice(&mut self, notice: &str) {
-        if io::stdout().is_terminal() {
-            self.finish();
+        match (code, told) {
+            (0, _) => Ok(()),
+            // By somebody else: this command did not do what it was asked.
+            (130, told) => Err(Failure::Told(1, told.unwrap_or_default())),
+            (code, Some(told)) => Err(Failure::Told(code, told)),
+            (code, None) => Err(Failure::Exit(code)),
         }
-        let _ = writeln!(io::stderr(), "{}", text::printable(notice));
     }
+}
 
-    /// Ends the last line.
-    fn finish(&mut self) {
-        if self.last.is_some_and(|last| last != '\n') {
-            self.print("\n");
-        }
+fn not_started(error: Option<&ErrorInfo>) -> anyhow::Error {
+    match error {
+        Some(error) => anyhow!("the agent did not start: {}", error.message),
+        None => anyhow!("the agent did not start; see `innkeeper doctor`"),
     }
 }

@@ -8,13 +8,12 @@
 pub(crate) mod ids;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use ahp::Client;
-use ahp::ahp_types::commands::{DisposeSessionParams, ListSessionsParams, ListSessionsResult};
+use ahp::ahp_types::commands::DisposeSessionParams;
 use anyhow::{Context as _, Result, anyhow};
-use clap::{Args, Subcommand};
-use innkeeper_protocol::newest::ROOT_RESOURCE_URI;
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap_complete::engine::ArgValueCompleter;
 use innkeeper_protocol::newest::state::{SessionStatus, SessionSummary};
 use innkeeper_protocol::record::store::{Archive as _, DisposedRow, Store};
 use innkeeper_protocol::record::{CatalogueRow, StoreBatch, StoreOp};
@@ -22,12 +21,13 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{Reader, StoreError, open_read_only};
 use serde_json::Value;
 
-use super::announcement::{Announcement, holder};
+use super::announcement::holder;
 use super::client::{connect_to, explained};
+use super::control::{RunningHost, dismiss};
 use super::export::{Format, export};
 use super::place::{PlaceArgs, opened_store};
 use super::transcript::{Transcript, shown};
-use super::{Outcome, print, text};
+use super::{Outcome, completing, conversation, print, text};
 use innkeeper::{leftovers, now};
 
 /// How many columns of a title are shown.
@@ -50,7 +50,13 @@ enum Action {
     /// List the sessions, the latest changed first (the default)
     List(ListArgs),
     /// Print what was said in a session
-    Show(OneSession),
+    Show {
+        #[command(flatten)]
+        session: OneSession,
+        /// For programs: the same as `export --format json`
+        #[arg(long)]
+        json: bool,
+    },
     /// Print a session as a document or as data
     Export {
         #[command(flatten)]
@@ -76,16 +82,73 @@ struct ListArgs {
     /// The deleted sessions that can still be restored
     #[arg(long)]
     disposed: bool,
-    /// For machines: the summaries as the protocol has them
+    /// For programs: the summaries as the protocol has them
     #[arg(long)]
     json: bool,
+    /// Only those of this agent
+    #[arg(short, long, value_name = "PROVIDER", add = ArgValueCompleter::new(completing::agents))]
+    agent: Option<String>,
+    /// Only those of which this is true
+    #[arg(short, long, value_name = "STATUS")]
+    status: Option<StatusFilter>,
+    /// Only those that work in this directory
+    #[arg(short = 'C', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    directory: Option<PathBuf>,
+    /// At most so many
+    #[arg(short = 'n', long, value_name = "N")]
+    limit: Option<usize>,
     #[command(flatten)]
     place: PlaceArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StatusFilter {
+    Idle,
+    Running,
+    Waiting,
+    Failed,
+    Archived,
+}
+
+impl StatusFilter {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Failed => "failed",
+            Self::Archived => "archived",
+        }
+    }
+}
+
+impl ListArgs {
+    /// Leaves those that were asked for.
+    fn filter(&self, listed: &mut Vec<Listed>) -> Result<()> {
+        let directory = match &self.directory {
+            Some(directory) => Some(conversation::working_directory(Some(directory))?),
+            None => None,
+        };
+        listed.retain(|it| {
+            let summary = &it.typed;
+            let wanted = |filter: StatusFilter| filter.word() == status(summary.status);
+            self.agent
+                .as_ref()
+                .is_none_or(|agent| summary.provider == *agent)
+                && self.status.is_none_or(wanted)
+                && directory
+                    .as_ref()
+                    .is_none_or(|directory| conversation::is_in(summary, directory))
+        });
+        listed.truncate(self.limit.unwrap_or(usize::MAX));
+        Ok(())
+    }
 }
 
 #[derive(Debug, Args)]
 struct OneSession {
     /// The session's id or URI; at least the first four characters of the id
+    #[arg(add = ArgValueCompleter::new(completing::sessions))]
     id: String,
     #[command(flatten)]
     place: PlaceArgs,
@@ -94,16 +157,19 @@ struct OneSession {
 pub(crate) async fn sessions(args: SessionsArgs) -> Outcome {
     match args.action.unwrap_or(Action::List(args.list)) {
         Action::List(args) => list(&args).await,
-        Action::Show(session) => {
+        Action::Show { session, json } => {
             let transcript = session.transcript()?;
-            print(&shown(&transcript))
+            match json {
+                true => print(&export(&transcript, Format::Json)?),
+                false => print(&shown(&transcript)),
+            }
         }
         Action::Export { session, format } => {
             let transcript = session.transcript()?;
             print(&export(&transcript, format)?)
         }
         Action::Delete { session, yes } => delete(&session, yes).await,
-        Action::Restore(session) => restore(&session),
+        Action::Restore(session) => restore(&session).await,
     }
 }
 
@@ -145,7 +211,7 @@ impl Listed {
 
 async fn list(args: &ListArgs) -> Outcome {
     let data_dir = args.place.data_dir()?;
-    let listed = if args.disposed {
+    let mut listed = if args.disposed {
         let rows = disposed_in(&data_dir)?;
         let listed = rows
             .iter()
@@ -154,6 +220,7 @@ async fn list(args: &ListArgs) -> Outcome {
     } else {
         listed_now(&data_dir).await?
     };
+    args.filter(&mut listed)?;
     if args.json {
         let summaries: Vec<&Value> = listed.iter().map(|listed| &listed.summary).collect();
         return print(&(serde_json::to_string_pretty(&summaries)? + "\n"));
@@ -171,10 +238,10 @@ async fn list(args: &ListArgs) -> Outcome {
 }
 
 async fn listed_now(data_dir: &Path) -> Result<Vec<Listed>> {
-    if let Some(running) = Announcement::find_in(data_dir)
+    if let Some(running) = RunningHost::find_in(data_dir)
         && let Ok(client) = connect_to(&running).await
     {
-        let sessions = ask_for_sessions(&client).await?;
+        let sessions = conversation::list(&client).await?;
         return sessions.into_iter().map(Listed::live).collect();
     }
     let rows = catalogue_in(data_dir)?;
@@ -204,38 +271,40 @@ pub(crate) fn looked_into(data_dir: &Path) -> Result<Option<Reader>> {
     }
 }
 
-async fn ask_for_sessions(client: &Client) -> Result<Vec<SessionSummary>> {
-    let (mut sessions, mut cursor) = (Vec::new(), None);
-    loop {
-        let params = ListSessionsParams {
-            channel: ROOT_RESOURCE_URI.to_owned(),
-            meta: None,
-            limit: None,
-            cursor: cursor.take(),
-        };
-        let page = client.request::<_, ListSessionsResult>("listSessions", params);
-        let page = page.await.map_err(explained)?;
-        sessions.extend(page.items);
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            return Ok(sessions);
-        }
-    }
-}
-
 fn table(listed: &[Listed], when: &str) -> String {
     let uris = listed.iter().map(|listed| listed.typed.resource.as_str());
     let ids = ids::short(&uris.collect::<Vec<_>>());
     let now = now();
-    let mut rows = vec![["ID", "STATUS", "TITLE", when, "AGENT"].map(str::to_owned)];
+    let mut rows = vec![["ID", "STATUS", "TITLE", when, "AGENT", "DIRECTORY"].map(str::to_owned)];
     rows.extend(listed.iter().zip(ids).map(|(listed, id)| {
         let summary = &listed.typed;
         let title = text::shortened(&text::one_line(&summary.title), TITLE);
         let status = status(summary.status).to_owned();
         let when = text::ago(listed.changed_at(), now);
-        [id, status, title, when, text::one_line(&summary.provider)]
+        let agent = text::one_line(&summary.provider);
+        [id, status, title, when, agent, directory_of(summary)]
     }));
     text::table(&rows)
+}
+
+/// The first directory that a session works in, as people write it.
+fn directory_of(summary: &SessionSummary) -> String {
+    let first = summary.working_directories.iter().flatten().next();
+    let Some(uri) = first else {
+        return String::new();
+    };
+    // What is written otherwise in a URI stays as it is there.
+    let plain = uri
+        .strip_prefix("file://")
+        .filter(|path| !path.contains('%'));
+    let path = plain.unwrap_or(uri).to_owned();
+    let home =
+        directories::BaseDirs::new().and_then(|dirs| Some(dirs.home_dir().to_str()?.to_owned()));
+    let short = home.and_then(|home| {
+        let rest = path.strip_prefix(&home)?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| format!("~{rest}"))
+    });
+    text::one_line(&short.unwrap_or(path))
 }
 
 fn status(bits: u32) -> &'static str {
@@ -283,7 +352,7 @@ async fn delete(args: &OneSession, yes: bool) -> Outcome {
             return Err(anyhow!("nothing was deleted").into());
         }
     }
-    if let Some(running) = Announcement::find_in(&data_dir) {
+    if let Some(running) = RunningHost::find_in(&data_dir) {
         let client = connect_to(&running).await?;
         let params = DisposeSessionParams {
             channel: session.to_string(),
@@ -331,8 +400,9 @@ fn is_yes(answer: &str) -> bool {
         .any(|yes| answer.eq_ignore_ascii_case(yes))
 }
 
-fn restore(args: &OneSession) -> Outcome {
+async fn restore(args: &OneSession) -> Outcome {
     let data_dir = args.place.data_dir()?;
+    dismiss(&data_dir).await;
     let config = args.place.config()?;
     let disposed = disposed_in(&data_dir)?;
     let rows: Vec<CatalogueRow> = disposed.into_iter().map(|disposed| disposed.row).collect();

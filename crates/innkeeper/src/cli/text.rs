@@ -76,6 +76,17 @@ pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
+/// How long something took, in the largest units that matter.
+pub(crate) fn duration(seconds: u64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    match () {
+        () if minutes < 1 => format!("{seconds} s"),
+        () if hours < 1 => format!("{minutes} min"),
+        () if days < 1 => format!("{hours} h {} min", minutes % 60),
+        () => format!("{days} d {} h", hours % 24),
+    }
+}
+
 /// `1 session`, `2 sessions`.
 pub(crate) fn count(number: usize, what: &str) -> String {
     match number {
@@ -157,6 +168,18 @@ mod tests {
             (5 << 50, "5120.0 TiB"),
         ] {
             assert_eq!(size(bytes), told);
+        }
+    }
+
+    #[test]
+    fn durations_have_the_units_that_matter() {
+        for (seconds, told) in [
+            (59, "59 s"),
+            (60, "1 min"),
+            (3_660, "1 h 1 min"),
+            (90_000, "1 d 1 h"),
+        ] {
+            assert_eq!(duration(seconds), told);
         }
     }
 

@@ -178,20 +178,35 @@ pub(crate) fn shown(transcript: &Transcript) -> String {
         if transcript.chats.len() > 1 {
             out.push_str(&format!("\n=== {} ===\n", text::one_line(&chat.title)));
         }
-        for turn in turns(chat) {
-            for line in text::printable(&turn.message.text).lines() {
-                out.push_str(&format!("\n> {line}"));
-            }
-            out.push('\n');
-            for part in turn.parts {
-                if let Some(part) = shown_part(part) {
-                    out.push_str(&format!("\n{}\n", text::printable(&part).trim_end()));
-                }
-            }
-            if let Some(end) = ending(turn.state) {
-                out.push_str(&format!("\n[{end}]\n"));
-            }
+        turns(chat).for_each(|turn| out.push_str(&shown_turn(&turn)));
+    }
+    out
+}
+
+/// The last turns of a chat.
+pub(crate) fn shown_turns(chat: &ChatState, most: usize) -> String {
+    let all: Vec<TurnView<'_>> = turns(chat).collect();
+    let first = all.len().saturating_sub(most);
+    all.get(first..)
+        .unwrap_or_default()
+        .iter()
+        .map(shown_turn)
+        .collect()
+}
+
+fn shown_turn(turn: &TurnView<'_>) -> String {
+    let mut out = String::new();
+    for line in text::printable(&turn.message.text).lines() {
+        out.push_str(&format!("\n> {line}"));
+    }
+    out.push('\n');
+    for part in turn.parts {
+        if let Some(part) = shown_part(part) {
+            out.push_str(&format!("\n{}\n", text::printable(&part).trim_end()));
         }
+    }
+    if let Some(end) = ending(turn.state) {
+        out.push_str(&format!("\n[{end}]\n"));
     }
     out
 }

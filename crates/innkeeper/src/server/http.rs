@@ -16,6 +16,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::Host;
 use crate::server::access::{AccessPolicy, Refusal};
+use crate::server::current::Current;
 use crate::server::door::Visitor;
 use crate::server::newcomers::Newcomers;
 use crate::server::{page, socket};
@@ -27,7 +28,7 @@ const MAKING_ROOM: Duration = Duration::from_secs(3);
 #[derive(Debug, Clone)]
 pub(crate) struct Shared {
     pub(crate) host: Host,
-    pub(crate) access: Arc<AccessPolicy>,
+    pub(crate) access: Arc<Current<AccessPolicy>>,
     pub(crate) web: bool,
     /// One for each client that may still connect.
     pub(crate) places: Arc<Semaphore>,
@@ -67,7 +68,11 @@ pub(crate) fn router(shared: Shared, transport: Transport) -> Router {
 
 async fn check_source(State(context): State<Context>, request: Request, next: Next) -> Response {
     if let Transport::Tcp(bound) = context.transport {
-        let checked = context.shared.access.check_source(bound, request.headers());
+        let checked = context
+            .shared
+            .access
+            .get()
+            .check_source(bound, request.headers());
         if let Err(refusal) = checked {
             return refused(refusal);
         }
@@ -87,6 +92,7 @@ fn is_known(context: &Context, uri: &Uri, headers: &HeaderMap) -> bool {
         Transport::Tcp(_) => context
             .shared
             .access
+            .get()
             .check_token(uri.query(), headers)
             .is_ok(),
     }
@@ -109,7 +115,13 @@ async fn metrics(State(context): State<Context>, uri: Uri, headers: HeaderMap) -
         Transport::Tcp(bound) => !bound.ip().is_loopback(),
         Transport::UnixSocket => false,
     };
-    if from_outside && let Err(refusal) = context.shared.access.check_token(uri.query(), &headers) {
+    if from_outside
+        && let Err(refusal) = context
+            .shared
+            .access
+            .get()
+            .check_token(uri.query(), &headers)
+    {
         return refused(refusal);
     }
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
@@ -124,6 +136,7 @@ async fn anything_else(State(context): State<Context>, request: Request) -> Resp
     if let Transport::Tcp(_) = transport {
         let checked = shared
             .access
+            .get()
             .check_token(request.uri().query(), request.headers());
         if let Err(refusal) = checked {
             return refused(refusal);
@@ -215,6 +228,10 @@ fn plain_page(request: &Request, web: bool) -> Response {
 
 fn refused(refusal: Refusal) -> Response {
     let Refusal { status, message } = refusal;
-    tracing::debug!(%status, message, "a request was turned away");
+    tracing::info!(
+        status = status.as_u16(),
+        reason = message,
+        "a request was refused"
+    );
     (status, format!("{message}\n")).into_response()
 }

@@ -11,6 +11,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 
+use super::current::Current;
+
 /// A handshake that takes longer is not a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
@@ -21,18 +23,30 @@ pub struct TlsFiles {
     pub key: PathBuf,
 }
 
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
 /// The handshake of every connection. It is part of the connection's life, in
 /// a task of its own, so that one that dawdles holds up nobody.
 #[derive(Clone)]
-pub(crate) struct Tls(TlsAcceptor);
+pub(crate) struct Tls(Arc<Current<TlsAcceptor>>);
 
 impl Tls {
     pub(crate) fn new(files: &TlsFiles) -> Result<Self, String> {
-        acceptor(files).map(Self)
+        acceptor(files).map(|acceptor| Self(Current::new(acceptor)))
+    }
+
+    /// From here on, what the files hold now.
+    pub(crate) fn reload(&self, files: &TlsFiles) -> Result<(), String> {
+        self.0.set(acceptor(files)?);
+        Ok(())
     }
 
     pub(crate) async fn greet(self, stream: TcpStream) -> Option<TlsStream<TcpStream>> {
-        match tokio::time::timeout(HANDSHAKE, self.0.accept(stream)).await {
+        match tokio::time::timeout(HANDSHAKE, self.0.get().accept(stream)).await {
             Ok(Ok(stream)) => return Some(stream),
             Ok(Err(error)) => tracing::debug!(%error, "no TLS handshake"),
             Err(_) => tracing::debug!("the TLS handshake took too long"),

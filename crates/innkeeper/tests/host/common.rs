@@ -110,7 +110,8 @@ impl Inn {
             allowed_origins: Vec::new(),
         };
         let server_options = ServerOptions {
-            listen: "127.0.0.1:0".parse().unwrap(),
+            listen: Some("127.0.0.1:0".parse().unwrap()),
+            control: None,
             socket: None,
             tls: options.tls,
             connections: options.connections.unwrap_or(1_000),
@@ -122,7 +123,7 @@ impl Inn {
         let server = Server::start(host.clone(), access, server_options)
             .await
             .unwrap();
-        let url = format!("{}?tkn={TOKEN}", server.urls().0);
+        let url = format!("{}?tkn={TOKEN}", server.urls().unwrap().0);
         Self {
             host,
             url,

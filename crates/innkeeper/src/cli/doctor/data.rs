@@ -13,7 +13,7 @@ use innkeeper_store::{LOCK_FILE, StoreError, check_soundness, open_read_only, ro
 
 use super::Finding::{self, Fine, Problem, Warning};
 use super::is_open_to_others;
-use crate::cli::announcement::{Announcement, holder};
+use crate::cli::announcement::{HostFile, holder};
 use crate::cli::garbage::Garbage;
 use crate::cli::text;
 use crate::config::Config;
@@ -139,7 +139,7 @@ fn check_lock(dir: &Path) -> Finding {
         }
         Ok(_) | Err(_) => {}
     }
-    match (holder(dir), Announcement::find_in(dir)) {
+    match (holder(dir), HostFile::find_in(dir)) {
         (None, _) => Fine("lock: no host runs on the data directory".to_owned()),
         (Some(pid), Some(_)) => Fine(format!("lock: held by the running host, process {pid}")),
         (Some(pid), None) => Fine(format!(

@@ -18,6 +18,7 @@ fn doctor(inn: &Inn) -> (String, bool) {
 fn with_a_session() -> Inn {
     let inn = Inn::new();
     inn.call(&["run", "-a", "script", "hello"]).with(0);
+    inn.call(&["stop"]).with(0);
     inn
 }
 

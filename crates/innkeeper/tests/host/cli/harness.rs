@@ -75,6 +75,13 @@ impl Inn {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        // What is set on this machine is not meant for the tests.
+        for (name, _) in std::env::vars_os() {
+            let own = name.to_string_lossy().starts_with("INNKEEPER_");
+            if own || name == "RUST_LOG" || name == "NO_COLOR" || name == "BROWSER" {
+                command.env_remove(name);
+            }
+        }
         command
     }
 
@@ -102,7 +109,10 @@ impl Inn {
         shell.args(["-c", &script, "sh"]).arg(program.get_program());
         shell.args(program.get_args());
         for (name, value) in program.get_envs() {
-            shell.env(name, value.unwrap_or_default());
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
         }
         shell.current_dir(self.home.path()).stdin(Stdio::null());
         shell.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -149,6 +159,15 @@ impl Inn {
     }
 }
 
+/// What was started in the background does not outlive its test either.
+impl Drop for Inn {
+    fn drop(&mut self) {
+        if self.data("host.json").exists() {
+            self.call(&["stop"]);
+        }
+    }
+}
+
 /// A process that does not outlive its test.
 pub(crate) struct Running(pub(crate) Child);
 
@@ -184,7 +203,7 @@ impl Serving {
     /// `host:port`.
     pub(crate) fn authority(&self) -> String {
         let web = self.ready["web"].as_str().unwrap();
-        let rest = web.strip_prefix("http://").unwrap();
+        let rest = web.split_once("://").unwrap().1;
         rest.split('/').next().unwrap().to_owned()
     }
 

@@ -22,6 +22,8 @@ fn with_sessions() -> (Inn, PathBuf) {
         let turn = ["run", "-a", "script", "-C", work.to_str().unwrap(), prompt];
         inn.call(&turn).with(0);
     }
+    // All states are kept when it has ended.
+    inn.call(&["stop"]).with(0);
     assert_eq!(left(&inn, &work), (9, 3));
     (inn, work)
 }

@@ -1,4 +1,4 @@
-//! `innkeeper run`: one turn, with a host in the same process or beside it.
+//! `innkeeper run`: one turn, in the host that runs or in one that it starts.
 
 use std::io::{BufRead as _, BufReader};
 
@@ -131,7 +131,8 @@ fn approvals_follow_what_was_said_beforehand() {
         ("none", ""),
     ];
     for (approve, ran) in cases {
-        let ended = inn.call(&["run", "--approve", approve, ASKS]).with(0);
+        // Nobody is here for the question.
+        let ended = inn.call(&["run", "--approve", approve, ASKS]).with(3);
         let tools: String = ended
             .err
             .split_inclusive('\n')
@@ -144,7 +145,7 @@ fn approvals_follow_what_was_said_beforehand() {
 #[test]
 fn with_nobody_to_ask_the_answer_is_no_and_the_turn_goes_on() {
     let inn = Inn::new();
-    let ended = inn.call(&["run", ASKS]).with(0);
+    let ended = inn.call(&["run", ASKS]).with(3);
     assert!(ended.err.contains("Run Delete all?"), "{}", ended.err);
     assert!(
         ended.err.contains("nobody is here to answer"),

@@ -1,0 +1,393 @@
+//! `innkeeper up`, `status`, `stop`, `restart`, `reload`, `open` and `logs`: the
+//! host as something that runs in the background.
+
+use std::ffi::OsString;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow};
+use clap::Args;
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
+use tokio::process::Command;
+
+use super::announcement::holder;
+use super::background::{running_or, start};
+use super::control::{RunningHost, dismiss};
+use super::place::PlaceArgs;
+use super::serve::{Kind, Link, ServeArgs, Status};
+use super::{Failure, Outcome, log_file, print, service, text};
+
+/// How often a log is looked at that is followed.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// How much of a log is read at once.
+const PIECE: u64 = 1024 * 1024;
+
+#[derive(Debug, Args)]
+pub(crate) struct UpArgs {
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// For programs: as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LifeArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenArgs {
+    /// Only print the address
+    #[arg(long)]
+    print: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// Go on printing what is logged from now on
+    #[arg(short, long)]
+    follow: bool,
+    /// How many lines to begin with
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 200)]
+    lines: usize,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+fn nothing_runs(place: &PlaceArgs) -> Result<anyhow::Error> {
+    let data_dir = place.data_dir()?;
+    Ok(match holder(&data_dir) {
+        Some(pid) => anyhow!(
+            "process {pid} uses {}, but accepts no commands",
+            data_dir.display()
+        ),
+        None => anyhow!(
+            "no host runs on {}; start one with `innkeeper up`",
+            data_dir.display()
+        ),
+    })
+}
+
+/// The host of a data directory, if it is more than a helper of `run`.
+async fn lasting(place: &PlaceArgs) -> Result<Option<(RunningHost, Status)>> {
+    let Some(host) = RunningHost::find_in(&place.data_dir()?) else {
+        return Ok(None);
+    };
+    let status: Status = host.get("/control/status").await?;
+    Ok(Some((host, status)))
+}
+
+pub(crate) async fn up(args: UpArgs) -> Outcome {
+    let place = args.serve.place().clone();
+    let data_dir = place.data_dir()?;
+    // What is wrong is better said here than by somebody in the background.
+    args.serve.check()?;
+    if let Some((host, status)) = lasting(&place).await?
+        && status.kind != Kind::Temporary
+    {
+        let link: Link = host.get("/control/link").await?;
+        let pid = status.pid;
+        return print(&format!(
+            "A host runs already (process {pid}).\n{}",
+            addresses(&link)
+        ));
+    }
+    dismiss(&data_dir).await;
+    if let Some((_, status)) = lasting(&place).await? {
+        let pid = status.pid;
+        return Err(anyhow!(
+            "`innkeeper run` is at work with a host of its own (process {pid}); try again when it \
+             is done"
+        )
+        .into());
+    }
+    let given: Vec<OsString> = std::env::args_os().skip(2).collect();
+    let directory = std::env::current_dir().context("there is no current directory")?;
+    let host = running_or(&place, || start(&given, &directory)).await?;
+    print_started(&host).await
+}
+
+async fn print_started(host: &RunningHost) -> Outcome {
+    let link: Link = host.get("/control/link").await?;
+    let status: Status = host.get("/control/status").await?;
+    print(&format!(
+        "The host runs in the background (process {}).\n{}Log:         {}\n",
+        status.pid,
+        addresses(&link),
+        status.log.display()
+    ))
+}
+
+fn addresses(link: &Link) -> String {
+    format!("Web client:  {}\nWebSocket:   {}\n", link.web, link.url)
+}
+
+pub(crate) async fn status(args: StatusArgs) -> Outcome {
+    let found = lasting(&args.place).await?;
+    if args.json {
+        let value = match &found {
+            Some((_, status)) => {
+                let mut value = serde_json::to_value(status)?;
+                value["running"] = true.into();
+                value
+            }
+            None => serde_json::json!({"running": false, "dataDir": args.place.data_dir()?}),
+        };
+        print(&(serde_json::to_string_pretty(&value)? + "\n"))?;
+        return match found {
+            Some(_) => Ok(()),
+            None => Err(Failure::Exit(1)),
+        };
+    }
+    match found {
+        Some((_, status)) => print(&told(&status)),
+        None => Err(nothing_runs(&args.place)?.into()),
+    }
+}
+
+fn told(status: &Status) -> String {
+    let kind = match status.kind {
+        Kind::Foreground => "in a terminal",
+        Kind::Background => "in the background",
+        Kind::Service => "as a service",
+        Kind::Temporary => "for `innkeeper run`, and ends by itself",
+    };
+    let mut lines = format!(
+        "The host runs {kind}: process {}, version {}, for {}.\n",
+        status.pid,
+        status.version,
+        text::duration(status.uptime_seconds)
+    );
+    let mut line = |name: &str, value: String| lines.push_str(&format!("{name:13}{value}\n"));
+    if let Some(obstacle) = &status.obstacle {
+        line("Problem:", text::one_line(obstacle));
+    }
+    if let (Some(web), Some(url)) = (&status.web, &status.url) {
+        line(
+            "Web client:",
+            format!("{web} (`innkeeper open` has the link)"),
+        );
+        line("WebSocket:", url.clone());
+    }
+    line("Clients:", status.connections.to_string());
+    line("Sessions:", status.sessions.to_string());
+    line("Data:", status.data_dir.display().to_string());
+    line("Log:", status.log.display().to_string());
+    lines
+}
+
+pub(crate) async fn stop(args: LifeArgs) -> Outcome {
+    let Some(host) = RunningHost::find_in(&args.place.data_dir()?) else {
+        return Err(nothing_runs(&args.place)?.into());
+    };
+    end(&host).await?;
+    print(&format!("The host (process {}) has ended.\n", host.pid))
+}
+
+async fn end(host: &RunningHost) -> Result<()> {
+    let answer = host.post("/control/stop", String::new()).await?;
+    if !answer.status.is_success() {
+        return Err(anyhow!(answer.text.trim_end().to_owned()));
+    }
+    host.is_gone().await
+}
+
+pub(crate) async fn restart(args: LifeArgs) -> Outcome {
+    let Some((host, status)) = lasting(&args.place).await? else {
+        return Err(nothing_runs(&args.place)?.into());
+    };
+    match status.kind {
+        Kind::Foreground => Err(anyhow!(
+            "the host (process {}) runs in a terminal; end it there with Ctrl-C, and start it again",
+            status.pid
+        )
+        .into()),
+        Kind::Temporary => Err(anyhow!(
+            "the host (process {}) was started by `innkeeper run` and ends by itself; start one \
+             that stays with `innkeeper up`",
+            status.pid
+        )
+        .into()),
+        Kind::Service => {
+            service::restart().await?;
+            print("The service was restarted.\n")
+        }
+        Kind::Background => {
+            end(&host).await?;
+            let given = flags_of(&status.arguments);
+            let host = running_or(&args.place, || start(&given, &status.directory)).await?;
+            print_started(&host).await
+        }
+    }
+}
+
+pub(crate) async fn reload(args: LifeArgs) -> Outcome {
+    let Some(host) = RunningHost::find_in(&args.place.data_dir()?) else {
+        return Err(nothing_runs(&args.place)?.into());
+    };
+    // What is wrong with it, the host says in its log only.
+    args.place.config()?;
+    host.post("/control/reload", String::new()).await?;
+    print("The host reads its configuration and its certificate again.\n")
+}
+
+pub(crate) async fn open(args: OpenArgs) -> Outcome {
+    let Some(host) = RunningHost::find_in(&args.place.data_dir()?) else {
+        return Err(nothing_runs(&args.place)?.into());
+    };
+    let link: Link = host.get("/control/link").await?;
+    print(&format!("{}\n", link.web))?;
+    if !args.print
+        && let Some(opener) = opener()
+    {
+        let opened = Command::new(&opener)
+            .arg(&link.web)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        if opened.is_err() {
+            let _ = writeln!(
+                std::io::stderr(),
+                "innkeeper: {} cannot be started; open the address yourself",
+                opener.to_string_lossy()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// What opens an address here, if there is somebody to see it.
+fn opener() -> Option<OsString> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    // A list of browsers, of which the first will do.
+    let chosen = set("BROWSER").and_then(|browsers| {
+        let browsers = browsers.into_string().ok()?;
+        let first = browsers.split(':').next()?.to_owned();
+        Some(OsString::from(first))
+    });
+    let desktop = || {
+        let is_there = set("DISPLAY").is_some() || set("WAYLAND_DISPLAY").is_some();
+        match cfg!(target_os = "macos") {
+            true => Some("open".into()),
+            false => is_there.then(|| "xdg-open".into()),
+        }
+    };
+    if !std::io::stdout().is_terminal() {
+        return None;
+    }
+    chosen.or_else(desktop)
+}
+
+pub(crate) async fn logs(args: LogsArgs) -> Outcome {
+    let data_dir = args.place.data_dir()?;
+    let files = log_file::all_in(&data_dir);
+    if files.is_empty() && !args.follow {
+        return Err(anyhow!(
+            "there is no log in {} yet; a host writes one when it runs",
+            data_dir.display()
+        )
+        .into());
+    }
+    print(&last_lines(&files, args.lines)?)?;
+    if args.follow {
+        follow(log_file::path_in(&data_dir)).await?;
+    }
+    Ok(())
+}
+
+/// The last lines of files, of which the last one is the newest.
+fn last_lines(files: &[PathBuf], most: usize) -> Result<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for file in files.iter().rev() {
+        if lines.len() >= most {
+            break;
+        }
+        let text = std::fs::read(file)
+            .with_context(|| format!("the log {} cannot be read", file.display()))?;
+        let text = String::from_utf8_lossy(&text);
+        let left = most - lines.len();
+        lines.extend(text.lines().rev().take(left).map(text::printable));
+    }
+    lines.reverse();
+    Ok(lines.into_iter().map(|line| line + "\n").collect())
+}
+
+/// Prints what is appended to a file, which may be replaced by another.
+async fn follow(path: PathBuf) -> Outcome {
+    use std::os::unix::fs::MetadataExt as _;
+    let (mut inode, mut place) = match tokio::fs::metadata(&path).await {
+        Ok(found) => (found.ino(), found.len()),
+        Err(_) => (0, 0),
+    };
+    loop {
+        tokio::time::sleep(LOOK_AGAIN).await;
+        let Ok(mut file) = tokio::fs::File::open(&path).await else {
+            continue;
+        };
+        let found = file.metadata().await?;
+        if found.ino() != inode || found.len() < place {
+            (inode, place) = (found.ino(), 0);
+        }
+        file.seek(std::io::SeekFrom::Start(place)).await?;
+        let mut piece = Vec::new();
+        place += file.take(PIECE).read_to_end(&mut piece).await? as u64;
+        let mut out = std::io::stdout().lock();
+        let shown = text::printable(&String::from_utf8_lossy(&piece));
+        // Nobody reads any more.
+        if out
+            .write_all(shown.as_bytes())
+            .and_then(|()| out.flush())
+            .is_err()
+        {
+            return Ok(());
+        }
+    }
+}
+
+/// What a host in the background was given by whoever started it.
+fn flags_of(arguments: &[String]) -> Vec<OsString> {
+    let given = arguments.iter().skip_while(|word| *word == "serve");
+    let given = given.filter(|word| *word != "--detached");
+    given.map(Into::into).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_restarted_with_what_it_was_started_with() {
+        let words = ["serve", "--port", "0", "--detached"].map(str::to_owned);
+        assert_eq!(flags_of(&words), ["--port", "0"]);
+    }
+
+    #[test]
+    fn the_last_lines_come_from_as_many_files_as_it_takes() {
+        let home = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = home.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let files = [file("old", "1\n2\n3\n"), file("new", "4\n\u{1b}[31m5\n")];
+        let last = |most| last_lines(&files, most).unwrap();
+        assert_eq!(last(0), "");
+        assert_eq!(last(1), "[31m5\n");
+        assert_eq!(last(3), "3\n4\n[31m5\n");
+        assert_eq!(last(10).lines().count(), 5);
+    }
+}

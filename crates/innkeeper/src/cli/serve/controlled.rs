@@ -1,0 +1,224 @@
+//! What a host answers the user's own commands over its control socket.
+//!
+//! *Invariant*: these routes are on that socket only.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Notify, watch};
+
+use crate::cli::log_file;
+use innkeeper::Host;
+use innkeeper::server::Server;
+use innkeeper::server::access::ConnectionToken;
+
+/// How long a command waits until all agents are found.
+const FINDING_AGENTS: Duration = Duration::from_secs(15);
+
+/// How long the end of a connection may take to be noticed.
+const LEAVING: Duration = Duration::from_millis(500);
+
+/// How a host was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    Foreground,
+    Background,
+    Service,
+    Temporary,
+}
+
+/// Where to connect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Link {
+    pub(crate) url: String,
+    pub(crate) web: String,
+}
+
+/// The same with and without the token; nothing if the host listens on no port.
+#[derive(Debug)]
+pub(crate) struct Links {
+    pub(crate) plain: Option<Link>,
+    pub(crate) with_token: Option<Link>,
+}
+
+impl Links {
+    pub(crate) fn new(server: &Server, token: Option<&ConnectionToken>) -> Self {
+        let plain = server.urls().map(|(url, web)| Link { url, web });
+        let query = match token {
+            Some(token) => format!("?tkn={}", token.reveal()),
+            None => String::new(),
+        };
+        let with_token = plain.clone().map(|Link { url, web }| Link {
+            url: url + &query,
+            web: web + &query,
+        });
+        Self { plain, with_token }
+    }
+}
+
+/// `GET /control/status`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Status {
+    pub(crate) pid: u32,
+    pub(crate) version: String,
+    pub(crate) kind: Kind,
+    pub(crate) uptime_seconds: u64,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) log: PathBuf,
+    /// Where clients connect, without the token.
+    pub(crate) url: Option<String>,
+    pub(crate) web: Option<String>,
+    pub(crate) connections: usize,
+    pub(crate) sessions: u64,
+    /// Why the host cannot work, if it cannot.
+    pub(crate) obstacle: Option<String>,
+    /// What it was started with.
+    pub(crate) arguments: Vec<String>,
+    /// And where.
+    pub(crate) directory: PathBuf,
+}
+
+/// A host as its user's commands see it.
+#[derive(Debug)]
+pub(crate) struct Controlled {
+    host: Host,
+    kind: Kind,
+    data_dir: PathBuf,
+    started: Instant,
+    links: OnceLock<Links>,
+    knows_agents: watch::Sender<bool>,
+    stop: Notify,
+    reload: Notify,
+}
+
+impl Controlled {
+    pub(crate) fn new(host: Host, kind: Kind, data_dir: &Path) -> Arc<Self> {
+        Arc::new(Self {
+            host,
+            kind,
+            data_dir: data_dir.to_owned(),
+            started: Instant::now(),
+            links: OnceLock::new(),
+            knows_agents: watch::Sender::new(false),
+            stop: Notify::new(),
+            reload: Notify::new(),
+        })
+    }
+
+    pub(crate) fn listens(&self, links: Links) {
+        let _ = self.links.set(links);
+    }
+
+    /// All agents have been looked for.
+    pub(crate) fn knows_agents(&self) {
+        self.knows_agents.send_replace(true);
+    }
+
+    pub(crate) async fn is_told_to_stop(&self) {
+        self.stop.notified().await;
+    }
+
+    pub(crate) async fn is_told_to_reload(&self) {
+        self.reload.notified().await;
+    }
+
+    fn status(&self) -> Status {
+        let plain = self.links.get().and_then(|links| links.plain.as_ref());
+        Status {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            kind: self.kind,
+            uptime_seconds: self.started.elapsed().as_secs(),
+            data_dir: self.data_dir.clone(),
+            log: log_file::path_in(&self.data_dir),
+            url: plain.map(|link| link.url.clone()),
+            web: plain.map(|link| link.web.clone()),
+            connections: self.host.connections(),
+            sessions: self.host.sessions(),
+            obstacle: self.host.obstacle().map(str::to_owned),
+            arguments: std::env::args_os()
+                .skip(1)
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            directory: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
+        }
+    }
+}
+
+pub(crate) fn routes(controlled: &Arc<Controlled>) -> Router {
+    Router::new()
+        .route("/control/status", get(status))
+        .route("/control/link", get(link))
+        .route("/control/agents", get(agents))
+        .route("/control/stop", post(stop))
+        .route("/control/dismiss", post(dismiss))
+        .route("/control/reload", post(reload))
+        .with_state(Arc::clone(controlled))
+}
+
+fn json(value: &impl Serialize) -> Response {
+    match serde_json::to_string(value) {
+        Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+async fn status(State(controlled): State<Arc<Controlled>>) -> Response {
+    json(&controlled.status())
+}
+
+async fn link(State(controlled): State<Arc<Controlled>>) -> Response {
+    let links = controlled.links.get();
+    match links.and_then(|links| links.with_token.as_ref()) {
+        Some(link) => json(link),
+        None => (
+            StatusCode::CONFLICT,
+            "this host was started by `innkeeper run` and listens on no port; start one with \
+             `innkeeper up`",
+        )
+            .into_response(),
+    }
+}
+
+/// Answers when all agents have been looked for, or after a while.
+async fn agents(State(controlled): State<Arc<Controlled>>) -> Response {
+    let mut known = controlled.knows_agents.subscribe();
+    let known = known.wait_for(|known| *known);
+    let known = tokio::time::timeout(FINDING_AGENTS, known).await;
+    json(&matches!(known, Ok(Ok(_))))
+}
+
+async fn stop(State(controlled): State<Arc<Controlled>>) -> Response {
+    controlled.stop.notify_one();
+    json(&true)
+}
+
+/// Ends a host that was started for a command and has nothing to do.
+async fn dismiss(State(controlled): State<Arc<Controlled>>) -> Response {
+    let end = Instant::now() + LEAVING;
+    // Whoever has just gone may still be counted.
+    while controlled.kind == Kind::Temporary
+        && controlled.host.connections() > 0
+        && Instant::now() < end
+    {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    match controlled.kind == Kind::Temporary && controlled.host.connections() == 0 {
+        true => stop(State(controlled)).await,
+        false => (StatusCode::CONFLICT, "this host is in use").into_response(),
+    }
+}
+
+async fn reload(State(controlled): State<Arc<Controlled>>) -> Response {
+    controlled.reload.notify_one();
+    json(&true)
+}

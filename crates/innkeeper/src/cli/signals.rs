@@ -1,0 +1,112 @@
+//! The signals that a program hears.
+
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// What a signal means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    Stop,
+    Reload,
+}
+
+/// What tells a program to stop.
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// The terminal is gone; nothing, if whoever started us had that ignored.
+    hangup: Option<Signal>,
+    /// What that means.
+    on_hangup: Told,
+}
+
+impl Signals {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: match ignores_hangup() {
+                true => None,
+                false => Some(signal(SignalKind::hangup())?),
+            },
+            on_hangup: Told::Stop,
+        })
+    }
+
+    /// The same for a program without a terminal: a hangup means to reload.
+    pub(crate) fn of_a_service() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: Some(signal(SignalKind::hangup())?),
+            on_hangup: Told::Reload,
+        })
+    }
+
+    pub(crate) async fn next(&mut self) -> Told {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => Told::Stop,
+            _ = self.terminate.recv() => Told::Stop,
+            _ = hangup => self.on_hangup,
+        }
+    }
+
+    /// Waits until the program is told to stop.
+    pub(crate) async fn stop(&mut self) {
+        while self.next().await != Told::Stop {}
+    }
+
+    /// Whoever asks again has waited long enough.
+    pub(crate) fn exit_on_the_next(mut self) {
+        tokio::spawn(async move {
+            // A terminal that goes may say so several times.
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+            }
+            std::process::exit(1);
+        });
+    }
+}
+
+/// Whether this process was started with SIGHUP ignored, as `nohup` does: then
+/// it stays ignored. Where the system does not tell, it is not.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status");
+    status.is_ok_and(|status| hangup_is_ignored(&status))
+}
+
+/// Signals are bits, counted from one: SIGHUP is the lowest.
+fn hangup_is_ignored(status: &str) -> bool {
+    let mut lines = status.lines();
+    let ignored = lines.find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    ignored.is_some_and(|bits| bits & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hangup_is_ignored;
+
+    #[test]
+    fn ignored_signals_are_bits() {
+        for (status, ignored) in [
+            ("Name:\tx\nSigIgn:\t0000000000001001\n", true),
+            (
+                "SigBlk:\t0000000000000001\nSigIgn:\t0000000000001000\n",
+                false,
+            ),
+            ("SigIgn:\tnothing\n", false),
+            ("", false),
+        ] {
+            assert_eq!(hangup_is_ignored(status), ignored, "{status:?}");
+        }
+    }
+}
