@@ -154,6 +154,12 @@ pub(crate) trait Gate: Sync {
         true
     }
 
+    /// Whether [`Gate::lower`] changes anything that a finished turn can hold.
+    /// Between versions where it does not, turns are passed on unread.
+    fn changes_turns(&self) -> bool {
+        true
+    }
+
     /// Lowers a whole action, when its objects are lowered already, to none,
     /// one or several older ones.
     fn lower_action(&self, act: Act, _known: &LoweredFacts, out: &mut Vec<Act>) {

@@ -97,9 +97,21 @@ fn tell_inputs(version: Version, node: Node, it: &mut Object, inputs: &Excerpts)
     });
 }
 
-/// The same for the answer to a question for turns.
-pub(crate) fn tell_inputs_of_turns(version: Version, result: &mut Object, inputs: &Excerpts) {
-    tell_inputs(version, Node::Call, result, inputs);
+/// Whether a finished turn can differ between the newest version and this one.
+pub(crate) fn changes_turns(version: Version) -> bool {
+    between(version).any(|gate| gate.changes_turns())
+}
+
+/// A finished turn as an older version has it; `None` if it has nothing like
+/// it. No gate looks at what surrounds such a turn, or at it from outside.
+pub(crate) fn turn(version: Version, mut turn: Object, inputs: &Excerpts) -> Option<Object> {
+    tell_inputs(version, Node::Turn, &mut turn, inputs);
+    let mut gates = between(version).filter(|gate| gate.changes_turns());
+    let all = gates.all(|gate| {
+        walk(Node::Turn, &mut turn, &mut |node, it| gate.lower(node, it));
+        gate.lower(Node::Turn, &mut turn)
+    });
+    all.then_some(turn)
 }
 
 /// The state of a channel as an older version has it.

@@ -18,6 +18,10 @@ impl Gate for Changes {
         Version::V0_7
     }
 
+    fn changes_turns(&self) -> bool {
+        false
+    }
+
     fn lower(&self, node: Node, it: &mut Object) -> bool {
         match node {
             Node::Customization | Node::ChildCustomization | Node::ClientCustomization

@@ -15,6 +15,10 @@ impl Gate for Changes {
         Version::V0_9
     }
 
+    fn changes_turns(&self) -> bool {
+        false
+    }
+
     fn lower(&self, node: Node, it: &mut Object) -> bool {
         match node {
             Node::ChatState => {
