@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::gates::down;
 use crate::newest::state::{
@@ -20,7 +20,7 @@ use crate::version::Version;
 use crate::{ChannelUri, Seq, TurnId};
 
 /// How many versions a turn is kept in besides the newest. Each form takes
-/// about as much memory as the turn itself, unless the two are the same.
+/// about as much memory as the turn itself, if the two differ.
 const FORMS_KEPT: usize = 4;
 
 /// A finished turn: its id, and the rest as JSON.
@@ -35,7 +35,7 @@ pub struct StoredTurn {
 
 impl StoredTurn {
     pub fn new(turn: &Turn) -> serde_json::Result<Self> {
-        let json = Arc::from(serde_json::value::to_raw_value(turn)?);
+        let json = Arc::from(to_raw_value(turn)?);
         Ok(Self::from_json(TurnId::from(&turn.id), json))
     }
 
@@ -54,23 +54,16 @@ impl StoredTurn {
         version: Version,
         inputs: &Excerpts,
     ) -> serde_json::Result<Option<Arc<RawValue>>> {
-        if !down::changes_turns(version) {
-            return Ok(Some(Arc::clone(&self.json)));
-        }
         let mut older = self.older.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, form)) = older.iter().find(|(known, _)| *known == version) {
             return Ok(form.clone());
         }
-        let form = match down::turn(version, serde_json::from_str(self.json.get())?, inputs) {
-            Some(turn) => {
-                let text = serde_json::to_string(&turn)?;
-                if text == self.json.get() {
-                    Some(Arc::clone(&self.json))
-                } else {
-                    Some(Arc::from(RawValue::from_string(text)?))
-                }
-            }
-            None => None,
+        let form = if down::may_change_turn(version, self.json.get()) {
+            let turn = serde_json::from_str(self.json.get())?;
+            let turn = down::turn(version, turn, inputs).map(|turn| to_raw_value(&turn));
+            turn.transpose()?.map(Arc::from)
+        } else {
+            Some(Arc::clone(&self.json))
         };
         if older.len() == FORMS_KEPT {
             older.remove(0);
