@@ -35,6 +35,7 @@ fn main() -> Result<()> {
         ["raw-server", ready_file] => runtime()?.block_on(raw::serve(ready_file)),
         ["chunk-agent"] => agents::agent(),
         ["encode", version, kind, times] => gates::encode(version, kind, times.parse()?),
+        ["open-chat", version, times] => gates::open_chat(version, times.parse()?),
         ["feed-deltas", turns, deltas] => history::feed(turns.parse()?, deltas.parse()?),
         [] => {
             runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;

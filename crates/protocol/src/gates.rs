@@ -138,6 +138,26 @@ impl SnapshotForGates {
     }
 }
 
+/// Which finished turns differ between two neighbouring versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChangesTurns {
+    Never,
+    /// Only those with one of these in their JSON, which has no spaces between
+    /// its tokens. Some have it and need no change.
+    With(&'static [&'static str]),
+    Always,
+}
+
+impl ChangesTurns {
+    fn may_change(self, json: &str) -> bool {
+        match self {
+            Self::Never => false,
+            Self::With(marks) => marks.iter().any(|mark| json.contains(mark)),
+            Self::Always => true,
+        }
+    }
+}
+
 /// The difference between two neighbouring versions. "Lower" is towards the
 /// older one. Whatever a gate says nothing about is the same in both.
 pub(crate) trait Gate: Sync {
@@ -152,6 +172,12 @@ pub(crate) trait Gate: Sync {
 
     fn raise(&self, _node: Node, _object: &mut Object) -> bool {
         true
+    }
+
+    /// When [`Gate::lower`] changes a finished turn. What needs no change is
+    /// passed on unread.
+    fn changes_turns(&self) -> ChangesTurns {
+        ChangesTurns::Always
     }
 
     /// Lowers a whole action, when its objects are lowered already, to none,

@@ -148,6 +148,24 @@ pub struct InitializeReply {
     pub automations: Option<AutomationCapabilities>,
 }
 
+impl InitializeReply {
+    /// All but what may be large.
+    fn without_snapshots(&self) -> Self {
+        Self {
+            protocol_version: self.protocol_version.clone(),
+            server_seq: self.server_seq,
+            server_info: self.server_info.clone(),
+            meta: self.meta.clone(),
+            snapshots: Vec::new(),
+            default_directory: self.default_directory.clone(),
+            completion_trigger_characters: self.completion_trigger_characters.clone(),
+            terminal_command_prefix: self.terminal_command_prefix.clone(),
+            telemetry: self.telemetry.clone(),
+            automations: self.automations.clone(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Serialize)]
 pub struct SubscribeReply {
     #[serde(skip_serializing_if = "Option::is_none")]

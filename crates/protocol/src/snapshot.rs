@@ -3,33 +3,73 @@
 //! A chat's finished turns are kept and sent as the JSON they were stored as:
 //! a long transcript costs a copy of its bytes, not a parse and a print.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
+use crate::gates::down;
 use crate::newest::state::{
     AnnotationsState, AutomationRunState, AutomationState, CanvasState, ChangesSummary,
     ChangesetState, ChatState, FileEdit, ResourceWatchState, RootState, SessionState,
     SessionSummary, TerminalState, Turn,
 };
 use crate::record::{Excerpts, Selection};
+use crate::version::Version;
 use crate::{ChannelUri, Seq, TurnId};
+
+/// How many versions a turn is kept in besides the newest. Each form takes
+/// about as much memory as the turn itself, if the two differ.
+const FORMS_KEPT: usize = 4;
 
 /// A finished turn: its id, and the rest as JSON.
 #[derive(Debug, Clone)]
 pub struct StoredTurn {
     pub id: TurnId,
     pub json: Arc<RawValue>,
+    /// The turn as clients of older versions were given it. It never changes,
+    /// so going through the gates once is enough for each version.
+    older: Arc<Mutex<Vec<(Version, Option<Arc<RawValue>>)>>>,
 }
 
 impl StoredTurn {
     pub fn new(turn: &Turn) -> serde_json::Result<Self> {
-        Ok(Self {
-            id: TurnId::from(&turn.id),
-            json: Arc::from(serde_json::value::to_raw_value(turn)?),
-        })
+        let json = Arc::from(to_raw_value(turn)?);
+        Ok(Self::from_json(TurnId::from(&turn.id), json))
+    }
+
+    pub fn from_json(id: TurnId, json: Arc<RawValue>) -> Self {
+        Self {
+            id,
+            json,
+            older: Arc::default(),
+        }
+    }
+
+    /// The turn as a version reads it; `None` if that version has nothing like
+    /// it. `inputs` are those of its chat, which do not change either.
+    pub(crate) fn lowered(
+        &self,
+        version: Version,
+        inputs: &Excerpts,
+    ) -> serde_json::Result<Option<Arc<RawValue>>> {
+        let mut older = self.older.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, form)) = older.iter().find(|(known, _)| *known == version) {
+            return Ok(form.clone());
+        }
+        let form = if down::may_change_turn(version, self.json.get()) {
+            let turn = serde_json::from_str(self.json.get())?;
+            let turn = down::turn(version, turn, inputs).map(|turn| to_raw_value(&turn));
+            turn.transpose()?.map(Arc::from)
+        } else {
+            Some(Arc::clone(&self.json))
+        };
+        if older.len() == FORMS_KEPT {
+            older.remove(0);
+        }
+        older.push((version, form.clone()));
+        Ok(form)
     }
 
     pub fn decode(&self) -> serde_json::Result<Turn> {
@@ -51,10 +91,7 @@ impl<'de> Deserialize<'de> for StoredTurn {
         }
         let json = Box::<RawValue>::deserialize(deserializer)?;
         let named: Named = serde_json::from_str(json.get()).map_err(serde::de::Error::custom)?;
-        Ok(Self {
-            id: TurnId::from(named.id),
-            json: Arc::from(json),
-        })
+        Ok(Self::from_json(TurnId::from(named.id), Arc::from(json)))
     }
 }
 
@@ -132,6 +169,26 @@ impl ChatSnapshot {
 
 impl Serialize for ChatSnapshot {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.serialize_with(&self.turns, serializer)
+    }
+}
+
+/// The state without its finished turns.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChatHead<'a>(pub(crate) &'a ChatSnapshot);
+
+impl Serialize for ChatHead<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize_with(&[], serializer)
+    }
+}
+
+impl ChatSnapshot {
+    fn serialize_with<S: Serializer>(
+        &self,
+        turns: &[StoredTurn],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         // Taken apart by name, so that a field that a newer protocol adds
         // cannot be forgotten here.
         let ChatState {
@@ -161,7 +218,7 @@ impl Serialize for ChatSnapshot {
         state.serialize_field("title", title)?;
         state.serialize_field("status", status)?;
         state.serialize_field("modifiedAt", modified_at)?;
-        state.serialize_field("turns", &self.turns)?;
+        state.serialize_field("turns", turns)?;
         macro_rules! optional {
             ($($name:literal: $field:ident),* $(,)?) => {
                 $(if let Some(value) = $field {

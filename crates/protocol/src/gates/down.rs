@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::nodes::walk;
-use super::{Act, Gate, LoweredFacts, Node, Object, SnapshotForGates, between, object};
+use super::{
+    Act, ChangesTurns, Gate, LoweredFacts, Node, Object, SnapshotForGates, between, object,
+};
 use crate::ChannelUri;
 use crate::newest::actions::StateAction;
 use crate::record::{Excerpts, ExtraFacts, GateFacts};
@@ -97,9 +99,21 @@ fn tell_inputs(version: Version, node: Node, it: &mut Object, inputs: &Excerpts)
     });
 }
 
-/// The same for the answer to a question for turns.
-pub(crate) fn tell_inputs_of_turns(version: Version, result: &mut Object, inputs: &Excerpts) {
-    tell_inputs(version, Node::Call, result, inputs);
+/// Whether a finished turn may differ between the newest version and this one.
+pub(crate) fn may_change_turn(version: Version, json: &str) -> bool {
+    between(version).any(|gate| gate.changes_turns().may_change(json))
+}
+
+/// A finished turn as an older version has it; `None` if it has nothing like
+/// it. No gate looks at what surrounds such a turn, or at it from outside.
+pub(crate) fn turn(version: Version, mut turn: Object, inputs: &Excerpts) -> Option<Object> {
+    tell_inputs(version, Node::Turn, &mut turn, inputs);
+    let mut gates = between(version).filter(|it| it.changes_turns() != ChangesTurns::Never);
+    let has_it = gates.all(|gate| {
+        walk(Node::Turn, &mut turn, &mut |node, it| gate.lower(node, it));
+        gate.lower(Node::Turn, &mut turn)
+    });
+    has_it.then_some(turn)
 }
 
 /// The state of a channel as an older version has it.

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, has};
-use super::{Act, Gate, LoweredFacts, Node, Object};
+use super::{Act, ChangesTurns, Gate, LoweredFacts, Node, Object};
 use crate::version::Version;
 
 pub(super) struct Changes;
@@ -16,6 +16,10 @@ const CLIENT_RUNS: &str = "toolClientExecution";
 impl Gate for Changes {
     fn older(&self) -> Version {
         Version::V0_7
+    }
+
+    fn changes_turns(&self) -> ChangesTurns {
+        ChangesTurns::Never
     }
 
     fn lower(&self, node: Node, it: &mut Object) -> bool {

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::object::{self, drop_keys, has, replace};
-use super::{Act, Gate, LoweredFacts, Node, Object};
+use super::{Act, ChangesTurns, Gate, LoweredFacts, Node, Object};
 use crate::ChannelUri;
 use crate::version::Version;
 
@@ -15,6 +15,10 @@ pub(super) struct Changes;
 impl Gate for Changes {
     fn older(&self) -> Version {
         Version::V0_8
+    }
+
+    fn changes_turns(&self) -> ChangesTurns {
+        ChangesTurns::With(&["\"error\"", "\"automation\""])
     }
 
     fn lower(&self, node: Node, it: &mut Object) -> bool {

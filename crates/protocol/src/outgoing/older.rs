@@ -1,20 +1,19 @@
 //! Messages in older versions: built from those of the newest and led through
 //! the gates.
 
-use std::sync::Arc;
+mod results;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
-    Envelope, HostMessage, Notification, QuestionFrame, ReconnectReply, Rejection, Reply,
-    SummaryItem, encode as encode_newest, notification,
+    HostMessage, Notification, QuestionFrame, Rejection, Reply, encode as encode_newest,
+    notification,
 };
 use crate::Seq;
-use crate::gates::{Act, Object, SnapshotForGates, Text, down, object};
+use crate::gates::{Act, Object, Text, down, object};
 use crate::newest::actions::ActionOrigin;
 use crate::record::Sequenced;
-use crate::snapshot::{Snapshot, SnapshotState};
 use crate::version::Version;
 
 pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Result<Vec<String>> {
@@ -72,9 +71,8 @@ pub(super) fn encode(message: &HostMessage, version: Version) -> serde_json::Res
             frames.collect()
         }
         HostMessage::Reply { id, reply } => {
-            let result = result(reply, version)?;
-            let frame = json!({"jsonrpc": "2.0", "id": id, "result": result});
-            Ok(vec![frame.to_string()])
+            let reply = results::reply(id, reply, version)?;
+            Ok(vec![serde_json::to_string(&reply)?])
         }
     }
 }
@@ -149,74 +147,6 @@ fn rejected(rejection: &Rejection, version: Version) -> serde_json::Result<Lower
     })
 }
 
-fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
-    let method = match reply {
-        Reply::Done
-        | Reply::Empty {}
-        | Reply::Resource(_)
-        | Reply::Mcp(_)
-        | Reply::Search(_)
-        | Reply::Usage(_) => return value(reply),
-        Reply::Initialize(_) => "initialize",
-        Reply::Subscribe(_) => "subscribe",
-        Reply::Reconnect(_) => "reconnect",
-        Reply::ListSessions(_) => "listSessions",
-        Reply::ResolveSessionConfig(_) => "resolveSessionConfig",
-        Reply::CompleteSessionConfig(_) => "sessionConfigCompletions",
-        Reply::Completions(_) => "completions",
-        Reply::ResourceRead(_) => "resourceRead",
-        Reply::ResourceList(_) => "resourceList",
-        Reply::ResourceResolve(_) => "resourceResolve",
-        Reply::CreateResourceWatch(_) => "createResourceWatch",
-        Reply::InvokeChangesetOperation(_) => "invokeChangesetOperation",
-        Reply::Turns(_) => "fetchTurns",
-        Reply::AutomationTriggers(_) => "listAutomationTriggerDefinitions",
-        Reply::RunAutomation(_) => "runAutomation",
-        Reply::MoveChat(_) => "moveChat",
-    };
-    let mut result = object::of(value(reply)?);
-    match reply {
-        Reply::Initialize(reply) => {
-            result.insert("snapshots".into(), snapshots(&reply.snapshots, version)?);
-        }
-        Reply::Subscribe(reply) => {
-            let snapshot = reply.snapshot.as_ref();
-            let snapshot = snapshot.map(|it| lowered(it, version)).transpose()?;
-            match snapshot.flatten() {
-                Some(snapshot) => result.insert("snapshot".into(), snapshot),
-                None => result.remove("snapshot"),
-            };
-        }
-        Reply::ListSessions(reply) => {
-            let rows = object::list_mut(&mut result, "items").into_iter().flatten();
-            for (row, item) in rows.zip(&reply.items) {
-                match item {
-                    SummaryItem::Stored(_, Some(facts)) => add_facts(row, facts)?,
-                    SummaryItem::Stored(_, None) => {}
-                    SummaryItem::Live(_, facts) => add_facts(row, facts)?,
-                }
-            }
-        }
-        Reply::Reconnect(ReconnectReply::Snapshot { snapshots: all }) => {
-            result.insert("snapshots".into(), snapshots(all, version)?);
-        }
-        Reply::Reconnect(ReconnectReply::Replay { actions, seen, .. }) => {
-            let mut all = Vec::new();
-            for Envelope(action) in actions {
-                let lowered = envelopes(action, version)?;
-                let unseen = lowered.iter().filter(|it| it.server_seq > *seen);
-                all.extend(unseen.map(serde_json::to_value));
-            }
-            let all: serde_json::Result<Value> = all.into_iter().collect();
-            result.insert("actions".into(), all?);
-        }
-        Reply::Turns(reply) => down::tell_inputs_of_turns(version, &mut result, &reply.inputs),
-        _ => {}
-    }
-    down::result(version, method, &mut result);
-    Ok(result.into())
-}
-
 /// Gives a row of the catalogue what some gates take out again.
 fn add_facts(row: &mut Value, facts: &impl Serialize) -> serde_json::Result<()> {
     let facts = object::of(value(facts)?);
@@ -226,47 +156,12 @@ fn add_facts(row: &mut Value, facts: &impl Serialize) -> serde_json::Result<()> 
     Ok(())
 }
 
-fn snapshots(all: &[Snapshot], version: Version) -> serde_json::Result<Value> {
-    let all = all.iter().map(|it| lowered(it, version));
-    all.filter_map(Result::transpose).collect()
-}
-
-/// A snapshot, unless the version has none of such a channel.
-fn lowered(snapshot: &Snapshot, version: Version) -> serde_json::Result<Option<Value>> {
-    let mut for_gates = SnapshotForGates::new(snapshot.resource.as_str(), value(&snapshot.state)?);
-    if let Some(extra) = &snapshot.extra {
-        let object = |it: Value| it.as_object().cloned();
-        for_gates.summary = extra
-            .summary
-            .as_ref()
-            .map(value)
-            .transpose()?
-            .and_then(object);
-        match (&snapshot.state, &extra.state) {
-            (SnapshotState::Session(_), Some(chat)) => for_gates.chat = object(value(chat)?),
-            (_, Some(session)) => for_gates.session = object(value(session)?),
-            (_, None) => {}
-        }
-        for_gates.selection = object::of(value(&extra.selection)?);
-        for_gates.changes = object::of(value(&extra.changes)?);
-        if let Some(diffs) = &extra.diffs {
-            for_gates.selection.insert("diffs".into(), value(diffs)?);
-        }
-    }
-    for_gates.inputs = Arc::clone(&snapshot.inputs);
-    let for_gates = down::snapshot(version, for_gates);
-    let seen = (!for_gates.unseen).then(|| {
-        json!({
-            "resource": for_gates.resource,
-            "state": for_gates.state,
-            "fromSeq": snapshot.from_seq,
-        })
-    });
-    Ok(seen)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
     use super::*;
     use crate::newest::actions::{ChatDeltaAction, ChatReasoningAction, StateAction};
     use crate::record::GateFacts;

@@ -13,7 +13,7 @@ use crate::square::channels;
 use crate::words::Dice;
 
 /// `GATES_RUNS` asks for more.
-fn runs(ordinary: u64) -> u64 {
+pub(crate) fn runs(ordinary: u64) -> u64 {
     let asked = std::env::var("GATES_RUNS").ok();
     asked.and_then(|it| it.parse().ok()).unwrap_or(ordinary)
 }

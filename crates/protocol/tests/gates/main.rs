@@ -5,6 +5,7 @@ mod action_traits;
 mod anything;
 mod cases_at_random;
 mod docs;
+mod kept_turns;
 mod model_host;
 mod reducer_cases;
 mod releases;

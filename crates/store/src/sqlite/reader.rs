@@ -214,10 +214,8 @@ fn load_turns(connection: &Connection, chat: &ChannelUri) -> Result<Vec<StoredTu
     let mut rows = statement.query([chat.as_str()])?;
     let mut turns = Vec::new();
     while let Some(row) = rows.next()? {
-        turns.push(StoredTurn {
-            id: TurnId::from(text(row, 0)?),
-            json: raw("turn", stored_text(row, 1)?)?,
-        });
+        let id = TurnId::from(text(row, 0)?);
+        turns.push(StoredTurn::from_json(id, raw("turn", stored_text(row, 1)?)?));
     }
     Ok(turns)
 }
