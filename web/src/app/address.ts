@@ -51,6 +51,7 @@ export function pageOf(text: string, token: string): URL | undefined {
 
 export type Route =
   | { view: "home" }
+  | { view: "start" }
   | { view: "new" }
   | { view: "inbox" }
   | { view: "automations" }
@@ -59,6 +60,9 @@ export type Route =
   | { view: "session"; session: URI; chat: URI | null; pane?: Pane };
 
 export type Pane = "changes" | "terminals" | "details";
+
+/** Pages that are named by their view alone. */
+const PAGES = ["start", "new", "inbox", "automations", "settings", "connect"] as const;
 
 const PANES: readonly string[] = ["changes", "terminals", "details"];
 
@@ -75,8 +79,7 @@ export function parseRoute(hash: string): Route {
       ...(PANES.includes(pane) ? { pane: pane as Pane } : {}),
     };
   }
-  if (view === "new" || view === "inbox" || view === "automations" || view === "settings" || view === "connect") return { view };
-  return { view: "home" };
+  return { view: PAGES.find((page) => page === view) ?? "home" };
 }
 
 export function hrefOf(route: Route): string {
