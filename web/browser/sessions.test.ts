@@ -124,7 +124,7 @@ describe("sessions", () => {
     for (const name of ["feature/inn", "feature/keeper", "other"]) execFileSync("git", ["-C", directory, "branch", name]);
     const page = await open("#/new");
     await page.getByLabel("Directory", { exact: true }).fill(directory);
-    await page.getByLabel("Isolation").selectOption("worktree");
+    await page.getByLabel("Isolation").selectOption('"worktree"');
     const branch = page.getByLabel("Branch");
     await branch.fill("feat");
     const list = await branch.getAttribute("list");
