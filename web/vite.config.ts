@@ -2,6 +2,7 @@ import react from "@vitejs/plugin-react";
 import { readFileSync } from "node:fs";
 import { defineConfig } from "vite";
 import { compress } from "./build/compress.ts";
+import { precache } from "./build/precache.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8")) as { version: string };
 /** `npm run dev` speaks to a host that runs elsewhere. */
@@ -10,7 +11,7 @@ const host = process.env["INNKEEPER_URL"] ?? "http://127.0.0.1:8137";
 export default defineConfig({
   // A proxy may serve the host below a path of its own.
   base: "./",
-  plugins: [react(), compress()],
+  plugins: [react(), precache(), compress()],
   define: { __APP_VERSION__: JSON.stringify(version) },
   worker: { format: "es" },
   build: {
@@ -18,6 +19,8 @@ export default defineConfig({
     outDir: "../crates/innkeeper/web",
     emptyOutDir: true,
     target: "es2023",
+    // The first that know `light-dark()`.
+    cssTarget: ["chrome123", "firefox120", "safari17.5"],
     assetsInlineLimit: 0,
     // The policy of the page allows no inline script, and needs no polyfill.
     modulePreload: { polyfill: false },

@@ -1,19 +1,28 @@
 // Makes the client installable and lets it start without the host: the page
-// itself then says that the host does not answer. Assets have hashed names and
-// never change; the page is fetched anew whenever the host is there.
-const CACHE = "innkeeper-1";
+// itself then says that the host does not answer. Everything that it takes is
+// kept when the worker is installed. Assets have hashed names and never change;
+// the page is fetched anew whenever the host is there.
+const CACHE = "innkeeper-2";
 // Where the page is: a proxy may serve it below a path of its own.
 const BASE = new URL("./", location.href).pathname;
+const ASSETS = `${BASE}assets/`;
+const PAGE = ["", "icon.svg", "icon-192.png", "manifest.webmanifest"].map((name) => `${BASE}${name}`);
+/** A host that does not answer within this time is taken for gone. */
+const PATIENCE_MS = 4_000;
 
-self.addEventListener("install", () => self.skipWaiting());
-self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+self.addEventListener("install", (event) => {
+  self.skipWaiting();
+  event.waitUntil(keepAll());
+});
+
+self.addEventListener("activate", (event) => event.waitUntil(takeOver()));
 
 self.addEventListener("fetch", (event) => {
   const { request } = event;
   const url = new URL(request.url);
   if (request.method !== "GET" || url.origin !== location.origin) return;
-  if (url.pathname.startsWith(`${BASE}assets/`)) event.respondWith(fromCache(request));
-  else if (request.mode === "navigate" && url.pathname === BASE) event.respondWith(fresh(request));
+  if (url.pathname.startsWith(ASSETS)) event.respondWith(fromCache(request));
+  else if (PAGE.includes(url.pathname)) event.respondWith(fresh(request, url.pathname));
 });
 
 // A notification leads to its session, in the window that there is.
@@ -29,6 +38,25 @@ async function show(hash) {
   return open.focus();
 }
 
+async function listed() {
+  const answer = await fetch(`${BASE}precache.json`);
+  const names = answer.ok ? await answer.json() : [];
+  return names.map((name) => `${BASE}${name}`);
+}
+
+async function keepAll() {
+  const cache = await caches.open(CACHE);
+  await cache.addAll(PAGE);
+  // One asset that fails must not keep the others out.
+  await Promise.allSettled((await listed()).map((path) => cache.add(path)));
+}
+
+async function takeOver() {
+  const names = await caches.keys();
+  await Promise.all(names.filter((name) => name !== CACHE).map((name) => caches.delete(name)));
+  await self.clients.claim();
+}
+
 async function fromCache(request) {
   const cache = await caches.open(CACHE);
   const known = await cache.match(request);
@@ -38,16 +66,32 @@ async function fromCache(request) {
   return answer;
 }
 
-async function fresh(request) {
+async function fresh(request, path) {
   const cache = await caches.open(CACHE);
   try {
-    const answer = await fetch(request);
-    // Without the query: it may hold the token.
-    if (answer.ok) await cache.put(BASE, answer.clone());
+    const answer = await fetch(request, { signal: AbortSignal.timeout(PATIENCE_MS) });
+    // Under its path alone: the query may hold the token.
+    if (answer.ok) await keepFresh(cache, path, answer.clone());
     return answer;
   } catch (error) {
-    const known = await cache.match(BASE);
+    const known = await cache.match(path);
     if (known) return known;
     throw error;
   }
+}
+
+/** A page that names other assets than the last one belongs to another build: its assets are kept, and the old ones go. */
+async function keepFresh(cache, path, answer) {
+  if (path !== BASE) return cache.put(path, answer);
+  const [before, now] = await Promise.all([cache.match(BASE).then((known) => known?.text()), answer.clone().text()]);
+  await cache.put(BASE, answer);
+  if (before === now) return;
+  void (async () => {
+    const wanted = await listed();
+    await Promise.allSettled(wanted.map(async (asset) => (await cache.match(asset)) ?? cache.add(asset)));
+    for (const { url } of await cache.keys()) {
+      const { pathname } = new URL(url);
+      if (pathname.startsWith(ASSETS) && !wanted.includes(pathname)) await cache.delete(url);
+    }
+  })().catch(() => undefined);
 }

@@ -51,14 +51,19 @@ export function pageOf(text: string, token: string): URL | undefined {
 
 export type Route =
   | { view: "home" }
+  | { view: "start" }
   | { view: "new" }
   | { view: "inbox" }
   | { view: "automations" }
   | { view: "settings" }
   | { view: "connect" }
+  | { view: "search"; query?: string }
   | { view: "session"; session: URI; chat: URI | null; pane?: Pane };
 
 export type Pane = "changes" | "terminals" | "details";
+
+/** Pages that are named by their view alone. */
+const PAGES = ["start", "new", "inbox", "automations", "settings", "connect"] as const;
 
 const PANES: readonly string[] = ["changes", "terminals", "details"];
 
@@ -75,12 +80,16 @@ export function parseRoute(hash: string): Route {
       ...(PANES.includes(pane) ? { pane: pane as Pane } : {}),
     };
   }
-  if (view === "new" || view === "inbox" || view === "automations" || view === "settings" || view === "connect") return { view };
-  return { view: "home" };
+  if (view === "search") {
+    const words = new URLSearchParams(query).get("q");
+    return { view, ...(words ? { query: words } : {}) };
+  }
+  return { view: PAGES.find((page) => page === view) ?? "home" };
 }
 
 export function hrefOf(route: Route): string {
   if (route.view === "home") return "#/";
+  if (route.view === "search") return `#/search${route.query ? `?${new URLSearchParams({ q: route.query }).toString()}` : ""}`;
   if (route.view !== "session") return `#/${route.view}`;
   const params = new URLSearchParams();
   if (route.chat) params.set("chat", route.chat);
@@ -91,4 +100,9 @@ export function hrefOf(route: Route): string {
 
 export function go(route: Route): void {
   location.hash = hrefOf(route);
+}
+
+/** Notes what is looked for in the address, so that coming back finds it. */
+export function replaceQuery(query: string): void {
+  history.replaceState(history.state, "", hrefOf({ view: "search", query }));
 }
