@@ -7,7 +7,7 @@ import { useApp, useChannel } from "../../app/context";
 import { Status } from "../../protocol/types";
 import { timeline } from "../../state/timeline";
 import { Icon } from "../ui/Icon";
-import { Entry } from "./Entry";
+import { Body } from "./Entry";
 
 interface Props {
   resource: string;
@@ -47,7 +47,9 @@ export function Subagent({ resource, title, agentName, description }: Props) {
         <div className="subagent-body">
           {!chat && <p className="muted">Loading…</p>}
           {shown.map((entry, index) => (
-            <Entry key={entry.id} message={entry} chat={resource} isLast={index === shown.length - 1} isStreaming={isWorking && index === shown.length - 1} />
+            <article key={entry.id} className={`entry entry-${entry.kind}`}>
+              <Body message={entry} chat={resource} isLast={index === shown.length - 1} isStreaming={isWorking && index === shown.length - 1} />
+            </article>
           ))}
         </div>
       )}

@@ -10,9 +10,9 @@ const NEAR = 48;
 /** Keys that move the view, or the focus and the view with it. */
 const MOVING = new Set(["ArrowUp", "PageUp", "Home", "Tab", " "]);
 
-export function useFollow(scroller: RefObject<HTMLElement | null>) {
-  const [isFollowing, setFollowing] = useState(true);
-  const follows = useRef(true);
+export function useFollow(scroller: RefObject<HTMLElement | null>, isAtEnd = true) {
+  const [isFollowing, setFollowing] = useState(isAtEnd);
+  const follows = useRef(isAtEnd);
   const lastTop = useRef(0);
   /** The reader holds the scroll bar or a key that moves the view. */
   const isHeld = useRef(false);
