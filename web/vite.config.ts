@@ -16,6 +16,8 @@ export default defineConfig({
     outDir: "../crates/innkeeper/web",
     emptyOutDir: true,
     target: "es2023",
+    // The first that know `light-dark()`.
+    cssTarget: ["chrome123", "firefox120", "safari17.5"],
     assetsInlineLimit: 0,
     // The policy of the page allows no inline script, and needs no polyfill.
     modulePreload: { polyfill: false },

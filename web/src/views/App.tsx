@@ -3,17 +3,17 @@ import { useApp, useHost, useRoute } from "../app/context";
 import { Announcer } from "./Announcer";
 import { ConnectionBanner } from "./ConnectionBanner";
 import { Notices } from "./Notices";
-import { Palette } from "./Palette";
-import { SessionView } from "./SessionView";
 import { Sidebar } from "./Sidebar";
 import { useNoNavigation } from "./composer/useDrop";
 import { ConnectPage } from "./pages/ConnectPage";
 import { Home } from "./pages/Home";
-import { Inbox } from "./pages/Inbox";
-import { NewSession } from "./pages/NewSession";
 import { useShortcuts } from "./shortcuts";
 import { Icon } from "./ui/Icon";
 
+const Inbox = lazy(() => import("./pages/Inbox").then((module) => ({ default: module.Inbox })));
+const NewSession = lazy(() => import("./pages/NewSession").then((module) => ({ default: module.NewSession })));
+const Palette = lazy(() => import("./Palette").then((module) => ({ default: module.Palette })));
+const SessionView = lazy(() => import("./SessionView").then((module) => ({ default: module.SessionView })));
 const Automations = lazy(() => import("./pages/Automations").then((module) => ({ default: module.Automations })));
 const Settings = lazy(() => import("./pages/Settings").then((module) => ({ default: module.Settings })));
 
@@ -61,7 +61,7 @@ export function App() {
       </main>
       <Notices />
       <Announcer />
-      {isPaletteOpen && <Palette onClose={() => setPaletteOpen(false)} />}
+      <Suspense>{isPaletteOpen && <Palette onClose={() => setPaletteOpen(false)} />}</Suspense>
     </div>
   );
 }

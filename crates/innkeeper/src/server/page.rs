@@ -20,8 +20,8 @@ include!(concat!(env!("OUT_DIR"), "/web_assets.rs"));
 const WITHOUT_CLIENT: &str = include_str!("page.html");
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
-                      img-src 'self' data:; connect-src 'self'; worker-src 'self'; \
-                      manifest-src 'self'; base-uri 'none'; form-action 'none'; \
+                      img-src 'self' data:; font-src 'self'; connect-src 'self'; \
+                      worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
 const POLICY_WITHOUT_CLIENT: &str = "default-src 'none'; style-src 'unsafe-inline'; \
@@ -100,6 +100,7 @@ fn content_type(path: &str) -> &'static str {
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
         Some("png") => "image/png",
+        Some("woff2") => "font/woff2",
         Some("webmanifest") => "application/manifest+json",
         _ => "application/octet-stream",
     }

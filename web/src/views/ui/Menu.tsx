@@ -1,4 +1,7 @@
-import { useEffect, useId, useLayoutEffect, useRef, useState } from "react";
+// Menus: below their button, or where a pointer asked for one. Arrow keys move,
+// letters narrow down what is shown.
+
+import { useCallback, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 import type { ReactNode } from "react";
 import { Icon } from "./Icon";
 import type { IconName } from "./Icon";
@@ -9,7 +12,12 @@ export interface MenuItem {
   run: () => void;
   isDangerous?: boolean;
   isChecked?: boolean;
+  /** A word at the end of the line. */
   hint?: string;
+  /** A line below the label. */
+  about?: string;
+  /** What this item and those after it have in common. */
+  heading?: string;
 }
 
 interface Props {
@@ -20,46 +28,21 @@ interface Props {
   isDisabled?: boolean;
 }
 
-/** A button with a menu, steered by arrow keys. */
+/** A button with a menu. */
 export function Menu({ label, items, children, className = "icon-button", isDisabled }: Props) {
   const [isOpen, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
-  const list = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
   const id = useId();
-
-  useLayoutEffect(() => {
-    if (isOpen && list.current && root.current) place(list.current, root.current.getBoundingClientRect());
-  }, [isOpen]);
-
-  useEffect(() => {
-    if (!isOpen) return;
-    const focusables = () => [...(root.current?.querySelectorAll<HTMLElement>("[role^=menuitem]") ?? [])];
-    (focusables().find((item) => item.ariaChecked === "true") ?? focusables()[0])?.focus();
-    const onPointer = (event: PointerEvent) => {
-      if (!root.current?.contains(event.target as Node)) setOpen(false);
-    };
-    document.addEventListener("pointerdown", onPointer);
-    return () => document.removeEventListener("pointerdown", onPointer);
-  }, [isOpen]);
-
-  const onKeyDown = (event: React.KeyboardEvent) => {
-    if (!isOpen) return;
-    const all = [...(root.current?.querySelectorAll<HTMLElement>("[role^=menuitem]") ?? [])];
-    const at = all.indexOf(document.activeElement as HTMLElement);
-    const move = { ArrowDown: at + 1, ArrowUp: at - 1 + all.length, Home: 0, End: all.length - 1 }[event.key];
-    if (move !== undefined) {
-      event.preventDefault();
-      all[move % all.length]?.focus();
-    } else if (event.key === "Escape" || event.key === "Tab") {
-      event.stopPropagation();
-      setOpen(false);
-      root.current?.querySelector<HTMLElement>("[aria-haspopup]")?.focus();
-    }
-  };
-
+  const close = useCallback((isByKey: boolean) => {
+    setOpen(false);
+    if (isByKey) button.current?.focus();
+  }, []);
+  const anchor = useCallback(() => root.current?.getBoundingClientRect() ?? new DOMRect(), []);
   return (
-    <div className="menu" ref={root} onKeyDown={onKeyDown}>
+    <div className="menu" ref={root}>
       <button
+        ref={button}
         type="button"
         className={className}
         aria-haspopup="menu"
@@ -71,41 +54,151 @@ export function Menu({ label, items, children, className = "icon-button", isDisa
         onClick={() => setOpen(!isOpen)}
       >
         {children}
+        {className.includes("picker") && (
+          <span className="picker-arrow">
+            <Icon name="chevronDown" />
+          </span>
+        )}
       </button>
-      {isOpen && (
-        <div ref={list} popover="manual" className="menu-list" role="menu" id={id} aria-label={label}>
-          {items.map((item) => (
-            <button
-              key={item.label}
-              type="button"
-              role={item.isChecked === undefined ? "menuitem" : "menuitemradio"}
-              aria-checked={item.isChecked}
-              tabIndex={-1}
-              className={item.isDangerous ? "menu-item danger" : "menu-item"}
-              onClick={() => {
-                setOpen(false);
-                item.run();
-              }}
-            >
-              {item.icon && <Icon name={item.icon} />}
-              <span>{item.label}</span>
-              {item.hint && <small>{item.hint}</small>}
-            </button>
-          ))}
-        </div>
-      )}
+      {isOpen && <MenuList id={id} label={label} items={items} anchor={anchor} within={root} onClose={close} />}
     </div>
   );
 }
 
+interface ContextProps {
+  label: string;
+  items: MenuItem[];
+  at: { x: number; y: number };
+  onClose: () => void;
+}
+
+/** The menu of a right click. */
+export function ContextMenu({ label, items, at, onClose }: ContextProps) {
+  const root = useRef<HTMLDivElement>(null);
+  const id = useId();
+  const { x, y } = at;
+  const anchor = useCallback(() => new DOMRect(x, y, 0, 0), [x, y]);
+  return (
+    <div ref={root}>
+      <MenuList id={id} label={label} items={items} anchor={anchor} within={root} onClose={onClose} />
+    </div>
+  );
+}
+
+interface ListProps {
+  id: string;
+  label: string;
+  items: MenuItem[];
+  anchor: () => DOMRect;
+  /** A press outside of this closes the menu. */
+  within: React.RefObject<HTMLElement | null>;
+  onClose: (isByKey: boolean) => void;
+}
+
+function MenuList({ id, label, items, anchor, within, onClose }: ListProps) {
+  const list = useRef<HTMLDivElement>(null);
+  const [query, setQuery] = useState("");
+  const shown = items.filter((item) => item.label.toLowerCase().includes(query));
+
+  useLayoutEffect(() => {
+    if (!list.current) return;
+    if (!list.current.matches(":popover-open")) list.current.showPopover();
+    place(list.current, anchor());
+  }, [anchor, query]);
+
+  useEffect(() => {
+    const all = itemsIn(list.current);
+    (all.find((item) => item.ariaChecked === "true") ?? all[0])?.focus();
+  }, [query]);
+
+  useEffect(() => {
+    const onPointer = (event: PointerEvent) => {
+      if (!within.current?.contains(event.target as Node)) onClose(false);
+    };
+    document.addEventListener("pointerdown", onPointer);
+    return () => document.removeEventListener("pointerdown", onPointer);
+  }, [within, onClose]);
+
+  const onKeyDown = (event: React.KeyboardEvent) => {
+    const all = itemsIn(list.current);
+    const at = all.indexOf(document.activeElement as HTMLElement);
+    const move = { ArrowDown: at + 1, ArrowUp: at - 1 + all.length, Home: 0, End: all.length - 1 }[event.key];
+    const narrowed = narrow(query, event);
+    event.stopPropagation();
+    if (move !== undefined) {
+      event.preventDefault();
+      all[move % all.length]?.focus();
+    } else if (event.key === "Escape" || event.key === "Tab") {
+      event.preventDefault();
+      onClose(true);
+    } else if (narrowed !== undefined && items.some((item) => item.label.toLowerCase().includes(narrowed))) {
+      event.preventDefault();
+      setQuery(narrowed);
+    }
+  };
+
+  return (
+    <div ref={list} popover="manual" className="menu-list" role="menu" id={id} aria-label={label} tabIndex={-1} onKeyDown={onKeyDown}>
+      {query && <div className="menu-heading">“{query}”</div>}
+      {shown.map((item, index) => (
+        <MenuRow key={index} item={item} hasHeading={!query && item.heading !== undefined} isFirst={index === 0} onClose={onClose} />
+      ))}
+    </div>
+  );
+}
+
+function MenuRow({ item, hasHeading, isFirst, onClose }: { item: MenuItem; hasHeading: boolean; isFirst: boolean; onClose: ListProps["onClose"] }) {
+  const { label, icon, run, isDangerous, isChecked, hint, about, heading } = item;
+  return (
+    <>
+      {hasHeading && !isFirst && <div className="menu-line" />}
+      {hasHeading && heading && <div className="menu-heading">{heading}</div>}
+      <button
+        type="button"
+        role={isChecked === undefined ? "menuitem" : "menuitemradio"}
+        aria-checked={isChecked}
+        tabIndex={-1}
+        className={isDangerous ? "menu-item danger" : "menu-item"}
+        onClick={() => {
+          onClose(false);
+          run();
+        }}
+      >
+        {icon && <Icon name={icon} />}
+        <span>
+          {label}
+          {about && <small className="menu-about">{about}</small>}
+        </span>
+        {hint && <small>{hint}</small>}
+        {isChecked && (
+          <span className="menu-check">
+            <Icon name="check" />
+          </span>
+        )}
+      </button>
+    </>
+  );
+}
+
+function itemsIn(list: HTMLElement | null): HTMLElement[] {
+  return [...(list?.querySelectorAll<HTMLElement>("[role^=menuitem]") ?? [])];
+}
+
+/** What is looked for after a key; nothing, if the key is not about that. */
+function narrow(query: string, { key, ctrlKey, metaKey, altKey }: React.KeyboardEvent): string | undefined {
+  if (ctrlKey || metaKey || altKey) return undefined;
+  if (key === "Backspace") return query.slice(0, -1);
+  return key.length === 1 && (key !== " " || query) ? query + key.toLowerCase() : undefined;
+}
+
 const GAP = 4;
 
-/** Above everything else, on the side of its button where there is room. */
-function place(list: HTMLElement, button: DOMRect): void {
-  list.showPopover();
-  const { width, height } = list.getBoundingClientRect();
-  const fitsBelow = button.bottom + GAP + height <= innerHeight;
-  const alignsRight = button.left + width > innerWidth - GAP;
-  list.style.top = `${Math.max(GAP, fitsBelow ? button.bottom + GAP : button.top - GAP - height)}px`;
-  list.style.left = `${Math.max(GAP, alignsRight ? button.right - width : button.left)}px`;
+/** Above everything else, on the side of its anchor where there is room. */
+function place(list: HTMLElement, anchor: DOMRect): void {
+  const width = list.offsetWidth;
+  const height = list.offsetHeight;
+  const fitsBelow = anchor.bottom + GAP + height <= innerHeight;
+  const alignsRight = anchor.left + width > innerWidth - GAP;
+  list.style.top = `${Math.max(GAP, fitsBelow ? anchor.bottom + GAP : anchor.top - GAP - height)}px`;
+  list.style.left = `${Math.max(GAP, alignsRight ? anchor.right - width : anchor.left)}px`;
 }
