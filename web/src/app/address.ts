@@ -56,7 +56,7 @@ export type Route =
   | { view: "automations" }
   | { view: "settings" }
   | { view: "connect" }
-  | { view: "session"; session: URI; chat: URI | null; pane?: Pane };
+  | { view: "session"; session: URI; chat: URI | null; pane?: Pane; /** Of the changes: those of this turn. */ turn?: string };
 
 export type Pane = "changes" | "terminals" | "details";
 
@@ -73,6 +73,7 @@ export function parseRoute(hash: string): Route {
       session: decodeURIComponent(id),
       chat: params.get("chat"),
       ...(PANES.includes(pane) ? { pane: pane as Pane } : {}),
+      ...(params.get("turn") ? { turn: params.get("turn") ?? "" } : {}),
     };
   }
   if (view === "new" || view === "inbox" || view === "automations" || view === "settings" || view === "connect") return { view };
@@ -85,6 +86,7 @@ export function hrefOf(route: Route): string {
   const params = new URLSearchParams();
   if (route.chat) params.set("chat", route.chat);
   if (route.pane) params.set("pane", route.pane);
+  if (route.pane && route.turn) params.set("turn", route.turn);
   const query = params.toString();
   return `#/s/${encodeURIComponent(route.session)}${query ? `?${query}` : ""}`;
 }

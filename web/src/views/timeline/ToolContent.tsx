@@ -51,9 +51,6 @@ function Item({ item, kind, isLive }: { item: ToolResultContent; kind: ToolKind;
         return (
           <div className="terminal-result">
             {item.result.preview.trim() === "" ? <p className="muted">No output</p> : <LongText text={item.result.preview} fromEnd isPrinted />}
-            {item.result.exitCode !== undefined && (
-              <span className={item.result.exitCode === 0 ? "badge ok" : "badge bad"}>exit {item.result.exitCode}</span>
-            )}
           </div>
         );
       }

@@ -1,13 +1,13 @@
 // One tool call in the conversation: a line, and what it was given and made of
 // it on demand. What it waits for is decided at the editor.
 
-import { memo } from "react";
+import { lazy, memo, Suspense } from "react";
 import { useApp } from "../../app/context";
 import { failureOf } from "../../lib/output";
 import { plain } from "../../lib/text";
-import type { CancelledCall, CompletedCall, JsonObject, ToolResultContent } from "../../protocol/types";
+import type { CancelledCall, CompletedCall, FileEdit, JsonObject, ToolCall, ToolResultContent } from "../../protocol/types";
 import type { ToolPhase, UiMessage } from "../../state/appState";
-import { withoutTwins } from "../../state/approval";
+import { readInput, withoutTwins } from "../../state/approval";
 import { callKey } from "../../state/pace";
 import { detailsOf } from "../../state/timeline";
 import { todosOf } from "../../state/todos";
@@ -25,6 +25,11 @@ import { TodoList } from "./TodoList";
 import { ToolContent } from "./ToolContent";
 import { Elapsed } from "./ToolGroup";
 import { useNow } from "./useNow";
+
+const EditBody = lazy(() => import("../panes/FileEditView").then((module) => ({ default: module.EditBody })));
+
+/** Changes with more lines than this are opened by whoever wants to see them. */
+const LONG_EDIT = 60;
 
 const PHASES: Record<ToolPhase, string> = {
   calling: "Preparing",
@@ -58,7 +63,9 @@ export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: U
   const isFailed = hasFailed(call);
   const content = "content" in call && call.content ? withoutTwins(call.content) : undefined;
   const has = (type: ToolResultContent["type"]) => content?.some((item) => item.type === type) ?? false;
-  const opensAtOnce = has("subagent") || has("fileEdit") || isFailed || (phase === "running" && content !== undefined && kind !== "todos");
+  const single = content && editIn(content);
+  const isLongEdit = single !== undefined && (single.diff?.added ?? 0) + (single.diff?.removed ?? 0) > LONG_EDIT;
+  const opensAtOnce = has("subagent") || (has("fileEdit") && !isLongEdit) || isFailed || (phase === "running" && content !== undefined && kind !== "todos");
   const isOpen = !waits && (chosen ?? opensAtOnce);
   const label = isFailed ? PHASES.error : PHASES[phase];
   const icon = waits ? "question" : isFailed ? "warning" : phase === "cancelled" ? "close" : ICONS[kind];
@@ -71,6 +78,7 @@ export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: U
         </span>
         <span className="tool-title">{message.text}</span>
         {phase === "running" && <RunningFor chat={chat} call={call.toolCallId} />}
+        {single && <Counts diff={single.diff} />}
         {exitCode !== undefined && exitCode !== 0 && <span className="badge bad">exit {exitCode}</span>}
         {!message.text.includes(step.toolName) && <code className="tool-name">{step.toolName}</code>}
         <span className="sr-only">{label}</span>
@@ -81,7 +89,7 @@ export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: U
           {label} <DockLink chat={chat} of={call.toolCallId} label={phase === "auth" ? "Sign in below" : "Decide below"} />
         </p>
       )}
-      {isOpen && <ToolBody message={message} kind={kind} content={content} />}
+      {isOpen && <ToolBody message={message} kind={kind} content={content} single={single} />}
       <Decider message={message} chat={chat} />
     </section>
   );
@@ -97,9 +105,26 @@ interface BodyProps {
   message: UiMessage;
   kind: ToolKind;
   content: ToolResultContent[] | undefined;
+  /** The one edit that the call made: its line is the call's. */
+  single: FileEdit | undefined;
 }
 
-function ToolBody({ message: { toolCall: call, toolStep: step }, kind, content }: BodyProps) {
+/** The edit of a call that made one, and nothing else. */
+function editIn(content: readonly ToolResultContent[]): FileEdit | undefined {
+  const [item, ...others] = content.filter(({ type }) => type !== "text");
+  return item?.type === "fileEdit" && others.length === 0 ? item : undefined;
+}
+
+function Counts({ diff }: { diff: FileEdit["diff"] }) {
+  if (!diff) return null;
+  return (
+    <span className="stats">
+      <span className="added">+{diff.added ?? 0}</span> <span className="removed">−{diff.removed ?? 0}</span>
+    </span>
+  );
+}
+
+function ToolBody({ message: { toolCall: call, toolStep: step, text: title }, kind, content, single }: BodyProps) {
   if (!call || !step) return null;
   const todos = todosOf(call);
   if (todos) {
@@ -116,8 +141,14 @@ function ToolBody({ message: { toolCall: call, toolStep: step }, kind, content }
     <div className="tool-body">
       {call.intention && <p className="muted">{call.intention}</p>}
       {details && <Markdown text={details} />}
-      {!isEdit && <InputView input={call.status === "streaming" ? call.partialInput : call.toolInput} meta={call._meta} />}
-      {content && <ToolContent items={content} kind={kind} isLive={step.phase === "running"} />}
+      {!isEdit && !saysAll(title, call) && <InputView input={call.status === "streaming" ? call.partialInput : call.toolInput} meta={call._meta} />}
+      {single ? (
+        <Suspense fallback={<p className="muted">Loading the change…</p>}>
+          <EditBody edit={single} style="unified" />
+        </Suspense>
+      ) : (
+        content && <ToolContent items={content} kind={kind} isLive={step.phase === "running"} />
+      )}
       {call.status === "completed" && call.error !== undefined && <Failure call={call} shown={step.result ?? ""} />}
       {call.status === "completed" && call.structuredContent && !content && (
         <pre className="output">{JSON.stringify(call.structuredContent, null, 2)}</pre>
@@ -126,6 +157,14 @@ function ToolBody({ message: { toolCall: call, toolStep: step }, kind, content }
       <ServerOf meta={call._meta} />
     </div>
   );
+}
+
+/** Whether the line of a call says all that its input says: a short command. */
+function saysAll(title: string, call: ToolCall): boolean {
+  const input = call.status === "streaming" ? undefined : call.toolInput;
+  if (typeof input !== "string") return false;
+  const { command, fields } = readInput(input, call._meta);
+  return command !== undefined && fields.length === 0 && title.length < 80 && title.includes(command.trim());
 }
 
 /** The MCP server that ran a call, and the app that would show its result. */
@@ -157,6 +196,7 @@ function failureIn(call: UiMessage["toolCall"]): { exitCode?: number; text: stri
 function Failure({ call, shown }: { call: CompletedCall; shown: string }) {
   const { text } = failureIn(call);
   if (text.trim() === "" || shown.includes(text.trim())) return null;
+  if (exitCodeOf(call) !== undefined && /\bcode \d+\.?$/.test(text.trim())) return null;
   if (text.includes("\n") || text.length > 240) return <LongText text={text} fromEnd isPrinted />;
   return <p className="tool-error">{text}</p>;
 }
