@@ -56,11 +56,26 @@ export type Route =
   | { view: "automations" }
   | { view: "settings" }
   | { view: "connect" }
-  | { view: "session"; session: URI; chat: URI | null; pane?: Pane; /** Of the changes: those of this turn. */ turn?: string };
+  | ({ view: "session"; session: URI; chat: URI | null; pane?: Pane } & PaneDetails);
 
-export type Pane = "changes" | "terminals" | "details";
+export type Pane = "changes" | "terminals" | "details" | "files";
 
-const PANES: readonly string[] = ["changes", "terminals", "details"];
+const PANES: readonly string[] = ["changes", "terminals", "details", "files"];
+
+/** What a pane shows of all that it could. */
+export interface PaneDetails {
+  /** Of the changes: those of this turn. */
+  turn?: string;
+  /** Of the files: this one, by its path as somebody wrote it. */
+  file?: string;
+  /** Counted from 1. */
+  line?: number;
+}
+
+function detailsIn(params: URLSearchParams): PaneDetails {
+  const [turn, file, line] = [params.get("turn"), params.get("file"), Number(params.get("line"))];
+  return { ...(turn ? { turn } : {}), ...(file ? { file } : {}), ...(line > 0 ? { line } : {}) };
+}
 
 export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
@@ -73,7 +88,7 @@ export function parseRoute(hash: string): Route {
       session: decodeURIComponent(id),
       chat: params.get("chat"),
       ...(PANES.includes(pane) ? { pane: pane as Pane } : {}),
-      ...(params.get("turn") ? { turn: params.get("turn") ?? "" } : {}),
+      ...detailsIn(params),
     };
   }
   if (view === "new" || view === "inbox" || view === "automations" || view === "settings" || view === "connect") return { view };
@@ -86,7 +101,9 @@ export function hrefOf(route: Route): string {
   const params = new URLSearchParams();
   if (route.chat) params.set("chat", route.chat);
   if (route.pane) params.set("pane", route.pane);
-  if (route.pane && route.turn) params.set("turn", route.turn);
+  if (route.pane === "changes" && route.turn) params.set("turn", route.turn);
+  if (route.pane === "files" && route.file) params.set("file", route.file);
+  if (route.pane === "files" && route.line) params.set("line", String(route.line));
   const query = params.toString();
   return `#/s/${encodeURIComponent(route.session)}${query ? `?${query}` : ""}`;
 }

@@ -13,6 +13,8 @@ import { Entry } from "./Entry";
 import { useFolds } from "./folds";
 import { useFollow } from "./follow";
 import { memoryOf, MemoryContext } from "./memory";
+import { Origin } from "./Origin";
+import { PinnedTodos } from "./PinnedTodos";
 import { Working } from "./Working";
 
 /** The height of what stands before the entries; it never changes. */
@@ -84,6 +86,8 @@ export function Timeline({ chat, sent }: { chat: string; sent: number }) {
   return (
     <MemoryContext value={memory}>
       <div className="timeline-frame">
+        <Origin />
+        <div className="timeline-view">
         <div className="timeline" ref={scroller} onScroll={onScrolled} tabIndex={0} role="log" aria-live="off" aria-label="Conversation">
           <div className="timeline-content">
             <div className="timeline-more">{cursor && "Loading earlier turns…"}</div>
@@ -108,6 +112,8 @@ export function Timeline({ chat, sent }: { chat: string; sent: number }) {
             <Icon name="arrowDown" /> Latest
           </button>
         )}
+        </div>
+        <PinnedTodos />
       </div>
     </MemoryContext>
   );
