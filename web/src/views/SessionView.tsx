@@ -15,6 +15,7 @@ import { Welcome } from "./timeline/Welcome";
 
 const ChangesPane = lazy(() => import("./panes/ChangesPane"));
 const TerminalsPane = lazy(() => import("./panes/TerminalsPane"));
+const FilesPane = lazy(() => import("./panes/FilesPane"));
 const DetailsPane = lazy(() => import("./panes/DetailsPane"));
 
 type SessionRoute = Extract<Route, { view: "session" }>;
@@ -73,6 +74,7 @@ export function SessionView({ route }: { route: SessionRoute }) {
         <aside className="pane" aria-label={pane}>
           <Suspense fallback={<p className="muted">Loading…</p>}>
             {pane === "changes" && <ChangesPane route={route} />}
+            {pane === "files" && <FilesPane route={route} />}
             {pane === "terminals" && <TerminalsPane route={route} />}
             {pane === "details" && <DetailsPane route={route} />}
           </Suspense>

@@ -30,6 +30,5 @@ test("READMEs look as the library makes them", () => {
     const whole = renderToStaticMarkup(<>{renderMarkdown(text, definitionsIn(text))}</>);
     return shape(renderToStaticMarkup(<Markdown text={text} />)) !== shape(whole);
   });
-  console.log(`${readmes.length} READMEs, ${different.length} different`);
   expect(different).toEqual([]);
 }, 60_000);
