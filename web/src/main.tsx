@@ -1,12 +1,14 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { socketUrl, takeToken } from "./app/address";
+import { rememberClient } from "./app/client";
 import { HostContext } from "./app/context";
 import { shareDrafts } from "./app/drafts";
 import { Host } from "./app/host";
 import { Keeping } from "./app/keeping";
 import { callForAttention } from "./app/notifications";
 import { applyTheme, currentTheme, followAppearance } from "./app/settings";
+import { restoreSidebar } from "./app/sidebar";
 import type { SocketLike } from "./protocol/connection";
 import { App } from "./views/App";
 import "./styles/index.css";
@@ -35,6 +37,8 @@ document.addEventListener("visibilitychange", () => {
 });
 callForAttention(host);
 followAppearance(host);
+restoreSidebar(host);
+rememberClient(host.store.clientId);
 void keeping.start(host);
 shareDrafts(host);
 host.connection.start();

@@ -51,6 +51,7 @@ export function pageOf(text: string, token: string): URL | undefined {
 
 export type Route =
   | { view: "home" }
+  | { view: "start" }
   | { view: "new" }
   | { view: "inbox" }
   | { view: "automations" }
@@ -77,6 +78,9 @@ function detailsIn(params: URLSearchParams): PaneDetails {
   return { ...(turn ? { turn } : {}), ...(file ? { file } : {}), ...(line > 0 ? { line } : {}) };
 }
 
+/** Pages that are named by their view alone. */
+const PAGES = ["start", "new", "inbox", "automations", "settings", "connect"] as const;
+
 export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const [view, id] = path.split("/", 2);
@@ -91,8 +95,7 @@ export function parseRoute(hash: string): Route {
       ...detailsIn(params),
     };
   }
-  if (view === "new" || view === "inbox" || view === "automations" || view === "settings" || view === "connect") return { view };
-  return { view: "home" };
+  return { view: PAGES.find((page) => page === view) ?? "home" };
 }
 
 export function hrefOf(route: Route): string {

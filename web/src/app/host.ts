@@ -27,7 +27,8 @@ export class Host {
       ...options,
       memory: this.store,
       clientInfo: { name: "innkeeper-web", version: __APP_VERSION__, title: describeThisClient() },
-      locale: navigator.language,
+      // The page speaks English, so the host's labels should, too.
+      locale: "en",
       onReady: () => void this.refreshSessions(),
     });
     this.store.connectTo((own) => this.connection.sendAction(own));

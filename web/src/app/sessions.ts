@@ -1,5 +1,6 @@
 // What a person does with whole sessions.
 
+import { count } from "../lib/text";
 import { ErrorCode, RpcError } from "../protocol/rpc";
 import type { ConfigState, JsonObject, SessionSummary, URI } from "../protocol/types";
 import { newChatUri, newSessionUri } from "../protocol/uri";
@@ -79,33 +80,42 @@ export function configure({ store }: Host, session: URI, config: JsonObject): vo
   store.dispatch(session, { type: "session/configChanged", config });
 }
 
-/** Deletes a session, after a moment in which that can be taken back. */
-export function remove(host: Host, { resource, title }: Pick<SessionSummary, "resource" | "title">): void {
+type Named = Pick<SessionSummary, "resource" | "title">;
+
+/** Deletes sessions, after a moment in which that can be taken back. */
+export function remove(host: Host, ...sessions: Named[]): void {
   const { store } = host;
-  store.hideSession(resource, true);
-  if (store.getState().currentSessionId === resource) location.hash = "#/";
-  const dispose = async () => {
+  const hide = (isHidden: boolean) => {
+    for (const { resource } of sessions) store.hideSession(resource, isHidden);
+  };
+  hide(true);
+  if (sessions.some(({ resource }) => store.getState().currentSessionId === resource)) location.hash = "#/";
+  const dispose = () => {
     store.dismiss(notice);
     clearTimeout(timer);
-    removeEventListener("pagehide", leave);
-    try {
-      await host.connection.persist("disposeSession", { channel: resource });
-    } catch (error) {
-      store.hideSession(resource, false);
-      store.notify({ tone: "error", text: `“${title}” was not deleted: ${messageOf(error)}` });
-    }
+    removeEventListener("pagehide", dispose);
+    for (const session of sessions) void disposeSession(host, session);
   };
-  const timer = setTimeout(() => void dispose(), UNDO_MS);
+  const timer = setTimeout(dispose, UNDO_MS);
   // Whoever closes the page does not want to undo it.
-  const leave = () => void dispose();
-  addEventListener("pagehide", leave);
+  addEventListener("pagehide", dispose);
   const undo = () => {
     clearTimeout(timer);
-    removeEventListener("pagehide", leave);
-    store.hideSession(resource, false);
+    removeEventListener("pagehide", dispose);
+    hide(false);
     store.dismiss(notice);
   };
-  const notice = store.notify({ tone: "info", text: `Deleted “${title}”`, action: { label: "Undo", run: undo } });
+  const what = sessions.length === 1 ? `“${sessions[0]?.title || "New session"}”` : count(sessions.length, "session");
+  const notice = store.notify({ tone: "info", text: `Deleted ${what}`, action: { label: "Undo", run: undo } });
+}
+
+async function disposeSession(host: Host, { resource, title }: Named): Promise<void> {
+  try {
+    await host.connection.persist("disposeSession", { channel: resource });
+  } catch (error) {
+    host.store.hideSession(resource, false);
+    host.store.notify({ tone: "error", text: `“${title || "New session"}” was not deleted: ${messageOf(error)}` });
+  }
 }
 
 /** A new chat with the history up to a turn. */

@@ -104,6 +104,8 @@ export interface Notice {
   id: number;
   tone: "info" | "error";
   text: string;
+  /** How often the same was said while it stood there. */
+  times?: number;
   /** Something to do about it, or somewhere to go. */
   action?: { label: string; run: () => void } | { label: string; href: string };
 }

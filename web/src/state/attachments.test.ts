@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { MessageAttachment } from "../protocol/types";
-import { accepted, goingAlong, iconOf, standsIn } from "./attachments";
+import { aboutSuggestion, accepted, goingAlong, iconOf, standsIn } from "./attachments";
 
 const command: MessageAttachment = { type: "simple", label: "/review", displayKind: "command", _meta: { command: "review", more: [1, { deep: null }] } };
 const file: MessageAttachment = { type: "resource", label: "menu.txt", uri: "file:///menu.txt", _meta: { score: 3 } };
@@ -31,4 +31,11 @@ describe("the icon of an attachment", () => {
     const kinds = ["image", "directory", "hologram", "constructor", undefined];
     expect(kinds.map((displayKind) => iconOf({ displayKind }))).toEqual(["image", "folder", "file", "file", "file"]);
   });
+});
+
+test("a suggestion says what it does and what it takes, where the host knows", () => {
+  const _meta = { command: "review", description: "Looks at a change\nand more", hint: "<branch>" };
+  const attachment: MessageAttachment = { type: "simple", label: "/review", displayKind: "command", _meta };
+  expect(aboutSuggestion({ insertText: "/review ", attachment })).toEqual({ name: "/review", hint: "<branch>", about: "Looks at a change", icon: "terminal" });
+  expect(aboutSuggestion({ insertText: "@menu.txt", attachment: file })).toEqual({ name: "menu.txt", hint: undefined, about: undefined, icon: "file" });
 });

@@ -1,6 +1,7 @@
 // What is attached to a message: what a suggestion brings along, and how it is
 // shown.
 
+import { firstLine } from "../lib/text";
 import type { MessageAttachment } from "../protocol/types";
 
 /** A suggestion of the host for what is being typed. */
@@ -32,4 +33,15 @@ const ICONS = { image: "image", document: "file", symbol: "tool", directory: "fo
 /** The icon for a kind of attachment; one that nobody knows is shown as a file. */
 export function iconOf({ displayKind }: Pick<MessageAttachment, "displayKind">) {
   return Object.hasOwn(ICONS, displayKind ?? "") ? ICONS[displayKind as keyof typeof ICONS] : "file";
+}
+
+/** What a suggestion is called, what it takes, and what it does, as far as the host knows. */
+export function aboutSuggestion({ insertText, attachment }: Suggestion) {
+  const { description, hint } = attachment?._meta ?? {};
+  return {
+    name: attachment?.label || insertText,
+    hint: typeof hint === "string" ? hint : undefined,
+    about: typeof description === "string" && description ? firstLine(description) : undefined,
+    icon: attachment ? iconOf(attachment) : ("file" as const),
+  };
 }

@@ -7,8 +7,8 @@ import type { AppState, ConnectionState, Notice, UiMessage } from "./appState";
 import type { Channel } from "./channel";
 import type { Decisions } from "./decisions";
 import { inboxOf } from "./inbox";
-import { contextUsage, modelsOf, selectedModel, thinkingLevel } from "./model";
 import type { Pace } from "./pace";
+import { contextUsage, currentModel, modelsOf, selectedModel, thinkingLevel } from "./model";
 import type { ChannelState } from "./reducers";
 import { scheduled, timeline } from "./timeline";
 import { dockedId, waitingIn } from "./waiting";
@@ -42,7 +42,7 @@ export function derive(held: Held, before: AppState | undefined): AppState {
   const sameChat = before?.chat === chat && before?.connection.shellPrefix === held.connection.shellPrefix;
   const models = modelsOf(root, session);
   const model = chat && selectedModel(chat);
-  const info = models.find(({ id }) => id === model?.id) ?? models[0];
+  const info = currentModel(models, chat);
   const waiting = waitingIn(chat, session, before?.waiting);
   const sameInbox = before?.sessions === held.sessions && before?.channels === channels;
   return {

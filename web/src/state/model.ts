@@ -12,6 +12,13 @@ export function selectedModel(chat: ChatState): ModelSelection | undefined {
   return chat.draft?.model ?? chat.activeTurn?.message.model ?? chat.turns.at(-1)?.message.model;
 }
 
+/** What is known about the model that answers: the one that was chosen, or the one that answered last. */
+export function currentModel(models: readonly ModelInfo[], chat: ChatState | undefined): ModelInfo | undefined {
+  const usage = chat && (chat.activeTurn?.usage ?? chat.turns.findLast((turn) => turn.usage?.model)?.usage);
+  const id = (chat && selectedModel(chat)?.id) ?? usage?.model;
+  return models.find((model) => model.id === id) ?? (models.length === 1 ? models[0] : undefined);
+}
+
 /** The commit that the host was built from, where its build knew. */
 export function commitOf(root: RootState | undefined): string | undefined {
   const commit = (root?._meta?.hostBuild as { commit?: unknown } | undefined)?.commit;

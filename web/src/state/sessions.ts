@@ -2,10 +2,12 @@
 
 import { Status } from "../protocol/types";
 import type { SessionSummary } from "../protocol/types";
+import { nameOf } from "../protocol/uri";
 
 export type SessionGroup = "needs-you" | "working" | "unread" | "idle" | "failed" | "archived";
 
-export const GROUPS: readonly SessionGroup[] = ["needs-you", "working", "unread", "idle", "failed", "archived"];
+/** What somebody should look at stands first. */
+export const GROUPS: readonly SessionGroup[] = ["needs-you", "failed", "working", "unread", "idle", "archived"];
 
 export const GROUP_LABELS: Record<SessionGroup, string> = {
   "needs-you": "Needs you",
@@ -28,6 +30,12 @@ export function sorted(sessions: Iterable<SessionSummary>): SessionSummary[] {
   const keyed = [...sessions].map((session) => ({ session, rank: GROUPS.indexOf(groupOf(session)) }));
   keyed.sort((a, b) => a.rank - b.rank || compare(b.session.modifiedAt, a.session.modifiedAt));
   return keyed.map(({ session }) => session);
+}
+
+/** Where a session works, in a word. */
+export function placeOf({ project, workingDirectories }: Pick<SessionSummary, "project" | "workingDirectories">): string {
+  const [first] = workingDirectories ?? [];
+  return project?.displayName ?? (first ? nameOf(first) : "");
 }
 
 function compare(a: string, b: string): number {

@@ -207,12 +207,12 @@ describe("the catalogue", () => {
     return known.getState().sessions.map(({ title }) => title);
   };
 
-  test("sessions that need somebody come first, then working, unread, idle, failed", () => {
+  test("sessions that need somebody come first, then failed, working, unread, idle", () => {
     const known = store();
     const statuses = { idle: 33, failed: 2, working: 8, unread: 1, needs: 24 };
     const items = Object.entries(statuses).map(([title, status]) => summary({ title, status, resource: title }));
     known.handleServerEvent({ type: "sessions", items, first: true, last: true });
-    expect(list(known)).toEqual(["needs", "working", "unread", "idle", "failed"]);
+    expect(list(known)).toEqual(["needs", "failed", "working", "unread", "idle"]);
   });
 
   test("a new listing drops what is gone, not what came meanwhile", () => {

@@ -30,6 +30,9 @@ import { editorsOf } from "./waiting";
 import { joinWords, weightOf, wordsOf } from "./words";
 import type { Words } from "./words";
 
+/** More at once nobody reads. */
+const MOST_NOTICES = 4;
+
 export interface StoreOptions {
   clientId: string;
   /** Asked to call back soon, whenever there is something new to publish. */
@@ -385,9 +388,12 @@ export class AppStore {
     this.changed();
   }
 
-  notify(notice: Omit<Notice, "id">): number {
-    const id = this.nextNotice++;
-    this.notices = [...this.notices.slice(-3), { ...notice, id }];
+  /** Says something to the user. The same words again are counted, not repeated. */
+  notify(notice: Omit<Notice, "id" | "times">): number {
+    const known = notice.action ? undefined : this.notices.find(({ text, tone, action }) => !action && text === notice.text && tone === notice.tone);
+    const id = known?.id ?? this.nextNotice++;
+    const said = { ...notice, id, ...(known ? { times: (known.times ?? 1) + 1 } : {}) };
+    this.notices = [...this.notices.filter((other) => other.id !== id).slice(1 - MOST_NOTICES), said];
     this.changed();
     return id;
   }

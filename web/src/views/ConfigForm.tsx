@@ -1,7 +1,9 @@
 // A form made from a schema: settings of a session, of a model, of the host.
 
 import { useEffect, useId, useState } from "react";
+import { debounced } from "../lib/debounce";
 import type { ConfigPropertySchema, ConfigSchema, JsonObject } from "../protocol/types";
+import { choicesOf, inOrder, isMeaningful, withoutTicks } from "../state/sessionSettings";
 
 type Suggest = (key: string, query: string) => Promise<{ value: string; label: string }[]>;
 
@@ -16,7 +18,7 @@ interface Props {
 export function ConfigForm({ schema, values, onChange, isFixed, suggest }: Props) {
   return (
     <div className="config-form">
-      {Object.entries(schema.properties).map(([key, property]) => (
+      {inOrder(schema.properties).filter(([key]) => isMeaningful(key, schema, values)).map(([key, property]) => (
         <Property
           key={key}
           name={key}
@@ -48,7 +50,7 @@ function Property({ name, property, value, isDisabled, onChange, suggest }: Prop
       {property.type === "boolean" && field}
       <label htmlFor={id}>{property.title || name}</label>
       {property.type !== "boolean" && field}
-      {property.description && <small>{property.description}</small>}
+      {property.description && <small>{withoutTicks(property.description)}</small>}
     </div>
   );
 }
@@ -62,9 +64,9 @@ function Control({ name, property, value, isDisabled, onChange, suggest, id }: P
     return (
       <select id={id} value={JSON.stringify(value)} disabled={isDisabled} onChange={(event) => onChange(JSON.parse(event.target.value))}>
         {value === undefined && <option value={undefined} />}
-        {property.enum.map((item, index) => (
-          <option key={index} value={JSON.stringify(item)} title={property.enumDescriptions?.[index]}>
-            {property.enumLabels?.[index] ?? String(item)}
+        {choicesOf(property).map((choice, index) => (
+          <option key={index} value={JSON.stringify(choice.value)} title={choice.about}>
+            {choice.label}
           </option>
         ))}
       </select>
@@ -96,16 +98,23 @@ function Control({ name, property, value, isDisabled, onChange, suggest, id }: P
   return <code id={id}>{JSON.stringify(value ?? null)}</code>;
 }
 
+const PAUSE_MS = 200;
+
+/** A field with suggestions. They may cost the host work, so they are asked for once somebody is in the field, and pauses. */
 function Suggested({ id, name, value, isDisabled, onChange, suggest }: Omit<PropertyProps, "property"> & { id: string; suggest: Suggest }) {
   const [items, setItems] = useState<{ value: string; label: string }[]>([]);
   const [query, setQuery] = useState(typeof value === "string" ? value : "");
+  const [isOpen, setOpen] = useState(false);
   useEffect(() => {
+    if (!isOpen) return;
     let isCurrent = true;
-    void suggest(name, query).then((found) => isCurrent && setItems(found));
+    const asking = debounced(() => void suggest(name, query).then((found) => isCurrent && setItems(found)), PAUSE_MS);
+    asking.later();
     return () => {
       isCurrent = false;
+      asking.cancel();
     };
-  }, [suggest, name, query]);
+  }, [suggest, name, query, isOpen]);
   return (
     <>
       <input
@@ -114,6 +123,8 @@ function Suggested({ id, name, value, isDisabled, onChange, suggest }: Omit<Prop
         list={`${id}-list`}
         value={query}
         disabled={isDisabled}
+        onFocus={() => setOpen(true)}
+        onBlur={() => setOpen(false)}
         onChange={({ target }) => {
           setQuery(target.value);
           onChange(target.value || undefined);

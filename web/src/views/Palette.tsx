@@ -4,52 +4,54 @@
 
 import { useMemo, useState } from "react";
 import { go } from "../app/address";
-import { stop } from "../app/chat";
-import { useApp, useHost, useRoute } from "../app/context";
-import type { Host } from "../app/host";
-import { archive, markRead, remove } from "../app/sessions";
-import { setTheme } from "../app/settings";
-import { copyText } from "../lib/clipboard";
-import { Status } from "../protocol/types";
-import { groupOf, matches } from "../state/sessions";
-import { foldAll } from "./timeline/folds";
+import { useApp } from "../app/context";
+import { placeOf, groupOf, matches } from "../state/sessions";
+import type { SessionGroup } from "../state/sessions";
+import { useCommands } from "./commands";
+import { keyLabel } from "./shortcuts";
 import { Dialog } from "./ui/Dialog";
 import { Icon } from "./ui/Icon";
 import type { IconName } from "./ui/Icon";
 import { StatusDot } from "./ui/StatusDot";
-import type { SessionGroup } from "../state/sessions";
 
-interface Command {
+interface Row {
   id: string;
   label: string;
   icon?: IconName;
   group?: SessionGroup;
+  /** What it is about, at the end of the line. */
+  about?: string;
   keys?: string;
+  section: string;
   run: () => void;
 }
 
-export function Palette({ onClose }: { onClose: () => void }) {
+const MOST_SESSIONS = 30;
+
+export function Palette({ onClose, onKeys }: { onClose: () => void; onKeys: () => void }) {
   const [query, setQuery] = useState("");
   const [active, setActive] = useState(0);
-  const commands = useCommands();
+  const commands = useCommands(onKeys);
   const sessions = useApp((state) => state.sessions);
   const found = useMemo(() => {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     const fitting = commands.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)));
-    const opens: Command[] = sessions
+    const opens = sessions
       .filter((session) => matches(session, query))
-      .slice(0, 30)
-      .map((session) => ({
+      .slice(0, MOST_SESSIONS)
+      .map((session): Row => ({
         id: session.resource,
         label: session.title || "New session",
         group: groupOf(session),
+        about: [placeOf(session), groupOf(session) === "archived" && "archived"].filter(Boolean).join(" · "),
+        section: "Sessions",
         run: () => go({ view: "session", session: session.resource, chat: null }),
       }));
     return [...fitting, ...opens];
   }, [commands, sessions, query]);
-  const run = (command: Command | undefined) => {
+  const run = (row: Row | undefined) => {
     onClose();
-    command?.run();
+    row?.run();
   };
   const onKeyDown = (event: React.KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -60,86 +62,65 @@ export function Palette({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog label="Commands" onClose={onClose} className="palette">
-      <input
-        data-first-focus
-        type="text"
-        role="combobox"
-        aria-expanded="true"
-        aria-controls="palette-list"
-        aria-activedescendant={`palette-${active}`}
-        aria-label="Command or session"
-        placeholder="Command or session…"
-        value={query}
-        onChange={(event) => {
-          setQuery(event.target.value);
-          setActive(0);
-        }}
-        onKeyDown={onKeyDown}
-      />
+      <div className="palette-field">
+        <Icon name="search" />
+        <input
+          data-first-focus
+          type="text"
+          role="combobox"
+          aria-expanded="true"
+          aria-controls="palette-list"
+          aria-activedescendant={`palette-${active}`}
+          aria-label="Command or session"
+          placeholder="Search commands and sessions…"
+          value={query}
+          onChange={(event) => {
+            setQuery(event.target.value);
+            setActive(0);
+          }}
+          onKeyDown={onKeyDown}
+        />
+      </div>
       <ul id="palette-list" role="listbox" aria-label="Results">
-        {found.map((command, index) => (
-          <li
-            key={command.id}
-            id={`palette-${index}`}
-            role="option"
-            aria-selected={index === active}
-            ref={index === active ? (element) => element?.scrollIntoView({ block: "nearest" }) : undefined}
-            onPointerMove={() => setActive(index)}
-            onClick={() => run(command)}
-          >
-            {command.group ? <StatusDot group={command.group} /> : <Icon name={command.icon ?? "chevron"} />}
-            <span>{command.label}</span>
-            {command.keys && <kbd>{command.keys}</kbd>}
-          </li>
+        {found.map((row, index) => (
+          <PaletteRow key={row.id} row={row} index={index} isActive={index === active} hasHeading={row.section !== found[index - 1]?.section} onActive={setActive} onRun={run} />
         ))}
-        {found.length === 0 && <li className="muted">Nothing matches</li>}
+        {found.length === 0 && <li className="palette-empty">Nothing matches “{query}”.</li>}
       </ul>
     </Dialog>
   );
 }
 
-function useCommands(): Command[] {
-  const host = useHost();
-  const route = useRoute();
-  const session = useApp((state) => state.session);
-  const chat = useApp((state) => state.currentChatId);
-  const turn = useApp((state) => state.chat?.activeTurn?.id);
-  return useMemo(() => {
-    const always: Command[] = [
-      { id: "new", label: "New session", icon: "add", keys: "N", run: () => go({ view: "new" }) },
-      { id: "inbox", label: "Open inbox", icon: "inbox", keys: "I", run: () => go({ view: "inbox" }) },
-      { id: "automations", label: "Automations", icon: "clock", run: () => go({ view: "automations" }) },
-      { id: "settings", label: "Settings", icon: "settings", run: () => go({ view: "settings" }) },
-      { id: "light", label: "Appearance: light", icon: "sparkle", run: () => setTheme(host, "light") },
-      { id: "dark", label: "Appearance: dark", icon: "sparkle", run: () => setTheme(host, "dark") },
-      { id: "system", label: "Appearance: as the system", icon: "sparkle", run: () => setTheme(host, "system") },
-      { id: "connect", label: "Connect to another host", icon: "refresh", run: () => go({ view: "connect" }) },
-    ];
-    if (route.view !== "session" || !session) return always;
-    const { session: uri } = route;
-    const isArchived = (session.status & Status.IsArchived) !== 0;
-    const here: Command[] = [
-      { id: "changes", label: "Show changes", icon: "diff", run: () => go({ ...route, pane: "changes" }) },
-      { id: "terminals", label: "Show terminals", icon: "terminal", run: () => go({ ...route, pane: "terminals" }) },
-      { id: "details", label: "Session details and settings", icon: "settings", run: () => go({ ...route, pane: "details" }) },
-      { id: "fold", label: "Fold or unfold all turns", icon: "fold", keys: "F", run: foldAll },
-      { id: "link", label: "Copy a link to this session", icon: "copy", run: () => void copyText(location.href) },
-      { id: "unread", label: "Mark as unread and leave", icon: "check", run: () => leaveUnread(host, uri) },
-      {
-        id: "archive",
-        label: isArchived ? "Unarchive this session" : "Archive this session",
-        icon: "archive",
-        run: () => archive(host, uri, !isArchived),
-      },
-      { id: "delete", label: "Delete this session", icon: "trash", run: () => remove(host, { resource: uri, title: session.title }) },
-    ];
-    if (turn && chat) here.unshift({ id: "stop", label: "Stop the running turn", icon: "stop", keys: "Esc", run: () => stop(host, chat, turn) });
-    return [...here, ...always];
-  }, [host, route, session, chat, turn]);
+interface RowProps {
+  row: Row;
+  index: number;
+  isActive: boolean;
+  hasHeading: boolean;
+  onActive: (index: number) => void;
+  onRun: (row: Row) => void;
 }
 
-/** What is on the screen counts as read: so one has to leave it. */
-function leaveUnread(host: Host, session: string): void {
-  go({ view: "home" });
-  markRead(host, session, false);
+function PaletteRow({ row, index, isActive, hasHeading, onActive, onRun }: RowProps) {
+  return (
+    <>
+      {hasHeading && (
+        <li role="presentation" className="palette-section">
+          {row.section}
+        </li>
+      )}
+      <li
+        id={`palette-${index}`}
+        role="option"
+        aria-selected={isActive}
+        ref={isActive ? (element) => element?.scrollIntoView({ block: "nearest" }) : undefined}
+        onPointerMove={() => onActive(index)}
+        onClick={() => onRun(row)}
+      >
+        <span className="palette-icon">{row.group ? <StatusDot group={row.group} /> : <Icon name={row.icon ?? "chevron"} />}</span>
+        <bdi>{row.label}</bdi>
+        {row.about && <small>{row.about}</small>}
+        {row.keys && <kbd>{keyLabel(row.keys)}</kbd>}
+      </li>
+    </>
+  );
 }

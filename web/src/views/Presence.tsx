@@ -1,3 +1,4 @@
+import { isOwnClient } from "../app/client";
 import { useHost } from "../app/context";
 import type { ActiveClient } from "../protocol/types";
 import { Icon } from "./ui/Icon";
@@ -5,7 +6,7 @@ import { Icon } from "./ui/Icon";
 /** Who else is on this session: a quiet count, with names on demand. */
 export function Presence({ clients }: { clients: ActiveClient[] }) {
   const { store } = useHost();
-  const others = clients.filter(({ clientId }) => clientId !== store.clientId);
+  const others = clients.filter(({ clientId }) => clientId !== store.clientId && !isOwnClient(clientId));
   if (others.length === 0) return null;
   const names = others.map(({ displayName }) => displayName ?? "Another client");
   const label = `Also here: ${names.join(", ")}`;

@@ -1,7 +1,8 @@
-import { useState } from "react";
+import { useCallback, useState } from "react";
 import { go, hrefOf } from "../app/address";
 import type { Pane, Route } from "../app/address";
 import { useApp, useHost } from "../app/context";
+import { pin, usePinned } from "../app/listing";
 import { archive, forkSession, remove, rename } from "../app/sessions";
 import { copyText } from "../lib/clipboard";
 import { Status } from "../protocol/types";
@@ -12,7 +13,9 @@ import { ChatActions } from "./ChatActions";
 import { GitState } from "./GitState";
 import { Presence } from "./Presence";
 import { RenameDialog } from "./RenameDialog";
+import { useRenameRequest } from "./renaming";
 import { foldAll } from "./timeline/folds";
+import { AgentMark } from "./ui/AgentMark";
 import { Icon } from "./ui/Icon";
 import { Menu } from "./ui/Menu";
 
@@ -25,6 +28,10 @@ interface Props {
 export function SessionHeader({ route, session, chat }: Props) {
   const host = useHost();
   const [isRenaming, setRenaming] = useState(false);
+  useRenameRequest(useCallback(() => setRenaming(true), []));
+  const pinned = usePinned();
+  const isPinned = pinned.has(route.session);
+  const agent = useApp((state) => state.root?.agents.find(({ provider }) => provider === session?.provider)?.displayName);
   const summary = useApp((state) => state.sessions.find(({ resource }) => resource === route.session));
   const title = session?.title || summary?.title || "New session";
   const isArchived = ((session?.status ?? 0) & Status.IsArchived) !== 0;
@@ -44,7 +51,10 @@ export function SessionHeader({ route, session, chat }: Props) {
         <Icon name="back" />
       </a>
       <div className="session-heading">
-        <h1 title={title}>{title}</h1>
+        {session && <AgentMark provider={session.provider} name={agent} />}
+        <h1 title={title} dir="auto">
+          {title}
+        </h1>
         {chats.length > 1 && (
           <Menu
             label={`Chats of this session: ${shown}`}
@@ -56,7 +66,7 @@ export function SessionHeader({ route, session, chat }: Props) {
               run: () => go({ ...route, chat: known.resource === session?.defaultChat ? null : known.resource }),
             }))}
           >
-            {shown}
+            <span>{shown}</span>
           </Menu>
         )}
         {session && chat && <ChatActions route={route} session={session} chat={chat} />}
@@ -72,9 +82,11 @@ export function SessionHeader({ route, session, chat }: Props) {
             { label: "Rename…", icon: "edit", run: () => setRenaming(true) },
             { label: "Details and settings", icon: "settings", run: () => toggle("details") },
             { label: "Fold or unfold all turns", icon: "fold", hint: "F", run: foldAll },
-            ...(lastTurn ? [{ label: "Fork into a new session", icon: "branch" as const, run: () => void onFork(lastTurn) }] : []),
-            { label: "Copy link", icon: "copy", run: () => void copyText(new URL(hrefOf(route), location.href).href) },
-            { label: isArchived ? "Unarchive" : "Archive", icon: "archive", run: () => archive(host, route.session, !isArchived) },
+            { label: isPinned ? "Unpin" : "Pin", icon: isPinned ? "unpin" : "pin", run: () => pin([route.session], !isPinned) },
+            ...(lastTurn ? [{ label: "Fork into a new session", icon: "fork" as const, run: () => void onFork(lastTurn) }] : []),
+            { label: "Copy link", icon: "link", run: () => void copyText(new URL(hrefOf(route), location.href).href) },
+            { label: "Export as HTML", icon: "download", run: () => void import("../app/export").then(({ exportSession }) => exportSession(host)) },
+            { label: isArchived ? "Unarchive" : "Archive", icon: "archive", heading: "", run: () => archive(host, route.session, !isArchived) },
             { label: "Delete", icon: "trash", isDangerous: true, run: () => remove(host, { resource: route.session, title }) },
           ]}
         >

@@ -1,64 +1,81 @@
+// One session in the list: what it is called, what it does, whose it is.
+
 import { memo, useState } from "react";
-import { useHost } from "../app/context";
-import { archive, markRead, remove, rename } from "../app/sessions";
+import { useApp, useHost } from "../app/context";
+import { rename } from "../app/sessions";
 import { firstLine } from "../lib/text";
-import { ago } from "../lib/time";
-import { Status } from "../protocol/types";
 import type { SessionSummary } from "../protocol/types";
-import { nameOf } from "../protocol/uri";
-import { groupOf } from "../state/sessions";
+import { groupOf, placeOf } from "../state/sessions";
 import { RenameDialog } from "./RenameDialog";
+import { sessionActions } from "./sessionActions";
+import { AgentMark } from "./ui/AgentMark";
+import { Ago } from "./ui/Ago";
 import { Icon } from "./ui/Icon";
-import { Menu } from "./ui/Menu";
+import { ContextMenu, Menu } from "./ui/Menu";
 import { StatusDot } from "./ui/StatusDot";
 
 interface Props {
   session: SessionSummary;
   isCurrent: boolean;
+  isPinned: boolean;
   href: string;
+  /** While several are selected: whether this is one of them. */
+  isSelected: boolean | undefined;
+  onSelect: (session: SessionSummary, isRange: boolean) => void;
 }
 
-export const SessionRow = memo(function SessionRow({ session, isCurrent, href }: Props) {
+export const SessionRow = memo(function SessionRow({ session, isCurrent, isPinned, href, isSelected, onSelect }: Props) {
   const host = useHost();
   const [isRenaming, setRenaming] = useState(false);
-  const { resource, title, activity, modifiedAt, status, changes } = session;
-  const isArchived = (status & Status.IsArchived) !== 0;
-  const isRead = (status & Status.IsRead) !== 0;
-  const place = session.project?.displayName ?? (session.workingDirectories?.[0] ? nameOf(session.workingDirectories[0]) : "");
+  const [menuAt, setMenuAt] = useState<{ x: number; y: number }>();
+  const agent = useApp((state) => state.root?.agents.find(({ provider }) => provider === session.provider)?.displayName);
+  const { resource, title, activity, modifiedAt, changes } = session;
+  const group = groupOf(session);
+  const name = title || "New session";
+  const actions = sessionActions(host, session, { isPinned, onRename: () => setRenaming(true), onSelect: () => onSelect(session, false) });
+  const onClick = (event: React.MouseEvent) => {
+    const isSelecting = isSelected !== undefined || event.ctrlKey || event.metaKey || event.shiftKey;
+    if (!isSelecting) return;
+    event.preventDefault();
+    onSelect(session, event.shiftKey);
+  };
   return (
-    <div className={isCurrent ? "session-row current" : "session-row"} data-session={resource}>
-      <a href={href} aria-current={isCurrent ? "page" : undefined}>
-        <StatusDot group={groupOf(session)} />
+    <div
+      className={`session-row${isCurrent ? " current" : ""}${isSelected ? " selected" : ""} row-${group}`}
+      data-session={resource}
+      onContextMenu={(event) => {
+        event.preventDefault();
+        setMenuAt({ x: event.clientX, y: event.clientY });
+      }}
+    >
+      <a href={href} aria-current={isCurrent ? "page" : undefined} onClick={onClick} draggable={false}>
+        {isSelected === undefined ? <StatusDot group={group} /> : <input type="checkbox" tabIndex={-1} aria-label={`Select ${name}`} checked={isSelected} readOnly />}
         <span className="session-text">
-          <span className="session-title">{title || "New session"}</span>
-          <span className="session-detail">
-            {activity ? firstLine(activity, 60) : [session.provider, place].filter(Boolean).join(" · ")}
+          <span className="session-line">
+            <bdi className="session-title">{name}</bdi>
+            {isPinned && (
+              <span className="session-pin" title="Pinned">
+                <Icon name="pin" />
+              </span>
+            )}
+            <Ago at={modifiedAt} />
+          </span>
+          <span className="session-line session-detail">
+            <AgentMark provider={session.provider} name={agent} />
+            <bdi className="session-about">{activity ? firstLine(activity, 60) : placeOf(session) || agent || session.provider}</bdi>
+            {changes && (changes.additions || changes.deletions) ? (
+              <span className="stats">
+                <span className="added">+{changes.additions ?? 0}</span> <span className="removed">−{changes.deletions ?? 0}</span>
+              </span>
+            ) : null}
           </span>
         </span>
-        <span className="session-side">
-          <time dateTime={modifiedAt}>{ago(modifiedAt)}</time>
-          {changes && (changes.additions || changes.deletions) ? (
-            <span className="stats">
-              <span className="added">+{changes.additions ?? 0}</span> <span className="removed">−{changes.deletions ?? 0}</span>
-            </span>
-          ) : null}
-        </span>
       </a>
-      <Menu
-        label={`Actions for ${title || "New session"}`}
-        className="icon-button small row-menu"
-        items={[
-          { label: "Rename…", icon: "edit", run: () => setRenaming(true) },
-          { label: isRead ? "Mark as unread" : "Mark as read", icon: "check", run: () => markRead(host, resource, !isRead) },
-          { label: isArchived ? "Unarchive" : "Archive", icon: "archive", run: () => archive(host, resource, !isArchived) },
-          { label: "Delete", icon: "trash", isDangerous: true, run: () => remove(host, session) },
-        ]}
-      >
+      <Menu label={`Actions for ${name}`} className="icon-button small row-menu" items={actions}>
         <Icon name="more" />
       </Menu>
-      {isRenaming && (
-        <RenameDialog title={title} onClose={() => setRenaming(false)} onRename={(next) => rename(host, resource, next)} />
-      )}
+      {menuAt && <ContextMenu label={`Actions for ${name}`} items={actions} at={menuAt} onClose={() => setMenuAt(undefined)} />}
+      {isRenaming && <RenameDialog title={title} onClose={() => setRenaming(false)} onRename={(next) => rename(host, resource, next)} />}
     </div>
   );
 });

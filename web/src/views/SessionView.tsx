@@ -1,10 +1,12 @@
 // One session: its header, the conversation, the editor, and a pane next to it.
 
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import type { CSSProperties } from "react";
 import type { Route } from "../app/address";
 import { useApp, useChannel, useHost } from "../app/context";
 import { markChatRead } from "../app/chats";
 import { joinSession, markRead } from "../app/sessions";
+import { useWidth, WIDTHS } from "../app/sidebar";
 import { Status } from "../protocol/types";
 import type { ChatState } from "../protocol/types";
 import { Dock } from "./decide/Dock";
@@ -12,6 +14,9 @@ import { Composer } from "./composer/Composer";
 import { SessionHeader } from "./SessionHeader";
 import { Timeline } from "./timeline/Timeline";
 import { Welcome } from "./timeline/Welcome";
+import { Icon } from "./ui/Icon";
+import { Separator } from "./ui/Separator";
+import { Skeleton } from "./ui/Skeleton";
 
 const ChangesPane = lazy(() => import("./panes/ChangesPane"));
 const TerminalsPane = lazy(() => import("./panes/TerminalsPane"));
@@ -32,6 +37,7 @@ export function SessionView({ route }: { route: SessionRoute }) {
   const isCurrent = useApp((state) => state.currentSessionId === uri && state.currentChatId === chatUri);
   const isEmpty = useApp((state) => state.messages.length === 0);
   const starting = useApp((state) => state.starting.get(uri));
+  const [paneWidth, setPaneWidth] = useWidth("pane");
   /** How often something was said here. */
   const [sent, setSent] = useState(0);
   usePresence(uri, session !== undefined);
@@ -41,18 +47,20 @@ export function SessionView({ route }: { route: SessionRoute }) {
   if (!session && isLoaded && !isKnown) {
     return (
       <div className="page-note">
-        <p>There is no such session on this host.</p>
-        <a className="button" href="#/new">
-          Start one
+        <Icon name="question" />
+        <h2>This session is not here</h2>
+        <p>It was deleted, or it belongs to another host.</p>
+        <a className="button" href="#/start">
+          New session
         </a>
       </div>
     );
   }
   const isReadOnly = chat?.interactivity === "read-only" || chat?.interactivity === "hidden";
   return (
-    <div className={pane ? "session has-pane" : "session"}>
+    <div className={pane ? "session has-pane" : "session"} style={{ "--pane": `${paneWidth}px` } as CSSProperties}>
+      <SessionHeader route={route} session={session} chat={chat} />
       <section className="session-main" aria-label="Conversation">
-        <SessionHeader route={route} session={session} chat={chat} />
         {session?.lifecycle === "failed" && (
           <div className="error-card" role="alert">
             <p>The session could not be created: {session.creationError?.message}</p>
@@ -65,14 +73,13 @@ export function SessionView({ route }: { route: SessionRoute }) {
             <Composer key={`composer-${chatUri}`} chat={chatUri} isReadOnly={isReadOnly} onSent={() => setSent(sent + 1)} />
           </>
         ) : (
-          <div className="page-note" role="status">
-            {starting ?? (session?.lifecycle === "creating" ? "The session is being created…" : "Loading…")}
-          </div>
+          <Skeleton shape="conversation" label={starting ?? (session?.lifecycle === "creating" ? "The session is being created…" : "Loading…")} />
         )}
       </section>
+      {pane && <Separator label="Width of the pane" width={paneWidth} {...WIDTHS.pane} side="right" onMove={setPaneWidth} />}
       {pane && (
         <aside className="pane" aria-label={pane}>
-          <Suspense fallback={<p className="muted">Loading…</p>}>
+          <Suspense fallback={<Skeleton shape="pane" />}>
             {pane === "changes" && <ChangesPane route={route} />}
             {pane === "files" && <FilesPane route={route} />}
             {pane === "terminals" && <TerminalsPane route={route} />}

@@ -5,24 +5,62 @@ import { go } from "../app/address";
 import { focusEditor } from "./decide/focus";
 import { foldAll } from "./timeline/folds";
 
-export const SHORTCUTS = [
-  { keys: "Ctrl K", meaning: "Commands and sessions" },
-  { keys: "Alt Y / Alt N", meaning: "Approve or deny what waits at the editor; in the inbox, what waits first" },
-  { keys: "Enter", meaning: "Send; steer while the agent works" },
-  { keys: "Alt Enter", meaning: "Queue behind the running turn" },
-  { keys: "Shift Enter", meaning: "New line" },
-  { keys: "Esc", meaning: "Stop the running turn (in the editor)" },
-  { keys: "↑", meaning: "Earlier messages (in an empty editor)" },
-  { keys: "/", meaning: "To the editor" },
-  { keys: "N", meaning: "New session" },
-  { keys: "I", meaning: "Inbox" },
-  { keys: "J / K", meaning: "Next or previous session; in the inbox, what waits" },
-  { keys: "Y / N", meaning: "In the inbox: approve or deny it" },
-  { keys: "F", meaning: "Fold or unfold all turns" },
-  { keys: "F6", meaning: "Between the editor and the terminal" },
-] as const;
+interface Shortcut {
+  keys: string;
+  meaning: string;
+}
 
-export function useShortcuts(openPalette: () => void): void {
+/** All keys, by where they work. */
+export const SHORTCUTS: readonly { where: string; keys: readonly Shortcut[] }[] = [
+  {
+    where: "Anywhere",
+    keys: [
+      { keys: "Ctrl K", meaning: "Search sessions and commands" },
+      { keys: "Ctrl B", meaning: "Show or hide the sidebar" },
+      { keys: "?", meaning: "Show these keys" },
+      { keys: "N", meaning: "New session" },
+      { keys: "I", meaning: "Inbox" },
+      { keys: "J / K", meaning: "Next or previous session; in the inbox, what waits" },
+      { keys: "/", meaning: "To the editor" },
+      { keys: "F6", meaning: "Between the editor and the terminal" },
+    ],
+  },
+  {
+    where: "Editor",
+    keys: [
+      { keys: "Enter", meaning: "Send; steer while the agent works" },
+      { keys: "Alt Enter", meaning: "Queue behind the running turn" },
+      { keys: "Shift Enter", meaning: "New line" },
+      { keys: "Shift Tab", meaning: "Next mode, where the agent has several" },
+      { keys: "Alt M", meaning: "Choose a model" },
+      { keys: "Esc", meaning: "Stop the running turn" },
+      { keys: "↑", meaning: "Earlier messages, in an empty editor" },
+    ],
+  },
+  {
+    where: "Conversation",
+    keys: [
+      { keys: "Alt Y / Alt N", meaning: "Approve or deny what waits at the editor; in the inbox, what waits first" },
+      { keys: "Y / N", meaning: "In the inbox: approve or deny it" },
+      { keys: "F", meaning: "Fold or unfold all turns" },
+    ],
+  },
+];
+
+const isMac = typeof navigator !== "undefined" && /Mac|iPhone|iPad/.test(navigator.userAgent);
+
+/** Keys as they are called on this machine. */
+export function keyLabel(keys: string): string {
+  return isMac ? keys.replaceAll("Ctrl ", "⌘").replaceAll("Alt ", "⌥").replaceAll("Shift ", "⇧") : keys;
+}
+
+interface Doing {
+  openPalette: () => void;
+  openKeys: () => void;
+  toggleSidebar: () => void;
+}
+
+export function useShortcuts({ openPalette, openKeys, toggleSidebar }: Doing): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key === "F6") {
@@ -37,6 +75,17 @@ export function useShortcuts(openPalette: () => void): void {
         openPalette();
         return;
       }
+      if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.code === "KeyB") {
+        event.preventDefault();
+        toggleSidebar();
+        return;
+      }
+      if (event.altKey && event.code === "KeyM") {
+        const picker = document.querySelector<HTMLElement>("main [data-shortcut=model]");
+        if (picker) event.preventDefault();
+        picker?.click();
+        return;
+      }
       if (event.altKey && (event.code === "KeyY" || event.code === "KeyN")) {
         // A key that is held down must not decide what comes next, too.
         if (event.repeat) return event.preventDefault();
@@ -45,20 +94,20 @@ export function useShortcuts(openPalette: () => void): void {
         return;
       }
       if (event.altKey || event.ctrlKey || event.metaKey || isEditing(event.target)) return;
-      const run = SINGLE[event.key.toLowerCase()];
+      const run = event.key === "?" ? openKeys : SINGLE[event.key.toLowerCase()];
       if (!run) return;
       event.preventDefault();
       run();
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
-  }, [openPalette]);
+  }, [openPalette, openKeys, toggleSidebar]);
 }
 
 const SINGLE: Record<string, () => unknown> = {
   "/": () => document.querySelector<HTMLElement>("[data-composer]")?.focus(),
   // In the inbox, on something that waits, it is a No.
-  n: () => decideHere("deny") || go({ view: "new" }),
+  n: () => decideHere("deny") || go({ view: "start" }),
   i: () => go({ view: "inbox" }),
   f: foldAll,
   j: () => step(1),

@@ -1,12 +1,10 @@
-// Files on their way into a message: pictures, and text.
+// Files on their way into a message: pictures, text, and whatever else an agent
+// may be able to read.
 
 import type { MessageAttachment } from "../../protocol/types";
 
 /** The host takes no more at once. */
-const IMAGE_LIMIT = 8 * 1024 * 1024;
-const TEXT_LIMIT = 1024 * 1024;
-
-const WHAT_FITS = "You can attach images (up to 8 MB) and text files (up to 1 MB).";
+const LIMIT = 8 * 1024 * 1024;
 
 export function filesIn(data: DataTransfer | null): File[] {
   return [...(data?.files ?? [])];
@@ -27,21 +25,25 @@ export async function attachFiles(files: File[]): Promise<Attached> {
 }
 
 async function attach(file: File): Promise<MessageAttachment | string> {
-  const { type, size } = file;
-  const isImage = type.startsWith("image/");
+  const isImage = file.type.startsWith("image/");
   const name = file.name || (isImage ? "image" : "file");
-  if (size > (isImage ? IMAGE_LIMIT : TEXT_LIMIT)) return `“${name}” is too large to attach. ${WHAT_FITS}`;
+  if (file.size > LIMIT) return `“${name}” is too large to attach. A file can have up to 8 MB.`;
   try {
     const bytes = new Uint8Array(await file.arrayBuffer());
-    if (!isImage && !isText(bytes)) return `“${name}” can’t be attached. ${WHAT_FITS}`;
-    const contentType = isImage ? type : textType(type);
+    const contentType = isImage ? file.type : typeOf(file.type, bytes);
     return { type: "embeddedResource", label: name, contentType, data: base64(bytes), displayKind: isImage ? "image" : "document" };
   } catch {
     return `“${name}” can’t be read. If it is a folder, attach the files in it.`;
   }
 }
 
-/** What reads as UTF-8 and has no NUL in it, whatever the browser calls it. */
+/** Agents are given text where the type says that it is text, whatever the browser calls it. */
+function typeOf(type: string, bytes: Uint8Array): string {
+  if (isText(bytes)) return type.startsWith("text/") ? type : "text/plain";
+  return type && !type.startsWith("text/") ? type : "application/octet-stream";
+}
+
+/** What reads as UTF-8 and has no NUL in it. */
 function isText(bytes: Uint8Array): boolean {
   if (bytes.includes(0)) return false;
   try {
@@ -50,11 +52,6 @@ function isText(bytes: Uint8Array): boolean {
   } catch {
     return false;
   }
-}
-
-/** Agents are given text where the type says that it is text. */
-function textType(type: string): string {
-  return type.startsWith("text/") ? type : "text/plain";
 }
 
 function base64(bytes: Uint8Array): string {

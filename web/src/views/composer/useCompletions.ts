@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import type { KeyboardEvent, RefObject } from "react";
-import { useApp, useHost } from "../../app/context";
-import { complete } from "../../app/resources";
+import { useApp } from "../../app/context";
 import { debounced } from "../../lib/debounce";
 import type { MessageAttachment } from "../../protocol/types";
 import { accepted } from "../../state/attachments";
@@ -20,14 +19,16 @@ export interface Completions {
   onKey: (event: KeyboardEvent) => boolean;
 }
 
-/** Suggestions of the host after `@`, `/` or whatever it says triggers them. */
+/** Who knows what could be meant. */
+export type Ask = (text: string, offset: number) => Promise<Suggestion[]>;
+
+/** Suggestions after `@`, `/` or whatever the host says triggers them. */
 export function useCompletions(
-  chat: string,
+  suggest: Ask,
   text: string,
   input: RefObject<HTMLTextAreaElement | null>,
   take: (text: string, attachment: MessageAttachment | undefined) => void,
 ): Completions {
-  const host = useHost();
   const triggers = useApp((state) => state.connection.completionTriggers);
   const [items, setItems] = useState<Suggestion[]>([]);
   const [active, setActive] = useState(0);
@@ -47,7 +48,7 @@ export function useCompletions(
     const number = ++asked.current.number;
     asked.current = { number, start: offset - word.length, offset };
     pausing.later(() => {
-      void complete(host, chat, typed, offset).then((found) => {
+      void suggest(typed, offset).then((found) => {
         if (asked.current.number !== number) return;
         setItems(found.slice(0, 50));
         setActive(0);

@@ -1,47 +1,166 @@
+// Where everything begins: a prompt, what it is sent with, and what to go on
+// with instead.
+
+import { lazy, Suspense, useCallback, useState } from "react";
+import { missingAccounts } from "../../app/accounts";
 import { hrefOf } from "../../app/address";
-import { useApp } from "../../app/context";
-import { ago } from "../../lib/time";
-import { groupOf } from "../../state/sessions";
+import { begin, BEGINNING } from "../../app/begin";
+import { useApp, useHost } from "../../app/context";
+import { suggestFiles } from "../../app/folder";
+import { messageOf } from "../../app/sessions";
+import type { ProtectedResource, SessionSummary } from "../../protocol/types";
+import { NO_DRAFT } from "../../state/drafts";
+import { groupOf, placeOf } from "../../state/sessions";
+import { isEmpty } from "../../state/words";
+import { Editor } from "../composer/Editor";
+import { AgentMark } from "../ui/AgentMark";
+import { Ago } from "../ui/Ago";
 import { Icon } from "../ui/Icon";
 import { StatusDot } from "../ui/StatusDot";
+import { EditorChips, PlaceChips } from "./BeginningChips";
+import { useBeginning } from "./useBeginning";
+import type { Beginnings } from "./useBeginning";
 
-/** What to go on with. */
+const SignIn = lazy(() => import("../decide/SignIn").then((module) => ({ default: module.SignIn })));
+
 export function Home() {
-  const sessions = useApp((state) => state.sessions);
-  const waiting = useApp((state) => state.inbox.length);
-  const recent = sessions.filter((session) => groupOf(session) !== "archived").slice(0, 6);
+  const beginning = useBeginning();
   return (
-    <div className="page">
-      <div className="page-body home">
-        <h1>Welcome to the inn</h1>
-        <p className="muted">Agents work here; you come and go.</p>
-        <div className="button-row">
-          <a className="button primary" href="#/new">
-            <Icon name="add" /> New session
-          </a>
-          {waiting > 0 && (
-            <a className="button" href="#/inbox">
-              <Icon name="inbox" /> {waiting} waiting for you
-            </a>
-          )}
-        </div>
-        {recent.length > 0 && (
-          <>
-            <h2>Recent</h2>
-            <ul className="recent">
-              {recent.map((session) => (
-                <li key={session.resource}>
-                  <a href={hrefOf({ view: "session", session: session.resource, chat: null })}>
-                    <StatusDot group={groupOf(session)} />
-                    <span>{session.title || "New session"}</span>
-                    <time dateTime={session.modifiedAt}>{ago(session.modifiedAt)}</time>
-                  </a>
-                </li>
-              ))}
-            </ul>
-          </>
-        )}
+    <div className="page home">
+      <div className="home-body">
+        <h1>What should the agent do?</h1>
+        <Prompt beginning={beginning} />
+        <Recent />
       </div>
     </div>
+  );
+}
+
+function Prompt({ beginning }: { beginning: Beginnings }) {
+  const host = useHost();
+  const { agent, directory, model, values, remember } = beginning;
+  const { words } = useApp((state) => state.drafts.get(BEGINNING)) ?? NO_DRAFT;
+  const isConnected = useApp((state) => state.connected);
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  const [accounts, setAccounts] = useState<ProtectedResource[]>([]);
+  const isNothing = isEmpty(words);
+
+  const start = async () => {
+    if (isBusy || isNothing || !agent) return;
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await begin(host, { provider: agent.provider, directory, config: values, model });
+      remember();
+    } catch (error) {
+      const missing = missingAccounts(error);
+      setAccounts(missing);
+      setProblem(missing.length ? undefined : messageOf(error));
+    }
+    setBusy(false);
+  };
+  const ask = useCallback((text: string, offset: number) => suggestFiles(host, directory, text, offset), [host, directory]);
+
+  return (
+    <section aria-label="New session">
+      <Editor
+        editor={BEGINNING}
+        className="composer-large"
+        rows={3}
+        isLocked={isBusy}
+        placeholder={agent ? `Ask ${agent.displayName} to build, fix or explain something. @ mentions files.` : "Describe a task"}
+        ask={ask}
+        onSend={() => void start()}
+      >
+        <EditorChips beginning={beginning} />
+        <span className="spacer" />
+        <button type="submit" className="icon-button send" disabled={isNothing || !agent || isBusy} aria-busy={isBusy} aria-label="Send and start session" title="Send and start the session (Enter)">
+          <Icon name="send" />
+        </button>
+      </Editor>
+      <PlaceChips beginning={beginning} />
+      {isBusy && (
+        <p className="home-note muted" role="status">
+          <span className="spinner" /> {isConnected ? "Starting the session…" : "Waiting for the connection…"}
+        </p>
+      )}
+      {problem && (
+        <p className="home-note problem" role="alert">
+          The session was not started: {problem}
+        </p>
+      )}
+      {accounts.length > 0 && (
+        <Suspense>
+          <section className="home-note" aria-label="Sign in">
+            <h2>{agent?.displayName ?? "The agent"} wants you to sign in first</h2>
+            {accounts.map((resource) => (
+              <SignIn key={resource.resource} resource={resource} onDone={() => setAccounts((known) => known.filter((other) => other !== resource))} />
+            ))}
+          </section>
+        </Suspense>
+      )}
+    </section>
+  );
+}
+
+const SHOWN = 5;
+
+/** What to go on with: first what needs somebody. */
+function Recent() {
+  const sessions = useApp((state) => state.sessions);
+  const waiting = useApp((state) => state.inbox.length);
+  const active = sessions.filter((session) => groupOf(session) !== "archived");
+  const recent = active.slice(0, SHOWN);
+  if (recent.length === 0) return <FirstSteps />;
+  return (
+    <section className="home-recent" aria-label="Recent sessions">
+      <header>
+        <h2>Continue</h2>
+        {waiting > 0 && (
+          <a className="badge needs" href="#/inbox">
+            {waiting === 1 ? "1 thing waits for you" : `${waiting} things wait for you`}
+          </a>
+        )}
+      </header>
+      <ul className="recent">
+        {recent.map((session) => (
+          <RecentSession key={session.resource} session={session} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function RecentSession({ session }: { session: SessionSummary }) {
+  return (
+    <li>
+      <a href={hrefOf({ view: "session", session: session.resource, chat: null })}>
+        <StatusDot group={groupOf(session)} />
+        <bdi className="recent-title">{session.title || "New session"}</bdi>
+        <span className="recent-place">
+          <AgentMark provider={session.provider} /> {placeOf(session)}
+        </span>
+        <Ago at={session.modifiedAt} />
+      </a>
+    </li>
+  );
+}
+
+function FirstSteps() {
+  const isLoaded = useApp((state) => state.sessionsLoaded);
+  if (!isLoaded) return null;
+  return (
+    <section className="home-steps" aria-label="How it works">
+      <p>
+        <Icon name="folder" /> Choose a folder below the prompt. The agent reads and changes files there.
+      </p>
+      <p>
+        <Icon name="shield" /> The agent asks before it does something risky. What it asks waits in the inbox.
+      </p>
+      <p>
+        <Icon name="people" /> Close the page whenever you like. The agent works on, and you can return on any device.
+      </p>
+    </section>
   );
 }

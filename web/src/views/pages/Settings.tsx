@@ -7,15 +7,15 @@ import type { AgentInfo, ConfigSchema } from "../../protocol/types";
 import { commitOf } from "../../state/model";
 import { ConfigForm } from "../ConfigForm";
 import { Accounts } from "../decide/SignIn";
-import { SHORTCUTS } from "../shortcuts";
+import { Keys } from "../KeysDialog";
 
 const THEMES: [Theme, string][] = [
-  ["system", "As the system"],
+  ["system", "System"],
   ["light", "Light"],
   ["dark", "Dark"],
 ];
 const DIFFS = [
-  ["unified", "One below the other"],
+  ["unified", "Unified"],
   ["split", "Side by side"],
 ] as const;
 
@@ -37,7 +37,7 @@ export function Settings() {
       <div className="page-body form">
         <h1>Settings</h1>
         <h2>Everywhere</h2>
-        <p className="muted page-hint">Kept on the host: these follow you to every client.</p>
+        <p className="muted page-hint">The host keeps these. They follow you to every client.</p>
         <fieldset className="field">
           <legend>Appearance</legend>
           <div className="segments">
@@ -50,7 +50,7 @@ export function Settings() {
           </div>
         </fieldset>
         <fieldset className="field">
-          <legend>Differences</legend>
+          <legend>Diffs</legend>
           <div className="segments">
             {DIFFS.map(([value, label]) => (
               <label key={value}>
@@ -76,21 +76,12 @@ export function Settings() {
             disabled={!canNotify()}
             onChange={(event) => void setNotifications(event.target.checked).then(setNotifies)}
           />
-          <label htmlFor="notify">Notify me when a session needs me</label>
-          {!canNotify() && <small>This browser does not allow notifications from this page.</small>}
+          <label htmlFor="notify">Notify me when a session is done, fails or needs me</label>
+          <small>{canNotify() ? "While a page is open and you look elsewhere." : "This browser does not allow notifications from this page."}</small>
         </div>
         <Accounts />
         <h2>Keyboard</h2>
-        <dl className="shortcuts">
-          {SHORTCUTS.map(({ keys, meaning }) => (
-            <div key={keys}>
-              <dt>
-                <kbd>{keys}</kbd>
-              </dt>
-              <dd>{meaning}</dd>
-            </div>
-          ))}
-        </dl>
+        <Keys />
         <h2>Connection</h2>
         <p className="muted">
           {server?.title ?? server?.name ?? "Host"} {server?.version}

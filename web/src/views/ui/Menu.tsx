@@ -26,10 +26,12 @@ interface Props {
   children: ReactNode;
   className?: string;
   isDisabled?: boolean;
+  /** The key that opens it (`shortcuts.ts`). */
+  shortcut?: "model" | "mode";
 }
 
 /** A button with a menu. */
-export function Menu({ label, items, children, className = "icon-button", isDisabled }: Props) {
+export function Menu({ label, items, children, className = "icon-button", isDisabled, shortcut }: Props) {
   const [isOpen, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -51,6 +53,7 @@ export function Menu({ label, items, children, className = "icon-button", isDisa
         aria-label={label}
         title={label}
         disabled={isDisabled}
+        data-shortcut={shortcut}
         onClick={() => setOpen(!isOpen)}
       >
         {children}

@@ -1,0 +1,56 @@
+import type { ModelInfo, ModelSelection } from "../../protocol/types";
+import { aboutModel, thinkingKey } from "../../state/model";
+import { Icon } from "../ui/Icon";
+import { Menu } from "../ui/Menu";
+
+interface Props {
+  models: readonly ModelInfo[];
+  /** What is known about the model that answers, if anything is. */
+  info: ModelInfo | undefined;
+  model: ModelSelection | undefined;
+  level: string | undefined;
+  /** Whether the choice can be left to the agent. */
+  hasDefault: boolean;
+  onChoose: (model: ModelSelection | undefined) => void;
+}
+
+/** Which model answers, and how hard it thinks. */
+export function ModelMenu({ models, info, model, level, hasDefault, onChoose }: Props) {
+  if (models.length === 0) return null;
+  const key = thinkingKey(info?.configSchema);
+  const schema = key ? info?.configSchema?.properties[key] : undefined;
+  const shown = info ? info.name || info.id : "Default model";
+  return (
+    <>
+      <Menu
+        label={`Model: ${shown}`}
+        className="picker"
+        shortcut="model"
+        items={[
+          ...(hasDefault ? [{ label: "Default", about: "As the agent is configured", isChecked: !model, run: () => onChoose(undefined) }] : []),
+          ...models.map((one) => ({
+            label: one.name || one.id,
+            about: aboutModel(one),
+            isChecked: one.id === (model?.id ?? (hasDefault ? undefined : info?.id)),
+            run: () => onChoose({ id: one.id }),
+          })),
+        ]}
+      >
+        <Icon name="model" /> <span>{shown}</span>
+      </Menu>
+      {key && schema && info && (
+        <Menu
+          label={`${schema.title || "Thinking"}: ${level ?? schema.title}`}
+          className="picker"
+          items={(schema.enum ?? []).map((value, index) => ({
+            label: schema.enumLabels?.[index] ?? String(value),
+            isChecked: value === level,
+            run: () => onChoose({ id: info.id, config: { ...model?.config, [key]: value } }),
+          }))}
+        >
+          <span>{schema.enumLabels?.[(schema.enum ?? []).indexOf(level)] ?? level ?? schema.title}</span>
+        </Menu>
+      )}
+    </>
+  );
+}
