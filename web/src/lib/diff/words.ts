@@ -43,9 +43,7 @@ export function wordMarks(changes: readonly Change[]): Map<Change, Span[]> {
   let removed: Change[] = [];
   let added: Change[] = [];
   const flush = () => {
-    // Where more came than went, nobody can tell which line became which.
-    const isPaired = removed.length === added.length;
-    for (let at = 0; isPaired && at < removed.length; at++) {
+    for (let at = 0; at < Math.min(removed.length, added.length); at++) {
       const [old, now] = [removed[at], added[at]];
       const words = old && now && changedWords(old.text, now.text);
       if (!words) continue;

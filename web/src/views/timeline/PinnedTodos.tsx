@@ -21,7 +21,7 @@ export function PinnedTodos() {
         <strong>
           {done} of {todos.length} done
         </strong>
-        {!isOpen && current && <span className="pinned-current">{current.text}</span>}
+        {!isOpen && current && <span className="pinned-current">{current.text.replace(/[`*]+/g, "")}</span>}
       </button>
       {isOpen && <TodoList todos={todos} />}
     </section>

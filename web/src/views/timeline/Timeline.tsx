@@ -1,7 +1,7 @@
 // The conversation, as a virtual list: only what is near the window is in the
 // page. It follows the end while the reader is there, and never moves else.
 
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef } from "react";
+import { lazy, Suspense, useCallback, useEffect, useLayoutEffect, useMemo, useRef } from "react";
 import { Virtualizer } from "virtua";
 import type { VirtualizerHandle } from "virtua";
 import { loadOlder } from "../../app/chat";
@@ -15,10 +15,10 @@ import { useFollow } from "./follow";
 import { memoryOf, MemoryContext } from "./memory";
 import { Origin } from "./Origin";
 import { PinnedTodos } from "./PinnedTodos";
+import { START_MARGIN, useFinding, useJumps, useReveal } from "./places";
 import { Working } from "./Working";
 
-/** The height of what stands before the entries; it never changes. */
-const START_MARGIN = 40;
+const FindBar = lazy(() => import("./FindBar"));
 
 export function Timeline({ chat, sent }: { chat: string; sent: number }) {
   const host = useHost();
@@ -28,9 +28,9 @@ export function Timeline({ chat, sent }: { chat: string; sent: number }) {
   const scroller = useRef<HTMLDivElement>(null);
   const list = useRef<VirtualizerHandle>(null);
   const memory = useMemo(() => memoryOf(chat), [chat]);
-  const { isFollowing, onScroll, toEnd } = useFollow(scroller, memory.place === undefined);
+  const { isFollowing, onScroll, toEnd, leave } = useFollow(scroller, memory.place === undefined);
   const wasPrepended = usePrepended(messages);
-  const { folding, toggleTurn, openGroup } = useFolds(memory);
+  const { folding, toggleTurn, unfoldTurn, openGroup } = useFolds(memory);
   const rows = useMemo(() => rowsOf(messages, folding), [messages, folding]);
 
   // Whoever says something here wants to see it.
@@ -66,6 +66,10 @@ export function Timeline({ chat, sent }: { chat: string; sent: number }) {
     if (!isFollowing && live?.isLive && live.isOpen) openGroup(live.id, true);
   }, [isFollowing, live, openGroup]);
 
+  const reveal = useReveal({ rows, list, memory, leave, unfoldTurn, openGroup });
+  useJumps({ rows, list, scroller, leave, toEnd });
+  const [isFinding, setFinding] = useFinding();
+
   const isLoading = useRef(false);
   const onScrolled = () => {
     onScroll();
@@ -87,6 +91,19 @@ export function Timeline({ chat, sent }: { chat: string; sent: number }) {
     <MemoryContext value={memory}>
       <div className="timeline-frame">
         <Origin />
+        {isFinding && (
+          <Suspense>
+            <FindBar
+              chat={chat}
+              scroller={scroller}
+              onReveal={reveal}
+              onClose={() => {
+                setFinding(false);
+                scroller.current?.focus({ preventScroll: true });
+              }}
+            />
+          </Suspense>
+        )}
         <div className="timeline-view">
         <div className="timeline" ref={scroller} onScroll={onScrolled} tabIndex={0} role="log" aria-live="off" aria-label="Conversation">
           <div className="timeline-content">

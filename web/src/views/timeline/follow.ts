@@ -59,7 +59,8 @@ export function useFollow(scroller: RefObject<HTMLElement | null>, isAtEnd = tru
   useEffect(() => {
     const element = scroller.current;
     if (!element) return;
-    const canGoUp = () => element.scrollTop > 0;
+    // The browser may have scrolled before it tells.
+    const canGoUp = () => Math.max(element.scrollTop, lastTop.current) > 0;
     let touchedAt = 0;
     const gestures = {
       wheel: (event: WheelEvent) => {
@@ -98,7 +99,9 @@ export function useFollow(scroller: RefObject<HTMLElement | null>, isAtEnd = tru
     };
   }, [scroller, set]);
 
-  return { isFollowing, onScroll, toEnd };
+  const leave = useCallback(() => set(false), [set]);
+
+  return { isFollowing, onScroll, toEnd, leave };
 }
 
 /** Whether something within the conversation takes the gesture: output, code, a difference. */

@@ -1,7 +1,7 @@
 // What a reader has opened, folded and scrolled to in a conversation: kept for
 // as long as the page is there, so that coming back finds it as it was left.
 
-import { createContext, useCallback, useContext, useState } from "react";
+import { createContext, useCallback, useContext, useSyncExternalStore } from "react";
 
 /** Where the reader was: this far below the top of an entry. */
 export interface Place {
@@ -9,15 +9,30 @@ export interface Place {
   offset: number;
 }
 
-export interface ChatMemory {
+export class ChatMemory {
   /** Turns that are folded. */
-  turns: ReadonlySet<string>;
+  turns: ReadonlySet<string> = new Set();
   /** Groups that were opened or closed. */
-  groups: ReadonlyMap<string, boolean>;
-  /** Entries that were opened or closed. */
-  entries: Map<string, boolean>;
+  groups: ReadonlyMap<string, boolean> = new Map();
   /** Nothing, if the reader was at the end. */
-  place?: Place;
+  place?: Place | undefined;
+  /** Entries that were opened or closed. */
+  private readonly entries = new Map<string, boolean>();
+  private readonly listeners = new Set<() => void>();
+
+  subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  chosen(id: string): boolean | undefined {
+    return this.entries.get(id);
+  }
+
+  choose(id: string, isOpen: boolean): void {
+    this.entries.set(id, isOpen);
+    for (const listener of this.listeners) listener();
+  }
 }
 
 /** Conversations beyond this are forgotten, the one that was left longest ago first. */
@@ -26,7 +41,7 @@ const MOST_CHATS = 50;
 const chats = new Map<string, ChatMemory>();
 
 export function memoryOf(chat: string): ChatMemory {
-  const known = chats.get(chat) ?? { turns: new Set(), groups: new Map(), entries: new Map() };
+  const known = chats.get(chat) ?? new ChatMemory();
   chats.delete(chat);
   chats.set(chat, known);
   for (const oldest of chats.keys()) {
@@ -36,18 +51,13 @@ export function memoryOf(chat: string): ChatMemory {
   return known;
 }
 
-export const MemoryContext = createContext<ChatMemory | undefined>(undefined);
+/** Where nothing else is provided, what is chosen lives with the page. */
+export const MemoryContext = createContext(new ChatMemory());
 
 /** Whether the reader opened or closed something; outlives the view of it. */
 export function useChosen(id: string): [boolean | undefined, (isOpen: boolean) => void] {
   const memory = useContext(MemoryContext);
-  const [chosen, setChosen] = useState(() => memory?.entries.get(id));
-  const choose = useCallback(
-    (isOpen: boolean) => {
-      memory?.entries.set(id, isOpen);
-      setChosen(isOpen);
-    },
-    [memory, id],
-  );
+  const chosen = useSyncExternalStore(memory.subscribe, () => memory.chosen(id));
+  const choose = useCallback((isOpen: boolean) => memory.choose(id, isOpen), [memory, id]);
   return [chosen, choose];
 }

@@ -11,7 +11,7 @@ test.each([
   [".github/workflows/ci.yml", { path: ".github/workflows/ci.yml" }],
 ])("%s names a file", (text, place) => expect(pathIn(text)).toEqual(place));
 
-test.each(["npm test", "a/b", "1/2", "console.log()", "foo", "https://example.org/a.html", "--flag", "example.com", "x".repeat(400) + ".ts", "a\nb.ts", "..", ""])(
+test.each(["npm test", "/scenarios", "a/b", "1/2", "console.log()", "foo", "https://example.org/a.html", "--flag", "example.com", "x".repeat(400) + ".ts", "a\nb.ts", "..", ""])(
   "%j does not",
   (text) => expect(pathIn(text)).toBeUndefined(),
 );

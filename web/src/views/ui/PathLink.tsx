@@ -24,7 +24,8 @@ export function pathIn(text: string, isLink = false): PlaceInFile | undefined {
   if (text.length > LONGEST) return undefined;
   const [, path = "", line, fragment] = PLACE.exec(text) ?? [];
   if (!PATH.test(path) || NO_FILE.test(path)) return undefined;
-  const hasDirectory = path.includes("/") && !/^\d+\/\d+$/.test(path);
+  // A slash and a word are a command.
+  const hasDirectory = path.includes("/") && !/^\d+\/\d+$|^\/[\w-]+$/.test(path);
   const isNamed = NAME.test(path) && /\.[a-z]/i.test(path);
   if (!isLink && !isNamed && !(hasDirectory && /\.[\w-]+$|^[./~]/.test(path))) return undefined;
   const at = line ?? fragment;
