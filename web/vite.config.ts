@@ -2,13 +2,14 @@ import react from "@vitejs/plugin-react";
 import { readFileSync } from "node:fs";
 import { defineConfig } from "vite";
 import { compress } from "./build/compress.ts";
+import { precache } from "./build/precache.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8")) as { version: string };
 /** `npm run dev` speaks to a host that runs elsewhere. */
 const host = process.env["INNKEEPER_URL"] ?? "http://127.0.0.1:8137";
 
 export default defineConfig({
-  plugins: [react(), compress()],
+  plugins: [react(), precache(), compress()],
   define: { __APP_VERSION__: JSON.stringify(version) },
   worker: { format: "es" },
   build: {

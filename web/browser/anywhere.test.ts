@@ -12,8 +12,9 @@ describe("on a phone", () => {
     const page = await open("#/", phone);
     await page.locator(".sidebar").waitFor();
     await page.getByRole("link", { name: "New session" }).first().click();
-    await page.getByRole("button", { name: "Start session" }).click();
-    await page.locator("[data-composer]").waitFor();
+    await page.locator("[data-composer]").fill("hello");
+    await page.getByRole("button", { name: "Send and start session" }).click();
+    await page.locator(".turn-footer").waitFor();
     expect(await page.locator(".sidebar").isVisible()).toBe(false);
     await page.getByRole("link", { name: "All sessions" }).click();
     await page.locator(".sidebar").waitFor();
@@ -40,10 +41,7 @@ describe("by keyboard alone", () => {
     await page.getByRole("combobox", { name: /Command/ }).waitFor();
     await page.keyboard.type("new sess");
     await page.keyboard.press("Enter");
-    await page.getByRole("button", { name: "Start session" }).focus();
-    await page.keyboard.press("Enter");
-    await page.locator("[data-composer]").waitFor();
-    await page.keyboard.press("/");
+    await expect.poll(() => page.evaluate(() => document.activeElement?.matches("[data-composer]"))).toBe(true);
     await page.keyboard.type(scenario({ tool: { name: "x", input: {}, confirm: "ask", result: { success: true } } }));
     await page.keyboard.press("Enter");
     await page.locator(".approval").waitFor();
@@ -86,7 +84,7 @@ describe("to a screen reader", () => {
 });
 
 describe.each(["light", "dark"] as const)("axe finds nothing serious, %s", (colorScheme) => {
-  test.each(["#/", "#/new", "#/inbox", "#/settings", "#/connect"])("on %s", async (path) => {
+  test.each(["#/", "#/start", "#/new", "#/inbox", "#/settings", "#/connect"])("on %s", async (path) => {
     const page = await open(path, { colorScheme });
     await page.locator("main h1, main h2").first().waitFor();
     expect(await axeFindings(page)).toEqual([]);

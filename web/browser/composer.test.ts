@@ -65,7 +65,7 @@ describe("writing", () => {
     expect(await entries(page, "assistant").innerText()).toContain("dot.png");
   });
 
-  test("images and text files go along, wherever they are dropped, and others are named", async () => {
+  test("files of any kind go along, wherever they are dropped, and what is too large is named", async () => {
     const page = await open();
     await newSession(page);
     const isCaught = await page.locator(".session-main").evaluate((element) => {
@@ -73,6 +73,7 @@ describe("writing", () => {
       data.items.add(new File([new Uint8Array([1])], "dropped.png", { type: "image/png" }));
       data.items.add(new File(["words"], "words.txt", { type: "text/plain" }));
       data.items.add(new File([new Uint8Array([0x25, 0x50, 0, 0xff])], "report.pdf", { type: "application/pdf" }));
+      data.items.add(new File([new Uint8Array(9 * 1024 * 1024)], "film.mp4", { type: "video/mp4" }));
       const over = new DragEvent("dragover", { dataTransfer: data, bubbles: true, cancelable: true });
       const drop = new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
       element.dispatchEvent(over);
@@ -80,13 +81,13 @@ describe("writing", () => {
       return over.defaultPrevented && drop.defaultPrevented;
     });
     expect(isCaught).toBe(true);
-    await page.getByText("“report.pdf” can’t be attached. You can attach images (up to 8 MB) and text files (up to 1 MB).").waitFor();
+    await page.getByText("“film.mp4” is too large to attach. A file can have up to 8 MB.").waitFor();
     await page.getByLabel("Attach files").setInputFiles({ name: "picked.png", mimeType: "image/png", buffer: Buffer.from([1]) });
-    await expect.poll(() => page.locator(".attachment-strip .chip").count()).toBe(3);
+    await expect.poll(() => page.locator(".attachment-strip .chip").count()).toBe(4);
     await page.getByRole("button", { name: "Remove dropped.png" }).click();
     await play(page, scenario({ echo: "attachments" }));
     const told = await entries(page, "assistant").innerText();
-    for (const name of ["picked.png", "words.txt"]) expect(told).toContain(name);
+    for (const name of ["picked.png", "words.txt", "report.pdf"]) expect(told).toContain(name);
     expect(told).not.toContain("dropped.png");
   });
 

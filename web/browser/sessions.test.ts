@@ -115,7 +115,7 @@ describe("sessions", () => {
     await newSession(page);
     await page.getByRole("button", { name: "Session actions" }).click();
     await page.getByRole("menuitem", { name: /Details/ }).click();
-    await page.getByLabel("Approvals").selectOption({ index: 1 });
+    await page.locator(".pane").getByLabel("Approvals").selectOption({ index: 1 });
     await play(page, scenario({ echo: "config" }));
     expect(await entries(page, "assistant").innerText()).toContain("autoApprove\":\"autoApprove");
   });
@@ -125,6 +125,7 @@ describe("sessions", () => {
     for (const name of ["feature/inn", "feature/keeper", "other"]) execFileSync("git", ["-C", directory, "branch", name]);
     const page = await open("#/new");
     await page.getByLabel("Directory", { exact: true }).fill(directory);
+    await page.getByLabel("Isolation").selectOption('"worktree"');
     const branch = page.getByLabel("Branch");
     await branch.fill("feat");
     const list = await branch.getAttribute("list");

@@ -19,7 +19,7 @@ describe("settings", () => {
     await expect.poll(() => theme(second)).toBe("dark");
     await second.reload();
     await expect.poll(() => theme(second)).toBe("dark");
-    await first.getByLabel("As the system").check();
+    await first.getByLabel("System").check();
     await expect.poll(() => theme(second)).toBe(undefined);
   });
 
@@ -28,8 +28,8 @@ describe("settings", () => {
     await page.getByLabel("Side by side").check();
     const other = await open("#/settings");
     expect(await other.getByLabel("Side by side").isChecked()).toBe(true);
-    await other.getByLabel("One below the other").check();
-    await expect.poll(() => page.getByLabel("One below the other").isChecked()).toBe(true);
+    await other.getByLabel("Unified").check();
+    await expect.poll(() => page.getByLabel("Unified").isChecked()).toBe(true);
   });
 });
 

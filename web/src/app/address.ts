@@ -57,6 +57,7 @@ export type Route =
   | { view: "automations" }
   | { view: "settings" }
   | { view: "connect" }
+  | { view: "search"; query?: string }
   | ({ view: "session"; session: URI; chat: URI | null; pane?: Pane } & PaneDetails);
 
 export type Pane = "changes" | "terminals" | "details" | "files";
@@ -95,11 +96,16 @@ export function parseRoute(hash: string): Route {
       ...detailsIn(params),
     };
   }
+  if (view === "search") {
+    const words = new URLSearchParams(query).get("q");
+    return { view, ...(words ? { query: words } : {}) };
+  }
   return { view: PAGES.find((page) => page === view) ?? "home" };
 }
 
 export function hrefOf(route: Route): string {
   if (route.view === "home") return "#/";
+  if (route.view === "search") return `#/search${route.query ? `?${new URLSearchParams({ q: route.query }).toString()}` : ""}`;
   if (route.view !== "session") return `#/${route.view}`;
   const params = new URLSearchParams();
   if (route.chat) params.set("chat", route.chat);
@@ -113,4 +119,9 @@ export function hrefOf(route: Route): string {
 
 export function go(route: Route): void {
   location.hash = hrefOf(route);
+}
+
+/** Notes what is looked for in the address, so that coming back finds it. */
+export function replaceQuery(query: string): void {
+  history.replaceState(history.state, "", hrefOf({ view: "search", query }));
 }

@@ -1,7 +1,13 @@
 // Calling a person who looks elsewhere: the tab's title, the app's badge, and
-// a notification of the browser when a session begins to need somebody.
+// a notification of the browser when a session is done, failed, or begins to
+// need somebody.
 
+import { Status } from "../protocol/types";
+import type { SessionSummary } from "../protocol/types";
 import type { AppState } from "../state/appState";
+import { happenings } from "../state/happenings";
+import type { Happening } from "../state/happenings";
+import { groupOf } from "../state/sessions";
 import { titleOf as nameOf } from "../state/timeline";
 import { go, hrefOf } from "./address";
 import type { Route } from "./address";
@@ -26,19 +32,30 @@ export async function setNotifications(on: boolean): Promise<boolean> {
 
 export function callForAttention({ store }: Host): () => void {
   let known = new Set<string>();
+  let sessions = store.getState().sessions;
   return store.subscribe(() => {
-    const { inbox, session, currentSessionId } = store.getState();
-    const title = titleOf(inbox.length, currentSessionId ? session?.title : undefined);
+    const state = store.getState();
+    const { inbox, session, currentSessionId } = state;
+    const failed = state.sessions.filter(isUnseenFailure).length;
+    const title = titleOf(inbox.length + failed, currentSessionId ? session?.title : undefined);
     if (document.title !== title) document.title = title;
+    const isLookedAt = (uri: string) => document.visibilityState === "visible" && document.hasFocus() && uri === currentSessionId;
     const keys = new Set(inbox.map(({ session: uri, request }) => `${uri}:${request.id}`));
     if (keys.size !== known.size) void badge(keys.size);
     for (const item of inbox) {
       const isNew = !known.has(`${item.session}:${item.request.id}`);
-      const isSeen = document.visibilityState === "visible" && item.session === currentSessionId;
-      if (isNew && !isSeen && notificationsOn()) show(item);
+      if (isNew && !isLookedAt(item.session) && notificationsOn()) show(waiting(item));
     }
     known = keys;
+    for (const happening of happenings(sessions, state.sessions)) {
+      if (!isLookedAt(happening.session.resource) && notificationsOn()) show(ended(happening));
+    }
+    sessions = state.sessions;
   });
+}
+
+function isUnseenFailure(session: SessionSummary): boolean {
+  return groupOf(session) === "failed" && (session.status & Status.IsRead) === 0;
 }
 
 function titleOf(waiting: number, title: string | undefined): string {
@@ -53,14 +70,28 @@ async function badge(count: number): Promise<void> {
   }
 }
 
-function show({ session, sessionTitle, request }: AppState["inbox"][number]): void {
-  const body =
-    request.kind === "chatInput"
-      ? (request.request.message ?? "The agent asks something")
-      : `Allow ${nameOf(request.toolCall)}?`;
+interface Call {
+  title: string;
+  body: string;
+  session: string;
+  /** A later call with the same takes the place of this one. */
+  tag: string;
+}
+
+function waiting({ session, sessionTitle, request }: AppState["inbox"][number]): Call {
+  const isQuestion = request.kind === "chatInput";
+  const body = isQuestion ? (request.request.message ?? "The agent asks something") : `Allow ${nameOf(request.toolCall)}?`;
+  return { title: sessionTitle || "Innkeeper", body, session, tag: `${session}:${request.id}` };
+}
+
+function ended({ kind, session: { resource, title, activity } }: Happening): Call {
+  const body = kind === "failed" ? `Failed${activity ? `: ${activity}` : ""}` : "Done";
+  return { title: title || "New session", body, session: resource, tag: `${resource}:ended` };
+}
+
+function show({ title, body, session, tag }: Call): void {
   const route: Route = { view: "session", session, chat: null };
-  const options = { body, tag: `${session}:${request.id}`, icon: "/icon-192.png", data: hrefOf(route) };
-  const title = sessionTitle || "Innkeeper";
+  const options = { body, tag, icon: "/icon-192.png", data: hrefOf(route) };
   try {
     const notification = new Notification(title, options);
     notification.onclick = () => {

@@ -23,6 +23,7 @@ const Automations = lazy(() => import("./pages/Automations").then((module) => ({
 const Inbox = lazy(() => import("./pages/Inbox").then((module) => ({ default: module.Inbox })));
 const KeysDialog = lazy(() => import("./KeysDialog").then((module) => ({ default: module.KeysDialog })));
 const NewSession = lazy(() => import("./pages/NewSession").then((module) => ({ default: module.NewSession })));
+const Search = lazy(() => import("./pages/Search").then((module) => ({ default: module.Search })));
 const SessionView = lazy(() => loadSession().then((module) => ({ default: module.SessionView })));
 const Settings = lazy(() => import("./pages/Settings").then((module) => ({ default: module.Settings })));
 
@@ -75,6 +76,8 @@ export function App() {
             <Inbox />
           ) : route.view === "automations" ? (
             <Automations />
+          ) : route.view === "search" ? (
+            <Search />
           ) : route.view === "settings" ? (
             <Settings />
           ) : (

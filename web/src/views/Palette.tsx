@@ -4,7 +4,10 @@
 
 import { useMemo, useState } from "react";
 import { go } from "../app/address";
-import { useApp } from "../app/context";
+import { useApp, useHost } from "../app/context";
+import { useSearch } from "../app/search";
+import { knows, SEARCH } from "../state/search";
+import type { Snippet } from "../state/search";
 import { placeOf, groupOf, matches } from "../state/sessions";
 import type { SessionGroup } from "../state/sessions";
 import { useCommands } from "./commands";
@@ -12,6 +15,7 @@ import { keyLabel } from "./shortcuts";
 import { Dialog } from "./ui/Dialog";
 import { Icon } from "./ui/Icon";
 import type { IconName } from "./ui/Icon";
+import { SnippetText } from "./ui/SnippetText";
 import { StatusDot } from "./ui/StatusDot";
 
 interface Row {
@@ -22,17 +26,23 @@ interface Row {
   /** What it is about, at the end of the line. */
   about?: string;
   keys?: string;
+  /** What was said, if that is why it is here. */
+  snippet?: Snippet;
   section: string;
   run: () => void;
 }
 
 const MOST_SESSIONS = 30;
+const MOST_PASSAGES = 8;
 
 export function Palette({ onClose, onKeys }: { onClose: () => void; onKeys: () => void }) {
   const [query, setQuery] = useState("");
   const [active, setActive] = useState(0);
   const commands = useCommands(onKeys);
+  const host = useHost();
   const sessions = useApp((state) => state.sessions);
+  const canSearch = useApp((state) => knows(state.root, SEARCH));
+  const { items: passages } = useSearch(host, canSearch ? { query, limit: MOST_PASSAGES } : undefined);
   const found = useMemo(() => {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     const fitting = commands.filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)));
@@ -47,8 +57,19 @@ export function Palette({ onClose, onKeys }: { onClose: () => void; onKeys: () =
         section: "Sessions",
         run: () => go({ view: "session", session: session.resource, chat: null }),
       }));
-    return [...fitting, ...opens];
-  }, [commands, sessions, query]);
+    const said = passages
+      .filter(({ field }) => field !== "title")
+      .map((passage): Row => ({
+        id: `${passage.chat}:${passage.turnId ?? ""}:${passage.field}`,
+        label: passage.sessionTitle || "New session",
+        icon: "chat",
+        snippet: passage.snippet,
+        section: "In conversations",
+        run: () => go({ view: "session", session: passage.session, chat: passage.chat }),
+      }));
+    const all: Row[] = canSearch && words.length > 0 ? [{ id: "search-all", label: `Search in all sessions for “${query.trim()}”`, icon: "search", section: "In conversations", run: () => go({ view: "search", query }) }] : [];
+    return [...fitting, ...opens, ...said, ...all];
+  }, [commands, sessions, passages, canSearch, query]);
   const run = (row: Row | undefined) => {
     onClose();
     row?.run();
@@ -118,6 +139,7 @@ function PaletteRow({ row, index, isActive, hasHeading, onActive, onRun }: RowPr
       >
         <span className="palette-icon">{row.group ? <StatusDot group={row.group} /> : <Icon name={row.icon ?? "chevron"} />}</span>
         <bdi>{row.label}</bdi>
+        {row.snippet && <SnippetText snippet={row.snippet} />}
         {row.about && <small>{row.about}</small>}
         {row.keys && <kbd>{keyLabel(row.keys)}</kbd>}
       </li>

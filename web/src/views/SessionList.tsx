@@ -25,6 +25,7 @@ const ROW = 48;
 export function SessionList() {
   const sessions = useApp((state) => state.sessions);
   const isLoaded = useApp((state) => state.sessionsLoaded);
+  const isThere = useApp((state) => state.connected || state.connection.attempt === 0);
   const current = useApp((state) => state.currentSessionId);
   const [by, setBy] = useGroupedBy();
   const pinned = usePinned();
@@ -54,7 +55,7 @@ export function SessionList() {
       </div>
       {filtersIn(filter) > 0 && <FilterChips filter={filter} onChange={change} />}
       <div className="session-list" ref={scroller}>
-        {!isLoaded && <Skeleton shape="list" />}
+        {!isLoaded && (isThere ? <Skeleton shape="list" /> : <p className="sidebar-empty">Your sessions appear as soon as the host answers.</p>)}
         {isLoaded && sessions.length === 0 && <p className="sidebar-empty">Sessions appear here as soon as you send a first prompt.</p>}
         {isLoaded && sessions.length > 0 && items.length === 0 && (
           <p className="sidebar-empty">

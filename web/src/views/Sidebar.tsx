@@ -35,8 +35,11 @@ export function Sidebar({ onPalette }: { onPalette: () => void }) {
           </NavLink>
         </li>
         <li>
-          <button type="button" className="nav-item" onClick={onPalette} aria-label="Commands">
-            <Icon name="search" /> <span>Search and commands</span> <kbd className="only-wide">{keyLabel("Ctrl K")}</kbd>
+          <button type="button" className="nav-item" onClick={onPalette}>
+            <Icon name="search" /> <span>Search and commands</span>
+            <kbd className="only-wide" aria-hidden="true">
+              {keyLabel("Ctrl K")}
+            </kbd>
           </button>
         </li>
         <li>
@@ -63,7 +66,7 @@ function NavLink({ to, icon, label, name, keys, children }: NavLinkProps) {
   const isHere = view === to.view || (to.view === "start" && view === "home");
   return (
     <a className="nav-item" href={hrefOf(to)} aria-label={name} aria-current={isHere ? "page" : undefined}>
-      <Icon name={icon} /> <span>{label}</span> {children || (keys && <kbd className="only-wide">{keys}</kbd>)}
+      <Icon name={icon} /> <span>{label}</span> {children || (keys && <kbd className="only-wide" aria-hidden="true">{keys}</kbd>)}
     </a>
   );
 }

@@ -52,6 +52,7 @@ function generalCommands(host: Host, onKeys: () => void): Command[] {
     { id: "new", label: "New session", icon: "add", keys: "N", section, run: () => go({ view: "start" }) },
     { id: "new-form", label: "New session with all options", icon: "sliders", section, run: () => go({ view: "new" }) },
     { id: "inbox", label: "Open inbox", icon: "inbox", keys: "I", section, run: () => go({ view: "inbox" }) },
+    { id: "search", label: "Search in all sessions", icon: "search", section, run: () => go({ view: "search" }) },
     { id: "automations", label: "Automations", icon: "clock", section, run: () => go({ view: "automations" }) },
     { id: "settings", label: "Settings", icon: "settings", section, run: () => go({ view: "settings" }) },
     { id: "sidebar", label: "Show or hide the sidebar", icon: "menu", keys: "Ctrl B", section, run: () => toggleSidebar(host) },

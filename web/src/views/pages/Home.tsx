@@ -1,13 +1,14 @@
 // Where everything begins: a prompt, what it is sent with, and what to go on
 // with instead.
 
-import { lazy, Suspense, useCallback, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useState } from "react";
 import { missingAccounts } from "../../app/accounts";
 import { hrefOf } from "../../app/address";
 import { begin, BEGINNING } from "../../app/begin";
-import { useApp, useHost } from "../../app/context";
+import { useApp, useHost, useRoute } from "../../app/context";
 import { suggestFiles } from "../../app/folder";
 import { messageOf } from "../../app/sessions";
+import { isTouch } from "../../lib/device";
 import type { ProtectedResource, SessionSummary } from "../../protocol/types";
 import { NO_DRAFT } from "../../state/drafts";
 import { groupOf, placeOf } from "../../state/sessions";
@@ -25,6 +26,11 @@ const SignIn = lazy(() => import("../decide/SignIn").then((module) => ({ default
 
 export function Home() {
   const beginning = useBeginning();
+  const { view } = useRoute();
+  useEffect(() => {
+    // Whoever asked for a new session wants to write; on a phone, a keyboard would cover the rest.
+    if (view === "start" && !isTouch()) document.querySelector<HTMLElement>("[data-composer]")?.focus();
+  }, [view]);
   return (
     <div className="page home">
       <div className="home-body">

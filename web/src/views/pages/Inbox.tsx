@@ -1,10 +1,23 @@
 // Everything that waits for a person, from any session, answerable here.
 
+import { useState } from "react";
 import { hrefOf } from "../../app/address";
 import { useApp } from "../../app/context";
+import { canNotify, notificationsOn, setNotifications } from "../../app/notifications";
 import { waitingOf } from "../../state/waiting";
 import { Decide } from "../decide/Decide";
 import { Icon } from "../ui/Icon";
+
+/** Asked for by a click, as browsers want it. */
+function NotifyMe() {
+  const [isOn, setOn] = useState(notificationsOn);
+  if (isOn || !canNotify()) return null;
+  return (
+    <button type="button" className="button" onClick={() => void setNotifications(true).then(setOn)}>
+      <Icon name="bell" /> Notify me when something does
+    </button>
+  );
+}
 
 export function Inbox() {
   const items = useApp((state) => state.inbox);
@@ -14,9 +27,10 @@ export function Inbox() {
         <h1 tabIndex={-1}>Inbox</h1>
         {items.length === 0 ? (
           <div className="page-empty">
-            <Icon name="check" />
-            <p>Nothing waits for you.</p>
-            <small>What an agent asks in any session comes here, and can be decided here.</small>
+            <Icon name="inbox" />
+            <p>Nothing waits for you</p>
+            <small>When an agent in any session asks for an approval or an answer, you can decide here.</small>
+            <NotifyMe />
           </div>
         ) : (
           <ul className="inbox">

@@ -8,6 +8,7 @@ import { commitOf } from "../../state/model";
 import { ConfigForm } from "../ConfigForm";
 import { Accounts } from "../decide/SignIn";
 import { Keys } from "../KeysDialog";
+import { Usage } from "./Usage";
 
 const THEMES: [Theme, string][] = [
   ["system", "System"],
@@ -80,6 +81,7 @@ export function Settings() {
           <small>{canNotify() ? "While a page is open and you look elsewhere." : "This browser does not allow notifications from this page."}</small>
         </div>
         <Accounts />
+        <Usage />
         <h2>Keyboard</h2>
         <Keys />
         <h2>Connection</h2>

@@ -2,9 +2,7 @@
 export function AgentMark({ provider, name }: { provider: string; name?: string }) {
   const shown = name || provider;
   return (
-    <span className={`agent-mark agent-${hueOf(provider)}`} title={shown} role="img" aria-label={shown}>
-      {shown.slice(0, 1).toUpperCase()}
-    </span>
+    <span className={`agent-mark agent-${hueOf(provider)}`} title={shown} role="img" aria-label={shown} data-letter={shown.slice(0, 1).toUpperCase()} />
   );
 }
 
