@@ -1,8 +1,10 @@
 // Where a chat comes from, said at its top, with the way back.
 
 import { hrefOf } from "../../app/address";
-import { useApp } from "../../app/context";
+import { undo } from "../../app/checkpoints";
+import { useApp, useHost } from "../../app/context";
 import type { ChatOrigin } from "../../protocol/types";
+import { isKept } from "../../state/checkpoints";
 import { chatTitle } from "../../state/chats";
 import { Icon } from "../ui/Icon";
 
@@ -13,6 +15,7 @@ const WORDS: Record<Exclude<ChatOrigin["kind"], "user">, string> = {
 };
 
 export function Origin() {
+  const host = useHost();
   const session = useApp((state) => state.currentSessionId);
   const chat = useApp((state) => state.chat);
   const chats = useApp((state) => state.session?.chats);
@@ -27,8 +30,13 @@ export function Origin() {
       <a className="link-button" href={hrefOf({ view: "session", session, chat: isMain ? null : origin.chat })}>
         <Icon name="back" /> Back to {title}
       </a>
-      <span className="badge">{WORDS[origin.kind]}</span>
+      <span className="badge">{isKept(chat) ? "Kept from before" : WORDS[origin.kind]}</span>
       <strong>{chatTitle(chats ?? [], chat)}</strong>
+      {isKept(chat) && (
+        <button type="button" className="button" title="Makes this the conversation again, with the files that belonged to it" onClick={() => void undo(host, session, chat.resource)}>
+          <Icon name="undo" /> Return to this
+        </button>
+      )}
     </nav>
   );
 }

@@ -1,9 +1,11 @@
+import { lazy, Suspense, useState } from "react";
 import { go, hrefOf } from "../../app/address";
 import { say } from "../../app/chat";
 import { useApp, useHost, useRoute } from "../../app/context";
 import { fork } from "../../app/sessions";
 import type { UiMessage } from "../../state/appState";
 import { changesOfTurn } from "../../state/changesets";
+import { takenBackWith } from "../../state/checkpoints";
 import { canForkIn, costIn } from "../../state/model";
 import { money } from "../../lib/text";
 import { took, tokens } from "../../lib/time";
@@ -11,6 +13,8 @@ import { CopyButton } from "../ui/CopyButton";
 import { Icon } from "../ui/Icon";
 import { Menu } from "../ui/Menu";
 import type { MenuItem } from "../ui/Menu";
+
+const TakeBackDialog = lazy(() => import("./TakeBackDialog"));
 
 interface Props {
   start: UiMessage;
@@ -53,6 +57,8 @@ function TurnActions({ start: { turn, turnId = "" }, chat }: Pick<Props, "start"
   const hasChanges = useApp((state) => changesOfTurn(state.session, state.chat, turnId) !== undefined);
   const said = useApp((state) => state.chat?.turns.find(({ id }) => id === turnId)?.message);
   const isHere = useApp((state) => state.currentChatId === chat);
+  const taken = useApp((state) => takenBackWith(state, turnId));
+  const [asked, setAsked] = useState<"edit" | "take back">();
   const onFork = async () => {
     if (!session || !turnId) return;
     const forked = await fork(host, session, chat, turnId);
@@ -61,6 +67,8 @@ function TurnActions({ start: { turn, turnId = "" }, chat }: Pick<Props, "start"
   if (!isHere || !session) return null;
   const items: MenuItem[] = [
     ...(said && !isStreaming ? [{ label: "Send this message again", icon: "refresh" as const, run: () => say(host, chat, said, "send") }] : []),
+    ...(taken ? [{ label: "Edit and send again…", icon: "edit" as const, run: () => setAsked("edit") }] : []),
+    ...(taken ? [{ label: "Take back this turn…", icon: "undo" as const, run: () => setAsked("take back") }] : []),
     ...(canFork ? [{ label: "Fork from here", icon: "fork" as const, run: () => void onFork() }] : []),
   ];
   return (
@@ -74,6 +82,11 @@ function TurnActions({ start: { turn, turnId = "" }, chat }: Pick<Props, "start"
         <Menu label="More about this turn" className="icon-button small" items={items}>
           <Icon name="more" />
         </Menu>
+      )}
+      {asked && taken && (
+        <Suspense>
+          <TakeBackDialog chat={chat} turnId={turnId} said={taken} isEditing={asked === "edit"} onClose={() => setAsked(undefined)} />
+        </Suspense>
       )}
     </>
   );

@@ -1,10 +1,15 @@
+import { lazy, Suspense, useState } from "react";
 import { useApp, useHost } from "../../app/context";
 import type { UiMessage } from "../../state/appState";
+import { takenBackWith } from "../../state/checkpoints";
 import { keyOfEntry } from "../../state/decisions";
 import { beginningOf } from "../../lib/output";
 import { clock } from "../../lib/time";
+import { Icon } from "../ui/Icon";
 import { Attachments } from "./Attachments";
 import { useChosen } from "./memory";
+
+const TakeBackDialog = lazy(() => import("./TakeBackDialog"));
 
 /** What is longer than this is shown on demand: people paste whole files. */
 const LONG = 1_500;
@@ -46,9 +51,29 @@ export function UserEntry({ message, chat }: { message: UiMessage; chat: string 
       <div className="user-meta">
         {steeringId !== undefined && <span>{isElsewhere ? (name ?? "Another client") : "You"}, while it worked</span>}
         {steeringId === undefined && isElsewhere && <span>{name ?? "Another client"}</span>}
+        {message.turn && <EditButton chat={chat} turnId={message.turnId} />}
         {isUnsent && message.turn && <span className="unsent">Not sent yet</span>}
         {message.turn && <time dateTime={message.turn.startedAt}>{clock(message.turn.startedAt)}</time>}
       </div>
     </div>
+  );
+}
+
+/** Says something else in place of an earlier message. */
+function EditButton({ chat, turnId = "" }: { chat: string; turnId?: string | undefined }) {
+  const said = useApp((state) => (state.currentChatId === chat ? takenBackWith(state, turnId) : undefined));
+  const [isEditing, setEditing] = useState(false);
+  if (!said) return null;
+  return (
+    <>
+      <button type="button" className="icon-button small user-edit" aria-label="Edit and send again" title="Edit and send again" onClick={() => setEditing(true)}>
+        <Icon name="edit" />
+      </button>
+      {isEditing && (
+        <Suspense>
+          <TakeBackDialog chat={chat} turnId={turnId} said={said} isEditing onClose={() => setEditing(false)} />
+        </Suspense>
+      )}
+    </>
   );
 }
