@@ -37,7 +37,7 @@ describe("the everyday loop", () => {
     const page = await open();
     await newSession(page);
     await play(page, scenario({ say: "Before." }, { fail: { errorType: "overload", message: "too much" } }));
-    expect(await page.locator(".error-card").innerText()).toContain("too much");
+    expect(await page.locator(".error-card").innerText()).toContain("Too much");
     await page.getByRole("button", { name: "Try again" }).click();
     await page.locator(".turn-footer").nth(1).waitFor();
     expect(await entries(page, "user").count()).toBe(2);

@@ -173,6 +173,17 @@ export async function play(page: Page, text: string): Promise<void> {
   await page.locator(".turn-footer").nth(before).waitFor();
 }
 
+/** The same for long conversations: earlier turns may have left the page by then. */
+export async function playLong(page: Page, text: string): Promise<void> {
+  interface Client {
+    innkeeper: { store: { getState(): { chat?: { turns: unknown[] } } } };
+  }
+  const turns = () => page.evaluate(() => (globalThis as never as Client).innkeeper.store.getState().chat?.turns.length ?? 0);
+  const before = await turns();
+  await send(page, text);
+  await expect.poll(turns, { timeout: 20_000 }).toBe(before + 1);
+}
+
 const DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /** Pastes a picture into the editor, as large as it is told to be. */

@@ -71,7 +71,8 @@ describe("sessions", () => {
     await play(page, "first turn");
     await play(page, "second turn");
     await entries(page, "assistant").first().hover();
-    await page.getByRole("button", { name: "Fork from here" }).first().click();
+    await page.getByRole("button", { name: "More about this turn" }).first().click();
+    await page.getByRole("menuitem", { name: "Fork from here" }).click();
     await page.waitForURL(/chat=/);
     await expect.poll(() => page.locator(".user-bubble").allInnerTexts()).toEqual(["first turn"]);
     await play(page, "another way");

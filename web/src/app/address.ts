@@ -58,14 +58,29 @@ export type Route =
   | { view: "settings" }
   | { view: "connect" }
   | { view: "search"; query?: string }
-  | { view: "session"; session: URI; chat: URI | null; pane?: Pane };
+  | ({ view: "session"; session: URI; chat: URI | null; pane?: Pane } & PaneDetails);
 
-export type Pane = "changes" | "terminals" | "details";
+export type Pane = "changes" | "terminals" | "details" | "files";
+
+const PANES: readonly string[] = ["changes", "terminals", "details", "files"];
+
+/** What a pane shows of all that it could. */
+export interface PaneDetails {
+  /** Of the changes: those of this turn. */
+  turn?: string;
+  /** Of the files: this one, by its path as somebody wrote it. */
+  file?: string;
+  /** Counted from 1. */
+  line?: number;
+}
+
+function detailsIn(params: URLSearchParams): PaneDetails {
+  const [turn, file, line] = [params.get("turn"), params.get("file"), Number(params.get("line"))];
+  return { ...(turn ? { turn } : {}), ...(file ? { file } : {}), ...(line > 0 ? { line } : {}) };
+}
 
 /** Pages that are named by their view alone. */
 const PAGES = ["start", "new", "inbox", "automations", "settings", "connect"] as const;
-
-const PANES: readonly string[] = ["changes", "terminals", "details"];
 
 export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
@@ -78,6 +93,7 @@ export function parseRoute(hash: string): Route {
       session: decodeURIComponent(id),
       chat: params.get("chat"),
       ...(PANES.includes(pane) ? { pane: pane as Pane } : {}),
+      ...detailsIn(params),
     };
   }
   if (view === "search") {
@@ -94,6 +110,9 @@ export function hrefOf(route: Route): string {
   const params = new URLSearchParams();
   if (route.chat) params.set("chat", route.chat);
   if (route.pane) params.set("pane", route.pane);
+  if (route.pane === "changes" && route.turn) params.set("turn", route.turn);
+  if (route.pane === "files" && route.file) params.set("file", route.file);
+  if (route.pane === "files" && route.line) params.set("line", String(route.line));
   const query = params.toString();
   return `#/s/${encodeURIComponent(route.session)}${query ? `?${query}` : ""}`;
 }

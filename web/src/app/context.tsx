@@ -42,7 +42,7 @@ function currentRoute(): Route {
 }
 
 export function useRoute(): Route {
-  return useSyncExternalStore(onHashChange, currentRoute);
+  return useSyncExternalStore(onHashChange, currentRoute, () => lastRoute);
 }
 
 function onHashChange(listener: () => void): () => void {

@@ -22,7 +22,7 @@ export class Host {
   private readonly opening = new Map<URI, Promise<void>>();
 
   constructor({ shelf, ...options }: Pick<ConnectionOptions, "open" | "whyRefused"> & { shelf?: Shelf }) {
-    this.store = new AppStore({ clientId: newId(), schedule: frameScheduler(), shelf });
+    this.store = new AppStore({ clientId: newId(), schedule: frameScheduler(), shelf, now: () => Date.now() });
     this.connection = new Connection({
       ...options,
       memory: this.store,

@@ -20,6 +20,7 @@ import type {
 import type { Decisions } from "./decisions";
 import type { Draft } from "./drafts";
 import type { InboxItem } from "./inbox";
+import type { Pace } from "./pace";
 import type { ChannelState } from "./reducers";
 import type { Waiting } from "./waiting";
 
@@ -138,6 +139,8 @@ export interface AppState {
   drafts: ReadonlyMap<URI, Draft>;
   /** Who decided on a call or a question, or said a message, as far as seen. */
   decisions: Decisions;
+  /** How long things take, as far as seen. */
+  pace: Pace;
   notices: readonly Notice[];
   /** What the host says about sessions that it is starting for this client. */
   starting: ReadonlyMap<URI, string>;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ConfirmationOption, ToolResultContent } from "../protocol/types";
-import { choicesOf, editableInput, readInput, withoutTwins } from "./approval";
+import { choicesOf, editableInput, isPiece, readInput, withoutTwins } from "./approval";
 
 const option = (id: string, kind: "approve" | "deny", group?: number, label = id): ConfirmationOption => ({ id, label, kind, group });
 
@@ -95,4 +95,12 @@ test("of edits that say the same, one is shown", () => {
   const [snippet, whole, other, more] = [edit("a", "snippet", 10), edit("a", "whole", 500), edit("b", "snippet", 10), edit("a", "more", 10, 7)];
   expect(withoutTwins([snippet, text, whole, other, more])).toEqual([text, whole, other, more]);
   expect(withoutTwins([whole, { ...whole }])).toHaveLength(1);
+});
+
+test("a piece of a file is not shown next to the whole of it", () => {
+  const side = (uri: string, contentType: string) => ({ uri, content: { uri: `${uri}#${contentType}`, contentType } });
+  const edit = (uri: string, type: string) => ({ type: "fileEdit" as const, before: side(uri, type), after: side(uri, type) });
+  const [piece, whole, alone] = [edit("file:///a", "text/x-fragment"), edit("file:///a", "text/plain"), edit("file:///b", "text/x-fragment")];
+  expect(withoutTwins([piece, whole, alone])).toEqual([whole, alone]);
+  expect([piece, whole, alone].map(isPiece)).toEqual([true, false, true]);
 });

@@ -111,10 +111,19 @@ export function isBlank(input: ToolInput | undefined): boolean {
   return input === undefined || input === "" || input === "{}";
 }
 
+/** Content of this type is a piece of a file, and its lines are not counted from the beginning. */
+const PIECE = "text/x-fragment";
+
+export function isPiece({ before, after }: FileEdit): boolean {
+  return before?.content.contentType === PIECE || after?.content.contentType === PIECE;
+}
+
 /** Of several edits of one file that say the same, the one that shows most of it. */
 export function withoutTwins(content: readonly ToolResultContent[]): ToolResultContent[] {
   return content.filter((item, index) => {
     if (item.type !== "fileEdit") return true;
+    // The whole file shows what a piece of it shows.
+    if (isPiece(item) && content.some((other) => other.type === "fileEdit" && !isPiece(other) && other.after?.uri === item.after?.uri)) return false;
     const twins = content.flatMap((other, at) => (other.type === "fileEdit" && isTwin(item, other) ? [{ at, size: sizeOf(other) }] : []));
     const best = twins.reduce((known, next) => (next.size > known.size ? next : known));
     return best.at === index;

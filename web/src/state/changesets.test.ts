@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { isLate, pageOf, takesMessage, targetOf } from "./changesets";
+import type { ChangesetOperation, ChangesetState, ChatState } from "../protocol/types";
+import { changesOfTurn, isLate, operationsOn, pageOf, takesMessage, targetOf } from "./changesets";
 
 describe("changes of which some may be missing", () => {
   test.each([
@@ -40,4 +41,31 @@ describe("operations", () => {
   ])("lead to %j as %j", (uri, page) => {
     expect(pageOf({ followUp: { content: { uri }, external: true } })).toBe(page);
   });
+});
+
+describe("what is offered", () => {
+  const operation = (id: string, ...scopes: ChangesetOperation["scopes"]): ChangesetOperation => ({ id, label: id, scopes, status: "idle" });
+  const operations = [operation("discard", "changeset", "resource"), operation("commit", "changeset"), operation("undo", "changeset")];
+  const changes = (files: ChangesetState["files"]): ChangesetState => ({ status: "ready", files, operations });
+
+  test("nothing is discarded or committed where nothing has changed, and what was done can be undone", () => {
+    expect(operationsOn(changes([]), "changeset").map(({ id }) => id)).toEqual(["undo"]);
+    expect(operationsOn({ ...changes([]), status: "computing" }, "changeset")).toHaveLength(3);
+  });
+
+  test("what is about all files and what is about one are called differently", () => {
+    const some = changes([{ id: "a", edit: {} }]);
+    expect(operationsOn(some, "changeset").map(({ label }) => label)).toEqual(["discard all", "commit", "undo"]);
+    expect(operationsOn(some, "resource").map(({ label }) => label)).toEqual(["discard this file"]);
+  });
+});
+
+test("any turn has its changes", () => {
+  const catalogue = [
+    { label: "Between", uriTemplate: "x:/{originalTurnId}/{turnId}", changeKind: "compare" },
+    { label: "Turn", uriTemplate: "x:/turn/{turnId}", changeKind: "turn" },
+  ];
+  const chat = { changesets: catalogue } as ChatState;
+  expect(changesOfTurn(undefined, chat, "a/b")?.uri).toBe("x:/turn/a%2Fb");
+  expect(changesOfTurn(undefined, { ...chat, changesets: [] }, "a")).toBeUndefined();
 });

@@ -2,7 +2,7 @@
 // variables filled in. And what is to be said about one.
 
 import type { Hunk } from "../lib/diff/rows";
-import type { Changeset, ChangesetFile, ChangesetOperation, ChatState, OperationResult, OperationTarget, SessionState, URI } from "../protocol/types";
+import type { Changeset, ChangesetFile, ChangesetOperation, ChangesetState, ChatState, OperationResult, OperationTarget, SessionState, URI } from "../protocol/types";
 
 export interface ChangesetChoice {
   label: string;
@@ -10,11 +10,28 @@ export interface ChangesetChoice {
   canReview: boolean;
 }
 
-export function choicesOf(session: SessionState | undefined, chat: ChatState | undefined): ChangesetChoice[] {
+/** All that there are, with those of a turn: the last one unless another is wanted. */
+export function choicesOf(session: SessionState | undefined, chat: ChatState | undefined, turnId?: string): ChangesetChoice[] {
   const catalogue = [...(session?.changesets ?? []), ...(chat?.changesets ?? [])];
   const lastTurn = chat?.activeTurn?.id ?? chat?.turns.at(-1)?.id;
-  const choices = catalogue.flatMap((changeset) => choiceOf(changeset, lastTurn));
+  const choices = catalogue.flatMap((changeset) => choiceOf(changeset, turnId ?? lastTurn));
   return choices.filter(({ uri }, index) => choices.findIndex((other) => other.uri === uri) === index);
+}
+
+/** Where the changes of one turn are; nothing, if nobody keeps them. */
+export function changesOfTurn(session: SessionState | undefined, chat: ChatState | undefined, turnId: string): ChangesetChoice | undefined {
+  const isOfTurn = ({ uriTemplate }: Changeset) => /\{turnId\}/.test(uriTemplate) && uriTemplate.indexOf("{") === uriTemplate.lastIndexOf("{");
+  const [changeset] = [...(chat?.changesets ?? []), ...(session?.changesets ?? [])].filter(isOfTurn);
+  return changeset && choiceOf(changeset, turnId)[0];
+}
+
+/** What can be done about all changes, or about one file. Where nothing has changed, there is nothing to discard or to commit. */
+export function operationsOn({ operations, files, status }: ChangesetState, scope: "changeset" | "resource"): ChangesetOperation[] {
+  const isEmpty = files.length === 0 && status === "ready";
+  const all = operations?.filter(({ scopes }) => scopes.includes(scope)) ?? [];
+  return all
+    .filter(({ id }) => !(isEmpty && (id === "discard" || id === "commit")))
+    .map((operation) => (operation.scopes.length > 1 ? { ...operation, label: `${operation.label} ${scope === "changeset" ? "all" : "this file"}` } : operation));
 }
 
 function choiceOf({ label, uriTemplate, capabilities }: Changeset, turnId: string | undefined): ChangesetChoice[] {

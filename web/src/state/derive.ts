@@ -7,6 +7,7 @@ import type { AppState, ConnectionState, Notice, UiMessage } from "./appState";
 import type { Channel } from "./channel";
 import type { Decisions } from "./decisions";
 import { inboxOf } from "./inbox";
+import type { Pace } from "./pace";
 import { contextUsage, currentModel, modelsOf, selectedModel, thinkingLevel } from "./model";
 import type { ChannelState } from "./reducers";
 import { scheduled, timeline } from "./timeline";
@@ -16,6 +17,7 @@ export interface Held {
   connection: ConnectionState;
   channels: ReadonlyMap<URI, Channel>;
   decisions: Decisions;
+  pace: Pace;
   sessions: SessionSummary[];
   sessionsLoaded: boolean;
   currentSessionId: URI | null;
@@ -66,6 +68,7 @@ export function derive(held: Held, before: AppState | undefined): AppState {
     unsent: unsentIn(held, currentChatId, before?.unsent),
     drafts: held.drafts,
     decisions: held.decisions,
+    pace: held.pace,
     notices: held.notices,
     starting: held.starting,
     channels,

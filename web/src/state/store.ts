@@ -18,6 +18,8 @@ import { withDecision } from "./decisions";
 import type { Decisions } from "./decisions";
 import { derive } from "./derive";
 import type { Draft } from "./drafts";
+import { NO_PACE, withPace } from "./pace";
+import type { Pace } from "./pace";
 import { largestOf, MAX_WEIGHT, mayMoveWords, repeatedTurn, TOO_LARGE, TOO_LARGE_HERE } from "./refusal";
 import type { Refusal } from "./refusal";
 import { removedBy } from "./spoken";
@@ -37,6 +39,8 @@ export interface StoreOptions {
   schedule: (flush: () => void) => void;
   /** Where words outlive the page. */
   shelf?: Shelf;
+  /** What time it is; without it, nothing is timed. */
+  now?: () => number;
 }
 
 export class AppStore {
@@ -45,9 +49,11 @@ export class AppStore {
   lastSeenServerSeq = 0;
 
   private readonly schedule: StoreOptions["schedule"];
+  private readonly now: StoreOptions["now"];
   private readonly listeners = new Set<() => void>();
   private readonly channels = new Map<URI, Channel>();
   private decisions: Decisions = new Map();
+  private pace: Pace = NO_PACE;
   private readonly catalogue = new Catalogue();
   private readonly book: Book;
   private connection: ConnectionState = { phase: "connecting", attempt: 0, completionTriggers: [] };
@@ -62,10 +68,11 @@ export class AppStore {
   private state: AppState;
   private send: (own: OwnAction) => void = () => {};
 
-  constructor({ clientId, schedule, shelf }: StoreOptions) {
+  constructor({ clientId, schedule, shelf, now }: StoreOptions) {
     this.clientId = clientId;
     this.book = new Book(shelf);
     this.schedule = schedule;
+    this.now = now;
     this.state = this.derived(undefined);
   }
 
@@ -194,6 +201,7 @@ export class AppStore {
       if (rejectionReason === undefined && before.confirmed.kind === "chat") {
         this.book.forget(removedBy(action, before.confirmed.state));
         const where = { chat: uri, activeTurnId: before.confirmed.state.activeTurn?.id };
+        if (this.now && after.confirmed.kind === "chat") this.pace = withPace(this.pace, after.confirmed.state, action, this.now());
         if (origin) this.decisions = withDecision(this.decisions, where, action, origin.clientId);
       }
       if (isOurs && !refusal) this.book.confirm(origin.clientSeq);
@@ -418,6 +426,7 @@ export class AppStore {
         connection: this.connection,
         channels: this.channels,
         decisions: this.decisions,
+        pace: this.pace,
         sessions: this.catalogue.list(),
         sessionsLoaded: this.catalogue.isLoaded,
         currentSessionId: this.currentSessionId,

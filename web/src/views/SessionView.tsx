@@ -20,6 +20,7 @@ import { Skeleton } from "./ui/Skeleton";
 
 const ChangesPane = lazy(() => import("./panes/ChangesPane"));
 const TerminalsPane = lazy(() => import("./panes/TerminalsPane"));
+const FilesPane = lazy(() => import("./panes/FilesPane"));
 const DetailsPane = lazy(() => import("./panes/DetailsPane"));
 
 type SessionRoute = Extract<Route, { view: "session" }>;
@@ -80,6 +81,7 @@ export function SessionView({ route }: { route: SessionRoute }) {
         <aside className="pane" aria-label={pane}>
           <Suspense fallback={<Skeleton shape="pane" />}>
             {pane === "changes" && <ChangesPane route={route} />}
+            {pane === "files" && <FilesPane route={route} />}
             {pane === "terminals" && <TerminalsPane route={route} />}
             {pane === "details" && <DetailsPane route={route} />}
           </Suspense>

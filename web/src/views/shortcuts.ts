@@ -43,6 +43,8 @@ export const SHORTCUTS: readonly { where: string; keys: readonly Shortcut[] }[] 
       { keys: "Alt Y / Alt N", meaning: "Approve or deny what waits at the editor; in the inbox, what waits first" },
       { keys: "Y / N", meaning: "In the inbox: approve or deny it" },
       { keys: "F", meaning: "Fold or unfold all turns" },
+      { keys: "Ctrl F", meaning: "Find in this conversation" },
+      { keys: "Alt ↑ / Alt ↓", meaning: "To your previous or next message" },
     ],
   },
 ];

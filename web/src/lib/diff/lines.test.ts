@@ -38,7 +38,7 @@ describe("rows", () => {
   const rows = unified(diffLines(before, after));
 
   test("what did not change far from a change is left out", () => {
-    expect(rows[0]).toEqual({ kind: "gap", count: 47 });
+    expect(rows[0]).toEqual({ kind: "gap", count: 47, at: 0 });
     expect(rows).toHaveLength(1 + 3 + 2 + 3 + 1);
   });
 

@@ -20,3 +20,14 @@ describe("neighbouring lines that differ", () => {
     expect(hunksOf(split(rows) as { kind: string; hunk?: Hunk }[])).toEqual(expected);
   });
 });
+
+test("lines that did not change are a gap until it is opened", () => {
+  const lines = Array.from({ length: 20 }, (_, at) => `line ${at}`);
+  const changes = diffLines(lines, ["first", ...lines.slice(1, -1), "last"]);
+  const rows = unified(changes);
+  const gap = rows.find((row) => row.kind === "gap");
+  expect(gap).toEqual({ kind: "gap", count: 12, at: 5 });
+  expect(unified(changes, new Set([5]))).toHaveLength(changes.length);
+  expect(unified(changes, new Set([4]))).toHaveLength(rows.length);
+  expect(unified(diffLines(lines, lines))).toEqual([]);
+});

@@ -4,7 +4,7 @@
 import type { Change } from "./lines";
 
 export type Row =
-  | { kind: "gap"; count: number }
+  | { kind: "gap"; count: number; /** Of the first line that is left out, among all changes. */ at: number }
   | { kind: "line"; change: Change; hunk?: Hunk };
 
 export interface Pair {
@@ -21,22 +21,29 @@ export interface Hunk {
 }
 
 const CONTEXT = 3;
+const NONE: ReadonlySet<number> = new Set();
 
-export function unified(changes: Change[], context = CONTEXT): Row[] {
+/** `opened` are the gaps that are shown all the same, by where they begin. */
+export function unified(changes: Change[], opened: ReadonlySet<number> = NONE, context = CONTEXT): Row[] {
   const isNear = nearChanges(changes, context);
+  if (!isNear.includes(true)) return [];
   const rows: Row[] = [];
-  let skipped = 0;
-  for (const [index, change] of changes.entries()) {
-    if (!isNear[index]) {
-      skipped++;
+  for (let index = 0; index < changes.length; index++) {
+    let end = index;
+    while (end < changes.length && !isNear[end]) end++;
+    if (end > index && !opened.has(index)) {
+      rows.push({ kind: "gap", count: end - index, at: index });
+      index = end - 1;
       continue;
     }
-    if (skipped) rows.push({ kind: "gap", count: skipped });
-    skipped = 0;
-    const hunk = hunkAt(changes, index);
-    rows.push(hunk ? { kind: "line", change, hunk } : { kind: "line", change });
+    // An open gap is lines like all others.
+    for (let at = index; at < Math.max(end, index + 1); at++) {
+      const change = changes[at];
+      const hunk = hunkAt(changes, at);
+      if (change) rows.push(hunk ? { kind: "line", change, hunk } : { kind: "line", change });
+    }
+    index = Math.max(end, index + 1) - 1;
   }
-  if (skipped && rows.length) rows.push({ kind: "gap", count: skipped });
   return rows;
 }
 

@@ -33,9 +33,20 @@ describe("splitting", () => {
     expect(blocks("```\n```")).toMatchObject([{ kind: "code", source: "", isOpen: false }]);
   });
 
-  test("a line without an end is cut into pieces", () => {
-    expect(blocks("word ".repeat(20_000)).length).toBeGreaterThan(5);
+  test("a line without an end is cut into pieces while it grows, and whole when it has ended", () => {
+    const text = "word ".repeat(20_000);
+    const splitter = new BlockSplitter();
+    expect(splitter.update(text, false).tail.length).toBeGreaterThan(5);
+    expect(splitter.update(text, true).tail).toHaveLength(1);
   });
+
+  test.each([
+    ["a section", "<details>\n<summary>More</summary>\n\none\n\n```\n\n```\n\n</details>\n\nafter\n", 2],
+    ["sections in sections", "<details>\n\n<details>\n\na\n\n</details>\n\nb\n\n</details>\n\nafter\n", 2],
+    ["a formula", "$$\na\n\n+ b\n$$\n\nafter\n", 2],
+    ["a comment", "<!-- a\n\nb -->\n\nafter\n", 2],
+    ["code by its indentation", "    a\n\n    b\n\nafter\n", 2],
+  ])("blank lines do not end %s", (_, text, number) => expect(blocks(text)).toHaveLength(number));
 
   const line = fc.constantFrom("", "text **bold", "- item", "  inner", "```", "```js", "> quote", "# head", "| a | b |", "1. one", "\tcode");
 

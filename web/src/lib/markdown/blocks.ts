@@ -22,10 +22,21 @@ export interface Blocks {
 }
 
 const GROUP_SIZE = 24;
-/** Beyond this, a block that never ends is cut at a line. */
+/** Beyond this, a block that still grows is cut at a line. */
 const BLOCK_LIMIT = 12_000;
+/** The same for a text that is complete, which is read once. */
+const WHOLE_LIMIT = 200_000;
+const INDENTED = /^(?: {4}|\t| {1,3}\t)/;
 
 const FENCE = /^( {0,3})(`{3,}|~{3,})[ \t]*([^`\n]*)$/;
+const DETAILS = /^ {0,3}<details\b/i;
+/** Formulas and comments of several lines: what begins one, and what ends it. */
+const SPANS: readonly [begin: RegExp, end: RegExp][] = [
+  [/^ {0,3}<!--(?!.*-->)/, /-->/],
+  [/^ {0,3}\$\$(?!.*\$\$)/, /\$\$[ \t]*$/],
+  [/^ {0,3}\\\[(?!.*\\\])/, /\\\][ \t]*$/],
+];
+
 const LIST_ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)/;
 
 interface Fence {
@@ -47,14 +58,27 @@ export class BlockSplitter {
   private scanned = 0;
   private fence: Fence | undefined;
   private isList = false;
+  /** Code by its indentation. */
+  private isIndented = false;
   private afterBlank = false;
+  /** Whether the text was complete when it was read from its beginning. */
+  private isWhole = false;
+  /** Whether a block was cut, so that a complete text is better read again. */
+  private wasCut = false;
+  /** How many sections are open: blank lines do not end them. */
+  private details = 0;
+  /** What ends the formula or the comment that is open. */
+  private span: RegExp | undefined;
 
   /** While more is to come, the last block is not asked for definitions: they are not finished. */
   update(text: string, isComplete = true): Blocks {
     // Comparing all of a long text each time would cost what this class saves;
     // the caller's texts only grow, or are replaced by something else.
     const grows = text.length >= this.text.length && text.startsWith(this.text.slice(0, 64));
-    if (!grows) this.reset();
+    this.isWhole &&= grows && isComplete;
+    const isReadWhole = isComplete && !this.isWhole && (this.wasCut || this.start === 0);
+    if (!grows || isReadWhole) this.reset();
+    this.isWhole ||= isReadWhole;
     this.text = text;
     this.scan();
     const tail = this.open();
@@ -64,13 +88,19 @@ export class BlockSplitter {
     return { groups: this.groups, tail, links };
   }
 
+  private get limit(): number {
+    return this.isWhole ? WHOLE_LIMIT : BLOCK_LIMIT;
+  }
+
   private reset(): void {
     this.groups = [];
     this.rest = [];
     this.links = NO_LINKS;
     this.start = this.scanned = 0;
     this.fence = undefined;
-    this.isList = this.afterBlank = false;
+    this.isList = this.isIndented = this.afterBlank = this.wasCut = false;
+    this.details = 0;
+    this.span = undefined;
   }
 
   private scan(): void {
@@ -85,9 +115,10 @@ export class BlockSplitter {
 
   /** A line without an end must not be read again and again as a whole. */
   private cutLongLine(): void {
-    while (!this.fence && this.text.length - this.start > 2 * BLOCK_LIMIT) {
-      const space = this.text.lastIndexOf(" ", this.start + BLOCK_LIMIT);
-      const at = space > this.start ? space + 1 : this.start + BLOCK_LIMIT;
+    while (!this.fence && this.text.length - this.start > 2 * this.limit) {
+      const space = this.text.lastIndexOf(" ", this.start + this.limit);
+      const at = space > this.start ? space + 1 : this.start + this.limit;
+      this.wasCut = true;
       this.finish(at);
       this.scanned = Math.max(this.scanned, at);
       this.isList = false;
@@ -98,15 +129,39 @@ export class BlockSplitter {
     if (this.fence) return this.fencedLine(line, at, next);
     const opening = FENCE.exec(line);
     if (opening) return this.openFence(opening, at, next);
+    if (this.isSpanned && at - this.start <= this.limit) return this.spannedLine(line);
+    this.details = 0;
+    this.span = undefined;
     if (line.trim() === "") {
       this.afterBlank = true;
       return;
     }
-    const continues = this.isList && (/^(?: {2,}|\t)/.test(line) || LIST_ITEM.test(line));
-    const isTooLong = at - this.start > BLOCK_LIMIT && (!this.isList || LIST_ITEM.test(line));
+    const continues = (this.isList && (/^(?: {2,}|\t)/.test(line) || LIST_ITEM.test(line))) || (this.isIndented && INDENTED.test(line));
+    const isTooLong = at - this.start > this.limit && (!this.isList || LIST_ITEM.test(line));
+    this.wasCut ||= isTooLong;
     if ((this.afterBlank && !continues) || isTooLong) this.finish(at);
-    if (at === this.start || this.isFresh(at)) this.isList = LIST_ITEM.test(line);
+    if (at === this.start || this.isFresh(at)) {
+      this.isList = LIST_ITEM.test(line);
+      this.isIndented = INDENTED.test(line);
+    }
     this.afterBlank = false;
+    if (!this.isList) this.spannedLine(line);
+  }
+
+  private get isSpanned(): boolean {
+    return this.details > 0 || this.span !== undefined;
+  }
+
+  /** A line of a section, a formula or a comment: it may end it, or begin one. */
+  private spannedLine(line: string): void {
+    if (this.span) {
+      if (this.span.test(line)) this.span = undefined;
+      return;
+    }
+    if (this.details > 0 || DETAILS.test(line)) {
+      const [opened, closed] = [/<details\b/gi, /<\/details\s*>/gi].map((tag) => line.match(tag)?.length ?? 0);
+      this.details = Math.max(0, this.details + (opened ?? 0) - (closed ?? 0));
+    } else this.span = SPANS.find(([begin]) => begin.test(line))?.[1];
   }
 
   private isFresh(at: number): boolean {
@@ -114,7 +169,7 @@ export class BlockSplitter {
   }
 
   private openFence([, indent = "", marker = "", info = ""]: RegExpExecArray, at: number, next: number): void {
-    const isInner = this.isList && indent.length > 0;
+    const isInner = (this.isList && indent.length > 0) || this.isSpanned;
     if (!isInner) {
       this.finish(at);
       this.isList = false;

@@ -1,8 +1,8 @@
 // Where references lead. A definition (`[docs]: https://…`) may stand in any
 // block of a text and be meant by any other.
 
-import { Lexer } from "marked";
 import type { Links } from "marked";
+import { definitionsIn } from "./syntax";
 
 export type { Links };
 
@@ -12,9 +12,7 @@ export const NO_LINKS: Links = Object.freeze(Object.create(null) as Links);
 /** What is known with the definitions of one more block; the first of a label counts. */
 export function withDefinitions(known: Links, source: string): Links {
   if (!source.includes("]:")) return known;
-  const lexer = new Lexer();
-  lexer.blockTokens(source, lexer.tokens);
-  const found = lexer.tokens.links;
+  const found = definitionsIn(source);
   if (Object.keys(found).every((label) => label in known)) return known;
   return Object.assign(Object.create(null) as Links, found, known);
 }

@@ -47,6 +47,62 @@ describe("Markdown", () => {
   });
 });
 
+describe("what Markdown has beyond the usual", () => {
+  const shown = (text: string) => renderToStaticMarkup(<Markdown text={text} />);
+
+  test.each([
+    ["Press <kbd>Ctrl</kbd> + <kbd>K</kbd>", "Press <kbd>Ctrl</kbd> + <kbd>K</kbd>"],
+    ["a<br>b<br/>c", "a<br/>b<br/>c"],
+    ["H<sub>2</sub>O and x<sup>**2**</sup>", "H<sub>2</sub>O and x<sup><strong>2</strong></sup>"],
+    ["a <KBD>b</KBD> c", "a <kbd>b</kbd> c"],
+    ["<kbd>open", "&lt;kbd&gt;open"],
+    ["open</kbd>", "open&lt;/kbd&gt;"],
+    ["<kbd onclick=x>a</kbd>", "&lt;kbd onclick=x&gt;a&lt;/kbd&gt;"],
+    ["a <!-- hidden --> b", "a  b"],
+    ["<b>a <i>b</b> c</i>", "&lt;b&gt;a <i>b&lt;/b&gt; c</i>"],
+  ])("a few elements: %s", (source, out) => expect(html(source)).toContain(out));
+
+  test("sections that open", () => {
+    const out = shown("<details>\n<summary>More <b>of</b> it</summary>\n\nsome **text**\n\n```js\nx\n```\n\n</details>\n\nafter");
+    expect(out).toMatch(/<details><summary>More of it<\/summary><p>some <strong>text<\/strong><\/p>[^]*<\/details><p>after<\/p>/);
+    expect(shown("<details open><summary>x</summary>body</details>")).toContain('<details open=""><summary>x</summary><p>body</p></details>');
+    expect(shown("<details>\n\na\n\n<details>\n\nb\n\n</details>\n\nc\n\n</details>\n\nd").match(/<details>/g)).toHaveLength(2);
+    expect(shown("<details>\n<summary>never closed</summary>\n\ntext")).toContain("<p>text</p></details>");
+  });
+
+  test.each(["NOTE", "tip", "IMPORTANT", "WARNING", "CAUTION"])("alerts: %s", (kind) => {
+    expect(shown(`> [!${kind}]\n> Mind **this**.`)).toContain(`<div class="md-alert md-alert-${kind.toLowerCase()}" role="note">`);
+    expect(shown(`> [!${kind}]\n> Mind **this**.`)).toContain("<p>Mind <strong>this</strong>.</p>");
+  });
+
+  test("a quote that only looks like an alert is a quote", () => {
+    expect(shown("> [!NOTHING]\n> text")).toContain("<blockquote>");
+  });
+
+  test("footnotes lead from where they are meant to where they stand", () => {
+    const out = shown("One[^1] and two[^Big].\n\ntext\n\n[^1]: The first.\n[^big]: The *second*,\n  in two lines.\n");
+    expect(out).toContain('aria-label="Footnote 1"');
+    expect(out).toContain('data-footnote="big"');
+    expect(out).toContain("<p>The <em>second</em>,\nin two lines.</p>");
+    expect(out).not.toContain("[^");
+    expect(shown("the class [^a-z] and [^1]")).toContain("the class [^a-z] and [^1]");
+    expect(shown("a[^x]\n\n[^x]: <img src=x onerror=alert(1)>")).not.toContain("<img");
+  });
+
+  test.each([
+    ["\\(a^2\\)", "<p><code>a^2</code></p>"],
+    ["so $$a+b$$ it is", "so <code>a+b</code> it is"],
+    ["$$\na\n+ b\n= c\n$$", "<code>a\n+ b\n= c</code>"],
+    ["\\[\nx\n\\]", "<code>x</code>"],
+    ["it costs $5 or $6", "<p>it costs $5 or $6</p>"],
+    ["`$$a$$`", "<p><code>$$a$$</code></p>"],
+    ["$$$$", "<p>$$$$</p>"],
+  ])("formulas are found: %j", (source, out) => {
+    // Until the library for them is there, they are shown as they were written.
+    expect(shown(source).replace(/<!--.*?-->|<template[^>]*><\/template>/g, "")).toContain(out);
+  });
+});
+
 describe("references", () => {
   const shown = (text: string, isStreaming = false) => renderToStaticMarkup(<Markdown text={text} isStreaming={isStreaming} />);
   const link = (to: string) => `<a href="https://${to}.example" target="_blank" rel="noopener noreferrer">`;

@@ -6,16 +6,17 @@ import { useApp, useChannel, useHost } from "../../app/context";
 import { messageOf } from "../../app/sessions";
 import { hostSetting, setHostSetting } from "../../app/settings";
 import type { Hunk } from "../../lib/diff/rows";
-import { plain } from "../../lib/text";
+import { firstLine, plain } from "../../lib/text";
 import type { Annotation, ChangesetFile, ChangesetOperation, ChangesetState, OperationResult } from "../../protocol/types";
+import { pathOf, pathWithin } from "../../protocol/uri";
 import { annotationsOf } from "../../state/annotations";
-import { choicesOf, isLate, pageOf, takesMessage, targetOf } from "../../state/changesets";
+import { changesOfTurn, choicesOf, isLate, pageOf, takesMessage, targetOf } from "../../state/changesets";
 import { Menu } from "../ui/Menu";
 import { AskFirst, Operations } from "./ChangesetOperations";
 import { CommentList } from "./Comments";
 import { useCommentsOn } from "./commentsOn";
 import type { DiffStyle } from "./DiffView";
-import { EditBody } from "./FileEditView";
+import { EditBody, Stats } from "./FileEditView";
 import { FileTree, uriOf } from "./FileTree";
 import { PaneHead } from "./PaneHead";
 import type { PaneProps } from "./PaneHead";
@@ -32,12 +33,14 @@ const NONE: readonly Annotation[] = [];
 export default function ChangesPane({ route }: PaneProps) {
   const session = useApp((state) => state.session);
   const chat = useApp((state) => state.chat);
-  const choices = choicesOf(session, chat);
-  const [chosen, setChosen] = useState<string>();
-  const current = choices.find(({ uri }) => uri === chosen) ?? choices[0];
-  const host = useHost();
-  const style: DiffStyle = useApp((state) => (hostSetting(state.root, "diffView") === "split" ? "split" : "unified"));
-  const setStyle = (next: DiffStyle) => setHostSetting(host, "diffView", next);
+  const ofTurn = route.turn === undefined ? undefined : changesOfTurn(session, chat, route.turn);
+  const message = useApp((state) => state.messages.find(({ turn, turnId }) => turn && turnId === route.turn)?.text);
+  const asked = ofTurn && { ...ofTurn, label: message ? `Turn “${firstLine(message, 32)}”` : "One turn" };
+  const known = choicesOf(session, chat);
+  const choices = asked && !known.some(({ uri }) => uri === asked.uri) ? [asked, ...known] : known;
+  const [chosen, setChosen] = useState<{ turn: string | undefined; uri: string }>();
+  const wanted = chosen && chosen.turn === route.turn ? chosen.uri : asked?.uri;
+  const current = choices.find(({ uri }) => uri === wanted) ?? choices[0];
   return (
     <>
       <PaneHead title="Changes" route={route}>
@@ -45,17 +48,14 @@ export default function ChangesPane({ route }: PaneProps) {
           <Menu
             label={`Which changes: ${current.label}`}
             className="picker"
-            items={choices.map(({ label, uri }) => ({ label, isChecked: uri === current.uri, run: () => setChosen(uri) }))}
+            items={choices.map(({ label, uri }) => ({ label, isChecked: uri === current.uri, run: () => setChosen({ turn: route.turn, uri }) }))}
           >
             {current.label}
           </Menu>
         )}
-        <button type="button" className="picker" aria-pressed={style === "split"} onClick={() => setStyle(style === "split" ? "unified" : "split")}>
-          Side by side
-        </button>
       </PaneHead>
       {current ? (
-        <ChangesetView key={current.uri} uri={current.uri} style={style} canReview={current.canReview} />
+        <ChangesetView key={current.uri} uri={current.uri} canReview={current.canReview} />
       ) : (
         <p className="pane-note">This session tracks no changes to files.</p>
       )}
@@ -63,8 +63,10 @@ export default function ChangesPane({ route }: PaneProps) {
   );
 }
 
-function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyle; canReview: boolean }) {
+function ChangesetView({ uri, canReview }: { uri: string; canReview: boolean }) {
   const host = useHost();
+  const style: DiffStyle = useApp((state) => (hostSetting(state.root, "diffView") === "split" ? "split" : "unified"));
+  const directories = useApp((state) => state.session?.workingDirectories);
   const changes = useChannel(uri, "changeset");
   const session = useApp((state) => state.currentSessionId);
   const chat = useApp((state) => state.chat?.resource);
@@ -90,7 +92,9 @@ function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyl
       host.store.notify({ tone: "error", text: `${operation.label}: ${messageOf(error)}` });
     }
   };
-  const ask = (operation: ChangesetOperation, of?: ChangesetFile, hunk?: Hunk) => {
+  const byId = (id: string) => changes.operations?.find((operation) => operation.id === id);
+  const ask = (operation: ChangesetOperation | undefined, of?: ChangesetFile, hunk?: Hunk) => {
+    if (!operation) return;
     const next = { operation, file: of, hunk };
     return operation.confirmation || takesMessage(operation) ? setAsked(next) : void invoke(next);
   };
@@ -105,7 +109,7 @@ function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyl
   return (
     <div className="changes">
       <State changes={changes} />
-      <Operations changes={changes} scope="changeset" onInvoke={(operation) => ask(operation)} />
+      <Operations changes={changes} scope="changeset" onInvoke={({ id }) => ask(byId(id))} />
       <FileTree
         files={changes.files}
         selected={file?.id}
@@ -126,8 +130,22 @@ function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyl
       )}
       {file && (
         <section className="change" aria-label="Difference">
-          <Operations changes={changes} scope="resource" onInvoke={(operation) => ask(operation, file)} />
-          <EditBody key={file.id} edit={file.edit} style={style} commentsOn={resource ? commentsOn : undefined} hunkActions={file.edit.after ? hunkActions : undefined} />
+          <header className="change-head">
+            <strong className="file-path" title={pathOf(uriOf(file))}>
+              {pathWithin(directories ?? [], uriOf(file))}
+            </strong>
+            <Stats diff={file.edit.diff} />
+            <Operations changes={changes} scope="resource" onInvoke={({ id }) => ask(byId(id), file)} />
+            <button
+              type="button"
+              className="button"
+              aria-pressed={style === "split"}
+              onClick={() => setHostSetting(host, "diffView", style === "split" ? "unified" : "split")}
+            >
+              Side by side
+            </button>
+          </header>
+          <EditBody key={file.id} edit={file.edit} style={style} isBinary={file._meta?.["binary"] === true} commentsOn={resource ? commentsOn : undefined} hunkActions={file.edit.after ? hunkActions : undefined} />
         </section>
       )}
       {asked && <AskFirst operation={asked.operation} onClose={() => setAsked(undefined)} onInvoke={(message) => void invoke(asked, message)} />}
@@ -138,6 +156,6 @@ function ChangesetView({ uri, style, canReview }: { uri: string; style: DiffStyl
 function State({ changes: { status, error, files } }: { changes: ChangesetState }) {
   if (status === "error") return <p className="problem">{error?.message ?? "The changes cannot be computed."}</p>;
   if (status === "computing") return <p className="muted">Computing…</p>;
-  if (files.length === 0) return <p className="pane-note">Nothing has changed.</p>;
+  if (files.length === 0) return <p className="pane-note">Nothing has changed. What the agent does to files appears here.</p>;
   return isLate(files) ? <p className="pane-note">The agent began before the host had recorded the state of the files. Some of its changes may be missing here.</p> : null;
 }

@@ -3,7 +3,7 @@
 import { useState } from "react";
 import { plain } from "../../lib/text";
 import type { ChangesetOperation, ChangesetState } from "../../protocol/types";
-import { takesMessage } from "../../state/changesets";
+import { operationsOn, takesMessage } from "../../state/changesets";
 import { Dialog } from "../ui/Dialog";
 
 interface OperationsProps {
@@ -12,8 +12,8 @@ interface OperationsProps {
   onInvoke: (operation: ChangesetOperation) => void;
 }
 
-export function Operations({ changes: { operations }, scope, onInvoke }: OperationsProps) {
-  const shown = operations?.filter(({ scopes }) => scopes.includes(scope)) ?? [];
+export function Operations({ changes, scope, onInvoke }: OperationsProps) {
+  const shown = operationsOn(changes, scope);
   if (shown.length === 0) return null;
   return (
     <>
@@ -22,7 +22,7 @@ export function Operations({ changes: { operations }, scope, onInvoke }: Operati
           <button
             key={operation.id}
             type="button"
-            className="button"
+            className={operation.id === "commit" ? "button primary" : "button"}
             aria-busy={operation.status === "running"}
             disabled={operation.status === "running" || operation.status === "disabled"}
             title={operation.error?.message ?? operation.description}
@@ -54,11 +54,19 @@ export function AskFirst({ operation, onClose, onInvoke }: AskProps) {
       {hasMessage && (
         <label className="operation-message">
           Message
-          <textarea rows={6} value={message} data-first-focus onChange={({ target }) => setMessage(target.value)} />
+          <textarea
+            rows={6}
+            value={message}
+            data-first-focus
+            onChange={({ target }) => setMessage(target.value)}
+            onKeyDown={(event) => {
+              if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && message.trim()) onInvoke(message);
+            }}
+          />
         </label>
       )}
       <div className="button-row">
-        <button type="button" className="button primary" onClick={() => onInvoke(hasMessage ? message : undefined)}>
+        <button type="button" className="button primary" disabled={hasMessage && !message.trim()} onClick={() => onInvoke(hasMessage ? message : undefined)}>
           {operation.label}
         </button>
         <button type="button" className="button" onClick={onClose}>

@@ -1,6 +1,6 @@
 import type { UiMessage } from "../../state/appState";
 import { LongText } from "../ui/LongText";
-import { ToolContent, stripAnsi } from "./ToolContent";
+import { ToolContent } from "./ToolContent";
 
 /** A command that a person ran: its terminal while it runs, then its output. */
 export function BashEntry({ message }: { message: UiMessage }) {
@@ -19,7 +19,7 @@ export function BashEntry({ message }: { message: UiMessage }) {
         )}
         {isRunning && <span className="badge">running</span>}
       </div>
-      {live ? <ToolContent items={live} isLive /> : result?.output && <LongText text={stripAnsi(result.output)} fromEnd />}
+      {live ? <ToolContent items={live} kind="command" isLive /> : result?.output && <LongText text={result.output} fromEnd isPrinted />}
     </div>
   );
 }

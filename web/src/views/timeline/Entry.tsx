@@ -2,39 +2,47 @@
 
 import { memo } from "react";
 import type { UiMessage } from "../../state/appState";
-import type { FoldedTurn } from "../../state/turns";
+import type { Row } from "../../state/turns";
 import { Markdown } from "../ui/Markdown";
 import { BashEntry } from "./BashEntry";
 import { ContentRefView } from "./ContentRefView";
 import { ErrorEntry } from "./ErrorEntry";
 import { FoldButton, FoldedLine } from "./Fold";
+import { Note } from "./Note";
 import { QuestionEntry } from "./QuestionEntry";
 import { ThinkingEntry } from "./ThinkingEntry";
 import { ToolEntry } from "./ToolEntry";
+import { ToolGroup } from "./ToolGroup";
 import { TurnFooter } from "./TurnFooter";
 import { UserEntry } from "./UserEntry";
 
 interface Props {
-  message: UiMessage;
+  row: Row;
   chat: string;
   isLast: boolean;
   isStreaming: boolean;
-  /** Set on the last entry of a finished turn: what began it. */
-  turnStart?: UiMessage;
-  /** On the first entry of a turn that is folded: what was in it. */
-  folded?: FoldedTurn;
-  /** On the first entry of a turn that can be folded. */
-  onFold?: (turnId: string) => void;
+  onFold: (turnId: string) => void;
+  onOpenGroup: (id: string, isOpen: boolean) => void;
 }
 
-export const Entry = memo(function Entry({ message, chat, isLast, isStreaming, turnStart, folded, onFold }: Props) {
-  const toggle = () => onFold?.(message.turnId ?? "");
+export const Entry = memo(function Entry({ row, chat, isLast, isStreaming, onFold, onOpenGroup }: Props) {
+  const { message, group, isInGroup, turnStart, answer, canFold, folded } = row;
+  const toggle = () => onFold(message.turnId ?? "");
+  const footer = turnStart && <TurnFooter start={turnStart} chat={chat} isLast={isLast} text={answer ?? ""} />;
+  if (group) {
+    return (
+      <div className="entry entry-group" data-entry="group">
+        <ToolGroup group={group} onOpen={onOpenGroup} />
+        {footer}
+      </div>
+    );
+  }
   return (
-    <article className={`entry entry-${message.kind}`} data-entry={message.kind} aria-label={LABELS[message.kind]}>
-      {onFold && <FoldButton isFolded={folded !== undefined} onToggle={toggle} />}
+    <article className={`entry entry-${message.kind}${isInGroup ? " in-group" : ""}`} data-entry={message.kind} data-key={row.key} aria-label={LABELS[message.kind]}>
+      {canFold && <FoldButton isFolded={folded !== undefined} onToggle={toggle} />}
       <Body message={message} chat={chat} isLast={isLast} isStreaming={isStreaming} />
       {folded && <FoldedLine message={message} folded={folded} onToggle={toggle} />}
-      {turnStart && <TurnFooter start={turnStart} chat={chat} isLast={isLast} text={message.kind === "assistant" ? message.text : ""} />}
+      {footer}
     </article>
   );
 });
@@ -49,7 +57,14 @@ const LABELS: Record<UiMessage["kind"], string> = {
   system: "Note",
 };
 
-function Body({ message, chat, isLast, isStreaming }: Pick<Props, "message" | "chat" | "isLast" | "isStreaming">) {
+interface BodyProps {
+  message: UiMessage;
+  chat: string;
+  isLast: boolean;
+  isStreaming: boolean;
+}
+
+export function Body({ message, chat, isLast, isStreaming }: BodyProps) {
   switch (message.kind) {
     case "user":
       return <UserEntry message={message} chat={chat} />;
@@ -57,7 +72,7 @@ function Body({ message, chat, isLast, isStreaming }: Pick<Props, "message" | "c
       if (message.contentRef) return <ContentRefView content={message.contentRef} />;
       return <Markdown text={message.text} isStreaming={isStreaming} />;
     case "thinking":
-      return <ThinkingEntry text={message.text} isStreaming={isStreaming} />;
+      return <ThinkingEntry id={message.id} text={message.text} isStreaming={isStreaming} />;
     case "tool":
       return <ToolEntry message={message} chat={chat} />;
     case "bash":
@@ -66,6 +81,6 @@ function Body({ message, chat, isLast, isStreaming }: Pick<Props, "message" | "c
       return <ErrorEntry message={message} chat={chat} isLast={isLast} />;
     case "system":
       if (message.question) return <QuestionEntry message={message} chat={chat} />;
-      return <div className="note">{message.text && <Markdown text={message.text} />}</div>;
+      return <Note id={message.id} text={message.text} />;
   }
 }

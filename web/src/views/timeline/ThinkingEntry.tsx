@@ -1,15 +1,15 @@
-import { useState } from "react";
 import { firstLine } from "../../lib/text";
 import { Icon } from "../ui/Icon";
 import { Markdown } from "../ui/Markdown";
+import { useChosen } from "./memory";
 
 /** Reasoning: open while it is being written, a line afterwards. */
-export function ThinkingEntry({ text, isStreaming }: { text: string; isStreaming: boolean }) {
-  const [chosen, setChosen] = useState<boolean>();
+export function ThinkingEntry({ id, text, isStreaming }: { id: string; text: string; isStreaming: boolean }) {
+  const [chosen, choose] = useChosen(id);
   const isOpen = chosen ?? isStreaming;
   return (
     <div className="thinking">
-      <button type="button" className="disclosure" aria-expanded={isOpen} onClick={() => setChosen(!isOpen)}>
+      <button type="button" className="disclosure" aria-expanded={isOpen} onClick={() => choose(!isOpen)}>
         <Icon name="chevron" />
         <span className="thinking-title">{isStreaming ? "Thinking" : "Thought"}</span>
         {!isOpen && <span className="thinking-preview">{firstLine(text)}</span>}

@@ -1,41 +1,79 @@
 // The conversation, as a virtual list: only what is near the window is in the
 // page. It follows the end while the reader is there, and never moves else.
 
-import { useEffect, useLayoutEffect, useMemo, useRef } from "react";
+import { lazy, Suspense, useCallback, useEffect, useLayoutEffect, useMemo, useRef } from "react";
 import { Virtualizer } from "virtua";
+import type { VirtualizerHandle } from "virtua";
 import { loadOlder } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
-import { Status } from "../../protocol/types";
 import type { UiMessage } from "../../state/appState";
 import { rowsOf } from "../../state/turns";
 import { Icon } from "../ui/Icon";
 import { Entry } from "./Entry";
 import { useFolds } from "./folds";
 import { useFollow } from "./follow";
+import { memoryOf, MemoryContext } from "./memory";
+import { Origin } from "./Origin";
+import { PinnedTodos } from "./PinnedTodos";
+import { START_MARGIN, useFinding, useJumps, useReveal } from "./places";
+import { Working } from "./Working";
 
-/** The height of what stands before the entries; it never changes. */
-const START_MARGIN = 40;
+const FindBar = lazy(() => import("./FindBar"));
 
 export function Timeline({ chat, sent }: { chat: string; sent: number }) {
   const host = useHost();
   const messages = useApp((state) => state.messages);
   const isStreaming = useApp((state) => state.streaming);
   const cursor = useApp((state) => state.chat?.turnsNextCursor);
-  const activity = useApp((state) => state.chat?.activity);
-  const isBlocked = useApp((state) => ((state.chat?.status ?? 0) & Status.InputNeeded) === Status.InputNeeded);
-  const isStarting = useApp((state) => state.session?.lifecycle === "creating");
   const scroller = useRef<HTMLDivElement>(null);
-  const { isFollowing, onScroll, toEnd } = useFollow(scroller);
+  const list = useRef<VirtualizerHandle>(null);
+  const memory = useMemo(() => memoryOf(chat), [chat]);
+  const { isFollowing, onScroll, toEnd, leave } = useFollow(scroller, memory.place === undefined);
   const wasPrepended = usePrepended(messages);
-  const { folded, toggle } = useFolds();
-  const rows = useMemo(() => rowsOf(messages, folded), [messages, folded]);
+  const { folding, toggleTurn, unfoldTurn, openGroup } = useFolds(memory);
+  const rows = useMemo(() => rowsOf(messages, folding), [messages, folding]);
 
   // Whoever says something here wants to see it.
-  useLayoutEffect(() => toEnd(), [sent, toEnd]);
+  const saidBefore = useRef(sent);
+  useLayoutEffect(() => {
+    if (saidBefore.current !== sent || memory.place === undefined) toEnd();
+    saidBefore.current = sent;
+  }, [sent, toEnd, memory]);
+
+  // Whoever comes back is where they were.
+  useLayoutEffect(() => {
+    const { place } = memory;
+    const index = place ? rows.findIndex(({ key }) => key === place.key) : -1;
+    if (place && index >= 0) list.current?.scrollToIndex(index, { align: "start", offset: place.offset });
+    else if (place) toEnd();
+    // Only where the reader begins.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [memory]);
+
+  const note = useCallback(() => {
+    const top = scroller.current?.scrollTop ?? 0;
+    const at = list.current?.findItemIndex(top - START_MARGIN) ?? 0;
+    const row = rows[at];
+    memory.place = row && list.current ? { key: row.key, offset: top - START_MARGIN - list.current.getItemOffset(at) } : undefined;
+  }, [memory, rows]);
+  useEffect(() => {
+    if (isFollowing) memory.place = undefined;
+  }, [isFollowing, memory]);
+
+  // What somebody reads does not close under their eyes.
+  const live = rows.findLast(({ group }) => group)?.group;
+  useEffect(() => {
+    if (!isFollowing && live?.isLive && live.isOpen) openGroup(live.id, true);
+  }, [isFollowing, live, openGroup]);
+
+  const reveal = useReveal({ rows, list, memory, leave, unfoldTurn, openGroup });
+  useJumps({ rows, list, scroller, leave, toEnd });
+  const [isFinding, setFinding] = useFinding();
 
   const isLoading = useRef(false);
   const onScrolled = () => {
     onScroll();
+    if (!isFollowing) note();
     const top = scroller.current?.scrollTop ?? 0;
     if (top > 800 || !cursor || isLoading.current) return;
     isLoading.current = true;
@@ -50,37 +88,51 @@ export function Timeline({ chat, sent }: { chat: string; sent: number }) {
   }, [host, chat, cursor, messages.length]);
 
   return (
-    <div className="timeline-frame">
-      <div className="timeline" ref={scroller} onScroll={onScrolled} tabIndex={0} role="log" aria-live="off" aria-label="Conversation">
-        <div className="timeline-content">
-          <div className="timeline-more">{cursor && "Loading earlier turns…"}</div>
-          <Virtualizer scrollRef={scroller} shift={wasPrepended} data={rows} bufferSize={600} itemSize={90} startMargin={START_MARGIN}>
-            {(row, index) => (
-              <Entry
-                key={row.message.id}
-                message={row.message}
-                isLast={index === rows.length - 1}
-                isStreaming={isStreaming && index === rows.length - 1}
-                turnStart={row.turnStart}
-                folded={row.folded}
-                onFold={row.canFold ? toggle : undefined}
-                chat={chat}
-              />
-            )}
-          </Virtualizer>
-          {isStreaming && (
-            <div className="working" aria-hidden="true">
-              <span className="working-dots" /> {isBlocked ? "Waiting for you" : isStarting ? "Starting the agent" : activity || "Working"}
-            </div>
-          )}
+    <MemoryContext value={memory}>
+      <div className="timeline-frame">
+        <Origin />
+        {isFinding && (
+          <Suspense>
+            <FindBar
+              chat={chat}
+              scroller={scroller}
+              onReveal={reveal}
+              onClose={() => {
+                setFinding(false);
+                scroller.current?.focus({ preventScroll: true });
+              }}
+            />
+          </Suspense>
+        )}
+        <div className="timeline-view">
+        <div className="timeline" ref={scroller} onScroll={onScrolled} tabIndex={0} role="log" aria-live="off" aria-label="Conversation">
+          <div className="timeline-content">
+            <div className="timeline-more">{cursor && "Loading earlier turns…"}</div>
+            <Virtualizer ref={list} scrollRef={scroller} shift={wasPrepended} data={rows} bufferSize={600} itemSize={60} startMargin={START_MARGIN}>
+              {(row, index) => (
+                <Entry
+                  key={row.key}
+                  row={row}
+                  isLast={index === rows.length - 1}
+                  isStreaming={isStreaming && index === rows.length - 1}
+                  onFold={toggleTurn}
+                  onOpenGroup={openGroup}
+                  chat={chat}
+                />
+              )}
+            </Virtualizer>
+            {isStreaming && <Working chat={chat} />}
+          </div>
         </div>
+        {!isFollowing && (
+          <button type="button" className="to-end" onClick={toEnd}>
+            <Icon name="arrowDown" /> Latest
+          </button>
+        )}
+        </div>
+        <PinnedTodos />
       </div>
-      {!isFollowing && (
-        <button type="button" className="to-end" onClick={toEnd}>
-          <Icon name="arrowDown" /> Latest
-        </button>
-      )}
-    </div>
+    </MemoryContext>
   );
 }
 

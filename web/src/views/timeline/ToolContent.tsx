@@ -1,7 +1,9 @@
 // What a tool call produced, or is producing.
 
 import { lazy, Suspense } from "react";
+import { unwrapped } from "../../lib/output";
 import type { ToolResultContent } from "../../protocol/types";
+import type { ToolKind } from "../../state/toolKinds";
 import { Icon } from "../ui/Icon";
 import { LongText } from "../ui/LongText";
 import { ContentRefView } from "./ContentRefView";
@@ -10,20 +12,27 @@ import { Subagent } from "./Subagent";
 const FileEditView = lazy(() => import("../panes/FileEditView"));
 const TerminalView = lazy(() => import("../panes/TerminalView"));
 
-export function ToolContent({ items, isLive = false }: { items: ToolResultContent[]; isLive?: boolean }) {
+interface Props {
+  items: ToolResultContent[];
+  kind?: ToolKind;
+  isLive?: boolean;
+}
+
+export function ToolContent({ items, kind = "other", isLive = false }: Props) {
   return (
     <div className="tool-content">
       {items.map((item, index) => (
-        <Item key={index} item={item} isLive={isLive} />
+        <Item key={index} item={item} kind={kind} isLive={isLive} />
       ))}
     </div>
   );
 }
 
-function Item({ item, isLive }: { item: ToolResultContent; isLive: boolean }) {
+function Item({ item, kind, isLive }: { item: ToolResultContent; kind: ToolKind; isLive: boolean }) {
   switch (item.type) {
     case "text":
-      return <LongText text={item.text} />;
+      // Of a file its beginning is wanted, of what a command printed its end.
+      return <LongText text={kind === "read" ? unwrapped(item.text) : item.text} fromEnd={kind === "command"} isPrinted={kind !== "read"} />;
     case "embeddedResource":
       if (item.contentType.startsWith("image/")) {
         return <img className="content-image" src={`data:${item.contentType};base64,${item.data}`} alt="Result" />;
@@ -41,10 +50,7 @@ function Item({ item, isLive }: { item: ToolResultContent; isLive: boolean }) {
       if (!isLive && item.result?.preview !== undefined) {
         return (
           <div className="terminal-result">
-            <LongText text={stripAnsi(item.result.preview)} fromEnd />
-            {item.result.exitCode !== undefined && (
-              <span className={item.result.exitCode === 0 ? "badge ok" : "badge bad"}>exit {item.result.exitCode}</span>
-            )}
+            {item.result.preview.trim() === "" ? <p className="muted">No output</p> : <LongText text={item.result.preview} fromEnd isPrinted />}
           </div>
         );
       }
@@ -62,9 +68,4 @@ function Item({ item, isLive }: { item: ToolResultContent; isLive: boolean }) {
         </p>
       );
   }
-}
-
-/** Colours and cursor movements, where only the text is shown. */
-export function stripAnsi(text: string): string {
-  return text.replace(/\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b\][^\u0007]*(?:\u0007|\u001b\\)|\r(?=\n)/g, "");
 }

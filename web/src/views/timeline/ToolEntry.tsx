@@ -1,51 +1,86 @@
 // One tool call in the conversation: a line, and what it was given and made of
 // it on demand. What it waits for is decided at the editor.
 
-import { memo, useState } from "react";
+import { lazy, memo, Suspense } from "react";
+import { useApp } from "../../app/context";
+import { failureOf } from "../../lib/output";
 import { plain } from "../../lib/text";
-import type { JsonObject } from "../../protocol/types";
+import type { CancelledCall, CompletedCall, FileEdit, JsonObject, ToolCall, ToolResultContent } from "../../protocol/types";
 import type { ToolPhase, UiMessage } from "../../state/appState";
-import { withoutTwins } from "../../state/approval";
+import { readInput, withoutTwins } from "../../state/approval";
+import { callKey } from "../../state/pace";
 import { detailsOf } from "../../state/timeline";
+import { todosOf } from "../../state/todos";
+import { exitCodeOf, hasFailed, kindOf } from "../../state/toolKinds";
+import type { ToolKind } from "../../state/toolKinds";
 import { InputView } from "../decide/InputView";
 import { Icon } from "../ui/Icon";
 import type { IconName } from "../ui/Icon";
+import { LongText } from "../ui/LongText";
 import { Markdown } from "../ui/Markdown";
 import { Decider } from "./Decider";
 import { DockLink } from "./DockLink";
+import { useChosen } from "./memory";
+import { TodoList } from "./TodoList";
 import { ToolContent } from "./ToolContent";
+import { Elapsed } from "./ToolGroup";
+import { useNow } from "./useNow";
 
-const PHASES: Record<ToolPhase, { label: string; icon: IconName }> = {
-  calling: { label: "Preparing", icon: "tool" },
-  confirm: { label: "Needs approval", icon: "question" },
-  running: { label: "Running", icon: "tool" },
-  auth: { label: "Needs sign-in", icon: "question" },
-  "confirm-result": { label: "Result needs approval", icon: "question" },
-  done: { label: "Done", icon: "check" },
-  error: { label: "Failed", icon: "warning" },
-  cancelled: { label: "Not run", icon: "close" },
+const EditBody = lazy(() => import("../panes/FileEditView").then((module) => ({ default: module.EditBody })));
+
+/** Changes with more lines than this are opened by whoever wants to see them. */
+const LONG_EDIT = 60;
+
+const PHASES: Record<ToolPhase, string> = {
+  calling: "Preparing",
+  confirm: "Needs approval",
+  running: "Running",
+  auth: "Needs sign-in",
+  "confirm-result": "Result needs approval",
+  done: "Done",
+  error: "Failed",
+  cancelled: "Not run",
+};
+
+const ICONS: Record<ToolKind, IconName> = {
+  read: "file",
+  search: "search",
+  command: "terminal",
+  edit: "edit",
+  fetch: "tool",
+  subagent: "people",
+  todos: "check",
+  other: "tool",
 };
 
 export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: UiMessage; chat: string }) {
   const { toolCall: call, toolStep: step } = message;
-  const [chosen, setChosen] = useState<boolean>();
+  const [chosen, choose] = useChosen(message.id);
   if (!call || !step) return null;
   const { phase } = step;
+  const kind = kindOf(call);
   const waits = phase === "confirm" || phase === "confirm-result" || phase === "auth";
+  const isFailed = hasFailed(call);
   const content = "content" in call && call.content ? withoutTwins(call.content) : undefined;
-  const has = (kind: string) => content?.some(({ type }) => type === kind) ?? false;
-  const hasLasting = has("subagent") || has("fileEdit");
-  const isOpen = !waits && (chosen ?? ((phase === "running" && content !== undefined) || hasLasting));
-  const { label, icon } = PHASES[phase];
-  const details = detailsOf(call);
+  const has = (type: ToolResultContent["type"]) => content?.some((item) => item.type === type) ?? false;
+  const single = content && editIn(content);
+  const isLongEdit = single !== undefined && (single.diff?.added ?? 0) + (single.diff?.removed ?? 0) > LONG_EDIT;
+  const opensAtOnce = has("subagent") || (has("fileEdit") && !isLongEdit) || isFailed || (phase === "running" && content !== undefined && kind !== "todos");
+  const isOpen = !waits && (chosen ?? opensAtOnce);
+  const label = isFailed ? PHASES.error : PHASES[phase];
+  const icon = waits ? "question" : isFailed ? "warning" : phase === "cancelled" ? "close" : ICONS[kind];
+  const exitCode = exitCodeOf(call) ?? (isFailed ? failureIn(call).exitCode : undefined);
   return (
-    <section className={`tool tool-${phase}`} data-phase={phase} aria-label={`${label}: ${message.text}`}>
-      <button type="button" className="tool-head" aria-expanded={isOpen} disabled={waits} onClick={() => setChosen(!isOpen)}>
+    <section className={`tool tool-${isFailed ? "error" : phase} tool-kind-${kind}`} data-phase={phase} data-kind={kind} aria-label={`${label}: ${message.text}`}>
+      <button type="button" className="tool-head" aria-expanded={isOpen} disabled={waits} onClick={() => choose(!isOpen)}>
         <span className="tool-icon" title={label}>
           <Icon name={icon} />
         </span>
         <span className="tool-title">{message.text}</span>
-        <code className="tool-name">{step.toolName}</code>
+        {phase === "running" && <RunningFor chat={chat} call={call.toolCallId} />}
+        {single && <Counts diff={single.diff} />}
+        {exitCode !== undefined && exitCode !== 0 && <span className="badge bad">exit {exitCode}</span>}
+        {!message.text.includes(step.toolName) && <code className="tool-name">{step.toolName}</code>}
         <span className="sr-only">{label}</span>
         {!waits && <Icon name="chevron" />}
       </button>
@@ -54,27 +89,83 @@ export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: U
           {label} <DockLink chat={chat} of={call.toolCallId} label={phase === "auth" ? "Sign in below" : "Decide below"} />
         </p>
       )}
-      {isOpen && (
-        <div className="tool-body">
-          {call.intention && <p className="muted">{call.intention}</p>}
-          {details && <Markdown text={details} />}
-          {
-            // The difference says what the input said, and better.
-            !has("fileEdit") && <InputView input={call.status === "streaming" ? call.partialInput : call.toolInput} meta={call._meta} />
-          }
-          {content && <ToolContent items={content} isLive={phase === "running"} />}
-          {call.status === "completed" && call.error !== undefined && <ToolError error={call.error} />}
-          {call.status === "completed" && call.structuredContent && !content && (
-            <pre className="output">{JSON.stringify(call.structuredContent, null, 2)}</pre>
-          )}
-          {call.status === "cancelled" && <Cancelled call={call} />}
-          <ServerOf meta={call._meta} />
-        </div>
-      )}
+      {isOpen && <ToolBody message={message} kind={kind} content={content} single={single} />}
       <Decider message={message} chat={chat} />
     </section>
   );
 });
+
+function RunningFor({ chat, call }: { chat: string; call: string }) {
+  const begun = useApp((state) => state.pace.begun.get(callKey(chat, call)));
+  const now = useNow(begun !== undefined);
+  return <Elapsed ms={begun === undefined ? undefined : now - begun} />;
+}
+
+interface BodyProps {
+  message: UiMessage;
+  kind: ToolKind;
+  content: ToolResultContent[] | undefined;
+  /** The one edit that the call made: its line is the call's. */
+  single: FileEdit | undefined;
+}
+
+/** The edit of a call that made one, and nothing else. */
+function editIn(content: readonly ToolResultContent[]): FileEdit | undefined {
+  const [item, ...others] = content.filter(({ type }) => type !== "text");
+  return item?.type === "fileEdit" && others.length === 0 ? item : undefined;
+}
+
+function Counts({ diff }: { diff: FileEdit["diff"] }) {
+  if (!diff) return null;
+  return (
+    <span className="stats">
+      <span className="added">+{diff.added ?? 0}</span> <span className="removed">−{diff.removed ?? 0}</span>
+    </span>
+  );
+}
+
+function ToolBody({ message: { toolCall: call, toolStep: step, text: title }, kind, content, single }: BodyProps) {
+  if (!call || !step) return null;
+  const todos = todosOf(call);
+  if (todos) {
+    return (
+      <div className="tool-body">
+        <TodoList todos={todos} />
+      </div>
+    );
+  }
+  const details = detailsOf(call);
+  // The difference says what the input said, and better.
+  const isEdit = content?.some(({ type }) => type === "fileEdit") ?? false;
+  return (
+    <div className="tool-body">
+      {call.intention && <p className="muted">{call.intention}</p>}
+      {details && <Markdown text={details} />}
+      {!isEdit && !saysAll(title, call) && <InputView input={call.status === "streaming" ? call.partialInput : call.toolInput} meta={call._meta} />}
+      {single ? (
+        <Suspense fallback={<p className="muted">Loading the change…</p>}>
+          <EditBody edit={single} style="unified" />
+        </Suspense>
+      ) : (
+        content && <ToolContent items={content} kind={kind} isLive={step.phase === "running"} />
+      )}
+      {call.status === "completed" && call.error !== undefined && <Failure call={call} shown={step.result ?? ""} />}
+      {call.status === "completed" && call.structuredContent && !content && (
+        <pre className="output">{JSON.stringify(call.structuredContent, null, 2)}</pre>
+      )}
+      {call.status === "cancelled" && <Cancelled call={call} />}
+      <ServerOf meta={call._meta} />
+    </div>
+  );
+}
+
+/** Whether the line of a call says all that its input says: a short command. */
+function saysAll(title: string, call: ToolCall): boolean {
+  const input = call.status === "streaming" ? undefined : call.toolInput;
+  if (typeof input !== "string") return false;
+  const { command, fields } = readInput(input, call._meta);
+  return command !== undefined && fields.length === 0 && title.length < 80 && title.includes(command.trim());
+}
 
 /** The MCP server that ran a call, and the app that would show its result. */
 function ServerOf({ meta }: { meta: JsonObject | undefined }) {
@@ -94,12 +185,23 @@ function ServerOf({ meta }: { meta: JsonObject | undefined }) {
   );
 }
 
-function ToolError({ error }: { error: unknown }) {
+function failureIn(call: UiMessage["toolCall"]): { exitCode?: number; text: string } {
+  const error = call?.status === "completed" ? call.error : undefined;
+  if (error === undefined) return { text: "" };
   const message = typeof error === "object" && error && "message" in error ? String(error.message) : String(error);
-  return <p className="tool-error">{message}</p>;
+  return failureOf(message);
 }
 
-function Cancelled({ call }: { call: Extract<NonNullable<UiMessage["toolCall"]>, { status: "cancelled" }> }) {
+/** Why a call failed; what its result says already is not said again. */
+function Failure({ call, shown }: { call: CompletedCall; shown: string }) {
+  const { text } = failureIn(call);
+  if (text.trim() === "" || shown.includes(text.trim())) return null;
+  if (exitCodeOf(call) !== undefined && /\bcode \d+\.?$/.test(text.trim())) return null;
+  if (text.includes("\n") || text.length > 240) return <LongText text={text} fromEnd isPrinted />;
+  return <p className="tool-error">{text}</p>;
+}
+
+function Cancelled({ call }: { call: CancelledCall }) {
   const why = { denied: "Denied", skipped: "Skipped", "result-denied": "Its result was withheld" }[call.reason];
   // What a person said with a denial stands where it went, not here.
   const reason = call.reason === "denied" ? "" : plain(call.reasonMessage ?? "");

@@ -10,9 +10,9 @@ const NEAR = 48;
 /** Keys that move the view, or the focus and the view with it. */
 const MOVING = new Set(["ArrowUp", "PageUp", "Home", "Tab", " "]);
 
-export function useFollow(scroller: RefObject<HTMLElement | null>) {
-  const [isFollowing, setFollowing] = useState(true);
-  const follows = useRef(true);
+export function useFollow(scroller: RefObject<HTMLElement | null>, isAtEnd = true) {
+  const [isFollowing, setFollowing] = useState(isAtEnd);
+  const follows = useRef(isAtEnd);
   const lastTop = useRef(0);
   /** The reader holds the scroll bar or a key that moves the view. */
   const isHeld = useRef(false);
@@ -59,7 +59,8 @@ export function useFollow(scroller: RefObject<HTMLElement | null>) {
   useEffect(() => {
     const element = scroller.current;
     if (!element) return;
-    const canGoUp = () => element.scrollTop > 0;
+    // The browser may have scrolled before it tells.
+    const canGoUp = () => Math.max(element.scrollTop, lastTop.current) > 0;
     let touchedAt = 0;
     const gestures = {
       wheel: (event: WheelEvent) => {
@@ -98,7 +99,9 @@ export function useFollow(scroller: RefObject<HTMLElement | null>) {
     };
   }, [scroller, set]);
 
-  return { isFollowing, onScroll, toEnd };
+  const leave = useCallback(() => set(false), [set]);
+
+  return { isFollowing, onScroll, toEnd, leave };
 }
 
 /** Whether something within the conversation takes the gesture: output, code, a difference. */

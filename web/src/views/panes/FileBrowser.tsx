@@ -1,0 +1,83 @@
+// A directory as a tree: what is in it is asked for when it is opened.
+
+import { useEffect, useState } from "react";
+import { useHost } from "../../app/context";
+import { list } from "../../app/resources";
+import type { Entry } from "../../app/resources";
+import { messageOf } from "../../app/sessions";
+import { childOf, nameOf, pathOf } from "../../protocol/uri";
+import { inOrder, isWithin } from "../../state/files";
+import { Icon } from "../ui/Icon";
+
+interface Props {
+  directory: string;
+  /** The file that is shown: the way to it is open. */
+  current: string | undefined;
+  onOpen: (uri: string) => void;
+}
+
+/** More entries than this are not a list to look through. */
+const MOST = 1_000;
+
+export function FileBrowser({ directory, current, onOpen }: Props) {
+  return (
+    <ul className="file-branch" role="tree" aria-label={nameOf(directory)}>
+      <Directory uri={directory} name={nameOf(directory)} isOpenAtFirst current={current} onOpen={onOpen} />
+    </ul>
+  );
+}
+
+interface DirectoryProps {
+  uri: string;
+  name: string;
+  isOpenAtFirst?: boolean;
+  current: string | undefined;
+  onOpen: (uri: string) => void;
+}
+
+function Directory({ uri, name, isOpenAtFirst = false, current, onOpen }: DirectoryProps) {
+  const host = useHost();
+  const [chosen, setChosen] = useState<boolean>();
+  const [entries, setEntries] = useState<Entry[]>();
+  const [problem, setProblem] = useState<string>();
+  const leadsThere = current !== undefined && isWithin(uri, current);
+  const isOpen = chosen ?? (isOpenAtFirst || leadsThere);
+  useEffect(() => {
+    if (!isOpen) return;
+    let isCurrent = true;
+    list(host, uri).then(
+      (found) => isCurrent && setEntries(inOrder(found)),
+      (error: unknown) => isCurrent && setProblem(messageOf(error)),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [host, uri, isOpen]);
+  return (
+    <li role="treeitem" aria-expanded={isOpen}>
+      <button type="button" className="disclosure file-node" aria-expanded={isOpen} title={pathOf(uri)} onClick={() => setChosen(!isOpen)}>
+        <Icon name="chevron" />
+        <Icon name="folder" />
+        <span>{name}</span>
+      </button>
+      {isOpen && problem && <p className="muted">{problem}</p>}
+      {isOpen && entries && (
+        <ul className="file-branch" role="group">
+          {entries.slice(0, MOST).map(({ name: inner, type }) => {
+            const child = childOf(uri, inner);
+            if (type === "directory") return <Directory key={inner} uri={child} name={inner} current={current} onOpen={onOpen} />;
+            return (
+              <li key={inner} role="treeitem">
+                <button type="button" className="file-node is-file" aria-current={child === current || undefined} onClick={() => onOpen(child)}>
+                  <Icon name="file" />
+                  <span>{inner}</span>
+                </button>
+              </li>
+            );
+          })}
+          {entries.length > MOST && <li className="muted">and {(entries.length - MOST).toLocaleString()} more</li>}
+        </ul>
+      )}
+    </li>
+  );
+}
