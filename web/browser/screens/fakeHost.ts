@@ -49,7 +49,7 @@ function answer(socket: WebSocketRoute, { id, method, params = {} }: Call, scene
       protocolVersion: "1.0.0",
       serverSeq: 1,
       serverInfo: { name: "innkeeper", title: "Innkeeper", version: "1.0.0" },
-      defaultDirectory: "file:///home/guest/inn",
+      defaultDirectory: "file:///srv/inn",
       completionTriggerCharacters: ["@", "/"],
       terminalCommandPrefix: "!",
       snapshots: [snapshot("ahp-root://")],

@@ -6,10 +6,10 @@ import { hrefOf } from "../../src/app/address";
 import { OPEN } from "./scenes";
 import type { SceneName } from "./scenes";
 
-const desktop = { viewport: { width: 1080, height: 680 } };
-const phone = { viewport: { width: 390, height: 760 }, hasTouch: true, isMobile: true };
-const tablet = { viewport: { width: 820, height: 900 }, hasTouch: true, isMobile: true };
-const wide = { viewport: { width: 1600, height: 800 } };
+const desktop = { viewport: { width: 1000, height: 640 } };
+const phone = { viewport: { width: 390, height: 700 }, hasTouch: true, isMobile: true };
+const tablet = { viewport: { width: 820, height: 760 }, hasTouch: true, isMobile: true };
+const wide = { viewport: { width: 1440, height: 700 } };
 
 const WINDOWS = { desktop, phone, tablet, wide };
 type Window = keyof typeof WINDOWS;
@@ -20,6 +20,7 @@ interface Shot {
   path?: string;
   /** In which windows, in light; in dark it is taken in the first of them. */
   windows?: Window[];
+  isOnlyLight?: boolean;
   /** Whether the letters are not all of the typefaces that come along. */
   needsFonts?: boolean;
   act?: (page: Page) => Promise<void>;
@@ -32,44 +33,44 @@ const click = (name: string | RegExp) => (page: Page) => page.locator("main").ge
 const SHOTS: Shot[] = [
   { name: "home", scene: "usual", windows: ["desktop", "tablet", "wide"] },
   { name: "home-empty", scene: "empty" },
-  { name: "home-without-agents", scene: "noAgents" },
+  { name: "home-without-agents", isOnlyLight: true, scene: "noAgents" },
   { name: "start", scene: "usual", path: "#/start", windows: ["phone"] },
   { name: "list", scene: "usual", windows: ["phone"] },
-  { name: "list-many", scene: "many", windows: ["desktop", "phone"] },
-  { name: "list-long-names", scene: "longNames", windows: ["phone"] },
-  { name: "list-by-project", scene: "usual", act: grouped("Project") },
-  { name: "list-by-status", scene: "usual", act: grouped("Status") },
-  { name: "list-selecting", scene: "usual", act: selecting },
+  { name: "list-many", isOnlyLight: true, scene: "many", windows: ["desktop", "phone"] },
+  { name: "list-long-names", isOnlyLight: true, scene: "longNames", windows: ["phone"] },
+  { name: "list-by-project", isOnlyLight: true, scene: "usual", act: grouped("Project") },
+  { name: "list-by-status", isOnlyLight: true, scene: "usual", act: grouped("Status") },
+  { name: "list-selecting", isOnlyLight: true, scene: "usual", act: selecting },
   { name: "list-menu", scene: "usual", act: (page) => page.locator(".session-row").nth(2).click({ button: "right" }) },
-  { name: "home-agents", scene: "usual", act: click(/^Agent/) },
+  { name: "home-agents", isOnlyLight: true, scene: "usual", act: click(/^Agent/) },
   { name: "home-models", scene: "usual", act: click(/^Model/) },
   { name: "home-options", scene: "usual", act: click("More options") },
-  { name: "home-install", scene: "usual", act: installing },
+  { name: "home-install", isOnlyLight: true, scene: "usual", act: installing },
   { name: "session", scene: "usual", path: session, windows: ["desktop", "phone", "tablet", "wide"] },
-  { name: "session-fresh", scene: "fresh", path: session },
-  { name: "session-long-name", scene: "longNames", path: session, windows: ["desktop", "phone"] },
-  { name: "session-right-to-left", scene: "rightToLeft", path: session, windows: ["desktop", "phone"], needsFonts: true },
+  { name: "session-fresh", isOnlyLight: true, scene: "fresh", path: session },
+  { name: "session-long-name", isOnlyLight: true, scene: "longNames", path: session, windows: ["desktop", "phone"] },
+  { name: "session-right-to-left", isOnlyLight: true, scene: "rightToLeft", path: session, windows: ["desktop", "phone"], needsFonts: true },
   { name: "session-working", scene: "working", path: session, windows: ["desktop", "phone"] },
   { name: "session-approval", scene: "approval", path: session, windows: ["desktop", "phone"] },
   { name: "session-question", scene: "question", path: session, windows: ["desktop", "phone"] },
   { name: "session-failed", scene: "failed", path: session },
   { name: "session-not-created", scene: "notCreated", path: session },
-  { name: "session-read-only", scene: "readOnly", path: session },
-  { name: "session-missing", scene: "usual", path: "#/s/ahp-session%3A%2Fgone" },
+  { name: "session-read-only", isOnlyLight: true, scene: "readOnly", path: session },
+  { name: "session-missing", isOnlyLight: true, scene: "usual", path: "#/s/ahp-session%3A%2Fgone" },
   { name: "session-commands", scene: "usual", path: session, act: typing("/") },
   { name: "session-menu", scene: "usual", path: session, act: click("Session actions") },
-  { name: "session-without-sidebar", scene: "usual", path: session, act: (page) => page.keyboard.press("Control+KeyB") },
+  { name: "session-without-sidebar", isOnlyLight: true, scene: "usual", path: session, act: (page) => page.keyboard.press("Control+KeyB") },
   { name: "changes", scene: "usual", path: withPane("changes"), windows: ["desktop", "phone"] },
   { name: "details", scene: "usual", path: withPane("details"), windows: ["desktop", "phone"] },
-  { name: "terminals", scene: "usual", path: withPane("terminals") },
+  { name: "terminals", isOnlyLight: true, scene: "usual", path: withPane("terminals") },
   { name: "inbox", scene: "approval", path: "#/inbox", windows: ["desktop", "phone"] },
   { name: "inbox-empty", scene: "empty", path: "#/inbox" },
   { name: "search", scene: "usual", path: "#/search?q=gutter" },
-  { name: "search-empty", scene: "usual", path: "#/search" },
+  { name: "search-empty", isOnlyLight: true, scene: "usual", path: "#/search" },
   { name: "new", scene: "usual", path: "#/new", windows: ["desktop", "phone"] },
   { name: "settings", scene: "usual", path: "#/settings", windows: ["desktop", "phone"] },
-  { name: "automations", scene: "usual", path: "#/automations" },
-  { name: "connect", scene: "usual", path: "#/connect" },
+  { name: "automations", isOnlyLight: true, scene: "usual", path: "#/automations" },
+  { name: "connect", isOnlyLight: true, scene: "usual", path: "#/connect" },
   { name: "refused", scene: "refused", windows: ["desktop", "phone"] },
   { name: "palette", scene: "usual", act: (page) => page.keyboard.press("Control+KeyK") },
   { name: "palette-found", scene: "usual", act: looking },
@@ -86,8 +87,9 @@ export interface Screen {
   act: (page: Page) => Promise<void>;
 }
 
-export const SCREENS: Screen[] = SHOTS.flatMap(({ name, scene, path = "#/", windows = ["desktop"], needsFonts = false, act = () => Promise.resolve() }) => {
-  const taken = [...windows.map((window) => [window, "light"] as const), [windows[0] ?? "desktop", "dark"] as const];
+export const SCREENS: Screen[] = SHOTS.flatMap(({ name, scene, path = "#/", windows = ["desktop"], needsFonts = false, isOnlyLight = false, act = () => Promise.resolve() }) => {
+  const dark = isOnlyLight ? [] : [[windows[0] ?? "desktop", "dark"] as const];
+  const taken = [...windows.map((window) => [window, "light"] as const), ...dark];
   return taken.map(([window, colorScheme]) => ({ name: `${name}-${window}-${colorScheme}`, scene, path, needsFonts, act, options: { ...WINDOWS[window], colorScheme } }));
 });
 

@@ -64,8 +64,8 @@ function session(title: string, { minutes = 5, ...more }: Listed = {}): SessionS
     status: 33,
     createdAt: before(minutes + 10),
     modifiedAt: before(minutes),
-    project: { uri: `file:///home/guest/${name}`, displayName: name },
-    workingDirectories: [`file:///home/guest/${name}`],
+    project: { uri: `file:///srv/${name}`, displayName: name },
+    workingDirectories: [`file:///srv/${name}`],
     ...more,
   };
 }
@@ -75,9 +75,9 @@ const SESSIONS: SessionSummary[] = [
   session("Deploy the preview", { minutes: 12, status: 24, provider: "gemini", activity: "Waiting for an approval" }),
   session("The build is broken", { minutes: 30, status: 2, activity: "The agent ended unexpectedly" }),
   session("Count the silver", { minutes: 1, status: 8, provider: "copilot", activity: "Running tests" }),
-  session("Answer the letters", { minutes: 55, status: 1, project: { uri: "file:///home/guest/letters", displayName: "letters" } }),
+  session("Answer the letters", { minutes: 55, status: 1, project: { uri: "file:///srv/letters", displayName: "letters" } }),
   session("Sweep the yard", { minutes: DAY + 20 }),
-  session("Plan the feast", { minutes: 3 * DAY, project: { uri: "file:///home/guest/kitchen", displayName: "kitchen" }, changes: { additions: 3, deletions: 1 } }),
+  session("Plan the feast", { minutes: 3 * DAY, project: { uri: "file:///srv/kitchen", displayName: "kitchen" }, changes: { additions: 3, deletions: 1 } }),
   session("Old ledgers", { minutes: 40 * DAY, status: 97 }),
 ];
 
@@ -140,8 +140,8 @@ function opened(more: Partial<SessionState> = {}): SessionState {
     status: 33,
     lifecycle: "ready",
     activeClients: [],
-    project: { uri: "file:///home/guest/inn", displayName: "inn" },
-    workingDirectories: ["file:///home/guest/inn"],
+    project: { uri: "file:///srv/inn", displayName: "inn" },
+    workingDirectories: ["file:///srv/inn"],
     defaultChat: CHAT,
     chats: [{ resource: CHAT, title: "Repair the roof", status: 33, modifiedAt: before(2) }],
     config: CONFIG,
@@ -154,7 +154,7 @@ function opened(more: Partial<SessionState> = {}): SessionState {
 const BEFORE = "fn roof(house: &mut House) {\n    house.hang_gutter();\n    house.lay_tiles();\n}\n";
 const AFTER = "fn roof(house: &mut House) {\n    house.lay_tiles();\n    house.hang_gutter();\n}\n";
 
-const edit = { before: { uri: "file:///home/guest/inn/src/roof.rs", content: { uri: "x:/before" } }, after: { uri: "file:///home/guest/inn/src/roof.rs", content: { uri: "x:/after" } }, diff: { added: 1, removed: 1 } };
+const edit = { before: { uri: "file:///srv/inn/src/roof.rs", content: { uri: "x:/before" } }, after: { uri: "file:///srv/inn/src/roof.rs", content: { uri: "x:/after" } }, diff: { added: 1, removed: 1 } };
 
 interface Differing {
   sessions?: SessionSummary[];
