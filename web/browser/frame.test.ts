@@ -130,8 +130,15 @@ describe("the list", () => {
     await newSession(page);
     await send(page, scenario({ title: "Broken" }, { awaitSteering: true }, { fail: { message: "It broke" } }));
     await page.locator(".working").waitFor();
-    await send(page, "go on");
-    await page.goto(`${page.url().split("#")[0]}#/settings`);
+    await page.evaluate(() => {
+      interface Acting {
+        innkeeper: { store: { getState(): { currentChatId: string }; dispatch(channel: string, action: object): void } };
+      }
+      const { store } = (globalThis as never as Acting).innkeeper;
+      const chat = store.getState().currentChatId;
+      location.hash = "#/settings";
+      store.dispatch(chat, { type: "chat/pendingMessageSet", kind: "steering", id: "s", message: { text: "go on", origin: { kind: "user" } } });
+    });
     await page.locator(".row-failed", { hasText: "Broken" }).waitFor();
     await page.getByRole("heading", { name: /Needs you/ }).waitFor();
     const order = await titles(page);
@@ -204,7 +211,9 @@ describe("keys and commands", () => {
 test("everything that a finger touches is 44 pixels high", async () => {
   const page = await open("#/", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
   await newSession(page);
-  await play(page, "hello");
+  await page.locator("[data-composer]").fill("hello");
+  await page.getByRole("button", { name: "Send" }).tap();
+  await page.locator(".turn-footer").waitFor();
   const small = () =>
     page.evaluate(() =>
       [...document.querySelectorAll<HTMLElement>(".nav-item, .session-row > a, .row-menu, .session-head .icon-button, .composer-bar .icon-button, .composer-bar .picker, .home-place .picker, .recent a, .button")]
