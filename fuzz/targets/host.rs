@@ -135,6 +135,11 @@ impl Host {
                     let entries = entries.map_err(|it| it.to_string());
                     Some(Input::LogLoaded { ticket, entries })
                 }
+                Effect::LookUp { ticket, lookup } => {
+                    let outcome = lookup.in_archive(&*self.archive);
+                    let outcome = outcome.map_err(|it| it.to_string());
+                    Some(Input::LookedUp { ticket, outcome })
+                }
                 Effect::LoadContent { ticket, uri } => {
                     let content = self.archive.content(&uri).map_err(|it| it.to_string());
                     Some(Input::ContentLoaded { ticket, content })

@@ -14,6 +14,7 @@ mod proposals;
 mod reviews;
 mod worktrees;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use foldhash::HashMap;
@@ -24,7 +25,8 @@ use innkeeper_protocol::newest::actions::{
 use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::state::{Changeset, ChangesetCapabilities, ErrorInfo};
 use innkeeper_protocol::workspace::changes::{
-    ChangesCommand, ChangesEvent, ChangesReport, ChangesTask, GitState, Moment, OperationId, ViewId,
+    ChangesCommand, ChangesError, ChangesEvent, ChangesReport, ChangesTask, GitState, Moment,
+    Operation, OperationId, ViewId,
 };
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::{Value, json};
@@ -53,6 +55,8 @@ pub(crate) struct Changes {
     views: HashMap<ChannelUri, View>,
     by_view: HashMap<ViewId, ChannelUri>,
     operations: HashMap<OperationId, RunningOperation>,
+    /// Those that take files back, or return them.
+    take_backs: BTreeSet<OperationId>,
     last_view: u64,
     last_operation: u64,
 }
@@ -101,6 +105,12 @@ pub(crate) enum News {
     StateKept { session: ChannelUri, turn: String },
     /// Files that this session shows may have changed.
     FilesChanged { session: ChannelUri },
+    /// The files of this session were taken back, or could not be.
+    FilesTakenBack {
+        session: ChannelUri,
+        operation: OperationId,
+        outcome: Result<(), ChangesError>,
+    },
     /// No state of this session will be kept.
     NothingKept { session: ChannelUri },
     /// The session has a working tree of its own now.
@@ -242,7 +252,16 @@ impl Changes {
                 operation,
                 outcome,
                 undo,
-            } => self.operated(core, clients, (&session, operation), outcome, undo),
+            } => {
+                let is_take_back = self.take_backs.remove(&operation);
+                let taken_back = outcome.as_ref().map(drop).map_err(Clone::clone);
+                self.operated(core, clients, (&session, operation), outcome, undo);
+                return is_take_back.then_some(News::FilesTakenBack {
+                    session,
+                    operation,
+                    outcome: taken_back,
+                });
+            }
         }
         None
     }
@@ -302,6 +321,25 @@ impl Changes {
         for (channel, action) in actions {
             core.emit(&channel, action, None);
         }
+    }
+
+    /// Has the files of a session taken back, or returned, unless no states of
+    /// them are kept.
+    pub(crate) fn take_back(
+        &mut self,
+        core: &mut Core,
+        session: &ChannelUri,
+        what: Operation,
+    ) -> Option<OperationId> {
+        let tracking = self.tracked.get(session);
+        if tracking.is_none_or(|it| it.kind == Kind::Unavailable) {
+            return None;
+        }
+        self.last_operation += 1;
+        let operation = OperationId(self.last_operation);
+        self.take_backs.insert(operation);
+        tell(core, session, ChangesTask::Operate { operation, what });
+        Some(operation)
     }
 
     // Checkpoints

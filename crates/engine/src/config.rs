@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use innkeeper_protocol::command::extensions;
 use innkeeper_protocol::mcp::{ConfiguredServer, Hosting};
 use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::newest::common::JsonObject;
@@ -91,18 +92,20 @@ impl EngineConfig {
     /// What `_meta` of the root state and of the handshake says about the
     /// host, in the words that editors in the field look for.
     pub(crate) fn about_host(&self) -> Option<JsonObject> {
+        let own = json!({"extensions": extensions::announced()});
+        let mut about = JsonObject::from_iter([("innkeeper".to_owned(), own)]);
+        let Some(version) = self.server_info.version.as_ref() else {
+            return Some(about);
+        };
         let mut build = JsonObject::new();
-        build.insert(
-            "version".to_owned(),
-            json!(self.server_info.version.as_ref()?),
-        );
+        build.insert("version".to_owned(), json!(version));
         for (key, value) in [("commit", &self.build.commit), ("date", &self.build.date)] {
             if let Some(value) = value {
                 build.insert(key.to_owned(), json!(value));
             }
         }
-        let entry = ("hostBuild".to_owned(), build.into());
-        Some(JsonObject::from_iter([entry]))
+        about.insert("hostBuild".to_owned(), build.into());
+        Some(about)
     }
 
     /// Large enough that a commit is seldom waited for, small enough that

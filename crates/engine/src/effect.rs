@@ -8,6 +8,7 @@ use innkeeper_protocol::mcp::hosted::McpCommand;
 use innkeeper_protocol::newest::commands::ContentEncoding;
 use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::record::StoreBatch;
+use innkeeper_protocol::record::search::Lookup;
 use innkeeper_protocol::telemetry::Span;
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
@@ -88,6 +89,11 @@ pub enum Effect {
         ticket: Ticket,
         after: Seq,
         up_to: Seq,
+    },
+    /// Something that a client wants to know of what is stored.
+    LookUp {
+        ticket: Ticket,
+        lookup: Lookup,
     },
     /// Content that the engine itself needs.
     LoadContent {

@@ -7,6 +7,7 @@ use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::mcp::hosted::McpReport;
 use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use innkeeper_protocol::outgoing::Finished;
+use innkeeper_protocol::record::search::LookedUp;
 use innkeeper_protocol::record::{ContentRecord, LoadedSession, LogEntry};
 use innkeeper_protocol::telemetry::TelemetryBatch;
 use innkeeper_protocol::version::Version;
@@ -48,6 +49,11 @@ pub enum Input {
     LogLoaded {
         ticket: Ticket,
         entries: Result<Vec<LogEntry>, String>,
+    },
+    /// The answer to [`crate::Effect::LookUp`].
+    LookedUp {
+        ticket: Ticket,
+        outcome: Result<LookedUp, String>,
     },
     /// The answer to [`crate::Effect::LoadContent`].
     ContentLoaded {

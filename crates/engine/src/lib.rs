@@ -30,20 +30,21 @@
 //! 6. `catalogue`: all sessions there are, and which of them a chat belongs to
 //! 7. `clients`: connections, the clients behind them, and their views of chats
 //! 8. `client_calls`: what the host asks of clients, for itself or for others
-//! 9. `resources`: files of the machine, and who may reach them
-//! 10. `agents`: the agents there are, their tokens, settings of host and sessions
-//! 11. `terminals`: terminals, and the commands of turns that run in them
-//! 12. `watches`: changes of files that clients follow
-//! 13. `servers`: the MCP servers that the host runs
-//! 14. `customizations`: what sessions are customized with, on or off
-//! 15. `compat`: what is done for clients of older protocol versions
-//! 16. `changes`: changesets, checkpoints, working trees
-//! 17. `annotations`: what is written about lines of files
-//! 18. `risk`: what is risky about a call that is to be approved
-//! 19. `turns`: conversations with agents, and what happens in their turns
-//! 20. `sessions`: creation, residency and end of sessions, and what is derived
-//! 21. `completions`: what may complete what somebody types
-//! 22. `automations`: what agents do by themselves, when, and what became of it
+//! 9. `lookups`: what clients look up in the store
+//! 10. `resources`: files of the machine, and who may reach them
+//! 11. `agents`: the agents there are, their tokens, settings of host and sessions
+//! 12. `terminals`: terminals, and the commands of turns that run in them
+//! 13. `watches`: changes of files that clients follow
+//! 14. `servers`: the MCP servers that the host runs
+//! 15. `customizations`: what sessions are customized with, on or off
+//! 16. `compat`: what is done for clients of older protocol versions
+//! 17. `changes`: changesets, checkpoints, working trees
+//! 18. `annotations`: what is written about lines of files
+//! 19. `risk`: what is risky about a call that is to be approved
+//! 20. `turns`: conversations with agents, and what happens in their turns
+//! 21. `sessions`: creation, residency and end of sessions, and what is derived
+//! 22. `completions`: what may complete what somebody types
+//! 23. `automations`: what agents do by themselves, when, and what became of it
 //!
 //! # Calling order
 //!
@@ -78,6 +79,7 @@ mod effect;
 mod handshake;
 mod input;
 mod labels;
+mod lookups;
 mod postponed;
 mod reports;
 mod requests;
@@ -107,6 +109,7 @@ use clients::Clients;
 use compat::Compat;
 use completions::Completions;
 use customizations::{Customizations, CustomizationsMut};
+use lookups::Lookups;
 use postponed::{Postponed, WaitingReconnect};
 use resources::Resources;
 use servers::Servers;
@@ -131,6 +134,7 @@ pub struct Engine {
     catalogue: Catalogue,
     clients: Clients,
     client_calls: ClientCalls,
+    lookups: Lookups,
     resources: Resources,
     agents: Agents,
     terminals: Terminals,
@@ -174,6 +178,7 @@ impl Engine {
             catalogue,
             clients: Clients::new(boot.clients),
             client_calls: ClientCalls::default(),
+            lookups: Lookups::default(),
             resources: Resources::default(),
             agents: agents_known,
             terminals: Terminals::default(),

@@ -39,6 +39,10 @@ impl Engine {
                 self.sessions().directories_checked(ticket, wrong);
             }
             Input::LogLoaded { ticket, entries } => self.log_loaded(ticket, entries),
+            Input::LookedUp { ticket, outcome } => {
+                let around = (&self.clients, &self.catalogue);
+                self.lookups.looked_up(core, around, ticket, outcome);
+            }
             Input::ContentLoaded { ticket, content } => self.content_loaded(ticket, content),
             Input::FilesFound { ticket, files } => {
                 self.completions.files_found(core, ticket, files);
@@ -141,6 +145,7 @@ impl Engine {
         self.changes.forget_connection(&mut self.core, connection);
         self.terminals.forget_connection(connection);
         self.completions.forget_connection(connection);
+        self.lookups.forget_connection(connection);
         self.servers.forget_connection(&mut self.core, connection);
         self.reconnects
             .retain(|_, waiting| waiting.connection != connection);
@@ -169,6 +174,14 @@ impl Engine {
             Some(News::StateKept { session, turn }) => self.turns().state_kept(&session, &turn),
             Some(News::FilesChanged { session }) => {
                 self.anchoring.files_changed(&mut self.core, &session);
+            }
+            Some(News::FilesTakenBack {
+                session,
+                operation,
+                outcome,
+            }) => {
+                let mut sessions = self.sessions();
+                sessions.files_taken_back(&session, operation, outcome);
             }
             Some(News::NothingKept { session }) => self.turns().nothing_kept(&session),
             Some(News::Isolated { session }) => self.sessions().isolated(&session),

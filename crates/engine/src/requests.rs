@@ -2,10 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use innkeeper_protocol::command::{AutomationCommand, ClientMessage, Command, WorkspaceCommand};
+use innkeeper_protocol::command::{
+    AutomationCommand, ClientMessage, Command, ExtensionCommand, WorkspaceCommand,
+};
 use innkeeper_protocol::newest::commands::{AuthenticateParams, ListSessionsParams};
 use innkeeper_protocol::newest::errors::json_rpc_error_codes::{INVALID_REQUEST, PARSE_ERROR};
 use innkeeper_protocol::outgoing::Reply;
+use innkeeper_protocol::record::search::Lookup;
 use innkeeper_protocol::resource_call::ResourceCall;
 use innkeeper_protocol::rpc::{RequestId, RpcError};
 use innkeeper_protocol::version::Version;
@@ -136,6 +139,12 @@ impl Engine {
             Command::CreateChat(params) => &params.channel,
             Command::DisposeChat(params) => &params.channel,
             Command::MoveChat(params) => &params.channel,
+            Command::Extension(ExtensionCommand::TakeBack(asked)) => {
+                return self.sessions().to_load([&asked.channel]);
+            }
+            Command::Extension(ExtensionCommand::UndoTakeBack(asked)) => {
+                return self.sessions().to_load([&asked.channel]);
+            }
             Command::FetchTurns(params) => &params.channel,
             Command::ReadTurns(asked) => return self.sessions().to_load([&asked.channel]),
             Command::Complete(params) => &params.channel,
@@ -165,6 +174,7 @@ impl Engine {
             | Command::ResolveSessionConfig(_)
             | Command::CompleteSessionConfig(_)
             | Command::Automation(_)
+            | Command::Extension(ExtensionCommand::Search(_) | ExtensionCommand::Usage(_))
             | Command::Authenticate(_)
             | Command::Mcp(_) => return BTreeSet::new(),
         };
@@ -270,6 +280,12 @@ impl Engine {
                 }
                 return;
             }
+            Command::Extension(command) => {
+                if let Some(id) = id {
+                    self.extension(connection, id, command);
+                }
+                return;
+            }
             Command::Mcp(request) => {
                 let servers = &mut self.servers;
                 servers.pass_on(&mut self.core, (connection, id), *request);
@@ -298,6 +314,20 @@ impl Engine {
             Err(error) => return Err(error),
         }
         Ok(Reply::Empty {})
+    }
+
+    fn extension(&mut self, connection: ConnectionId, id: RequestId, command: ExtensionCommand) {
+        let lookup = match command {
+            ExtensionCommand::Search(query) => Lookup::Search(query),
+            ExtensionCommand::Usage(query) => Lookup::Usage(query),
+            ExtensionCommand::TakeBack(asked) => {
+                return self.sessions().take_back((connection, id), asked);
+            }
+            ExtensionCommand::UndoTakeBack(asked) => {
+                return self.sessions().undo_take_back((connection, id), &asked);
+            }
+        };
+        self.lookups.ask(&mut self.core, (connection, id), lookup);
     }
 
     fn workspace(&mut self, connection: ConnectionId, id: RequestId, command: WorkspaceCommand) {

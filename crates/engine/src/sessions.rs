@@ -1,6 +1,7 @@
 //! Sessions: their creation and their end, which of them are in memory, and what
 //! is derived from them and their chats.
 
+mod attempts;
 mod creation;
 mod directories;
 mod dispatch;
@@ -11,6 +12,7 @@ mod not_stored;
 mod residency;
 mod settle;
 mod summary;
+mod take_back;
 mod unwritten;
 mod working_directories;
 
@@ -42,6 +44,7 @@ pub(crate) use summary::everything;
 
 use directories::Unchecked;
 use residency::Loading;
+use take_back::UnderWay;
 use working_directories::Changing;
 
 /// How long too many sessions stay in memory at most.
@@ -61,6 +64,8 @@ pub(crate) struct Sessions {
     reread: BTreeSet<ChannelUri>,
     /// Who followed what was disposed of, by session, the latest last.
     departed: VecDeque<(ChannelUri, BTreeSet<ConnectionId>)>,
+    /// What is done to files because something is taken back.
+    taking_back: HashMap<ChannelUri, UnderWay>,
 }
 
 /// The sessions, with what they need of the modules below.
@@ -158,6 +163,8 @@ impl SessionsMut<'_> {
         let turns = &mut self.turns;
         turns.changes.forget(turns.core, turns.catalogue, uri);
         turns.core.channels.remove_session(uri);
+        self.takes_back_no_more(uri);
+        let turns = &mut self.turns;
         turns.core.inputs.forget(uri);
         turns.core.end_progress(uri);
         self.checks_no_more(uri);

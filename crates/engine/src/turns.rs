@@ -62,7 +62,7 @@ pub(crate) use attachments::channels_referred_to;
 pub use commands::COMMAND_PREFIX;
 pub(crate) use host_tools::HOST;
 pub(crate) use input_needed::requests_of;
-pub(crate) use messages::check_message;
+pub(crate) use messages::{check_message, check_takes_messages};
 pub(crate) use shapes::check_attachments;
 
 use attachments::AwaitedContent;

@@ -18,6 +18,7 @@ mod gc;
 mod logging;
 mod place;
 mod run;
+mod search;
 mod serve;
 mod sessions;
 mod text;
@@ -48,6 +49,8 @@ enum Command {
     Agents(agents::AgentsArgs),
     /// List, show, export, delete and restore sessions
     Sessions(sessions::SessionsArgs),
+    /// Find what was said in all sessions
+    Search(search::SearchArgs),
     /// Write a copy of all sessions to a file, also while a host runs
     Backup(backup::BackupArgs),
     /// Put a backup in the place of all sessions
@@ -92,6 +95,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(args) => on_runtime(run::run(args)),
         Command::Agents(args) => on_runtime(agents::agents(args)),
         Command::Sessions(args) => on_runtime(sessions::sessions(args)),
+        Command::Search(args) => on_runtime(search::search(args)),
         Command::Backup(args) => backup::backup(&args),
         Command::Restore(args) => backup::restore(&args),
         Command::Gc(args) => gc::gc(&args),

@@ -148,6 +148,7 @@ impl Subjects {
                 after,
                 up_to,
             } => reads.log(ticket, after, up_to),
+            Effect::LookUp { ticket, lookup } => reads.look_up(ticket, lookup),
             Effect::LoadContent { ticket, uri } => reads.content(ticket, uri),
             Effect::CheckDirectories {
                 ticket,

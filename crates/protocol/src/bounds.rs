@@ -84,6 +84,7 @@ pub fn check_params(method: &str, params: &Value) -> Result<(), TooLong> {
     let new_channel = match method {
         "createSession" | "createTerminal" => Some("channel"),
         "createChat" => Some("chat"),
+        "innkeeper/takeBack" => Some("fork"),
         _ => None,
     };
     let kind_of = |field: &str| match Some(field) == new_channel {

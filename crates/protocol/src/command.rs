@@ -2,6 +2,7 @@
 //! handles typed messages of the newest version.
 
 mod automations;
+pub mod extensions;
 mod workspace;
 
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use crate::rpc::{BadFrame, ClientFrame, RequestId, RpcError};
 use crate::version::{self, Version};
 
 pub use automations::AutomationCommand;
+pub use extensions::ExtensionCommand;
 pub use workspace::WorkspaceCommand;
 
 /// One message from a client.
@@ -71,6 +73,8 @@ pub enum Command {
     Authenticate(AuthenticateParams),
     InvokeChangesetOperation(InvokeChangesetOperationParams),
     Automation(Box<AutomationCommand>),
+    /// Something that this host does besides the protocol.
+    Extension(ExtensionCommand),
     /// Something for an MCP server, on its channel.
     Mcp(Box<McpRequest>),
 }
@@ -241,6 +245,8 @@ impl Command {
                     Self::Workspace(Box::new(command?))
                 } else if let Some(command) = AutomationCommand::decode(method, params) {
                     Self::Automation(Box::new(command?))
+                } else if let Some(command) = ExtensionCommand::decode(method, params) {
+                    Self::Extension(command?)
                 } else if let Some(request) = mcp_request(method, params) {
                     Self::Mcp(Box::new(request))
                 } else {

@@ -20,6 +20,7 @@ use crate::newest::notifications::{
     ProgressParams, SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
 use crate::newest::state::{SessionSummary, TelemetryCapabilities};
+use crate::record::search::{SearchPage, UsagePage};
 use crate::record::{Excerpts, Sequenced, SummaryFacts};
 use crate::resource_call::ResourceCall;
 use crate::rpc::{RequestId, RpcError};
@@ -106,6 +107,9 @@ pub enum Reply {
     InvokeChangesetOperation(InvokeChangesetOperationResult),
     AutomationTriggers(ListAutomationTriggerDefinitionsResult),
     RunAutomation(RunAutomationResult),
+    /// What was found in the store. These have one form in all versions.
+    Search(SearchPage),
+    Usage(UsagePage),
     /// What an MCP server answered.
     Mcp(Value),
     /// History as versions up to 0.4 ask for it.

@@ -21,6 +21,7 @@ use crate::{ChannelUri, ClientId, Seq, Timestamp};
 
 mod batch;
 pub mod merge;
+pub mod search;
 pub mod store;
 
 pub use merge::{Cut, LogEntry};
@@ -282,6 +283,9 @@ pub struct SessionNotes {
     /// The session's own working tree, where it has one: its directory there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
+    /// The directory that the working tree was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree_of: Option<String>,
     /// The language of whoever created it, in which its changesets are named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
@@ -297,6 +301,22 @@ pub struct SessionNotes {
     /// MCP servers that somebody stopped: they begin when somebody starts them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub stopped_servers: BTreeSet<String>,
+    /// What is being taken back, until that is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taking_back: Option<TakingBack>,
+}
+
+/// A chat that is taken back to before one of its turns, or returned to what it
+/// was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TakingBack {
+    pub chat: ChannelUri,
+    /// The first turn that is taken back.
+    pub turn: String,
+    /// The chat that keeps all of it.
+    pub fork: ChannelUri,
+    pub is_undo: bool,
 }
 
 /// What a copy of a session takes over from it.

@@ -24,6 +24,7 @@ pub mod journal;
 pub mod log;
 pub mod model;
 pub mod records;
+pub mod search;
 pub mod sequence;
 pub mod sessions;
 pub mod set_aside;
@@ -107,6 +108,23 @@ macro_rules! store_suite {
                 a_lost_life_between_two_clean_ones_is_a_gap,
                 numbers_beyond_the_reservation_are_not_given_out_again,
                 trimming_moves_the_start_and_forgets_the_epochs_below_it;
+            search:
+                what_was_said_thought_called_and_titled_is_found_with_a_snippet,
+                a_title_counts_more_than_an_answer,
+                only_the_fields_that_are_asked_for_are_searched,
+                filters_leave_out_what_is_not_wanted,
+                pages_show_everything_once_and_in_order,
+                nothing_that_is_typed_is_an_error,
+                a_search_ends_when_its_time_is_over,
+                what_is_gone_is_not_found_from_the_commit_on,
+                a_session_that_is_brought_back_is_found_again,
+                a_title_that_changed_is_found_by_its_new_words,
+                a_further_chat_is_found_by_what_its_session_lists_it_as,
+                a_chat_that_moved_is_found_where_it_is,
+                what_was_stored_before_a_crash_is_found_after_it,
+                a_store_that_was_closed_is_found_complete,
+                turns_are_counted_by_day_and_a_copy_counts_once,
+                what_was_paid_for_counts_when_it_is_gone;
             model:
                 what_is_read_does_not_depend_on_how_it_was_grouped;
             journal:

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use innkeeper_protocol::newest::actions::{ChatDeltaAction, StateAction};
+use innkeeper_protocol::record::search::{SearchField, SearchFilter, SearchQuery};
 use innkeeper_protocol::record::store::Store as _;
 use innkeeper_protocol::record::{
     ChatRecord, GateFacts, Sequenced, SessionNotes, SessionRecord, StoreBatch, StoreOp,
 };
+use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use innkeeper_store::{SqliteStore, StoreOptions, SyncMode};
 use serde_json::json;
@@ -73,6 +75,126 @@ fn main() {
         journal.close().unwrap();
     });
     println!("through the writer: {:?} each", took / APPENDS as u32);
+    measure_search();
+}
+
+/// What the index costs whoever stores a turn, what it costs behind their back,
+/// and what searching costs.
+fn measure_search() {
+    let mut each = Vec::new();
+    for with_index in [false, true, false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
+        if !with_index {
+            drop_triggers(dir.path());
+        }
+        let sessions: Vec<_> = (0..CHATS).map(session).collect();
+        store.apply(&sessions).unwrap();
+        while store.tend(Duration::ZERO).unwrap().is_behind {}
+        let turns: Vec<_> = (0..TURNS).map(turn).collect();
+        let took = time(|| {
+            for one in &turns {
+                store.apply(std::slice::from_ref(one)).unwrap();
+            }
+        });
+        each.push(took / TURNS as u32);
+        println!(
+            "a turn a commit, index {with_index}: {:?} each",
+            took / TURNS as u32
+        );
+        if !with_index {
+            continue;
+        }
+        let size = || {
+            std::fs::metadata(dir.path().join("innkeeper.db"))
+                .unwrap()
+                .len()
+        };
+        let before = size();
+        let mut longest = Duration::ZERO;
+        let took = time(|| {
+            let mut is_behind = true;
+            while is_behind {
+                let took = time(|| is_behind = store.tend(Duration::ZERO).unwrap().is_behind);
+                longest = longest.max(took);
+            }
+        });
+        let each = took / TURNS as u32;
+        println!("  indexing {TURNS} turns: {each:?} each, the longest piece {longest:?}");
+        let archive = store.archive().unwrap();
+        for (text, limit) in [
+            ("needle7", 20),
+            ("common", 20),
+            ("common", 50),
+            ("common words in ev", 20),
+            ("\"common words\"", 20),
+            ("wo", 20),
+            ("word12", 20),
+        ] {
+            let query = SearchQuery {
+                text: text.to_owned(),
+                fields: SearchField::ALL.to_vec(),
+                filter: SearchFilter::default(),
+                limit,
+                cursor: None,
+                time: Duration::from_secs(2),
+            };
+            let mut page = None;
+            let took = time(|| page = Some(archive.search(&query).unwrap()));
+            let page = page.unwrap();
+            let (items, truncated) = (page.items.len(), page.truncated);
+            println!("  search `{text}`: {took:?}, {items} items, truncated {truncated}");
+        }
+        drop(archive);
+        Box::new(store).close().unwrap();
+        println!("  the file: {before} bytes, with the index {}", size());
+    }
+    let ratio = (each[1] + each[3]).as_secs_f64() / (each[0] + each[2]).as_secs_f64();
+    println!("storing a turn with the index, compared with without: {ratio:.2}");
+}
+
+const CHATS: i64 = 200;
+const TURNS: i64 = 20_000;
+
+fn drop_triggers(dir: &std::path::Path) {
+    let connection = rusqlite::Connection::open(dir.join("innkeeper.db")).unwrap();
+    let mut names = connection
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'")
+        .unwrap();
+    let names: Vec<String> = names
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    for name in names {
+        connection
+            .execute_batch(&format!("DROP TRIGGER {name}"))
+            .unwrap();
+    }
+}
+
+/// About four kilobytes, with words of all frequencies.
+fn turn(n: i64) -> StoreBatch {
+    let words: Vec<String> = (0..500)
+        .map(|place| format!("word{}", (n * 7919 + place * place) % (1 + place * 40)))
+        .collect();
+    let words = words.join(" ");
+    let turn = json!({
+        "id": format!("turn-{n}"), "startedAt": "2026-03-10T18:42:03.045Z", "duration": 3,
+        "state": "complete",
+        "message": {
+            "text": format!("common words in every message needle{n}"), "origin": {"kind": "user"},
+        },
+        "responseParts": [{"kind": "markdown", "id": "p", "content": words}],
+    });
+    let session = format!("ahp-session:/{:08}-0000-4000-8000-000000000000", n % CHATS);
+    StoreBatch {
+        ops: vec![StoreOp::AppendTurn {
+            chat: ChannelUri::default_chat_of(&session),
+            index: (n / CHATS) as u64,
+            turn: StoredTurn::new(&serde_json::from_value(turn).unwrap()).unwrap(),
+        }],
+    }
 }
 
 fn time(work: impl FnOnce()) -> Duration {

@@ -19,6 +19,7 @@ use innkeeper_protocol::Timestamp;
 mod days;
 mod error;
 mod memory;
+mod search;
 mod sequence;
 mod sqlite;
 mod writer;

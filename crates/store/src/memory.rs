@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use innkeeper_protocol::newest::state::Annotation;
+use innkeeper_protocol::record::search::{SearchPage, SearchQuery, UsagePage, UsageQuery};
 use innkeeper_protocol::record::store::{
     Archive, DisposedRow, Journal, Notify, Store, StoreFault, Tended,
 };
@@ -16,13 +17,15 @@ use innkeeper_protocol::record::{
     StoreBatch, StoreOp,
 };
 use innkeeper_protocol::snapshot::StoredTurn;
-use innkeeper_protocol::{ChannelUri, ClientId, Seq, Timestamp};
+use innkeeper_protocol::{ChannelUri, ClientId, Seq, Timestamp, TurnId};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::days::{DAY, HostDays};
 use crate::sequence::Sequence;
 use crate::{StoreError, StoreOptions, Writer};
+
+mod search;
 
 /// What lasts as long as somebody holds it, as a disk would. Clones are the
 /// same disk.
@@ -153,6 +156,14 @@ impl Archive for MemoryDisk {
     fn disposed(&self) -> Result<Vec<DisposedRow>, StoreFault> {
         Ok(self.read().disposed())
     }
+
+    fn search(&self, query: &SearchQuery) -> Result<SearchPage, StoreFault> {
+        Ok(self.read().search(query))
+    }
+
+    fn usage(&self, query: &UsageQuery) -> Result<UsagePage, StoreFault> {
+        Ok(self.read().usage(query))
+    }
 }
 
 /// All that is stored.
@@ -177,6 +188,8 @@ struct Kept {
     clients: BTreeMap<ClientId, ClientRecord>,
     root_config: Option<Value>,
     switches: Option<Value>,
+    /// What turns have used, by when they began and their ids.
+    usage: BTreeMap<(Timestamp, TurnId), search::Used>,
 }
 
 #[derive(Debug, Clone)]
@@ -329,6 +342,8 @@ impl Kept {
             StoreOp::AppendTurn { chat, index, turn } => {
                 if let Some(chat) = self.chats.get_mut(chat) {
                     chat.turns.insert(*index, turn.clone());
+                    let session = chat.record.session.clone();
+                    self.count_usage(session, turn);
                 }
             }
             StoreOp::TruncateTurns { chat, keep } => {
@@ -493,6 +508,7 @@ impl Kept {
     fn purge(&mut self, session: &ChannelUri) -> bool {
         self.chats.retain(|_, chat| chat.record.session != *session);
         self.annotations.remove(session);
+        self.forget_usage_of(session);
         self.shares.retain(|(_, with)| with != session);
         let shares = &mut self.shares;
         self.contents.retain(|uri, content| {

@@ -25,6 +25,7 @@ mod backup;
 mod bookmark;
 mod boot;
 mod directory;
+mod indexing;
 mod json;
 mod log;
 mod looking;
@@ -33,10 +34,12 @@ mod place;
 mod pool;
 mod reader;
 mod schema;
+mod search;
 mod sequence;
 mod sessions;
 mod space;
 mod upkeep;
+mod usage;
 
 pub use backup::{BACKUPS_DIRECTORY, Contents, PARTIAL_PREFIX, Restored, backup, restore};
 pub use directory::{DATABASE_FILE, LOCK_FILE};
@@ -291,6 +294,9 @@ impl Store for SqliteStore {
             return Err(self.still_there().err().unwrap_or(lost).into());
         }
         self.note();
+        if let Err(error) = self.index_before_end() {
+            tracing::warn!(%error, "some turns cannot be searched yet");
+        }
         self.reader.close();
         Ok(self.checkpoint()?)
     }

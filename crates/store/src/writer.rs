@@ -71,6 +71,7 @@ impl Writer {
             failing: false,
             lost: None,
             tended: Instant::now(),
+            is_behind: false,
             unsound: BTreeSet::new(),
         };
         let thread = thread::Builder::new()
@@ -151,6 +152,8 @@ struct Worker {
     lost: Option<String>,
     /// When the store last looked after what it keeps.
     tended: Instant,
+    /// It has more to do, which it does while nothing else is to be done.
+    is_behind: bool,
     /// Sessions of which something was set aside. What is submitted about them
     /// builds on it, until they are read anew.
     unsound: BTreeSet<ChannelUri>,
@@ -177,7 +180,10 @@ impl Worker {
         // After a failure the pause was the wait.
         while !queue.closing && (self.lost.is_some() || (self.pending.is_empty() && !queue.urgent))
         {
-            let until_tended = TEND.saturating_sub(self.tended.elapsed());
+            let until_tended = match self.is_behind && queue.batches.is_empty() {
+                true => Duration::ZERO,
+                false => TEND.saturating_sub(self.tended.elapsed()),
+            };
             let until_commit = match queue.since {
                 Some(since) if self.lost.is_none() => {
                     self.group_commit.saturating_sub(since.elapsed())
@@ -198,20 +204,24 @@ impl Worker {
 
     fn tend_if_due(&mut self) {
         let ran = self.tended.elapsed();
-        if ran < TEND {
+        if ran < TEND && !(self.is_behind && self.shared.lock().batches.is_empty()) {
             return;
         }
         self.tended = Instant::now();
+        self.is_behind = false;
         match self.store.tend(ran) {
             Err(fault) if fault.is_lost() => drop(self.fails(fault)),
             // It is tried again in a second; what matters fails elsewhere, too.
             Err(fault) => tracing::debug!(%fault, "the store cannot be looked after at present"),
             Ok(Tended {
-                trim_log_below: Some(below),
-            }) => (self.notify)(JournalEvent::LogTooLarge { below }),
-            Ok(Tended {
-                trim_log_below: None,
-            }) => {}
+                trim_log_below,
+                is_behind,
+            }) => {
+                self.is_behind = is_behind;
+                if let Some(below) = trim_log_below {
+                    (self.notify)(JournalEvent::LogTooLarge { below });
+                }
+            }
         }
     }
 

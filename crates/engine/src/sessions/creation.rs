@@ -16,6 +16,7 @@ use innkeeper_protocol::snapshot::StoredTurn;
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use serde_json::Value;
 
+use super::attempts::attempt_of;
 use super::dispatch::check_tools;
 use super::further_chats::turns_up_to;
 use super::unwritten::look_at_later;
@@ -118,6 +119,8 @@ impl SessionsMut<'_> {
             .or_else(|| original.map(|original| original.directories.clone()))
             .unwrap_or_default();
         let directories = self.check_directories_of_session(directories, several_directories)?;
+        let meta = attempt_of(params.meta.as_ref(), directories.first())
+            .map_err(RpcError::invalid_params)?;
         let active_clients = match creator {
             Creator::Client(connection) => {
                 self.initial_active_client(connection, params.active_client)?
@@ -163,7 +166,7 @@ impl SessionsMut<'_> {
             customizations,
             changesets: None,
             input_needed: None,
-            meta: None,
+            meta,
         };
         let session = Session {
             published: summary::first(&uri, &state, self.turns.core.now),

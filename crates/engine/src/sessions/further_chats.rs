@@ -7,9 +7,10 @@ use innkeeper_protocol::newest::actions::{
 use innkeeper_protocol::newest::commands::{
     ChatSource, CreateChatParams, ForkChatSource, SideChatSource,
 };
+use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::errors::ahp_error_codes;
 use innkeeper_protocol::newest::state::{
-    ChatOrigin, MultipleChatsCapability, SessionLifecycle, Turn, TurnState,
+    ChatOrigin, MultipleChatsCapability, SessionLifecycle, SessionStatus, Turn, TurnState,
 };
 use innkeeper_protocol::record::StoreOp;
 use innkeeper_protocol::rpc::RpcError;
@@ -25,7 +26,7 @@ use crate::labels::{Label, Locale};
 use crate::turns::check_message;
 
 /// What a new chat has from the start.
-struct Beginning {
+pub(super) struct Beginning {
     origin: ChatOrigin,
     title: String,
     turns: Vec<StoredTurn>,
@@ -35,6 +36,8 @@ struct Beginning {
     fork_of: Option<Value>,
     /// Those of the session's that it works in, if not in all.
     directories: Option<Vec<String>>,
+    /// What the chat says of the one that was taken back, if it keeps that.
+    pub(super) kept_by_take_back: Option<JsonObject>,
 }
 
 impl SessionsMut<'_> {
@@ -62,6 +65,7 @@ impl SessionsMut<'_> {
                 context: Vec::new(),
                 fork_of: None,
                 directories,
+                kept_by_take_back: None,
             },
             Some(ChatSource::Fork(source)) if several.fork == Some(true) => {
                 fork(self.turns.core, &session, source, locale)?
@@ -84,7 +88,7 @@ impl SessionsMut<'_> {
     }
 
     /// Whether a session can have one more chat of this name.
-    fn check_new_chat(
+    pub(super) fn check_new_chat(
         &self,
         session: &ChannelUri,
         uri: &ChannelUri,
@@ -105,7 +109,12 @@ impl SessionsMut<'_> {
         let taken = catalogue.exists(core, uri)
             || catalogue.was_elsewhere(uri, session)
             || uri.session_of_default_chat().is_some()
-            || is_of_host(uri);
+            || is_of_host(uri)
+            || owner
+                .notes
+                .taking_back
+                .as_ref()
+                .is_some_and(|it| it.fork == *uri);
         if taken || !uri.as_str().contains(':') {
             return Err(RpcError::new(
                 ahp_error_codes::SESSION_ALREADY_EXISTS,
@@ -118,7 +127,12 @@ impl SessionsMut<'_> {
         several.ok_or_else(|| RpcError::invalid_params("this agent has one chat in a session"))
     }
 
-    fn add_chat(&mut self, session: &ChannelUri, uri: &ChannelUri, beginning: Beginning) {
+    pub(super) fn add_chat(
+        &mut self,
+        session: &ChannelUri,
+        uri: &ChannelUri,
+        beginning: Beginning,
+    ) {
         let Beginning {
             origin,
             title,
@@ -126,6 +140,7 @@ impl SessionsMut<'_> {
             context,
             fork_of,
             directories,
+            kept_by_take_back,
         } = beginning;
         let now = self.turns.core.now;
         let mut chat = Chat::new(uri.clone(), session.clone(), title, origin, now);
@@ -133,6 +148,10 @@ impl SessionsMut<'_> {
         chat.notes.context = context;
         chat.notes.fork_of = fork_of;
         chat.head.working_directories = directories;
+        if kept_by_take_back.is_some() {
+            chat.head.status |= SessionStatus::IsArchived.bits();
+            chat.head.meta = kept_by_take_back;
+        }
         chat.dirty = true;
         let summary = chat.summary();
         let core = self.core();
@@ -159,6 +178,12 @@ impl SessionsMut<'_> {
             ));
         }
         let session = chat.session.clone();
+        let known = self.turns.core.channels.session(&session);
+        if known.is_some_and(|it| it.notes.taking_back.is_some()) {
+            return Err(RpcError::invalid_request(
+                "something of this session is being taken back; try again in a moment",
+            ));
+        }
         let leads = self
             .core()
             .channels
@@ -227,7 +252,7 @@ fn title_of<'a>(core: &'a Core, chat: &'a Chat) -> &'a str {
     listed.map_or(&chat.head.title, |listed| &listed.title)
 }
 
-fn fork(
+pub(super) fn fork(
     core: &Core,
     session: &ChannelUri,
     source: ForkChatSource,
@@ -240,6 +265,7 @@ fn fork(
         context: chat.notes.context.clone(),
         fork_of: chat.resume_up_to(&source.turn_id),
         directories: chat.head.working_directories.clone(),
+        kept_by_take_back: None,
         origin: ChatOrigin::Fork {
             chat: source.chat,
             turn_id: source.turn_id,
@@ -279,6 +305,7 @@ fn side_chat(
         context,
         fork_of: chat.resume_up_to(&source.turn_id),
         directories: None,
+        kept_by_take_back: None,
         origin: ChatOrigin::SideChat {
             chat: source.chat,
             turn_id: source.turn_id,

@@ -189,6 +189,7 @@ impl SessionsMut<'_> {
         for chat in self.core().channels.chats_of(&uri) {
             self.turns.interrupt(&chat, why);
         }
+        self.resume_take_back(&uri);
     }
 
     /// Active clients of a session from an earlier life that are not here.
@@ -231,6 +232,7 @@ impl SessionsMut<'_> {
         let held = Deadline::SummaryIsHeld(session.uri.clone());
         !self.turns.core.deadlines.is_set(&held)
             && !session.is_being_created()
+            && session.notes.taking_back.is_none()
             && !subscriptions.has_channel(&session.uri)
             && !self.turns.changes.are_looked_at(&session.uri)
             && !subscriptions.has_channel(&ChannelUri::annotations_of(session.uri.as_str()))

@@ -13,6 +13,7 @@ use innkeeper_protocol::record::{CountedChangeset, Selection, SummaryFacts};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use super::SessionsMut;
+use super::attempts::in_summary;
 use crate::compat;
 use crate::core::channels::{Session, compact};
 use crate::core::{ACTIVITY_BITS, Core, Deadline};
@@ -205,7 +206,7 @@ fn derive(
         created_at: created_at.to_owned(),
         modified_at: newest.unwrap_or(created_at).to_owned(),
         changes: changes.cloned(),
-        meta: None,
+        meta: in_summary(state.meta.as_ref()),
         chats: Some(state.chats.iter().map(compact).collect()),
         default_chat: state.default_chat.clone(),
     }

@@ -102,7 +102,10 @@ impl TurnsMut<'_> {
             StateAction::ChatTurnStarted(started) => self.judge_turn_start(uri, started),
             StateAction::ChatTurnCancelled(cancelled) => self.judge_cancel(uri, cancelled),
             StateAction::ChatTurnResume(resume) => self.judge_resume(chat, resume),
-            StateAction::ChatTruncated(cut) => judge_cut(chat, cut),
+            StateAction::ChatTruncated(cut) => match self.is_taken_back(chat) {
+                Some(refusal) => Verdict::reject(StateAction::ChatTruncated(cut), refusal),
+                None => judge_cut(chat, cut),
+            },
             StateAction::ChatToolCallConfirmed(action) => judge_tool_confirmed(chat, action),
             StateAction::ChatToolCallResultConfirmed(action) => {
                 judge_tool_result_confirmed(chat, action)
@@ -198,6 +201,9 @@ impl TurnsMut<'_> {
                 return Some(format!("the session could not be created: {why}").into());
             }
         }
+        if let Some(refusal) = self.is_taken_back(chat) {
+            return Some(refusal);
+        }
         if let Err(reason) = check_takes_messages(&chat.head) {
             return Some(reason.into());
         }
@@ -206,6 +212,29 @@ impl TurnsMut<'_> {
             let reason = format!("turn `{turn}` is running; wait for it, queue, or cancel it");
             Refusal::new(RejectionCode::TurnRuns, reason)
         })
+    }
+
+    /// Why nothing can happen in a chat while its session is taken back.
+    fn is_taken_back(&self, chat: &Chat) -> Option<Refusal> {
+        let session = self.core.channels.session(&chat.session)?;
+        session.notes.taking_back.as_ref().map(|_| {
+            let reason = "something of this session is being taken back; try again in a moment";
+            Refusal::new(RejectionCode::Unavailable, reason)
+        })
+    }
+
+    /// Cuts the history of a chat in which nothing runs, so that this many turns
+    /// stay.
+    pub(crate) fn cut_to(&mut self, uri: &ChannelUri, keep: usize) {
+        let Some(chat) = self.core.channels.chat(uri) else {
+            return;
+        };
+        let last = keep.checked_sub(1).and_then(|index| chat.turns.get(index));
+        let turn_id = last.map(|turn| turn.id.to_string());
+        self.clients.widen_views(self.core, uri, keep);
+        let cut = StateAction::ChatTruncated(ChatTruncatedAction { turn_id });
+        self.core.emit(uri, cut, None);
+        self.truncate_backend(uri);
     }
 
     fn judge_cancel(

@@ -14,7 +14,7 @@ use crate::core::channels::length_of_json;
 use crate::core::{Core, Refusal};
 use crate::customizations::{child_is_on, children_of, is_on};
 
-pub(super) fn check_takes_messages(chat: &ChatState) -> Result<(), String> {
+pub(crate) fn check_takes_messages(chat: &ChatState) -> Result<(), String> {
     match chat.interactivity {
         None | Some(ChatInteractivity::Full) => Ok(()),
         Some(ChatInteractivity::ReadOnly | ChatInteractivity::Hidden) => {

@@ -18,6 +18,7 @@ use innkeeper_protocol::mcp::hosted::McpCommand;
 use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::newest::state::{AgentInfo, ErrorInfo};
 use innkeeper_protocol::outgoing::{Finished, HostMessage, encode_each};
+use innkeeper_protocol::record::search::Lookup;
 use innkeeper_protocol::record::store::{Archive, Store as _};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::ChangesCommand;
@@ -56,6 +57,8 @@ pub(crate) struct Host {
     pub(crate) scopes: Vec<Scope>,
     /// Questions for directories that are left open, if they are to be.
     pub(crate) held_checks: Option<Vec<Ticket>>,
+    /// Lookups that are left open, if they are to be.
+    pub(crate) held_lookups: Option<Vec<(Ticket, Lookup)>>,
     /// The files that the engine can look into, by URI.
     pub(crate) files: BTreeMap<String, String>,
     /// Working trees that are to go because nobody works in them.
@@ -111,6 +114,7 @@ impl Host {
             mcp: Vec::new(),
             scopes: Vec::new(),
             held_checks: None,
+            held_lookups: None,
             files: BTreeMap::new(),
             removed: Vec::new(),
             refuses: false,
@@ -158,6 +162,15 @@ impl Host {
         self.engine = engine;
         self.carry_out(step);
         clients
+    }
+
+    /// Answers the lookups that are open; those that begin then stay open.
+    pub(crate) fn release_lookups(&mut self) {
+        let held = self.held_lookups.replace(Vec::new());
+        for (ticket, lookup) in held.into_iter().flatten() {
+            let outcome = Ok(lookup.in_archive(&*self.archive).unwrap());
+            self.feed(Input::LookedUp { ticket, outcome });
+        }
     }
 
     pub(crate) fn feed(&mut self, input: Input) {
@@ -208,6 +221,14 @@ impl Host {
                 } => {
                     let entries = Ok(self.archive.log_between(after, up_to).unwrap());
                     self.feed(Input::LogLoaded { ticket, entries });
+                }
+                Effect::LookUp { ticket, lookup } => {
+                    if let Some(held) = &mut self.held_lookups {
+                        held.push((ticket, lookup));
+                        continue;
+                    }
+                    let outcome = Ok(lookup.in_archive(&*self.archive).unwrap());
+                    self.feed(Input::LookedUp { ticket, outcome });
                 }
                 Effect::LoadContent { ticket, uri } => {
                     self.contents_read += 1;

@@ -8,6 +8,7 @@ use crate::annotations;
 use crate::changes::{DIRECTORIES, any_changeset, is_changeset};
 use crate::client::{Asked, ROOT};
 use crate::dispatches::{dispatch_to_chat, dispatch_to_session};
+use crate::extensions;
 use crate::hear::State;
 use crate::looking_on;
 use crate::world::{ACTORS, World};
@@ -93,7 +94,7 @@ pub(crate) const SESSIONS: [&str; 6] = [
     "ahp-session:/6",
 ];
 
-const CHATS: [&str; 3] = ["ahp-chat:/a", "ahp-chat:/b", "custom-chat:/c"];
+pub(crate) const CHATS: [&str; 3] = ["ahp-chat:/a", "ahp-chat:/b", "custom-chat:/c"];
 
 pub(crate) fn act(world: &mut World, client: usize) {
     if world.clients[client].wire.is_none() {
@@ -114,6 +115,8 @@ pub(crate) fn act(world: &mut World, client: usize) {
         (4, "createChat"),
         (2, "disposeChat"),
         (2, "moveChat"),
+        (3, "take back"),
+        (1, "search"),
         (5, "invokeChangesetOperation"),
         (4, "review"),
         (6, "annotate"),
@@ -190,6 +193,8 @@ pub(crate) fn act(world: &mut World, client: usize) {
             let params = json!({"channel": chat, "destination": to});
             ask(world, client, "moveChat", &params, Asked::Other);
         }
+        "take back" => extensions::take_back(world, client),
+        "search" => extensions::search(world, client),
         "fetchTurns" => fetch_turns(world, client),
         "completions" => {
             let channel = any_chat(world, client);

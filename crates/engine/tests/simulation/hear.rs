@@ -126,6 +126,8 @@ fn answer(reply: &Reply) -> Answer {
         | Reply::InvokeChangesetOperation(_)
         | Reply::AutomationTriggers(_)
         | Reply::RunAutomation(_)
+        | Reply::Search(_)
+        | Reply::Usage(_)
         | Reply::MoveChat(_)
         | Reply::Turns(_) => Answer::Done,
         Reply::ResolveSessionConfig(resolved) => Answer::Resolved(resolved.clone()),
@@ -327,6 +329,8 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Reply::InvokeChangesetOperation(_) => "operation",
             Reply::AutomationTriggers(_) => "triggers",
             Reply::RunAutomation(_) => "run",
+            Reply::Search(_) => "found",
+            Reply::Usage(_) => "usage",
             Reply::MoveChat(_) => "moved",
             Reply::Turns(_) => "turns",
         },

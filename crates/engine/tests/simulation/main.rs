@@ -17,6 +17,7 @@ mod client;
 mod customizations;
 mod directories;
 mod dispatches;
+mod extensions;
 mod hear;
 mod ledger;
 mod looking_on;

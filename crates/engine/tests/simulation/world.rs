@@ -342,6 +342,10 @@ impl World {
                     after,
                     up_to,
                 }),
+                Effect::LookUp { ticket, lookup } => {
+                    let outcome = Ok(lookup.in_archive(&*self.archive).unwrap());
+                    self.answers.push(Input::LookedUp { ticket, outcome });
+                }
                 Effect::LoadContent { ticket, uri } => {
                     self.reads.push(Read::Content { ticket, uri });
                 }

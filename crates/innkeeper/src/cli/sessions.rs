@@ -5,7 +5,7 @@
 //! keeps up to date. *Invariant*: what a running host has in its hands is
 //! changed through the host only.
 
-mod ids;
+pub(crate) mod ids;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
@@ -181,7 +181,7 @@ async fn listed_now(data_dir: &Path) -> Result<Vec<Listed>> {
     rows.iter().map(|row| Listed::stored(row, None)).collect()
 }
 
-fn catalogue_in(data_dir: &Path) -> Result<Vec<CatalogueRow>> {
+pub(crate) fn catalogue_in(data_dir: &Path) -> Result<Vec<CatalogueRow>> {
     Ok(match looked_into(data_dir)? {
         Some(reader) => reader.catalogue()?,
         None => Vec::new(),
@@ -196,7 +196,7 @@ fn disposed_in(data_dir: &Path) -> Result<Vec<DisposedRow>> {
 }
 
 /// What is stored; nothing, where no host has ever run.
-fn looked_into(data_dir: &Path) -> Result<Option<Reader>> {
+pub(crate) fn looked_into(data_dir: &Path) -> Result<Option<Reader>> {
     match open_read_only(data_dir) {
         Ok(reader) => Ok(Some(reader)),
         Err(StoreError::Missing { .. }) => Ok(None),

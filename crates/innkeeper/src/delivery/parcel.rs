@@ -192,6 +192,8 @@ fn weight_of_reply(reply: &Reply) -> usize {
             Reply::Mcp(said) => said.to_string().len(),
             Reply::ResourceRead(content) => content.data.len(),
             Reply::ResourceList(list) => list.entries.len() * FIXED_WEIGHT,
+            Reply::Search(page) => page.items.len() * 3 * FIXED_WEIGHT,
+            Reply::Usage(page) => page.items.len() * FIXED_WEIGHT,
             Reply::Completions(found) => found.items.len() * FIXED_WEIGHT,
             Reply::CompleteSessionConfig(found) => found.items.len() * FIXED_WEIGHT,
             Reply::Done

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use innkeeper_engine::{Input, Ticket};
+use innkeeper_protocol::record::search::Lookup;
 use innkeeper_protocol::record::store::{Archive, StoreFault};
 use innkeeper_protocol::workspace::resource::{
     ResourceDone, ResourceError, TakenContent, WriteData,
@@ -37,6 +38,13 @@ impl Reads {
         self.ask(move |archive| Input::LogLoaded {
             ticket,
             entries: explained(archive.log_between(after, up_to)),
+        });
+    }
+
+    pub(super) fn look_up(&self, ticket: Ticket, lookup: Lookup) {
+        self.ask(move |archive| Input::LookedUp {
+            ticket,
+            outcome: explained(lookup.in_archive(archive)),
         });
     }
 

@@ -8,6 +8,7 @@ mod harness;
 mod leftovers;
 mod private;
 mod run;
+mod search;
 mod serve;
 mod sessions;
 mod usage;

@@ -18,6 +18,7 @@ mod pending;
 mod questions;
 mod races;
 mod restart;
+mod search;
 mod selection;
 mod subagents;
 mod tools;

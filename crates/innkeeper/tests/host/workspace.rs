@@ -5,6 +5,7 @@ mod annotations;
 mod changes;
 mod pushing;
 mod resources;
+mod take_backs;
 mod terminals;
 mod turns;
 mod virtual_resources;

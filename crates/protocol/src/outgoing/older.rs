@@ -151,7 +151,12 @@ fn rejected(rejection: &Rejection, version: Version) -> serde_json::Result<Lower
 
 fn result(reply: &Reply, version: Version) -> serde_json::Result<Value> {
     let method = match reply {
-        Reply::Done | Reply::Empty {} | Reply::Resource(_) | Reply::Mcp(_) => return value(reply),
+        Reply::Done
+        | Reply::Empty {}
+        | Reply::Resource(_)
+        | Reply::Mcp(_)
+        | Reply::Search(_)
+        | Reply::Usage(_) => return value(reply),
         Reply::Initialize(_) => "initialize",
         Reply::Subscribe(_) => "subscribe",
         Reply::Reconnect(_) => "reconnect",

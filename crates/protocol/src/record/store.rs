@@ -14,6 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::record::search::{SearchPage, SearchQuery, UsagePage, UsageQuery};
 use crate::record::{Boot, CatalogueRow, ContentRecord, LoadedSession, LogEntry, StoreBatch};
 use crate::{ChannelUri, Seq, Timestamp};
 
@@ -134,6 +135,9 @@ pub struct Tended {
     /// goes. Only a [`StoreOp::TrimLog`](crate::record::StoreOp::TrimLog)
     /// removes it: whoever gives clients the log must know where it begins.
     pub trim_log_below: Option<Seq>,
+    /// There is more to look after, which needs not wait for a second: some of
+    /// what is stored cannot be searched yet.
+    pub is_behind: bool,
 }
 
 /// A store that was opened: whoever has it is the only one that writes.
@@ -219,6 +223,15 @@ pub trait Archive: Send + Sync {
 
     /// The sessions that can be brought back, the latest disposed first.
     fn disposed(&self) -> Result<Vec<DisposedRow>, StoreFault>;
+
+    /// Looks for words in the sessions that are not disposed. What was stored
+    /// is found when the store was tended often enough after it
+    /// ([`Tended::is_behind`]); what is gone is not found from the commit on.
+    fn search(&self, query: &SearchQuery) -> Result<SearchPage, StoreFault>;
+
+    /// What turns have cost. It counts a turn once, however often it was
+    /// copied, and also when it was cut off or its session is gone.
+    fn usage(&self, query: &UsageQuery) -> Result<UsagePage, StoreFault>;
 }
 
 /// A session that was disposed and can still be brought back.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use innkeeper_protocol::newest::state::Annotation;
+use innkeeper_protocol::record::search::{SearchPage, SearchQuery, UsagePage, UsageQuery};
 use innkeeper_protocol::record::store::{Archive, DisposedRow, StoreFault};
 use innkeeper_protocol::record::{
     CatalogueRow, ChatRecord, ContentRecord, Excerpts, LoadedChat, LoadedSession, LogEntry,
@@ -20,7 +21,7 @@ use super::boot::{catalogue, uri};
 use super::json::{parsed, raw};
 use super::pool::Pool;
 use super::sequence::{integer, number};
-use super::{log, sessions};
+use super::{log, search, sessions, usage};
 use crate::StoreError;
 
 /// A view of a data directory, with connections of its own. Clones are the
@@ -73,6 +74,14 @@ impl Archive for Reader {
 
     fn disposed(&self) -> Result<Vec<DisposedRow>, StoreFault> {
         Ok(self.pool.read(|db| sessions::disposed(db))?)
+    }
+
+    fn search(&self, query: &SearchQuery) -> Result<SearchPage, StoreFault> {
+        Ok(self.pool.read(|db| search::search(db, query))?)
+    }
+
+    fn usage(&self, query: &UsageQuery) -> Result<UsagePage, StoreFault> {
+        Ok(self.pool.read(|db| usage::usage(db, query))?)
     }
 }
 
@@ -214,7 +223,7 @@ fn load_turns(connection: &Connection, chat: &ChannelUri) -> Result<Vec<StoredTu
 }
 
 /// Text that may have been written piece by piece, which makes it a blob.
-fn stored_text(row: &Row<'_>, column: usize) -> Result<String, StoreError> {
+pub(super) fn stored_text(row: &Row<'_>, column: usize) -> Result<String, StoreError> {
     let bytes = row
         .get_ref(column)?
         .as_bytes()

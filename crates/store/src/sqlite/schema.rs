@@ -14,6 +14,7 @@ const STEPS: &[&str] = &[
     include_str!("../../migrations/004.sql"),
     include_str!("../../migrations/005.sql"),
     include_str!("../../migrations/006.sql"),
+    include_str!("../../migrations/007.sql"),
 ];
 
 /// The version of a database that this release writes.

@@ -8,6 +8,7 @@ use innkeeper_protocol::{ChannelUri, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::boot::catalogue_row;
+use super::usage;
 use crate::StoreError;
 use crate::days::HostDays;
 
@@ -97,6 +98,7 @@ pub(crate) fn purge(connection: &Connection, session: &ChannelUri) -> Result<boo
             .prepare_cached(sql)?
             .execute([session.as_str()])?;
     }
+    usage::forget_session(connection, session.as_str())?;
     let removed = connection
         .prepare_cached("DELETE FROM session WHERE uri = ?1")?
         .execute([session.as_str()])?;

@@ -3,9 +3,12 @@
 use innkeeper_protocol::record::store::Tended;
 
 use super::bookmark::{self, Bookmark};
-use super::{SqliteStore, lock, log, sessions, space};
+use super::{SqliteStore, indexing, lock, log, sessions, space};
 use crate::StoreError;
 use crate::days::DAY;
+
+/// How much is put into the index before the store is closed.
+const PIECES_BEFORE_END: usize = 16;
 
 impl SqliteStore {
     /// Notes how far this life has come, if it has come further.
@@ -35,7 +38,31 @@ impl SqliteStore {
         if is_idle {
             self.give_room_back()?;
         }
-        self.look_at_log(is_idle)
+        let is_behind = self.index_some()?;
+        Ok(Tended {
+            is_behind,
+            ..self.look_at_log(is_idle)?
+        })
+    }
+
+    /// Brings the index closer to what is stored; whether it is still behind.
+    fn index_some(&mut self) -> Result<bool, StoreError> {
+        if !indexing::is_behind(&lock(&self.db))? {
+            return Ok(false);
+        }
+        self.write(|tx, _| indexing::catch_up(tx))?;
+        indexing::is_behind(&lock(&self.db))
+    }
+
+    /// Whoever looks at what is left should find the last turns, too; what
+    /// takes longer is for the next life.
+    pub(super) fn index_before_end(&mut self) -> Result<(), StoreError> {
+        for _ in 0..PIECES_BEFORE_END {
+            if !self.index_some()? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// The host has run for another day.
@@ -76,6 +103,7 @@ impl SqliteStore {
         self.log_bytes = Some(bytes);
         Ok(Tended {
             trim_log_below: (bytes > limit).then_some(below),
+            ..Tended::default()
         })
     }
 }

@@ -49,6 +49,11 @@ pub(super) struct Checkpoints {
 /// What tells one state of a file from another.
 type Stamp = (u64, SystemTime);
 
+/// The name of what was there before something was taken back.
+pub(super) fn before_take_back(kept_as: &str) -> String {
+    format!("taken-back/{}", component(kept_as))
+}
+
 /// The name that says of the state before a turn that it was kept late.
 pub(super) fn late(turn: &str) -> String {
     format!("turns/{}/late", component(turn))
@@ -297,7 +302,11 @@ fn staged_tree(repository: &Repository) -> GitResult<String> {
     Ok(text(&run(git, None)?))
 }
 
-fn commit_tree(repository: &Repository, tree: &str, parent: Option<&str>) -> GitResult<String> {
+pub(super) fn commit_tree(
+    repository: &Repository,
+    tree: &str,
+    parent: Option<&str>,
+) -> GitResult<String> {
     let mut git = repository.private();
     for who in ["AUTHOR", "COMMITTER"] {
         git.env(format!("GIT_{who}_NAME"), "Innkeeper");

@@ -156,6 +156,24 @@ impl Place {
         self.checkpoints.name(&self.repository, &name, &commit)
     }
 
+    /// The state in which the session found the directory, and the present one.
+    pub(super) fn begun_and_now(&mut self) -> GitResult<(String, String)> {
+        Ok((self.base()?, self.take(LIMIT)?))
+    }
+
+    /// Keeps the present state under this name, unless one has it.
+    pub(super) fn keep_as(&mut self, name: &str) -> GitResult<()> {
+        if self.named_state(name)?.is_none() {
+            let commit = self.take(LIMIT)?;
+            self.checkpoints.name(&self.repository, name, &commit)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn named_state(&self, name: &str) -> GitResult<Option<String>> {
+        self.checkpoints.find(&self.repository, name)
+    }
+
     /// Whether every change is heard of, though some may be on their way.
     pub(super) fn hears_of_changes(&self) -> bool {
         self.since_kept.is_some()

@@ -10,5 +10,6 @@ mod leftovers;
 mod operations;
 mod pushing;
 mod stage;
+mod take_backs;
 mod views;
 mod worktrees;

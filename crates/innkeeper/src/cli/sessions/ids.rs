@@ -14,7 +14,7 @@ fn segment(uri: &str) -> &str {
 }
 
 /// For each URI the beginning of its last segment that no other one shares.
-pub(super) fn short(uris: &[&str]) -> Vec<String> {
+pub(crate) fn short(uris: &[&str]) -> Vec<String> {
     let mut segments: Vec<&str> = uris.iter().map(|uri| segment(uri)).collect();
     segments.sort_unstable();
     let shared = |a: &str, b: &str| a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
@@ -33,7 +33,7 @@ pub(super) fn short(uris: &[&str]) -> Vec<String> {
 }
 
 /// The URI that a user means by `id`.
-pub(super) fn resolve<'a>(id: &str, uris: &[&'a str]) -> Result<&'a str> {
+pub(crate) fn resolve<'a>(id: &str, uris: &[&'a str]) -> Result<&'a str> {
     let whole = |uri: &&&str| **uri == id || segment(uri) == id;
     let begins = |uri: &&&str| segment(uri).starts_with(id);
     let mut found: Vec<&str> = uris.iter().filter(whole).copied().collect();

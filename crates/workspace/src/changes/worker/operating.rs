@@ -5,6 +5,7 @@ use innkeeper_protocol::workspace::changes::{
 };
 
 use super::{Worker, nothing_kept};
+use crate::changes::checkpoint::before_take_back;
 use crate::changes::git::GitResult;
 use crate::changes::operations::Which;
 use crate::changes::place::Place;
@@ -49,11 +50,46 @@ impl Worker {
                 let files = files.ok_or_else(|| nothing_kept(&turn))?;
                 Ok(vec![OperationDone::FilesAsThen(files)])
             }
+            Operation::TakeBack { turn, kept_as } => self.take_back(turn, &kept_as),
+            Operation::UndoTakeBack { kept_as } => {
+                let name = before_take_back(&kept_as);
+                let find = |place: &mut Place| place.named_state(&name);
+                let files = self.put_back(&[], find, false)?;
+                let files = files.ok_or(ChangesError::NotKept)?;
+                Ok(vec![OperationDone::FilesAsThen(files)])
+            }
             Operation::Commit { message } => self.commit(&message),
             Operation::Undo => self.undo(),
+            Operation::BringInto { directory } => self.bring_into(&directory),
             // They run alongside the worker.
             Operation::Push | Operation::CreatePullRequest { .. } => Ok(Vec::new()),
         }
+    }
+
+    /// Makes all files what they were before a turn, and keeps what they are
+    /// under a name of its own. If that fails, they are what they are.
+    fn take_back(&mut self, turn: String, kept_as: &str) -> GitResult<Vec<OperationDone>> {
+        let moment = Moment::BeforeTurn(turn);
+        let mut is_known = false;
+        for place in &self.places {
+            is_known |= place.kept(&moment)?.is_some();
+        }
+        if !is_known {
+            return Err(ChangesError::NotKept.into());
+        }
+        let name = before_take_back(kept_as);
+        for place in &mut self.places {
+            place.keep_as(&name)?;
+        }
+        let outcome = self.put_back(&[], |place| place.kept(&moment), false);
+        if outcome.is_err() {
+            let as_it_was = self.put_back(&[], |place| place.named_state(&name), false);
+            if let Err(error) = as_it_was {
+                tracing::warn!(session = %self.session, %error, "some files stay taken back");
+            }
+        }
+        let files = outcome?.ok_or(ChangesError::NotKept)?;
+        Ok(vec![OperationDone::FilesAsThen(files)])
     }
 
     /// Makes files what they were, in all places that know what that is.
