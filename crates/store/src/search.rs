@@ -8,3 +8,9 @@ pub(crate) mod query;
 pub(crate) mod text;
 pub(crate) mod usage;
 pub(crate) mod words;
+
+/// The last place up to `at` where a text can be cut.
+fn cut_before(text: &str, at: usize) -> usize {
+    let mut places = (0..=at.min(text.len())).rev();
+    places.find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use innkeeper_protocol::record::search::{SearchField, SearchFilter, Snippet};
 
+use super::cut_before;
 use super::text::Searchable;
 use super::words::{Word, words};
 
@@ -198,7 +199,7 @@ fn snippet(text: &str, places: &[Place]) -> Snippet {
     };
     let first = &places[best].at;
     let start = word_start(text, first.start.saturating_sub(BEFORE_MARK), first.start);
-    let end = text.floor_char_boundary((start + SNIPPET).max(first.end).min(text.len()));
+    let end = cut_before(text, (start + SNIPPET).max(first.end));
     let mut shown = Shown::default();
     if start > 0 {
         shown.push('…');
@@ -231,7 +232,7 @@ fn word_start(text: &str, from: usize, to: usize) -> usize {
     if from == 0 {
         return 0;
     }
-    let from = text.ceil_char_boundary(from);
+    let from = cut_before(text, from);
     let gap = text[from..to]
         .char_indices()
         .find(|(_, c)| c.is_whitespace());

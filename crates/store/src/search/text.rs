@@ -11,6 +11,8 @@ use innkeeper_protocol::record::search::SearchField;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::cut_before;
+
 /// How many bytes of one turn are searched, of each kind.
 const MOST_MESSAGE: usize = 32 * 1024;
 const MOST_ANSWER: usize = 64 * 1024;
@@ -170,7 +172,7 @@ fn add(to: &mut String, text: &str, most: usize) {
     if !to.is_empty() {
         to.push('\n');
     }
-    to.push_str(&text[..text.floor_char_boundary(room)]);
+    to.push_str(&text[..cut_before(text, room)]);
 }
 
 /// Adds what is a text or Markdown. What is kept elsewhere is not searched.
