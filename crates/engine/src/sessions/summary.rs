@@ -1,7 +1,6 @@
 //! Session summaries: derived from a session and its chats, and published on
 //! the root channel when they change.
 
-use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::notifications::{
     PartialSessionSummary, SessionSummaryChangedParams,
 };
@@ -14,9 +13,8 @@ use innkeeper_protocol::record::{CountedChangeset, Selection, SummaryFacts};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 
 use super::SessionsMut;
-use super::attempts::in_summary;
 use crate::compat;
-use crate::core::channels::{ARTIFACTS, Session, WORKSPACELESS, compact};
+use crate::core::channels::{Session, compact};
 use crate::core::{ACTIVITY_BITS, Core, Deadline};
 
 /// The summary of a session that is just being created.
@@ -207,19 +205,10 @@ fn derive(
         created_at: created_at.to_owned(),
         modified_at: newest.unwrap_or(created_at).to_owned(),
         changes: changes.cloned(),
-        meta: told_in_summary(state),
+        meta: None,
         chats: Some(state.chats.iter().map(compact).collect()),
         default_chat: state.default_chat.clone(),
     }
-}
-
-/// What clients want to know of a session before they open it.
-fn told_in_summary(state: &SessionState) -> Option<JsonObject> {
-    let meta = state.meta.as_ref()?;
-    let told = [WORKSPACELESS, ARTIFACTS].into_iter();
-    let told = told.filter_map(|key| Some((key.to_owned(), meta.get(key)?.clone())));
-    let told: JsonObject = told.chain(in_summary(meta).into_iter().flatten()).collect();
-    Some(told).filter(|told| !told.is_empty())
 }
 
 /// The chat whose activity stands for the session's: one that needs somebody,
