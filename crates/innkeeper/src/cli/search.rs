@@ -11,8 +11,8 @@ use innkeeper_protocol::record::store::Archive as _;
 use innkeeper_workspace::uri_of_path;
 use serde_json::{Value, json};
 
-use super::announcement::Announcement;
 use super::client::{connect_to, explained};
+use super::control::RunningHost;
 use super::place::PlaceArgs;
 use super::sessions::{catalogue_in, ids, looked_into};
 use super::{Failure, Outcome, print, text};
@@ -148,7 +148,7 @@ fn time(flag: &str, said: Option<&str>) -> Result<Option<Value>, Failure> {
 
 /// The result as a host gives it.
 async fn found(data_dir: &Path, params: &Value) -> Result<Value, Failure> {
-    if let Some(running) = Announcement::find_in(data_dir)
+    if let Some(running) = RunningHost::find_in(data_dir)
         && let Ok(client) = connect_to(&running).await
     {
         let page = client.request::<_, Value>(METHOD, params.clone()).await;

@@ -12,7 +12,6 @@ use innkeeper_protocol::record::search::SearchField;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-
 /// How many bytes of one turn are searched, of each kind.
 const MOST_MESSAGE: usize = 32 * 1024;
 const MOST_ANSWER: usize = 64 * 1024;
