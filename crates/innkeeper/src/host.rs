@@ -235,21 +235,25 @@ impl Host {
         let Some(thread) = thread else {
             return Ok(());
         };
-        let closed = tokio::task::spawn_blocking(move || match thread.join() {
-            Ok(Some(journal)) => journal.close().map_err(HostError::Store),
-            Ok(None) | Err(_) => Err(HostError::EngineGone),
-        });
-        let closed = closed.await.map_err(|_| HostError::EngineGone)?;
+        let joined = tokio::task::spawn_blocking(move || thread.join());
+        let joined = joined.await.map_err(|_| HostError::EngineGone)?;
         self.inner.agents.shutdown().await;
         self.inner.machine.servers.shutdown().await;
         let machine = Arc::clone(&self.inner.machine);
+        // The store is closed last: who finds the data directory free finds all
+        // states of files kept, too. What was told is stored already.
         let end = move || {
             machine.terminals.shutdown();
             if let Some(changes) = &machine.changes {
                 changes.finish(CHECKPOINTS_PATIENCE);
             }
+            match joined {
+                Ok(Some(journal)) => journal.close().map_err(HostError::Store),
+                Ok(None) | Err(_) => Err(HostError::EngineGone),
+            }
         };
-        let _ = tokio::task::spawn_blocking(end).await;
+        let closed = tokio::task::spawn_blocking(end).await;
+        let closed = closed.unwrap_or(Err(HostError::EngineGone));
         self.inner.telemetry.finish().await;
         self.inner.clients.close_all();
         closed

@@ -18,7 +18,7 @@ const MORE_THREADS: u64 = 8;
 const MORE_FILES: u64 = 8;
 
 /// What the data directory may hold after an orderly end.
-const DATA: [&str; 12] = [
+const DATA: [&str; 13] = [
     "innkeeper.db",
     "innkeeper.last",
     "innkeeper.db-wal",
@@ -31,6 +31,7 @@ const DATA: [&str; 12] = [
     "backups",
     "set-aside",
     "shell",
+    "logs",
 ];
 
 pub(crate) async fn check(world: &World, speakers: &mut [Speaker]) -> Result<()> {

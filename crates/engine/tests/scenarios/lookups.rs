@@ -112,7 +112,9 @@ fn attempts_are_told_with_the_session_and_its_summary_over_restarts() {
         json!({"channel": second, "_meta": meta}),
     );
     host.opened();
-    let told = json!({"innkeeper": {"attempt": {"id": "a", "number": 2, "count": 3}}});
+    let told = json!({
+        "innkeeper": {"attempt": {"id": "a", "number": 2, "count": 3}}, "workspaceless": true,
+    });
     let check = |host: &mut Host| {
         assert_eq!(host.state(second)["_meta"], told);
         let listed = host.ok(1, "listSessions", json!({}));

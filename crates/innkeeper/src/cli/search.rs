@@ -2,6 +2,7 @@
 //! straight from the data directory.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
@@ -22,6 +23,11 @@ const METHOD: &str = "innkeeper/searchSessions";
 
 /// How many columns of a title are shown.
 const TITLE: usize = 60;
+
+/// How long to wait for what was said last, which a host can find about a second
+/// later; and how often to look.
+const INDEXING: Duration = Duration::from_secs(3);
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
@@ -148,18 +154,25 @@ fn time(flag: &str, said: Option<&str>) -> Result<Option<Value>, Failure> {
 
 /// The result as a host gives it.
 async fn found(data_dir: &Path, params: &Value) -> Result<Value, Failure> {
-    if let Some(running) = RunningHost::find_in(data_dir)
-        && let Ok(client) = connect_to(&running).await
-    {
-        let page = client.request::<_, Value>(METHOD, params.clone()).await;
-        return Ok(page.map_err(explained)?);
-    }
     let raw = serde_json::value::to_raw_value(params)?;
     let query = match Command::decode(METHOD, Some(&raw)) {
         Ok(Command::Extension(ExtensionCommand::Search(query))) => query,
         Ok(_) => return Err(anyhow!("{METHOD} is not a search; this is a bug").into()),
         Err(error) => return Err(Failure::Usage(error.message)),
     };
+    if let Some(running) = RunningHost::find_in(data_dir)
+        && let Ok(client) = connect_to(&running).await
+    {
+        let end = Instant::now() + INDEXING;
+        loop {
+            let page = client.request::<_, Value>(METHOD, params.clone()).await;
+            let page = page.map_err(explained)?;
+            if page["indexing"] != true || Instant::now() > end {
+                return Ok(page);
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
     let page = match looked_into(data_dir)? {
         Some(reader) => reader.search(&query)?,
         None => return Ok(json!({"items": []})),

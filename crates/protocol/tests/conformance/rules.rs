@@ -53,7 +53,7 @@ const META: &[&str] = &[
     "attachments_of_0_1_reach_everybody_whole",
 ];
 const REPRESENTATION: &[&str] = &[
-    "images and text files go along, wherever they are dropped, and others are named",
+    "files of any kind go along, wherever they are dropped, and what is too large is named",
     "a_command_that_stands_in_the_message_is_not_said_again",
 ];
 const UNKNOWN_KIND: &[&str] = &["follows its kind, and is a file's where nobody knows the kind"];

@@ -35,8 +35,9 @@ fn version_help_agents_and_completions_are_printed() {
     assert!(inn.bare_call(&["--help"]).with(0).out.contains("sessions"));
     let agents = inn.bare_call(&["agents"]).with(0).out;
     assert!(agents.contains("script-small") && agents.contains("built in"));
+    // The script asks the program what there is to complete.
     let script = inn.bare_call(&["completions", "bash"]).with(0).out;
-    assert!(script.contains("--connection-token"));
+    assert!(script.contains("COMPLETE="));
 }
 
 #[test]
