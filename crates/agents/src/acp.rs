@@ -7,7 +7,7 @@
 //!   or taken up again;
 //! - `sub_agents`, `child_sessions`: what those do who work for an agent, for one
 //!   of its calls or in sessions of their own;
-//! - `turn`, `calls`, `call`, `permission`, `questions`, `content`, `output`:
+//! - `turn`, `counting`, `calls`, `call`, `permission`, `questions`, `content`, `output`, `results`:
 //!   what an agent says, as events;
 //! - `whole_edits`, `written`: the files that its calls change;
 //! - `settings`: modes, options and models;
@@ -29,6 +29,7 @@ mod call;
 mod calls;
 mod child_sessions;
 mod content;
+mod counting;
 mod files;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
@@ -42,6 +43,7 @@ mod past;
 mod permission;
 mod presented;
 mod questions;
+mod results;
 mod rpc;
 mod services;
 mod session;

@@ -99,6 +99,7 @@ fn is_last_word(event: &AgentEvent) -> bool {
         | AgentEvent::Turn { .. }
         | AgentEvent::Title(_)
         | AgentEvent::Tools(_)
+        | AgentEvent::Model(_)
         | AgentEvent::Memory { .. }
         | AgentEvent::Commands(_)
         | AgentEvent::Configured(_)

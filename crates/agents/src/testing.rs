@@ -204,6 +204,7 @@ pub(crate) fn line(event: &AgentEvent) -> String {
         AgentEvent::OpenFailed(failure) => return format!("open failed: {failure}"),
         AgentEvent::Title(title) => return format!("title: {title}"),
         AgentEvent::Exited { end, .. } => return format!("exited: {end}"),
+        AgentEvent::Model(model) => return format!("model: {model:?}"),
         AgentEvent::Memory { bytes } => return format!("memory: {bytes}"),
         AgentEvent::Tools(tools) => return format!("tools: {}", tools.len()),
         AgentEvent::Commands(commands) => return format!("commands: {}", commands.len()),

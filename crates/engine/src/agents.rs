@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use crate::core::{Core, Sender, Verdict};
 
-pub(crate) use later_settings::setting_of;
+pub(crate) use later_settings::{setting_of, tell_model};
 pub(crate) use settings::{judge_settings, resolve_settings, schema_of_sessions};
 
 use settings::check_value;

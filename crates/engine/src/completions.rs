@@ -235,7 +235,10 @@ fn commands(
     let matches = |name: &str| name.to_lowercase().starts_with(&wanted);
     let own = of_agent.iter().map(|command| {
         let label = format!("/{}", command.name);
-        let about = json!({"command": command.name, "description": command.description});
+        let mut about = json!({"command": command.name, "description": command.description});
+        if let Some(hint) = &command.hint {
+            about["argumentHint"] = json!(hint);
+        }
         let attachment = MessageAttachment::Simple(SimpleMessageAttachment {
             label: label.clone(),
             range: None,

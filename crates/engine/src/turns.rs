@@ -51,6 +51,7 @@ use crate::changes::Changes;
 use crate::clients::Clients;
 use crate::compat::Compat;
 use crate::config::QueueAfterCancel;
+use crate::core::channels::Chat;
 use crate::core::{Core, Deadline, error_info};
 use crate::customizations::Customizations;
 use crate::effect::Ticket;
@@ -321,6 +322,7 @@ impl TurnsMut<'_> {
         let Some(turn) = self.own.take_turn(uri) else {
             return;
         };
+        self.withdraw_all_questions(uri);
         if let Some(backend) = turn.delegated_by.or(self.backend_at_work(uri)) {
             self.own.delegates.remove(&(backend, turn.id.clone()));
             self.end_delegates(backend, Delegates::OfTurn(uri), &Ending::Cancelled);
@@ -502,6 +504,9 @@ impl TurnsMut<'_> {
         let title = cut(title.trim(), MAX_TITLE_BYTES).to_owned();
         match self.names_session(chat) {
             _ if title.is_empty() => {}
+            // Some agents call a conversation what was said last: what it was
+            // called before says more.
+            _ if has_older_name(chat) && is_last_asked(chat, &title) => {}
             true => self.set_title(&chat.session.clone(), title),
             false => self.name_chat(uri, title),
         }
@@ -526,4 +531,24 @@ impl TurnsMut<'_> {
     fn clear_activity(&mut self, uri: &ChannelUri) {
         self.set_activity(uri, None);
     }
+}
+
+/// Whether a chat was called something before the last that was asked in it.
+fn has_older_name(chat: &Chat) -> bool {
+    let before = match chat.head.active_turn {
+        Some(_) => 0,
+        None => 1,
+    };
+    chat.turns.len() > before
+}
+
+/// Whether a title only says again what was asked last, whole or cut.
+fn is_last_asked(chat: &Chat, title: &str) -> bool {
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let Some(asked) = chat.last_asked().map(|asked| plain(&asked)) else {
+        return false;
+    };
+    let title = plain(title);
+    let cut = title.strip_suffix('…').or(title.strip_suffix("..."));
+    title == asked || cut.is_some_and(|cut| asked.starts_with(cut.trim_end()))
 }

@@ -377,6 +377,8 @@ pub enum AgentEvent {
     Tools(Vec<ToolDefinition>),
     /// The commands that a message may begin with: all of them.
     Commands(Vec<AgentCommandInfo>),
+    /// The model that works on the next message, unless that says otherwise.
+    Model(Option<String>),
     /// How much memory the agent holds at present.
     Memory { bytes: u64 },
     /// The agent changed these session settings by itself.
@@ -406,6 +408,8 @@ pub struct AgentCommandInfo {
     /// Without the slash.
     pub name: String,
     pub description: Option<String>,
+    /// What may follow the name.
+    pub hint: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -54,7 +54,7 @@ const PI_LIMITS: &[(Trial, &str)] = &[
     (Trial::Directories, "pi works in one directory"),
 ];
 
-pub(crate) const AGENTS: [Agent; 8] = [
+pub(crate) const AGENTS: [Agent; 11] = [
     Agent {
         provider: "goose",
         packages: &["@aaif/goose"],
@@ -75,7 +75,7 @@ pub(crate) const AGENTS: [Agent; 8] = [
     },
     Agent {
         provider: "claude",
-        packages: &["@agentclientprotocol/claude-agent-acp@0.99.0"],
+        packages: &["@agentclientprotocol/claude-agent-acp@0.99.1"],
         program: "claude-agent-acp",
         is_known: true,
         env: &[
@@ -134,6 +134,42 @@ pub(crate) const AGENTS: [Agent; 8] = [
         limits: &[],
     },
     Agent {
+        provider: "kilo",
+        packages: &["@kilocode/cli@7.7.7"],
+        program: "kilo",
+        is_known: true,
+        env: &[("KILO_DISABLE_AUTOUPDATE", "1")],
+        files: kilo_files,
+        config: &[],
+        limits: &[],
+    },
+    Agent {
+        provider: "kimi",
+        packages: &["@moonshot-ai/kimi-code@2.1.0"],
+        program: "kimi",
+        is_known: true,
+        env: &[("KIMI_CODE_NO_AUTO_UPDATE", "1")],
+        files: kimi_files,
+        config: &[],
+        limits: &[],
+    },
+    Agent {
+        provider: "copilot",
+        packages: &["@github/copilot@1.0.102"],
+        program: "copilot",
+        is_known: true,
+        env: &[
+            ("COPILOT_OFFLINE", "true"),
+            ("COPILOT_PROVIDER_BASE_URL", "MODEL/v1"),
+            ("COPILOT_PROVIDER_API_KEY", "none"),
+            ("COPILOT_MODEL", model::NAME),
+            ("COPILOT_AUTO_UPDATE", "false"),
+        ],
+        files: Vec::new,
+        config: &[],
+        limits: &[(Trial::Directories, "Copilot works in one directory")],
+    },
+    Agent {
         provider: "qwen",
         packages: &["@qwen-code/qwen-code@0.24.4"],
         program: "qwen",
@@ -188,6 +224,15 @@ fn pi_files() -> Vec<(&'static str, String)> {
 }
 
 fn opencode_files() -> Vec<(&'static str, String)> {
+    vec![(".config/opencode/opencode.json", opencode_config())]
+}
+
+/// Kilo is made of opencode.
+fn kilo_files() -> Vec<(&'static str, String)> {
+    vec![(".config/kilo/kilo.json", opencode_config())]
+}
+
+fn opencode_config() -> String {
     let name = model::NAME;
     let config = json!({
         "model": format!("scripted/{name}"),
@@ -203,7 +248,17 @@ fn opencode_files() -> Vec<(&'static str, String)> {
                               "limit": {"context": 100_000, "output": 10_000}}},
         }},
     });
-    vec![(".config/opencode/opencode.json", config.to_string())]
+    config.to_string()
+}
+
+fn kimi_files() -> Vec<(&'static str, String)> {
+    let name = model::NAME;
+    let config = format!(
+        "default_model = 'scripted'\ntelemetry = false\n\n\
+         [providers.scripted]\ntype = 'openai'\nbase_url = 'MODEL/v1'\napi_key = 'none'\n\n\
+         [models.scripted]\nprovider = 'scripted'\nmodel = '{name}'\nmax_context_size = 100000\n"
+    );
+    vec![(".kimi-code/config.toml", config)]
 }
 
 fn qwen_files() -> Vec<(&'static str, String)> {

@@ -22,6 +22,7 @@ use super::content;
 use super::output::Output;
 use super::permission::PermissionRequest;
 use super::presented::{self, Command, as_text};
+use super::results;
 use super::whole_edits::{Stage, Texts, WholeEdits};
 use super::written::OfCall;
 use crate::edits;
@@ -184,10 +185,15 @@ impl Call {
         let content = self.shown(around);
         let message = self.title_or_kind();
         let error = (!success).then(|| {
-            let said = content.iter().find_map(|block| match block {
-                ToolResultContent::Text(text) => Some(text.text.clone()),
-                _ => None,
-            });
+            let said = match (self.command(), self.exit_code()) {
+                // What it has put out is shown as that.
+                (_, Some(code)) => Some(format!("Exit code {code}")),
+                (Some(_), None) => None,
+                (None, None) => content.iter().find_map(|block| match block {
+                    ToolResultContent::Text(text) => Some(text.text.clone()),
+                    _ => None,
+                }),
+            };
             json!({"message": said.unwrap_or_else(|| format!("{message} failed"))})
         });
         let result = ToolCallResult {
@@ -238,7 +244,8 @@ impl Call {
         for block in &self.content {
             match block {
                 ToolCallContent::Content(block) => {
-                    shown.extend(content::shown(block.content.clone()));
+                    let block = results::unwrapped(self.kind, block.content.clone());
+                    shown.extend(content::shown(block));
                 }
                 ToolCallContent::Diff(diff) => {
                     shown.push(edits::as_content(self.whole_edits.shown(diff)));
@@ -260,16 +267,23 @@ impl Call {
             edits::as_content(edit)
         }));
         if !has_terminal && let Some(output) = self.output.text() {
-            shown.push(content::text(output));
+            let output = results::without_exit_code(&output, self.output.exit_code());
+            shown.push(content::text(output.to_owned()));
         }
         if shown.is_empty() {
             shown.extend(
                 self.raw_output
                     .as_ref()
-                    .map(|raw| content::text(as_text(raw))),
+                    .map(|raw| content::text(results::text_of(raw))),
             );
         }
         shown
+    }
+
+    /// How the command that the call ran has ended, where the agent says so.
+    pub(super) fn exit_code(&self) -> Option<i64> {
+        let told = || results::exit_code(self.raw_output.as_ref()?);
+        self.output.exit_code().or_else(told)
     }
 
     pub(super) fn structured(&self) -> Option<JsonObject> {
@@ -277,7 +291,7 @@ impl Call {
             Some(Value::Object(object)) => object.clone(),
             _ => JsonObject::new(),
         };
-        if let Some(code) = self.output.exit_code() {
+        if let Some(code) = self.exit_code() {
             structured.insert("exitCode".to_owned(), code.into());
         }
         (!structured.is_empty()).then_some(structured)

@@ -29,8 +29,8 @@ use super::sub_agents::Spoken;
 use super::turn::Turn;
 use super::whole_edits::Texts;
 
-/// How many sub-agents of a process are known. What more of them do is not
-/// shown.
+/// How many sub-agents of a process are known. What more of them do at the same
+/// time is not shown.
 const MOST: usize = 256;
 
 /// How deep they may let others work.
@@ -359,8 +359,14 @@ impl ChildSessions {
         }
         let above = self.known.iter().find(|child| child.id == parent);
         let depth = above.map_or(1, |above| above.depth + 1);
-        if self.known.len() >= MOST || depth > DEEPEST {
+        if depth > DEEPEST {
             return None;
+        }
+        if self.known.len() >= MOST {
+            // One that has nothing to do makes room.
+            let is_idle = |child: &Child| matches!(child.stage, Stage::Idle);
+            let idle = self.known.iter().position(is_idle)?;
+            self.known.remove(idle);
         }
         self.known.push(Child {
             id: id.to_owned(),

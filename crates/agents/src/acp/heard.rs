@@ -88,6 +88,7 @@ impl Talk {
             return;
         };
         self.session.cost = turn.own.cost();
+        let counting = &mut self.session.counting;
         if !matches!(&result, Err(error) if error.code == ErrorCode::AuthRequired) {
             self.speech.sign_ins = 0;
         }
@@ -106,7 +107,7 @@ impl Talk {
                     let mut spoken = turn.own.end_all_sub_agents(&last, around);
                     let children = &mut self.session.children;
                     spoken.extend(children.turn_ends(&turn.id, true, around));
-                    let mut events = turn.own.closing(&answer, around);
+                    let mut events = turn.own.closing_counted(&answer, counting, around);
                     events.extend(about_stop(reason).map(TurnEvent::Notice));
                     events.push(TurnEvent::StopReason(reason.to_owned()));
                     self.tell_spoken(spoken).await;
@@ -125,9 +126,13 @@ impl Talk {
                 return;
             }
             Err(error) => {
-                let said = Some(sentence(&error));
+                let said = sentence(&error);
+                let failure = match turn.own.ends_with(&said) {
+                    true => AgentFailure::TurnFailedAsSaid,
+                    false => AgentFailure::TurnFailed { said: Some(said) },
+                };
                 TurnEvent::Failed {
-                    failure: AgentFailure::TurnFailed { said },
+                    failure,
                     resumable: true,
                 }
             }
@@ -427,6 +432,16 @@ impl Talk {
         let values = self.session.settings.values();
         self.config.extend(values.clone());
         self.events.emit(AgentEvent::Configured(values)).await;
+        self.tell_model().await;
+    }
+
+    /// The engine learns which model works on what comes next.
+    pub(super) async fn tell_model(&mut self) {
+        let model = self.session.settings.current_model();
+        if model.is_some() && model != self.session.told_model {
+            self.session.told_model.clone_from(&model);
+            self.events.emit(AgentEvent::Model(model)).await;
+        }
     }
 }
 
@@ -445,6 +460,7 @@ fn commands_of(list: &Value) -> Vec<AgentCommandInfo> {
         Some(AgentCommandInfo {
             name: name.to_owned(),
             description: command["description"].as_str().map(str::to_owned),
+            hint: command["input"]["hint"].as_str().map(str::to_owned),
         })
     };
     list.as_array()

@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::child_sessions::ChildSessions;
+use super::counting::Counting;
 use super::opening::{Begun, Opening, beginning};
 use super::past;
 use super::permission;
@@ -89,6 +90,9 @@ pub(super) struct Session {
     /// Whether the agent says what a turn has used after it has ended; unknown
     /// until one ended without a word of it.
     pub(super) counts_late: Option<bool>,
+    pub(super) counting: Counting,
+    /// The model that the engine knows to be the agent's.
+    pub(super) told_model: Option<String>,
     /// The ways of signing in that the agent names.
     pub(super) ways: Vec<Way>,
     /// The agent wants somebody to sign in before it goes on.
@@ -156,6 +160,8 @@ impl Session {
             is_told: false,
             answer: None,
             counts_late: None,
+            counting: Counting::default(),
+            told_model: None,
             ways,
             signed_out,
             keys,

@@ -209,7 +209,7 @@ impl Settings {
                     .collect()
             }),
         };
-        match self.model_option() {
+        let mut models: Vec<SessionModelInfo> = match self.model_option() {
             Some((_, select)) => {
                 let choices = choices(select).into_iter();
                 choices
@@ -222,7 +222,16 @@ impl Settings {
                     .map(|choice| model(choice.id, choice.name, choice.description))
                     .collect()
             }
+        };
+        let current = self.current_model();
+        let current = models
+            .iter_mut()
+            .find(|it| Some(&it.id) == current.as_ref());
+        if let Some(current) = current {
+            let meta = current.meta.get_or_insert_default();
+            meta.insert("innkeeper".to_owned(), json!({"default": true}));
         }
+        models
     }
 
     /// The requests that bring the session to these values. What the agent has

@@ -265,6 +265,7 @@ impl Speech for AcpSpeech {
     }
 
     async fn opened(talk: &mut Talk) {
+        talk.tell_model().await;
         for update in std::mem::take(&mut talk.session.said) {
             talk.update(&update).await;
         }

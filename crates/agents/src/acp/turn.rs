@@ -21,6 +21,7 @@ use serde_json::Value;
 use super::call::Around;
 use super::calls::Calls;
 use super::content;
+use super::counting::Counting;
 use super::rpc::RequestNo;
 use super::sub_agents::SubAgent;
 use crate::usage::{self, CONTEXT_USED, CONTEXT_WINDOW};
@@ -32,6 +33,9 @@ const PLAN: &str = "innkeeper-plan";
 const UNKNOWN: usize = 32;
 const UNKNOWN_BYTES: usize = 4 * 1024;
 
+/// How much of a message is compared with an error.
+const LAST_SAID: usize = 4 * 1024;
+
 #[derive(Debug)]
 pub(super) struct Turn {
     /// Our request that the agent answers when the turn is over.
@@ -41,6 +45,8 @@ pub(super) struct Turn {
     pub(super) sub_agents: Vec<SubAgent>,
     /// The message that the agent is in the middle of.
     speaking: Option<String>,
+    /// What it has said in it, if that is not much.
+    last_said: String,
     plan: Option<Vec<ToolResultContent>>,
     usage: UsageInfo,
     cost: Cost,
@@ -94,6 +100,7 @@ impl Turn {
             calls: Calls::default(),
             sub_agents: Vec::new(),
             speaking: None,
+            last_said: String::new(),
             plan: None,
             usage: UsageInfo {
                 input_tokens: None,
@@ -193,6 +200,11 @@ impl Turn {
                 events.push(TurnEvent::Break);
             }
             self.speaking = message.map(str::to_owned);
+            self.last_said.clear();
+        }
+        let said = text_of(&update["content"]).unwrap_or_default();
+        if self.last_said.len() + said.len() <= LAST_SAID {
+            self.last_said.push_str(&said);
         }
         let block = read::<ContentBlock>(&update["content"]);
         let spoken = block.and_then(content::spoken);
@@ -263,6 +275,29 @@ impl Turn {
     /// What the conversation has cost with this turn.
     pub(super) fn cost(&self) -> Cost {
         self.cost
+    }
+
+    /// The agent answered the prompt, and may have counted what the turn has
+    /// used.
+    pub(super) fn closing_counted(
+        &mut self,
+        answer: &Value,
+        counting: &mut Counting,
+        around: Around<'_>,
+    ) -> Vec<TurnEvent> {
+        let mut events = self.closing(&Value::Null, around);
+        if let Some(usage) = read(&answer["usage"]).or_else(|| counted(answer)) {
+            let meta = self.usage.meta.as_ref();
+            let context = meta.and_then(|meta| meta.get(CONTEXT_USED)?.as_u64());
+            events.push(self.spent(&counting.of_turn(usage, context)));
+        }
+        events
+    }
+
+    /// Whether the last that the agent said is this.
+    pub(super) fn ends_with(&self, said: &str) -> bool {
+        let (last, said) = (self.last_said.trim(), said.trim());
+        !last.is_empty() && said.ends_with(last) && said.len() < last.len() + 40
     }
 
     /// The agent answered the prompt: what is still to be said before the end.

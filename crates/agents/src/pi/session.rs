@@ -287,6 +287,7 @@ fn commands_of(list: &Value) -> Vec<AgentCommandInfo> {
         Some(AgentCommandInfo {
             name: command["name"].as_str()?.to_owned(),
             description: command["description"].as_str().map(str::to_owned),
+            hint: None,
         })
     };
     let list = list.as_array().into_iter().flatten();

@@ -45,6 +45,9 @@ impl LastWords {
             // Whoever does not keep up misses something.
             let _ = listener.try_send(line.trim().to_owned());
         }
+        if is_of_a_stack(line.trim()) {
+            return;
+        }
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == QUOTED_LINES {
             lines.pop_front();
@@ -63,6 +66,21 @@ impl LastWords {
         let lines = lines.make_contiguous();
         (!lines.is_empty()).then(|| lines.join(" / "))
     }
+}
+
+/// Whether a line says where in a program something happened, and not what. It
+/// is in the log.
+fn is_of_a_stack(line: &str) -> bool {
+    let is_place = |rest: &str| {
+        let place = rest.trim_end_matches(')');
+        let mut numbers = place.rsplit(':').take(2);
+        let ends_in_numbers = numbers.all(|it| !it.is_empty() && it.parse::<u32>().is_ok());
+        ends_in_numbers || rest.ends_with("(<anonymous>)") || rest.ends_with("(native)")
+    };
+    let javascript = line.strip_prefix("at ").is_some_and(is_place);
+    let python = line.starts_with("File \"") && line.contains(", line ");
+    let mark = !line.is_empty() && line.chars().all(|it| matches!(it, '^' | '~' | ' '));
+    javascript || python || mark || line.starts_with("Node.js v")
 }
 
 fn quoted(line: &str) -> String {
@@ -159,6 +177,27 @@ mod tests {
         let size = |path: &Path| std::fs::metadata(path).unwrap().len();
         assert!(size(&path) <= FILE_BYTES + 2_000);
         assert!(size(&path.with_extension("log.1")) <= FILE_BYTES + 2_000);
+    }
+
+    #[test]
+    fn a_stack_is_not_quoted() {
+        let last = LastWords::default();
+        for line in [
+            "/opt/agent/index.js:12",
+            "    throw new Error('no key');",
+            "          ^",
+            "Error: no key",
+            "    at start (/opt/agent/index.js:12:11)",
+            "    at async file:///opt/agent/cli.mjs:3:1",
+            "    at new Promise (<anonymous>)",
+            "Node.js v24.1.0",
+            "  File \"/opt/agent.py\", line 3, in main",
+            "at last: the end",
+        ] {
+            last.add(line);
+        }
+        let expected = "throw new Error('no key'); / Error: no key / at last: the end";
+        assert_eq!(last.quoted().as_deref(), Some(expected));
     }
 
     #[test]

@@ -48,6 +48,7 @@ fn commands_offered() -> Vec<AgentCommandInfo> {
     vec![AgentCommandInfo {
         name: builtin::LIST.to_owned(),
         description: Some("Lists the scenarios that have names".to_owned()),
+        hint: None,
     }]
 }
 

@@ -27,7 +27,7 @@ fn announced(session: &str) -> Value {
     )
 }
 
-fn told(session: &str) -> Value {
+fn told_to(session: &str) -> Value {
     updated(
         "session_message",
         json!({"messageId": "toolu_1", "senderSessionId": "session-1",
@@ -82,7 +82,7 @@ async fn one_has_a_turn_of_its_own_that_a_call_points_to() {
     let told = play(json!([
         in_message("m1", "I let it look."),
         announced("c"),
-        told("c"),
+        told_to("c"),
         within("c", in_message("n1", "I look.")),
         within("c", search("s")),
         is_idle("c", "end_turn"),
@@ -114,7 +114,7 @@ async fn one_that_is_not_waited_for_is_in_the_background_and_goes_on_after_the_t
     let steps = json!([
         in_message("m1", "I let it look."),
         announced("c"),
-        told("c"),
+        told_to("c"),
         in_message("m2", "It works on."),
         later("c", in_message("n1", "I look.")),
         later("c", search("s")),
@@ -157,7 +157,7 @@ async fn what_one_asks_after_the_turn_is_answered_where_it_was_asked() {
                    "options": [{"optionId": "yes", "name": "Once", "kind": "allow_once"}]}}});
     let steps = json!([
         announced("c"),
-        told("c"),
+        told_to("c"),
         within("c", begun),
         asks,
         counted()
@@ -185,7 +185,7 @@ async fn stopping_one_stops_only_its_own_session() {
     let mut conversation = with(json!({})).await;
     let steps = json!([
         announced("c"),
-        told("c"),
+        told_to("c"),
         within("c", said("I look.")),
         {"awaitCancel": "say"},
         within("c", said("Nobody hears that.")),
@@ -207,7 +207,7 @@ async fn one_that_cannot_be_stopped_alone_stops_the_turn_that_waits_for_it() {
     announced["update"]["capabilities"] = json!(null);
     let steps = json!([
         announced,
-        told("c"),
+        told_to("c"),
         within("c", said("I look.")),
         {"awaitCancel": true},
         {"stop": {"stopReason": "cancelled"}},
@@ -223,7 +223,7 @@ async fn one_that_cannot_be_stopped_alone_stops_the_turn_that_waits_for_it() {
 async fn one_that_fails_says_why() {
     let mut failed = is_idle("c", "error");
     failed["update"]["state"]["error"] = json!({"code": -32603, "message": "out of tokens"});
-    let told = play(json!([announced("c"), told("c"), failed])).await;
+    let told = play(json!([announced("c"), told_to("c"), failed])).await;
     let failed = "/c> failed (final): agentError: out of tokens".to_owned();
     assert!(told.contains(&failed), "{told:?}");
 }
@@ -232,7 +232,7 @@ async fn one_that_fails_says_why() {
 async fn one_below_another_has_its_turn_below() {
     let told = play(json!([
         announced("c"),
-        told("c"),
+        told_to("c"),
         within("c", announced("d")),
         within("d", said("I look deeper.")),
         within("c", is_idle("d", "end_turn")),
@@ -251,14 +251,14 @@ async fn one_that_works_again_has_another_turn() {
     );
     let told = play(json!([
         announced("c"),
-        told("c"),
+        told_to("c"),
         is_idle("c", "end_turn"),
         within(
             "c",
             call_update(json!({"toolCallId": "s", "status": "completed"}))
         ),
         again,
-        told("c"),
+        told_to("c"),
         within("c", said("Once more.")),
         is_idle("c", "end_turn"),
     ]))
@@ -275,7 +275,7 @@ async fn one_that_works_again_has_another_turn() {
 async fn one_in_the_background_ends_with_its_process() {
     let mut conversation =
         with(json!({"initialize": {"agentCapabilities": {"loadSession": true}}})).await;
-    let steps = json!([announced("c"), told("c"), within("c", said("I look."))]);
+    let steps = json!([announced("c"), told_to("c"), within("c", said("I look."))]);
     let turn = conversation.prompt(&scenario(steps));
     heard(&mut conversation, &turn).await;
     // The chat is cut: the next turn is told to a new process.
@@ -293,10 +293,19 @@ async fn more_of_them_than_anybody_can_follow_are_not_shown() {
     let many: Vec<Value> = (0..300)
         .flat_map(|at| {
             let name = format!("c{at}");
-            [announced(&name), told(&name)]
+            [announced(&name), told_to(&name)]
         })
         .collect();
     let told = play(json!(many)).await;
     let begun = told.iter().filter(|line| line.contains("somebody for"));
     assert_eq!(begun.count(), 256);
+    let one_by_one: Vec<Value> = (0..300)
+        .flat_map(|at| {
+            let name = format!("c{at}");
+            [announced(&name), told_to(&name), is_idle(&name, "end_turn")]
+        })
+        .collect();
+    let told = play(json!(one_by_one)).await;
+    let begun = told.iter().filter(|line| line.contains("somebody for"));
+    assert_eq!(begun.count(), 300);
 }

@@ -128,7 +128,7 @@ async fn a_failed_call_says_why() {
     let mut conversation = with(json!({})).await;
     conversation.prompt(&scenario(json!([
         call(json!({"toolCallId": "c", "title": "Run", "status": "in_progress"})),
-        call_update(json!({"toolCallId": "c", "status": "failed", "rawOutput": {"exitCode": 2}})),
+        call_update(json!({"toolCallId": "c", "status": "failed", "rawOutput": {"why": "full"}})),
     ])));
     let result = until(&mut conversation, |event| match of_turn(event) {
         Some(TurnEvent::ToolFinished { result, .. }) => Some(result.clone()),
@@ -136,8 +136,8 @@ async fn a_failed_call_says_why() {
     })
     .await;
     assert!(!result.success);
-    assert_eq!(json!(result.structured_content), json!({"exitCode": 2}));
-    assert_eq!(result.error, Some(json!({"message": r#"{"exitCode":2}"#})));
+    assert_eq!(json!(result.structured_content), json!({"why": "full"}));
+    assert_eq!(result.error, Some(json!({"message": r#"{"why":"full"}"#})));
 }
 
 #[tokio::test]
@@ -274,7 +274,8 @@ async fn usage_names_the_model_and_sums_up_by_model() {
     let stop = json!({"stopReason": "end_turn", "usage": {
         "totalTokens": 9, "inputTokens": 4, "outputTokens": 5, "cachedReadTokens": 1}});
     let heard = conversation.play(json!([{"stop": stop}])).await;
-    let spent = usage(&heard[0]);
+    assert_eq!(heard[0], r#"model: Some("small")"#);
+    let spent = usage(&heard[1]);
     assert_eq!(spent["model"], "small");
     let totals = json!([{"model": "small", "inputTokens": 4, "cachedTokens": 1,
                          "outputTokens": 5}]);
@@ -356,7 +357,11 @@ async fn a_mode_that_the_agent_changes_is_shown() {
     let mut conversation = with(settings()).await;
     let mode = json!({"update": {"sessionUpdate": "current_mode_update", "currentModeId": "plan"}});
     let heard = conversation.play(json!([mode])).await;
-    assert_eq!(heard[0], r#"configured: {"web":false,"mode":"plan"}"#);
+    let told = [
+        r#"model: Some("small")"#,
+        r#"configured: {"web":false,"mode":"plan"}"#,
+    ];
+    assert_eq!(heard[..2], told);
 }
 
 /// An agent that has its modes in both forms, and says that the mode has

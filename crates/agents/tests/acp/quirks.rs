@@ -524,3 +524,104 @@ async fn an_agent_that_cannot_have_tools_is_named_once() {
     let heard = conversation.play(json!([])).await;
     assert_eq!(heard.iter().filter(is_notice).count(), 0, "{heard:?}");
 }
+
+/// What comes of a call that is told in these steps.
+async fn finished(steps: Value) -> Value {
+    let mut conversation = with(json!({})).await;
+    conversation.prompt(&scenario(steps));
+    let result = until(&mut conversation, |event| match of_turn(event) {
+        Some(TurnEvent::ToolFinished { result, .. }) => Some(result.clone()),
+        _ => None,
+    })
+    .await;
+    json!(*result)
+}
+
+#[tokio::test]
+async fn the_output_of_a_command_that_failed_is_its_output() {
+    let data = "Exit code 3\nsome output\nls: cannot access '/nope'";
+    let claude = finished(json!([
+        call(
+            json!({"toolCallId": "c", "title": "ls /nope; exit 3", "kind": "execute",
+                    "rawInput": {"command": "ls /nope; exit 3"},
+                    "content": [{"type": "terminal", "terminalId": "c"}]})
+        ),
+        call_update(json!({"toolCallId": "c",
+                           "_meta": {"terminal_output": {"terminal_id": "c", "data": data}}})),
+        call_update(json!({"toolCallId": "c", "status": "failed",
+                           "_meta": {"terminal_exit": {"terminal_id": "c", "exit_code": 3}}})),
+    ]))
+    .await;
+    assert_eq!(
+        claude["content"][0]["text"],
+        "some output\nls: cannot access '/nope'"
+    );
+    assert_eq!(claude["error"], json!({"message": "Exit code 3"}));
+    assert_eq!(claude["structuredContent"], json!({"exitCode": 3}));
+    let copilot = finished(json!([
+        call(json!({"toolCallId": "c", "title": "run", "kind": "execute",
+                    "rawInput": {"command": "exit 3"}})),
+        call_update(json!({"toolCallId": "c", "status": "completed",
+            "content": [{"type": "content", "content": {"type": "text", "text": "out"}}],
+            "rawOutput": {"content": "out", "contents": [{"type": "shell_exit", "exitCode": 3}]}})),
+    ]))
+    .await;
+    assert_eq!(copilot["structuredContent"]["exitCode"], 3);
+}
+
+#[tokio::test]
+async fn a_file_that_was_read_is_shown_as_it_is() {
+    let read = |fields: Value| {
+        let mut end = json!({"toolCallId": "r", "status": "completed"});
+        end.as_object_mut()
+            .unwrap()
+            .extend(fields.as_object().unwrap().clone());
+        json!([
+            call(json!({"toolCallId": "r", "title": "Read", "kind": "read"})),
+            call_update(end)
+        ])
+    };
+    let text = "```\n1\tline one\n2\tline two\n```";
+    let claude = finished(read(json!({
+        "rawOutput": "1\tline one\n2\tline two\n3\t",
+        "content": [{"type": "content", "content": {"type": "text", "text": text}}],
+    })))
+    .await;
+    assert_eq!(claude["content"][0]["text"], "line one\nline two\n");
+    let copilot = finished(read(json!({
+        "rawOutput": {"content": "line one\n", "detailedContent": "diff --git a/b b/b"},
+    })))
+    .await;
+    assert_eq!(copilot["content"][0]["text"], "line one\n");
+}
+
+#[tokio::test]
+async fn an_error_that_was_said_is_not_said_twice() {
+    let why = "API Error: Repeated 529 Overloaded errors. Try again in a moment.";
+    let error = json!({"code": -32603, "message": format!("Internal error: {why}")});
+    let heard = turn(json!([said(why), {"error": error}])).await;
+    let failed = "failed (resumable): agentError: The agent ended the turn in an error. It says \
+                  above why.";
+    assert_eq!(heard, [format!("text: {why}"), failed.to_owned()]);
+    let heard = turn(json!([said("Let me see."), {"error": error}])).await;
+    assert!(heard[1].ends_with(why), "{heard:?}");
+}
+
+#[tokio::test]
+async fn usage_that_is_counted_over_all_turns_is_told_by_turn() {
+    let mut conversation = with(json!({})).await;
+    let mut told = Vec::new();
+    for (input, output) in [(9_000, 200), (18_500, 250)] {
+        let total = input + output;
+        let usage = json!({"inputTokens": input, "outputTokens": output, "totalTokens": total});
+        let heard =
+            conversation.play(json!([{"stop": {"stopReason": "end_turn", "usage": usage}}]));
+        let usage = heard.await[0].strip_prefix("usage: ").unwrap().to_owned();
+        let usage: Value = serde_json::from_str(&usage).unwrap();
+        told.push((usage["inputTokens"].clone(), usage["outputTokens"].clone()));
+    }
+    assert_eq!(
+        told,
+        [(json!(9_000), json!(200)), (json!(9_500), json!(50))]
+    );
+}

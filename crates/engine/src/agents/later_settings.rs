@@ -25,6 +25,7 @@ use crate::core::Core;
 /// Where they stand in `_meta`.
 const OURS: &str = "innkeeper";
 const SETTINGS: &str = "settings";
+const MODEL: &str = "model";
 
 impl Agents {
     /// More may be known of agents: open sessions are told.
@@ -75,6 +76,25 @@ impl Agents {
     }
 }
 
+/// The model of an agent stands in `_meta` of the session, under
+/// `innkeeper.model`: the protocol knows only what a message was sent with.
+pub(crate) fn tell_model(core: &mut Core, uri: &ChannelUri, model: Option<String>) {
+    let Some(session) = core.channels.session(uri) else {
+        return;
+    };
+    let before = session.state.meta.clone().unwrap_or_default();
+    let meta = with_ours(Some(&before), |ours| {
+        ours.remove(MODEL);
+        if let Some(model) = model {
+            ours.insert(MODEL.to_owned(), json!(model));
+        }
+    });
+    if before != meta {
+        let action = SessionMetaChangedAction { meta: Some(meta) };
+        core.emit(uri, StateAction::SessionMetaChanged(action), None);
+    }
+}
+
 /// The setting of a session, whenever it came to be known.
 pub(crate) fn setting_of<'a>(
     state: &'a SessionState,
@@ -89,25 +109,31 @@ pub(crate) fn setting_of<'a>(
     serde_json::from_value(setting.clone()).ok().map(Cow::Owned)
 }
 
-/// The action replaces all of `_meta`: what else it says is said again.
 fn with_settings(
     meta: Option<&JsonObject>,
     later: Vec<(String, SessionConfigPropertySchema)>,
 ) -> JsonObject {
+    with_ours(meta, |ours| {
+        ours.remove(SETTINGS);
+        if !later.is_empty() {
+            let schema = SessionConfigSchema {
+                r#type: "object".to_owned(),
+                properties: later.into_iter().collect(),
+                required: None,
+            };
+            ours.insert(SETTINGS.to_owned(), json!(schema));
+        }
+    })
+}
+
+/// The action replaces all of `_meta`: what else it says is said again.
+fn with_ours(meta: Option<&JsonObject>, change: impl FnOnce(&mut JsonObject)) -> JsonObject {
     let mut meta = meta.cloned().unwrap_or_default();
     let mut ours = match meta.remove(OURS) {
         Some(Value::Object(ours)) => ours,
         _ => JsonObject::new(),
     };
-    ours.remove(SETTINGS);
-    if !later.is_empty() {
-        let schema = SessionConfigSchema {
-            r#type: "object".to_owned(),
-            properties: later.into_iter().collect(),
-            required: None,
-        };
-        ours.insert(SETTINGS.to_owned(), json!(schema));
-    }
+    change(&mut ours);
     if !ours.is_empty() {
         meta.insert(OURS.to_owned(), ours.into());
     }

@@ -60,6 +60,7 @@ impl TurnsMut<'_> {
                     conversation.commands = commands;
                 }
             }
+            AgentEvent::Model(model) => self.model_of_agent(&uri, model),
             AgentEvent::Memory { bytes } => self.backend_holds(&uri, bytes),
             AgentEvent::Configured(values) => self.configured_by_agent(&uri, values),
             AgentEvent::AuthRequired { resource, reason } => {

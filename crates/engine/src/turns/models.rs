@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::bounds::{MAX_TITLE_BYTES, cut};
 use innkeeper_protocol::newest::actions::{ChatDraftChangedAction, StateAction};
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{Message, MessageKind, ModelSelection};
 
 use super::TurnsMut;
-use crate::agents::check_model;
+use crate::agents::{check_model, tell_model};
 use crate::core::channels::{Chat, plain_message};
 use crate::labels::Label;
 
@@ -36,6 +37,16 @@ impl TurnsMut<'_> {
         self.own.unsaid.insert(uri.clone(), notice);
         if self.own.turn(uri).is_some() {
             self.say_what_is_unsaid(uri);
+        }
+    }
+
+    /// The agent says which model works on what comes next. There is one place
+    /// for that in a session, which is about its leading chat.
+    pub(super) fn model_of_agent(&mut self, uri: &ChannelUri, model: Option<String>) {
+        let model = model.map(|model| cut(&model, MAX_TITLE_BYTES).to_owned());
+        let chat = self.core.channels.chat(uri).filter(|chat| chat.is_default);
+        if let Some(session) = chat.map(|chat| chat.session.clone()) {
+            tell_model(self.core, &session, model);
         }
     }
 

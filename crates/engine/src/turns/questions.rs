@@ -75,6 +75,24 @@ impl TurnsMut<'_> {
         }
     }
 
+    /// The turn is about to end: nobody needs an answer any more.
+    pub(super) fn withdraw_all_questions(&mut self, uri: &ChannelUri) {
+        let chat = self.core.channels.chat(uri);
+        let turn = chat.and_then(|chat| chat.head.active_turn.as_ref());
+        let parts = turn.into_iter().flat_map(|turn| &turn.response_parts);
+        let open: Vec<String> = parts
+            .filter_map(|part| match part {
+                ResponsePart::InputRequest(part) if part.response.is_none() => {
+                    Some(part.request.id.clone())
+                }
+                _ => None,
+            })
+            .collect();
+        for request in open {
+            self.withdraw_question(uri, request);
+        }
+    }
+
     /// A request was completed: the agent is told, with the final answers.
     pub(super) fn input_completed(
         &mut self,

@@ -132,6 +132,38 @@ fn a_delegate_in_the_background_outlives_the_turn_and_is_listed_until_it_ends() 
 }
 
 #[test]
+fn a_delegate_that_is_not_waited_for_any_more_goes_to_the_background() {
+    let (mut host, below) = delegating_to_background();
+    host.in_turn("below", TurnEvent::Completed);
+    host.in_turn("t", started("d"));
+    host.in_turn("t", not_asked("d"));
+    let delegation = Delegation {
+        call: "d".into(),
+        turn: "beside".into(),
+        title: "Look around".to_owned(),
+        agent_name: None,
+        description: None,
+        message: "Help".to_owned(),
+        in_background: false,
+    };
+    host.in_turn("t", TurnEvent::Delegated(Box::new(delegation)));
+    assert_eq!(host.state(&chat())["backgroundWork"], json!([]));
+    host.in_turn("beside", TurnEvent::InBackground);
+    host.in_turn("beside", TurnEvent::InBackground);
+    host.in_turn("t", TurnEvent::Completed);
+    let work = host.state(&chat())["backgroundWork"].clone();
+    assert_eq!(work.as_array().unwrap().len(), 1);
+    assert_eq!(work[0]["label"], "Look around");
+    assert_ne!(work[0]["chat"], *below);
+    host.in_turn("beside", TurnEvent::Completed);
+    assert_eq!(host.state(&chat())["backgroundWork"], json!([]));
+    // A turn that nobody delegated has nowhere to go.
+    host.start_turn(1, "u");
+    host.in_turn("u", TurnEvent::InBackground);
+    assert_eq!(host.state(&chat())["backgroundWork"], json!([]));
+}
+
+#[test]
 fn anybody_can_stop_a_delegate_in_the_background() {
     let (mut host, below) = delegating_to_background();
     host.in_turn("t", TurnEvent::Completed);

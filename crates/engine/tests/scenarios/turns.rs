@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use innkeeper_engine::Limits;
 use innkeeper_protocol::agent::{
-    AgentActivity, AgentCommand, AgentFailure, AgentNotice, Approval, ApprovalLabel,
+    AgentActivity, AgentCommand, AgentEvent, AgentFailure, AgentNotice, Approval, ApprovalLabel,
     ApprovalOption, ApprovalRequest, ToolReady, ToolStart, TurnEvent,
 };
 use innkeeper_protocol::newest::state::ConfirmationOptionKind;
@@ -354,4 +354,73 @@ fn an_action_that_changes_nothing_is_answered_too() {
         json!({"type": "chat/truncated", "turnId": "none"}),
     );
     assert_eq!(host.rejection(1), "the chat has no turn `none`");
+}
+
+/// A turn in which somebody is asked something.
+fn asking() -> Host {
+    let mut host = Host::with_session(Limits::default());
+    host.start_turn(1, "t");
+    let request = json!({"id": "q", "message": "Which?"});
+    let request = serde_json::from_value(request).unwrap();
+    host.in_turn("t", TurnEvent::Ask(Box::new(request)));
+    host
+}
+
+#[test]
+fn a_question_ends_with_the_turn_that_it_was_asked_in() {
+    type End = fn(&mut Host);
+    let completed: End = |host| host.in_turn("t", TurnEvent::Completed);
+    let failed: End = |host| host.in_turn("t", broken(true));
+    let gone: End = |host| host.report(killed());
+    let ends = [
+        ("it is complete", completed),
+        ("it fails", failed),
+        ("the agent is gone", gone),
+    ];
+    for (what, end) in ends {
+        let mut host = asking();
+        end(&mut host);
+        let parts = host.state(&chat())["turns"][0]["responseParts"].clone();
+        let asked = parts.as_array().unwrap().iter();
+        let mut asked = asked.filter(|part| part["kind"] == "inputRequest");
+        assert_eq!(asked.next().unwrap()["response"], "cancel", "{what}");
+        let answer = json!({"type": "chat/inputCompleted", "requestId": "q", "response": "accept"});
+        host.dispatch(1, &chat(), answer);
+        assert_ne!(host.rejection(1), "", "{what}");
+    }
+}
+
+#[test]
+fn an_agent_that_calls_a_chat_what_was_said_last_does_not_rename_it() {
+    let mut host = Host::with_session(Limits::default());
+    let ask = |host: &mut Host, turn: &str, text: &str| {
+        let message = json!({"text": text, "origin": {"kind": "user"}});
+        let started = json!({"type": "chat/turnStarted", "turnId": turn, "message": message,
+                             "startedAt": "2026-01-01T00:00:00Z"});
+        host.dispatch(1, &chat(), started);
+        assert_eq!(host.rejection(1), "");
+    };
+    let name = |host: &mut Host, title: &str| host.report(AgentEvent::Title(title.to_owned()));
+    ask(&mut host, "t", "please delete  the sample");
+    host.opened();
+    name(&mut host, "please delete the sample");
+    assert_eq!(host.state(SESSION)["title"], "please delete the sample");
+    host.in_turn("t", TurnEvent::Completed);
+    ask(&mut host, "u", "show me a long output");
+    name(&mut host, "show me a long output");
+    name(&mut host, "show me a lo…");
+    host.in_turn("u", TurnEvent::Completed);
+    name(&mut host, "show me a long output");
+    assert_eq!(host.state(SESSION)["title"], "please delete the sample");
+    name(&mut host, "Cleaning up");
+    assert_eq!(host.state(SESSION)["title"], "Cleaning up");
+}
+
+#[test]
+fn the_model_of_an_agent_is_told_with_the_session() {
+    let mut host = Host::with_session(Limits::default());
+    host.report(AgentEvent::Model(Some("small".to_owned())));
+    assert_eq!(host.state(SESSION)["_meta"]["innkeeper"]["model"], "small");
+    host.report(AgentEvent::Model(Some("large".to_owned())));
+    assert_eq!(host.state(SESSION)["_meta"]["innkeeper"]["model"], "large");
 }

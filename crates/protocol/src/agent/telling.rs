@@ -92,6 +92,8 @@ pub enum AgentFailure {
     TurnFailed {
         said: Option<String>,
     },
+    /// Likewise, and the last that it said in the turn is why.
+    TurnFailedAsSaid,
     UnknownProvider(String),
     NotStarted {
         command: String,
@@ -187,7 +189,7 @@ impl AgentFailure {
     pub fn error_type(&self) -> &str {
         match self {
             Self::Own(error) => &error.error_type,
-            Self::TurnFailed { .. } | Self::Refused { .. } => "agentError",
+            Self::TurnFailed { .. } | Self::TurnFailedAsSaid | Self::Refused { .. } => "agentError",
             Self::UnknownProvider(_) => "unknownProvider",
             Self::NotStarted { .. } => "agentNotStarted",
             Self::EndedEarly { .. } => "agentExited",
@@ -311,6 +313,9 @@ impl fmt::Display for AgentFailure {
         match self {
             Self::Own(error) => f.write_str(&error.message),
             Self::TurnFailed { said: Some(said) } => f.write_str(said),
+            Self::TurnFailedAsSaid => {
+                f.write_str("The agent ended the turn in an error. It says above why.")
+            }
             Self::TurnFailed { said: None } => {
                 f.write_str("The agent ended the turn in an error and did not say why.")
             }

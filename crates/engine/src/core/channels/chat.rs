@@ -241,6 +241,15 @@ impl Chat {
         self.active_turn_id() == Some(turn) || self.position_of(turn).is_some()
     }
 
+    /// What was asked in the turn that runs, or in the last that did.
+    pub(crate) fn last_asked(&self) -> Option<String> {
+        if let Some(turn) = &self.head.active_turn {
+            return Some(turn.message.text.clone());
+        }
+        let last = self.turns.last()?.decode().ok()?;
+        Some(last.message.text)
+    }
+
     pub(crate) fn active_turn_id(&self) -> Option<&str> {
         self.head.active_turn.as_ref().map(|turn| turn.id.as_str())
     }

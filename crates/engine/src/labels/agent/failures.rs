@@ -68,6 +68,9 @@ fn process(end: ProcessEnd, locale: Locale) -> String {
 fn in_german(failure: AgentFailure) -> String {
     match failure {
         AgentFailure::Own(error) => error.message,
+        AgentFailure::TurnFailedAsSaid => {
+            "Der Agent hat die Anfrage mit einem Fehler beendet. Warum, steht darüber.".to_owned()
+        }
         AgentFailure::TurnFailed { said } => said.unwrap_or_else(|| {
             "Der Agent hat die Anfrage mit einem Fehler beendet und nicht gesagt, warum.".to_owned()
         }),
@@ -120,6 +123,9 @@ fn in_german(failure: AgentFailure) -> String {
 fn in_french(failure: AgentFailure) -> String {
     match failure {
         AgentFailure::Own(error) => error.message,
+        AgentFailure::TurnFailedAsSaid => {
+            "L’agent a terminé le tour par une erreur. La raison figure ci-dessus.".to_owned()
+        }
         AgentFailure::TurnFailed { said } => said.unwrap_or_else(|| {
             "L’agent a terminé le tour par une erreur sans dire pourquoi.".to_owned()
         }),
@@ -170,6 +176,9 @@ fn in_french(failure: AgentFailure) -> String {
 fn in_spanish(failure: AgentFailure) -> String {
     match failure {
         AgentFailure::Own(error) => error.message,
+        AgentFailure::TurnFailedAsSaid => {
+            "El agente terminó el turno con un error. El motivo figura arriba.".to_owned()
+        }
         AgentFailure::TurnFailed { said } => said.unwrap_or_else(|| {
             "El agente terminó el turno con un error y no dijo por qué.".to_owned()
         }),
