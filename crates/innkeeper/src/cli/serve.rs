@@ -479,10 +479,12 @@ impl Listening<'_> {
         // Whoever started it takes a moment to come.
         let mut most = lingers.max(FIRST_CLIENT);
         let mut unused_since = Instant::now();
-        while unused_since.elapsed() < most {
+        loop {
             tokio::time::sleep(LOOK_FOR_CLIENTS).await;
             if self.host.connections() > 0 {
                 (unused_since, most) = (Instant::now(), lingers);
+            } else if unused_since.elapsed() >= most {
+                return;
             }
         }
     }
