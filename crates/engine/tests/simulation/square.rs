@@ -32,8 +32,12 @@ const ABSENT: &[&str] = &[
 ];
 
 /// What happens so seldom here that it may not happen at all: the scenarios of
-/// MCP servers have it.
-const SELDOM: &[&str] = &["chat/toolCallAuth", "session/mcpServerBackgroundRequested"];
+/// MCP servers, and of clients that are active, have it.
+const SELDOM: &[&str] = &[
+    "chat/toolCallAuth",
+    "session/mcpServerBackgroundRequested",
+    "session/activeClientToolsChanged",
+];
 
 #[test]
 fn clients_of_every_version_hold_what_the_engine_holds() {
