@@ -128,7 +128,7 @@ describe("the list", () => {
   test("what failed in the background stands on top, under what waits", async () => {
     const page = await open();
     await newSession(page);
-    await send(page, scenario({ title: "Broken" }, { awaitSteering: true }, { fail: { message: "It broke" } }));
+    await send(page, scenario({ title: "Broken" }, { awaitSteering: true }, { fail: { errorType: "broken", message: "It broke" } }));
     await page.locator(".working").waitFor();
     await page.evaluate(() => {
       interface Acting {
