@@ -151,7 +151,10 @@ pub(crate) const AGENTS: [Agent; 11] = [
         env: &[("KIMI_CODE_NO_AUTO_UPDATE", "1")],
         files: kimi_files,
         config: &[],
-        limits: &[],
+        limits: &[(
+            Trial::OlderClient,
+            "Kimi Code says what it runs in words, and gives the input when that is approved",
+        )],
     },
     Agent {
         provider: "copilot",

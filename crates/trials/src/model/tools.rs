@@ -45,7 +45,7 @@ impl Offered {
     fn is_called(&self, name: &str) -> bool {
         let own = self.name.to_ascii_lowercase();
         let origin = own.strip_suffix(name);
-        origin.is_some_and(|origin| origin.is_empty() || origin.ends_with('_'))
+        origin.is_some_and(|origin| origin.is_empty() || origin.ends_with(['_', '-']))
     }
 }
 
@@ -301,12 +301,14 @@ mod tests {
 
     #[test]
     fn tools_of_others_are_found_behind_their_origin() {
-        let tools = offered("mcp__host__weather", json!({}), json!([]));
         let input = json!({"city": "Ulm"});
-        let wish = Wish::Use {
-            tool: "weather",
-            input: &input,
-        };
-        assert_eq!(call(&wish, &tools).unwrap().name, "mcp__host__weather");
+        for name in ["mcp__host__weather", "host-weather"] {
+            let tools = offered(name, json!({}), json!([]));
+            let wish = Wish::Use {
+                tool: "weather",
+                input: &input,
+            };
+            assert_eq!(call(&wish, &tools).unwrap().name, name);
+        }
     }
 }
