@@ -16,10 +16,12 @@ mod export;
 mod garbage;
 mod gc;
 mod logging;
+mod migrate;
 mod place;
 mod run;
 mod serve;
 mod sessions;
+mod standby;
 mod text;
 mod transcript;
 
@@ -52,6 +54,8 @@ enum Command {
     Backup(backup::BackupArgs),
     /// Put a backup in the place of all sessions
     Restore(backup::RestoreArgs),
+    /// Move all sessions into PostgreSQL, or from there into a data directory
+    Migrate(migrate::MigrateArgs),
     /// Free disk space that nothing uses any more
     Gc(gc::GcArgs),
     /// Check the installation and suggest fixes
@@ -94,6 +98,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Sessions(args) => on_runtime(sessions::sessions(args)),
         Command::Backup(args) => backup::backup(&args),
         Command::Restore(args) => backup::restore(&args),
+        Command::Migrate(args) => migrate::migrate(&args),
         Command::Gc(args) => gc::gc(&args),
         Command::Doctor(args) => on_runtime(doctor::doctor(args)),
         Command::Completions { shell } => completions(shell),

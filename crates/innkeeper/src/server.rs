@@ -14,6 +14,7 @@ mod no_tls;
 mod page;
 mod private_socket;
 mod socket;
+mod standby;
 pub mod stdio;
 #[cfg(feature = "tls")]
 mod tls;
@@ -43,6 +44,7 @@ use newcomers::Newcomers;
 pub use newcomers::NewcomerLimits;
 #[cfg(not(feature = "tls"))]
 use no_tls as tls;
+pub use standby::Standing;
 pub use tls::TlsFiles;
 
 /// How long a client may take to say what it wants.
@@ -104,14 +106,6 @@ impl Server {
         access: AccessPolicy,
         options: ServerOptions,
     ) -> Result<Self, ServerError> {
-        let listen = |source| ServerError::Listen {
-            address: options.listen,
-            source,
-        };
-        let listener = TcpListener::bind(options.listen).await.map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
-        let stop = watch::Sender::new(false);
-        let mut tasks = JoinSet::new();
         let state = http::Shared {
             host,
             access: Arc::new(access),
@@ -122,6 +116,37 @@ impl Server {
             ping_after: options.ping_after,
             newcomers: Newcomers::new(options.newcomers.clone()),
         };
+        let router = |transport| http::router(state.clone(), transport);
+        Self::listen(options, router).await
+    }
+
+    /// A server for a host that stands by, as `news` says.
+    pub async fn start_standby(
+        access: AccessPolicy,
+        options: ServerOptions,
+        news: watch::Receiver<Standing>,
+    ) -> Result<Self, ServerError> {
+        let state = standby::Standby {
+            access: Arc::new(access),
+            news,
+            places: Arc::new(Semaphore::new(options.connections)),
+        };
+        let router = |transport| standby::router(state.clone(), transport);
+        Self::listen(options, router).await
+    }
+
+    async fn listen(
+        options: ServerOptions,
+        router: impl Fn(http::Transport) -> axum::Router,
+    ) -> Result<Self, ServerError> {
+        let listen = |source| ServerError::Listen {
+            address: options.listen,
+            source,
+        };
+        let listener = TcpListener::bind(options.listen).await.map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        let stop = watch::Sender::new(false);
+        let mut tasks = JoinSet::new();
         let reception = |router| Reception {
             router,
             limits: options.newcomers.clone(),
@@ -132,10 +157,10 @@ impl Server {
                 path: path.clone(),
                 source,
             })?;
-            let router = http::router(state.clone(), http::Transport::UnixSocket);
+            let router = router(http::Transport::UnixSocket);
             tasks.spawn(run(listener, as_it_is, reception(router)));
         }
-        let router = http::router(state, http::Transport::Tcp(address));
+        let router = router(http::Transport::Tcp(address));
         // Small frames must not wait for each other.
         let listener = listener.tap_io(|stream| {
             let _ = stream.set_nodelay(true);

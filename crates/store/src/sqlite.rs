@@ -19,14 +19,14 @@ use loss::{Loss, Rescue};
 use place::Place;
 
 mod apply;
-mod aside;
+pub(crate) mod aside;
 mod automations;
 mod backup;
-mod bookmark;
+pub(crate) mod bookmark;
 mod boot;
-mod directory;
-mod json;
-mod log;
+pub(crate) mod directory;
+pub(crate) mod json;
+pub(crate) mod log;
 mod looking;
 mod loss;
 mod place;
@@ -124,6 +124,12 @@ impl SqliteStore {
         self.checkpoint()?;
         let after = looking::room_of(&lock(&self.db))?.bytes;
         Ok(before.saturating_sub(after))
+    }
+
+    /// The connection that writes, for whoever moves everything at once.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn connection(&self) -> MutexGuard<'_, Connection> {
+        lock(&self.db)
     }
 
     fn begin_life(&mut self) -> Result<Boot, StoreError> {

@@ -28,7 +28,7 @@ pub(crate) struct RestoreArgs {
 }
 
 pub(crate) fn backup(args: &BackupArgs) -> Outcome {
-    let copied = innkeeper_store::backup(&args.place.data_dir()?, &args.file)?;
+    let copied = innkeeper_store::backup(&args.place.local_data_dir()?, &args.file)?;
     print(&format!(
         "Wrote {} ({}) to {}.\n",
         text::count(usize::try_from(copied.sessions)?, "session"),
@@ -38,7 +38,7 @@ pub(crate) fn backup(args: &BackupArgs) -> Outcome {
 }
 
 pub(crate) fn restore(args: &RestoreArgs) -> Outcome {
-    let data_dir = args.place.data_dir()?;
+    let data_dir = args.place.local_data_dir()?;
     if let Some(pid) = holder(&data_dir) {
         return Err(anyhow!(
             "a backup can be restored only while no host runs on the data directory; stop process \

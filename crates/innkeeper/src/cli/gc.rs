@@ -26,7 +26,7 @@ pub(crate) struct GcArgs {
 }
 
 pub(crate) fn gc(args: &GcArgs) -> Outcome {
-    let data_dir = args.place.data_dir()?;
+    let data_dir = args.place.local_data_dir()?;
     let config = args.place.config()?;
     if let Some(pid) = holder(&data_dir).filter(|_| !args.dry_run) {
         return Err(anyhow!(

@@ -62,7 +62,7 @@ pub(crate) struct RunArgs {
 pub(crate) async fn run(args: RunArgs) -> Outcome {
     let directory = working_directory(args.directory.as_deref())?;
     let config = args.place.config()?;
-    let data_dir = args.place.data_dir()?;
+    let data_dir = args.place.local_data_dir()?;
     let mut signals = Signals::new()?;
     if let Some(running) = Announcement::find_in(&data_dir) {
         let client = connect_to(&running).await?;

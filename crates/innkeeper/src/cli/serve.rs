@@ -2,11 +2,16 @@
 
 use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
+use innkeeper_agents::Environment;
+use innkeeper_protocol::record::store::Store;
+use innkeeper_store::{PostgresAddress, PostgresStore};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::agents::Finder;
@@ -14,11 +19,12 @@ use super::announcement::Announcement;
 use super::environment::environment;
 use super::logging::{self, LogArgs};
 use super::place::{PlaceArgs, host_options, opened_store};
+use super::standby::{self, Waiting};
 use super::{Failure, Outcome};
 use crate::config::{Config, parse_address};
-use innkeeper::Host;
 use innkeeper::server::access::{AccessPolicy, ConnectionToken};
 use innkeeper::server::{NewcomerLimits, Server, ServerOptions, TlsFiles, stdio};
+use innkeeper::{Host, LogFeed};
 
 /// How long clients have to take note of the end.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -78,68 +84,177 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
     if given_token.is_some() || args.without_connection_token {
         check_token(given_token.as_ref(), listen)?;
     }
-    let environment = environment(&config);
-    let only = args.agents.clone();
-    let registry = args.place.registry()?;
-    for trouble in registry.troubles() {
-        tracing::warn!("{trouble}");
-    }
-    let finder = Finder::new(
-        config.clone(),
-        registry,
-        data_dir.clone(),
-        environment.clone(),
-        only,
-    );
-    let agents = finder.soon().await?;
+    let database = args.place.database(&config)?;
     // From here on, being told to stop means an orderly end.
     let signals = Signals::new()?;
-    let options = host_options(&config, &data_dir, &environment, Some(logs))?;
-    let store = opened_store(&config, &data_dir)?;
-    let host = Host::start(options, agents, store).await?;
-    let served = if args.stdio {
-        let completed = host.clone();
-        tokio::spawn(async move {
-            finder.complete(&completed).await;
-            finder.follow(&completed).await;
-        });
-        serve_stdio(&host, &config, signals).await
-    } else {
-        let token = match given_token {
-            Some(token) => Ok(Some(token)),
-            None if args.without_connection_token => Ok(None),
-            None => ConnectionToken::of_directory(&data_dir)
+    let mut serving = Serving {
+        args: &args,
+        config: &config,
+        data_dir: &data_dir,
+        given_token,
+        listen,
+        environment: environment(&config),
+        logs,
+        started,
+        signals,
+    };
+    match database {
+        None => {
+            let store = opened_store(&config, &data_dir)?;
+            serving.live(store).await?;
+            Ok(())
+        }
+        Some(address) => serving.take_turns(&address).await,
+    }
+}
+
+/// What a host is served with, in all its lives.
+struct Serving<'a> {
+    args: &'a ServeArgs,
+    config: &'a Config,
+    data_dir: &'a Path,
+    given_token: Option<ConnectionToken>,
+    listen: SocketAddr,
+    environment: Arc<Environment>,
+    logs: LogFeed,
+    started: Instant,
+    signals: Signals,
+}
+
+/// Why a life of the host has ended.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    Asked,
+    /// Another host may have the store by now.
+    Overtaken,
+}
+
+impl Serving<'_> {
+    /// Works whenever the store is this host's, and stands by otherwise.
+    async fn take_turns(&mut self, address: &PostgresAddress) -> Outcome {
+        if let Some(password) = address.password() {
+            self.environment.keep_secret(password);
+        }
+        let lease = Duration::from_secs(self.config.store.lease_seconds);
+        if self.args.stdio {
+            let options = standby::options(self.config, self.data_dir, lease);
+            let address = address.clone();
+            let opened = move || PostgresStore::open(&address, options);
+            let store = tokio::task::spawn_blocking(opened).await;
+            let store = store.context("a thread ended unexpectedly")?;
+            self.live(store.map_err(anyhow::Error::from)?).await?;
+            return Ok(());
+        }
+        // The token is in it, which clients need while the host stands by, too.
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(self.data_dir)
+            .with_context(|| format!("{} cannot be made", self.data_dir.display()))?;
+        let mut first = true;
+        loop {
+            let token = self.token()?;
+            let waiting = Waiting {
+                address,
+                config: self.config,
+                data_dir: self.data_dir,
+                access: access(self.config, token.clone()),
+                options: self.args.server_options(self.config, self.listen),
+                first,
+            };
+            let web = waiting.options.web;
+            let (listen, args, data_dir) = (&mut self.listen, self.args, self.data_dir);
+            let store = waiting.store(self.signals.next(), |server| {
+                // It keeps its port when it begins to work.
+                listen.set_port(server.address().port());
+                let announcement = announcement(server, token.as_ref());
+                announced(&announcement, data_dir, args.ready_file.as_deref(), web)
+            });
+            let Some(store) = store.await? else {
+                Announcement::remove_from(self.data_dir);
+                return Ok(());
+            };
+            first = false;
+            match self.live(store).await? {
+                End::Asked => return Ok(()),
+                End::Overtaken => tracing::warn!("this host begins anew, behind whoever works"),
+            }
+        }
+    }
+
+    fn token(&self) -> Result<Option<ConnectionToken>> {
+        match &self.given_token {
+            Some(token) => Ok(Some(token.clone())),
+            None if self.args.without_connection_token => Ok(None),
+            None => ConnectionToken::of_directory(self.data_dir)
                 .map(Some)
                 .with_context(|| {
-                    let path = data_dir.join("token");
+                    let path = self.data_dir.join("token");
                     format!("the connection token {} cannot be used", path.display())
                 }),
-        };
-        match token {
-            Ok(token) => {
-                if let Some(token) = &token {
-                    environment.keep_secret(token.reveal());
-                }
-                let listening = Listening {
-                    host: &host,
-                    finder,
-                    data_dir: &data_dir,
-                    ready_file: args.ready_file.as_deref(),
-                    started,
-                };
-                let options = args.server_options(&config, listen);
-                listening
-                    .serve(access(&config, token), options, signals)
-                    .await
-            }
-            Err(error) => Err(error.into()),
         }
-    };
-    // However it went: what was opened is closed in order.
-    let closed = host.shutdown().await;
-    await_farewells(&host).await;
-    served?;
-    Ok(closed?)
+    }
+
+    /// One life of the host, on a store that is its own.
+    async fn live(&mut self, store: impl Store) -> Result<End, Failure> {
+        let (args, config, data_dir) = (self.args, self.config, self.data_dir);
+        let registry = args.place.registry()?;
+        for trouble in registry.troubles() {
+            tracing::warn!("{trouble}");
+        }
+        let finder = Finder::new(
+            config.clone(),
+            registry,
+            data_dir.to_owned(),
+            self.environment.clone(),
+            args.agents.clone(),
+        );
+        let agents = finder.soon().await?;
+        let logs = Some(self.logs.clone());
+        let options = host_options(config, data_dir, &self.environment, logs)?;
+        let host = Host::start(options, agents, store).await?;
+        let served = if args.stdio {
+            let completed = host.clone();
+            tokio::spawn(async move {
+                finder.complete(&completed).await;
+                finder.follow(&completed).await;
+            });
+            serve_stdio(&host, config, &mut self.signals).await
+        } else {
+            match self.token() {
+                Ok(token) => {
+                    if let Some(token) = &token {
+                        self.environment.keep_secret(token.reveal());
+                    }
+                    let listening = Listening {
+                        host: &host,
+                        finder,
+                        config,
+                        data_dir,
+                        ready_file: args.ready_file.as_deref(),
+                        started: self.started,
+                        listen: &mut self.listen,
+                    };
+                    let options = args.server_options(config, *listening.listen);
+                    listening
+                        .serve(access(config, token), options, &mut self.signals)
+                        .await
+                }
+                Err(error) => Err(error.into()),
+            }
+        };
+        // However it went: what was opened is closed in order.
+        let closed = host.shutdown().await;
+        await_farewells(&host).await;
+        match served? {
+            // Its store is another's, and cannot be closed.
+            End::Overtaken => Ok(End::Overtaken),
+            End::Asked => {
+                closed?;
+                Ok(End::Asked)
+            }
+        }
+    }
 }
 
 impl ServeArgs {
@@ -228,25 +343,29 @@ fn access(config: &Config, token: Option<ConnectionToken>) -> AccessPolicy {
     }
 }
 
-async fn serve_stdio(host: &Host, config: &Config, mut signals: Signals) -> Outcome {
+async fn serve_stdio(host: &Host, config: &Config, signals: &mut Signals) -> Result<End, Failure> {
     let message_bytes = config.server.message_bytes();
     let client = stdio::serve(host, tokio::io::stdin(), tokio::io::stdout(), message_bytes);
     tokio::select! {
-        served = client => Ok(served.context("the client on standard input cannot be served")?),
-        () = signals.next() => {
-            signals.exit_on_the_next();
-            Ok(())
+        served = client => {
+            served.context("the client on standard input cannot be served")?;
         }
+        () = host.overtaken() => {}
+        () = signals.next() => Signals::new()?.exit_on_the_next(),
     }
+    Ok(End::Asked)
 }
 
 /// A host that is about to listen for clients.
 struct Listening<'a> {
     host: &'a Host,
     finder: Finder,
+    config: &'a Config,
     data_dir: &'a Path,
     ready_file: Option<&'a Path>,
     started: Instant,
+    /// Where it listens: it keeps a port that it was given.
+    listen: &'a mut SocketAddr,
 }
 
 impl Listening<'_> {
@@ -254,13 +373,17 @@ impl Listening<'_> {
         self,
         access: AccessPolicy,
         options: ServerOptions,
-        mut signals: Signals,
-    ) -> Outcome {
+        signals: &mut Signals,
+    ) -> Result<End, Failure> {
         let (web, plain) = (options.web, options.tls.is_none());
         let token = access.token.clone();
         let server = Server::start(self.host.clone(), access, options).await?;
+        self.listen.set_port(server.address().port());
+        self.host
+            .announce(&standby::advertised(self.config, &server));
         let announcement = announcement(&server, token.as_ref());
-        let announced = self.announce(&announcement, web);
+        let announced = announced(&announcement, self.data_dir, self.ready_file, web);
+        let mut end = End::Asked;
         if announced.is_ok() {
             let address = server.address();
             let after_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -276,35 +399,46 @@ impl Listening<'_> {
                      see --tls-cert and --tls-key"
                 );
             }
-            signals.next().await;
-            tracing::info!("shutting down");
-            signals.exit_on_the_next();
+            tokio::select! {
+                () = signals.next() => {
+                    tracing::info!("shutting down");
+                    Signals::new()?.exit_on_the_next();
+                }
+                () = self.host.overtaken() => end = End::Overtaken,
+            }
         }
         Announcement::remove_from(self.data_dir);
         server.stop().await;
-        announced
+        announced?;
+        Ok(end)
     }
+}
 
-    fn announce(&self, announcement: &Announcement, web: bool) -> Outcome {
-        let unwritten = |path: &Path| format!("failed to write {}", path.display());
+/// Writes down where the host listens, and says so.
+fn announced(
+    announcement: &Announcement,
+    data_dir: &Path,
+    ready_file: Option<&Path>,
+    web: bool,
+) -> Result<()> {
+    let unwritten = |path: &Path| format!("failed to write {}", path.display());
+    announcement
+        .write_in(data_dir)
+        .with_context(|| unwritten(data_dir))?;
+    if let Some(path) = ready_file {
         announcement
-            .write_in(self.data_dir)
-            .with_context(|| unwritten(self.data_dir))?;
-        if let Some(path) = self.ready_file {
-            announcement
-                .write(path)
-                .with_context(|| format!("{}; choose another --ready-file", unwritten(path)))?;
-        }
-        let mut lines = String::new();
-        if web {
-            lines.push_str(&format!("Web client:  {}\n", announcement.web));
-        }
-        lines.push_str(&format!("WebSocket:   {}\n", announcement.url));
-        // Whoever closed our standard output can still connect.
-        let mut out = io::stdout().lock();
-        let _ = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
-        Ok(())
+            .write(path)
+            .with_context(|| format!("{}; choose another --ready-file", unwritten(path)))?;
     }
+    let mut lines = String::new();
+    if web {
+        lines.push_str(&format!("Web client:  {}\n", announcement.web));
+    }
+    lines.push_str(&format!("WebSocket:   {}\n", announcement.url));
+    // Whoever closed our standard output can still connect.
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
+    Ok(())
 }
 
 fn announcement(server: &Server, token: Option<&ConnectionToken>) -> Announcement {

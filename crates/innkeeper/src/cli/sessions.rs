@@ -144,7 +144,7 @@ impl Listed {
 }
 
 async fn list(args: &ListArgs) -> Outcome {
-    let data_dir = args.place.data_dir()?;
+    let data_dir = args.place.local_data_dir()?;
     let listed = if args.disposed {
         let rows = disposed_in(&data_dir)?;
         let listed = rows
@@ -252,7 +252,7 @@ fn status(bits: u32) -> &'static str {
 
 impl OneSession {
     fn transcript(&self) -> Result<Transcript> {
-        let reader = looked_into(&self.place.data_dir()?)?;
+        let reader = looked_into(&self.place.local_data_dir()?)?;
         let rows = match &reader {
             Some(reader) => reader.catalogue()?,
             None => Vec::new(),
@@ -269,7 +269,7 @@ impl OneSession {
 }
 
 async fn delete(args: &OneSession, yes: bool) -> Outcome {
-    let data_dir = args.place.data_dir()?;
+    let data_dir = args.place.local_data_dir()?;
     let config = args.place.config()?;
     let rows = catalogue_in(&data_dir)?;
     let session = args.find(&rows)?;
@@ -332,7 +332,7 @@ fn is_yes(answer: &str) -> bool {
 }
 
 fn restore(args: &OneSession) -> Outcome {
-    let data_dir = args.place.data_dir()?;
+    let data_dir = args.place.local_data_dir()?;
     let config = args.place.config()?;
     let disposed = disposed_in(&data_dir)?;
     let rows: Vec<CatalogueRow> = disposed.into_iter().map(|disposed| disposed.row).collect();

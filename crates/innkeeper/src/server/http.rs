@@ -213,7 +213,7 @@ fn plain_page(request: &Request, web: bool) -> Response {
     }
 }
 
-fn refused(refusal: Refusal) -> Response {
+pub(crate) fn refused(refusal: Refusal) -> Response {
     let Refusal { status, message } = refusal;
     tracing::debug!(%status, message, "a request was turned away");
     (status, format!("{message}\n")).into_response()

@@ -76,6 +76,7 @@ impl SqliteStore {
         self.log_bytes = Some(bytes);
         Ok(Tended {
             trim_log_below: (bytes > limit).then_some(below),
+            ..Tended::default()
         })
     }
 }
