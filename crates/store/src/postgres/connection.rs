@@ -1,6 +1,7 @@
 //! Connections to the database, and the thread that drives them. Calls block
 //! whoever makes them, for a bounded time.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -276,27 +277,34 @@ impl Connection {
         }
         asked.extend(after.map(plain));
         let (skip, count) = (usize::from(before.is_some()), said.len());
+        let is_said = Cell::new(false);
         let answered = async {
             // Each is sent when it is polled first, so the order is this one.
-            let mut answers = Vec::with_capacity(asked.len());
+            let mut waiting = Vec::with_capacity(asked.len());
             for mut one in asked {
-                let first = poll_fn(|context| Poll::Ready(one.as_mut().poll(context))).await;
-                answers.push(match first {
-                    Poll::Ready(answer) => Ok(answer),
-                    Poll::Pending => Err(one),
-                });
+                match poll_fn(|context| Poll::Ready(one.as_mut().poll(context))).await {
+                    Poll::Pending => waiting.push(one),
+                    // If it could not even be said, the COMMIT behind it must not
+                    // be said either.
+                    Poll::Ready(answer) => {
+                        let rows = answer?;
+                        waiting.push(Box::pin(async { Ok(rows) }));
+                    }
+                }
             }
-            let mut rows = Vec::with_capacity(answers.len());
-            for answer in answers {
-                rows.push(match answer {
-                    Ok(answer) => answer?,
-                    Err(waiting) => waiting.await?,
-                });
+            is_said.set(true);
+            let mut rows = Vec::with_capacity(waiting.len());
+            for one in waiting {
+                rows.push(one.await?);
             }
             Ok(rows)
         };
-        let rows = self.driver.wait(&self.address, self.call, answered)?;
-        Ok(rows.into_iter().skip(skip).take(count).collect())
+        let rows = self.driver.wait(&self.address, self.call, answered);
+        if rows.is_err() && !is_said.get() && before.is_some() {
+            // If that fails as well, so does all that follows.
+            let _ = self.batch("ROLLBACK");
+        }
+        Ok(rows?.into_iter().skip(skip).take(count).collect())
     }
 
     fn prepare(&mut self, said: &[Said]) -> Result<(), PostgresError> {

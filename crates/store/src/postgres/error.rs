@@ -78,6 +78,12 @@ impl PostgresError {
             };
         }
         let mut reason = error.to_string();
+        if reason.starts_with("error serializing parameter") {
+            // It is what is to be stored that cannot be said.
+            let code = SqlState::DATA_EXCEPTION.code().to_owned();
+            let message = reason;
+            return Self::Reported { code, message };
+        }
         let mut source = error.source();
         while let Some(cause) = source {
             reason = format!("{reason}: {cause}");
