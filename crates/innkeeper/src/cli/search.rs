@@ -11,8 +11,8 @@ use innkeeper_protocol::record::store::Archive as _;
 use innkeeper_workspace::uri_of_path;
 use serde_json::{Value, json};
 
-use super::announcement::Announcement;
 use super::client::{connect_to, explained};
+use super::control::RunningHost;
 use super::place::PlaceArgs;
 use super::sessions::{catalogue_in, ids, looked_into};
 use super::{Failure, Outcome, print, text};
@@ -86,7 +86,7 @@ impl Field {
 pub(crate) async fn search(args: SearchArgs) -> Outcome {
     let data_dir = args.place.data_dir()?;
     let params = args.params(&data_dir)?;
-    let page = found(&data_dir, &params).await?;
+    let page = found(&args.place, &params).await?;
     if args.json {
         return print(&(serde_json::to_string_pretty(&page)? + "\n"));
     }
@@ -147,8 +147,8 @@ fn time(flag: &str, said: Option<&str>) -> Result<Option<Value>, Failure> {
 }
 
 /// The result as a host gives it.
-async fn found(data_dir: &Path, params: &Value) -> Result<Value, Failure> {
-    if let Some(running) = Announcement::find_in(data_dir)
+async fn found(place: &PlaceArgs, params: &Value) -> Result<Value, Failure> {
+    if let Some(running) = RunningHost::find_in(&place.data_dir()?)
         && let Ok(client) = connect_to(&running).await
     {
         let page = client.request::<_, Value>(METHOD, params.clone()).await;
@@ -160,7 +160,7 @@ async fn found(data_dir: &Path, params: &Value) -> Result<Value, Failure> {
         Ok(_) => return Err(anyhow!("{METHOD} is not a search; this is a bug").into()),
         Err(error) => return Err(Failure::Usage(error.message)),
     };
-    let page = match looked_into(data_dir)? {
+    let page = match looked_into(&place.local_data_dir()?)? {
         Some(reader) => reader.search(&query)?,
         None => return Ok(json!({"items": []})),
     };
