@@ -271,10 +271,9 @@ fn load_session(
         .collect();
     for row in &turns {
         if let Some(chat) = places.get(get::<&str>(row, 0)?) {
-            loaded[*chat].turns.push(StoredTurn {
-                id: TurnId::from(get::<&str>(row, 1)?),
-                json: raw("turn", get(row, 2)?)?,
-            });
+            let id = TurnId::from(get::<&str>(row, 1)?);
+            let json = raw("turn", get(row, 2)?)?;
+            loaded[*chat].turns.push(StoredTurn::from_json(id, json));
         }
     }
     for row in &log {
