@@ -193,7 +193,7 @@ describe("an approval", () => {
     expect(await dock(page).locator(".tool-input:visible").count()).toBe(0);
     await page.locator("[data-decision=approve]").click();
     await page.locator(".turn-footer").waitFor();
-    await expect.poll(() => page.locator(".tool .file-edit").count()).toBe(1);
+    await expect.poll(() => page.locator(".tool .diff-frame").count()).toBe(1);
   });
 
   test("that is denied sends the words along, on Enter, and claims nothing about them", async () => {

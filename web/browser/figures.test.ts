@@ -159,6 +159,7 @@ test("a diff of 5,000 lines opens", async () => {
   await page.getByRole("button", { name: "Changes" }).click();
   await page.locator(".diff-row").first().waitFor();
   report("CPU ms to open a diff of 5,000 lines", (await spent(session)) - before, 200);
-  await page.getByRole("button", { name: "Side by side" }).click();
+  // The host does not know this session, and says so above the difference.
+  await page.getByRole("button", { name: "Side by side" }).press("Enter");
   await page.locator(".diff-split").waitFor();
 });

@@ -159,7 +159,7 @@ describe("to-dos and sub-agents", () => {
     const page = await open();
     await newSession(page);
     await play(page, scenario({ subagent: { title: "Helper", steps: [{ say: "I helped." }, tool("Helping")] } }));
-    expect(await page.locator(".subagent-head").innerText()).toContain("Used 1 tool");
+    await expect.poll(() => page.locator(".subagent-head").innerText()).toContain("Used 1 tool");
     await page.locator(".subagent").getByText("Open").click();
     const origin = page.getByRole("navigation", { name: "Where this chat comes from" });
     expect(await origin.innerText()).toMatch(/Sub-agent\s+Helper/);

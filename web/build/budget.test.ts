@@ -40,6 +40,25 @@ test("the initial JavaScript is at most 150 KB", () => {
   expect(figure).toBeLessThanOrEqual(150);
 });
 
+test("a session loads at most 75 KB in addition", () => {
+  const manifest = readFileSync(join(out, "precache.json"), "utf8");
+  const view = /assets\/(SessionView-[\w-]+\.js)/.exec(manifest)?.[1] ?? "";
+  const eager = new Set(initial(".js"));
+  const needed = new Set<string>();
+  const visit = (name: string) => {
+    if (eager.has(name) || needed.has(name) || !sizes.has(name)) return;
+    needed.add(name);
+    const code = readFileSync(join(out, "assets", name), "utf8");
+    // What is imported at once, and not what is asked for later.
+    for (const [, next = ""] of code.matchAll(/(?:from|import)\s*"\.\/([\w.-]+\.js)"/g)) visit(next);
+  };
+  visit(view);
+  const figure = total([...needed]);
+  console.log(`a session in addition: ${figure.toFixed(1)} KB gzip`);
+  expect(figure).toBeGreaterThan(10);
+  expect(figure).toBeLessThanOrEqual(75);
+});
+
 test("the initial style sheet is at most 15 KB", () => {
   const figure = total(initial(".css"));
   console.log(`initial CSS: ${figure.toFixed(1)} KB gzip`);

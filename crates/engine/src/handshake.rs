@@ -351,7 +351,11 @@ impl Engine {
             .iter()
             .any(|uri| match self.core.channels.get(uri) {
                 Some(Channel::Terminal(terminal)) => younger(terminal.born),
-                Some(Channel::Changeset(changeset)) => younger(changeset.born),
+                // Another one of its name may have been closed since, and nothing
+                // has been numbered between the two.
+                Some(Channel::Changeset(changeset)) => {
+                    seen.is_none_or(|seen| changeset.born >= seen)
+                }
                 Some(Channel::Canvas(canvas)) => younger(canvas.born),
                 Some(
                     Channel::Root(_)

@@ -283,6 +283,9 @@ pub struct SessionNotes {
     /// The session's own working tree, where it has one: its directory there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<String>,
+    /// The directory that the working tree was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree_of: Option<String>,
     /// The language of whoever created it, in which its changesets are named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,

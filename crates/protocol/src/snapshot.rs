@@ -30,8 +30,11 @@ pub struct StoredTurn {
     pub json: Arc<RawValue>,
     /// The turn as clients of older versions were given it. It never changes,
     /// so going through the gates once is enough for each version.
-    older: Arc<Mutex<Vec<(Version, Option<Arc<RawValue>>)>>>,
+    older: Arc<Mutex<Vec<OlderForm>>>,
 }
+
+/// What a version has of a turn, if anything.
+type OlderForm = (Version, Option<Arc<RawValue>>);
 
 impl StoredTurn {
     pub fn new(turn: &Turn) -> serde_json::Result<Self> {

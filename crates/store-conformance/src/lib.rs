@@ -127,6 +127,7 @@ macro_rules! store_suite {
                 what_is_gone_is_not_found_from_the_commit_on,
                 a_session_that_is_brought_back_is_found_again,
                 a_title_that_changed_is_found_by_its_new_words,
+                a_further_chat_is_found_by_what_its_session_lists_it_as,
                 a_chat_that_moved_is_found_where_it_is,
                 what_was_stored_before_a_crash_is_found_after_it,
                 a_store_that_was_closed_is_found_complete,

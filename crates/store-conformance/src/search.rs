@@ -123,7 +123,7 @@ pub fn what_was_said_thought_called_and_titled_is_found_with_a_snippet<S: Subjec
             "roof",
             &*chat_of(SESSION),
             SearchField::Title,
-            "Repair the [roof] Chat",
+            "Repair the [roof]",
         ),
         ("where", "t0", SearchField::Message, "[Where] is the door?"),
         (
@@ -441,6 +441,31 @@ pub fn a_title_that_changed_is_found_by_its_new_words<S: Subject>(new: fn() -> S
     assert_eq!(stage.found("fence"), [chat_of(SESSION)]);
     assert_eq!(stage.found("roof"), <[&str; 0]>::default());
     assert_eq!(stage.found("chimney"), ["t1"]);
+}
+
+pub fn a_further_chat_is_found_by_what_its_session_lists_it_as<S: Subject>(new: fn() -> S) {
+    let mut stage = stage(new);
+    let further = "ahp-chat:/further";
+    let listed = |title: &str| {
+        let mut record = session(SESSION, "Repair the roof", 11);
+        let listed = json!([
+            {"resource": chat_of(SESSION), "title": "not this"},
+            {"resource": further, "title": title},
+        ]);
+        record.summary.chats = Some(of(listed));
+        StoreOp::PutSession(Box::new(record))
+    };
+    stage.apply([listed("Gutters"), put_chat(further, SESSION, 5, None)]);
+    stage.apply([listed("Tiles")]);
+    stage.apply([put_chat(further, SESSION, 6, None)]);
+    stage.settle();
+    let hit = &stage.search(&query("tiles")).items[0];
+    assert_eq!((&*hit.chat_title, hit.chat.as_str()), ("Tiles", further));
+    for text in ["gutters", "not this"] {
+        assert_eq!(stage.found(text), <[&str; 0]>::default(), "{text}");
+    }
+    let hit = &stage.search(&query("roof")).items[0];
+    assert_eq!(&*hit.chat_title, "Repair the roof");
 }
 
 pub fn a_chat_that_moved_is_found_where_it_is<S: Subject>(new: fn() -> S) {

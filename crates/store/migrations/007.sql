@@ -1,8 +1,15 @@
 -- Version 7. Searching, and what turns have cost.
 
--- The words of each turn and of the titles of each chat; the texts themselves
+-- From here on, the title of a chat besides the default one is what its session
+-- lists it as.
+UPDATE chat SET title = listed.title
+FROM (SELECT json_extract(value, '$.resource') AS uri, json_extract(value, '$.title') AS title
+      FROM session, json_each(iif(json_valid(summary), summary, '{}'), '$.chats')) AS listed
+WHERE chat.uri = listed.uri AND NOT is_default AND listed.title IS NOT NULL;
+
+-- The words of each turn and of the title of each chat; the texts themselves
 -- are read from where they stand. A row is called by the chat's id, shifted by
--- 24 bits, and the place of the turn plus 1; the titles by the chat's id alone.
+-- 24 bits, and the place of the turn plus 1; the title by the chat's id alone.
 -- The words come folded, so all that is left to do is to split at spaces.
 CREATE VIRTUAL TABLE search USING fts5 (
     title, message, answer, tool, reasoning,
@@ -13,7 +20,7 @@ CREATE TABLE search_time (
     id INTEGER PRIMARY KEY,
     at INTEGER NOT NULL
 );
--- Chats whose rows are out of date: their titles, and their turns from this
+-- Chats whose rows are out of date: their title, and their turns from this
 -- place on. Whatever changes one of them says so here, and nothing else does.
 CREATE TABLE search_due (
     chat  INTEGER PRIMARY KEY,

@@ -300,7 +300,9 @@ impl Store for SqliteStore {
             return Err(self.still_there().err().unwrap_or(lost).into());
         }
         self.note();
-        self.index_before_end()?;
+        if let Err(error) = self.index_before_end() {
+            tracing::warn!(%error, "some turns cannot be searched yet");
+        }
         self.reader.close();
         Ok(self.checkpoint()?)
     }

@@ -29,6 +29,8 @@ export async function begin(host: Host, beginning: Beginning): Promise<void> {
   const { words } = store.getState().drafts.get(BEGINNING) ?? NO_DRAFT;
   if (chat) {
     await host.open(chat);
+    // From here on, what is said about the words is said at the session's editor.
+    store.select(session, null);
     store.write(chat, () => words);
     store.clear(BEGINNING);
     const said = { text: words.text, attachments: goingAlong(words.attachments, words.text), model: beginning.model };

@@ -28,5 +28,7 @@ export const WIDTHS = {
 } as const;
 
 export function useWidth(of: keyof typeof WIDTHS): [number, (width: number) => void] {
-  return usePreference(`width.${of}`, WIDTHS[of].usual, isNumber);
+  const { least, most, usual } = WIDTHS[of];
+  const [width, setWidth] = usePreference(`width.${of}`, usual, isNumber);
+  return [Math.min(most, Math.max(least, width)), setWidth];
 }

@@ -9,6 +9,7 @@ describe("errors have titles in words and are told once", () => {
     ["agentError", "Internal error: Missing provider", { title: "The agent reported an error", message: "Missing provider" }],
     ["rateLimitExceeded", "too much", { title: "Rate limit exceeded", message: "Too much" }],
     ["overloaded_error", "", { title: "Overloaded error", message: "" }],
+    ["constructor", "", { title: "Constructor", message: "" }],
     [undefined, "why", { title: "Something went wrong", message: "Why" }],
   ])("%s: %s", (type, text, shown) => expect(readError(type, text)).toEqual(shown));
 

@@ -9,7 +9,7 @@ export interface ReadableError {
   details?: string;
 }
 
-const TITLES: Record<string, string> = {
+const TITLES = new Map<string, string>(Object.entries({
   agentError: "The agent reported an error",
   agentExited: "The agent stopped unexpectedly",
   agentNotStarted: "The agent did not start",
@@ -21,21 +21,21 @@ const TITLES: Record<string, string> = {
   invalidScenario: "This scenario cannot be played",
   turnTooLarge: "This turn became too large",
   unknownProvider: "The host does not know this agent",
-};
+}));
 
 /** What some errors say only repeats their title, or promises what may not be possible. */
-const SAID_BY_TITLE: Record<string, RegExp> = {
+const SAID_BY_TITLE = new Map<string, RegExp>(Object.entries({
   agentExited: /^(?:[^.:]*\bended unexpectedly\b[.:]?\s*)+/i,
   hostInterrupted: /^The host ended while this turn was running\. |; resume the turn to go on/g,
-};
+}));
 
 /** `said` is what the agent had said just before: some report an error and say it, too. */
 export function readError(errorType: string | undefined, text: string, said = ""): ReadableError {
-  const title = TITLES[errorType ?? ""] ?? inWords(errorType);
+  const title = TITLES.get(errorType ?? "") ?? inWords(errorType);
   const whole = text.trim();
   // Stack traces come in lines, or joined by slashes.
   const [first = "", ...rest] = whole.split(/\n| \/ (?=at |\w+:|\^|node:)/);
-  const repeated = SAID_BY_TITLE[errorType ?? ""];
+  const repeated = SAID_BY_TITLE.get(errorType ?? "");
   const short = first
     .replace(/^(?:Internal error|Error): (?=\S)/, "")
     .replace(repeated ?? /^$/, "")

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ChatState, ModelInfo, UsageInfo } from "../protocol/types";
-import { aboutModel, contextUsage, costIn } from "./model";
+import { aboutModel, contextUsage, costIn, currentModel } from "./model";
 
 const one: ModelInfo = { id: "one", provider: "p", name: "One", maxContextWindow: 200_000 };
 
@@ -30,4 +30,14 @@ test("a model is told with its words, its context and its prices", () => {
   const pricing = { input: 3, output: 15, currency: "USD", per: 1_000_000 };
   expect(aboutModel({ ...one, _meta: { description: "Quick", pricing } })).toBe("Quick · 200k context · $3.00 in, $15.00 out for 1M tokens");
   expect(aboutModel({ ...one, maxContextWindow: undefined })).toBeUndefined();
+});
+
+test("the model that is shown is the one that was chosen or that answered, and never a guess", () => {
+  const two: ModelInfo = { ...one, id: "two", name: "Two" };
+  const chosen = { turns: [], draft: { text: "", origin: { kind: "user" }, model: { id: "two" } } } as unknown as ChatState;
+  expect(currentModel([one, two], chosen)).toBe(two);
+  expect(currentModel([one, two], chatWith({ model: "two" }))).toBe(two);
+  expect(currentModel([one, two], chatWith({}))).toBeUndefined();
+  expect(currentModel([one], chatWith({}))).toBe(one);
+  expect(currentModel([one, two], undefined)).toBeUndefined();
 });

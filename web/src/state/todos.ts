@@ -56,7 +56,7 @@ function inInput(call: ToolCall): Todo[] | undefined {
   return read.every((todo) => todo !== undefined) ? read : undefined;
 }
 
-const STATUS: Record<string, TodoStatus> = {
+const STATUS = new Map<string, TodoStatus>(Object.entries({
   pending: "open",
   todo: "open",
   not_started: "open",
@@ -66,13 +66,13 @@ const STATUS: Record<string, TodoStatus> = {
   completed: "done",
   done: "done",
   cancelled: "done",
-};
+} as const));
 
 function todoIn(item: unknown): Todo | undefined {
   if (typeof item !== "object" || item === null) return undefined;
   const { content, step, title, text, status } = item as JsonObject;
   const said = [content, step, title, text].find((words) => typeof words === "string" && words !== "");
-  const known = typeof status === "string" ? STATUS[status] : undefined;
+  const known = typeof status === "string" ? STATUS.get(status) : undefined;
   return typeof said === "string" && known ? { text: said, status: known } : undefined;
 }
 

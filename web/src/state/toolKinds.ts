@@ -8,7 +8,7 @@ import { todosOf } from "./todos";
 export type ToolKind = "read" | "search" | "command" | "edit" | "fetch" | "subagent" | "todos" | "other";
 
 /** The kinds of the Agent Client Protocol that have one here. */
-const OF_KIND: Record<string, ToolKind> = {
+const OF_KIND = new Map<string, ToolKind>(Object.entries({
   read: "read",
   search: "search",
   execute: "command",
@@ -16,9 +16,9 @@ const OF_KIND: Record<string, ToolKind> = {
   delete: "edit",
   move: "edit",
   fetch: "fetch",
-};
+} as const));
 
-const OF_TOOL_KIND: Record<string, ToolKind> = { terminal: "command", read: "read", search: "search", subagent: "subagent" };
+const OF_TOOL_KIND = new Map<string, ToolKind>(Object.entries({ terminal: "command", read: "read", search: "search", subagent: "subagent" } as const));
 
 export function kindOf(call: ToolCall): ToolKind {
   const { toolKind, kind } = call._meta ?? {};
@@ -27,10 +27,10 @@ export function kindOf(call: ToolCall): ToolKind {
   if (has("subagent")) return "subagent";
   if (has("fileEdit") || (call.status === "pending-confirmation" && call.edits?.items.length)) return "edit";
   if (todosOf(call)) return "todos";
-  const said = typeof toolKind === "string" ? OF_TOOL_KIND[toolKind] : undefined;
+  const said = typeof toolKind === "string" ? OF_TOOL_KIND.get(toolKind) : undefined;
   if (said) return said;
   if (has("terminal")) return "command";
-  return (typeof kind === "string" ? OF_KIND[kind] : undefined) ?? "other";
+  return (typeof kind === "string" ? OF_KIND.get(kind) : undefined) ?? "other";
 }
 
 /** Where a call looks or works, as the agent says. */

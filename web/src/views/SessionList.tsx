@@ -21,6 +21,8 @@ import { Skeleton } from "./ui/Skeleton";
 
 const NO_FILTER: Filter = { query: "", showsArchived: false };
 const ROW = 48;
+/** Of agents and projects to filter by: those with the latest sessions. */
+const MOST_CHOICES = 30;
 
 export function SessionList() {
   const sessions = useApp((state) => state.sessions);
@@ -163,7 +165,7 @@ const BY: [GroupedBy, string][] = [
 ];
 
 function viewMenu({ sessions, by, setBy, filter, change, onSelect }: ViewMenu): MenuItem[] {
-  const distinct = (pick: (session: SessionSummary) => string) => [...new Set(sessions.map(pick))].filter(Boolean).sort();
+  const distinct = (pick: (session: SessionSummary) => string) => [...new Set(sessions.map(pick))].filter(Boolean).slice(0, MOST_CHOICES).sort();
   const choices = (heading: string, known: string[], chosen: string | undefined, labelOf: (one: string) => string, choose: (one: string | undefined) => void): MenuItem[] =>
     known.length < 2
       ? []

@@ -62,8 +62,12 @@ export function SessionView({ route }: { route: SessionRoute }) {
       <SessionHeader route={route} session={session} chat={chat} />
       <section className="session-main" aria-label="Conversation">
         {session?.lifecycle === "failed" && (
-          <div className="error-card" role="alert">
-            <p>The session could not be created: {session.creationError?.message}</p>
+          <div className="callout bad not-created" role="alert">
+            <Icon name="warning" />
+            <div>
+              <strong>The session could not be created</strong>
+              <p>{session.creationError?.message}</p>
+            </div>
           </div>
         )}
         {chatUri && chat && isCurrent ? (

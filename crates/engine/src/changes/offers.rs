@@ -19,6 +19,7 @@ pub(super) const RESTORE: &str = "restore";
 pub(super) const REVERT: &str = "revert";
 pub(super) const PUSH: &str = "push";
 pub(super) const CREATE_PR: &str = "create-pr";
+pub(super) const KEEP: &str = "keep";
 const UNDO: &str = "undo";
 
 impl Changes {
@@ -31,7 +32,9 @@ impl Changes {
     ) -> Option<Vec<ChangesetOperation>> {
         let undo = self.tracked.get(session).is_some_and(|it| it.undo);
         let proposal = self.proposal(core, session);
-        offered(compared, undo, &proposal, core.channels.locale_of(session))
+        let keeps = worktree_of(core, session).is_some();
+        let locale = core.channels.locale_of(session);
+        offered(compared, (undo, keeps), &proposal, locale)
     }
 
     /// The message of a commit for which nobody writes one.
@@ -76,6 +79,15 @@ impl Changes {
     }
 }
 
+/// The directory that a session's own working tree was made for.
+pub(super) fn worktree_of(core: &Core, session: &ChannelUri) -> Option<String> {
+    let notes = &core.channels.session(session)?.notes;
+    notes
+        .worktree_of
+        .clone()
+        .filter(|_| notes.worktree.is_some())
+}
+
 /// An operation that is still offered runs on, or has failed.
 fn as_they_stand(
     mut offered: Vec<ChangesetOperation>,
@@ -93,7 +105,7 @@ fn as_they_stand(
 
 fn offered(
     compared: &Compared,
-    undo: bool,
+    (undo, keeps): (bool, bool),
     proposal: &str,
     locale: Locale,
 ) -> Option<Vec<ChangesetOperation>> {
@@ -139,6 +151,15 @@ fn offered(
         ],
         Compared::Turns { .. } => Vec::new(),
     };
+    if keeps && *compared == Compared::Session {
+        list.push(operation(
+            KEEP,
+            L::Keep,
+            L::KeepAsks,
+            "git-merge",
+            &[Changeset],
+        ));
+    }
     if undo && !list.is_empty() {
         list.push(operation(UNDO, L::Undo, L::UndoAsks, "undo", &[Changeset]));
     }

@@ -21,7 +21,7 @@ use innkeeper_protocol::workspace::changes::{
 
 use super::artifacts;
 use super::changesets::View;
-use super::offers::{COMMIT, CREATE_PR, DISCARD, PUSH, RESTORE, REVERT};
+use super::offers::{COMMIT, CREATE_PR, DISCARD, KEEP, PUSH, RESTORE, REVERT, worktree_of};
 use super::{Changes, tell};
 use crate::clients::Clients;
 use crate::core::{Core, error_info};
@@ -56,7 +56,8 @@ impl Changes {
             return core.fail(connection, Some(id), error);
         };
         let proposal = self.proposal(core, &view.session);
-        let (session, what) = match asked(view, &changeset.state, params, proposal) {
+        let tree_of = worktree_of(core, &view.session);
+        let (session, what) = match asked(view, &changeset.state, params, (proposal, tree_of)) {
             Ok(what) => (view.session.clone(), what),
             Err(error) => return core.fail(connection, Some(id), error),
         };
@@ -150,6 +151,7 @@ fn follow_up(done: &[OperationDone]) -> Option<ChangesetOperationFollowUp> {
         | OperationDone::PlacesAsBefore(_)
         | OperationDone::FilesAsThen(_)
         | OperationDone::Committed(_)
+        | OperationDone::Brought(_)
         | OperationDone::CommitTakenBack => None,
     });
     Some(ChangesetOperationFollowUp {
@@ -186,7 +188,7 @@ fn asked(
     view: &View,
     changeset: &ChangesetState,
     params: &InvokeChangesetOperationParams,
-    proposal: String,
+    (proposal, tree_of): (String, Option<String>),
 ) -> Result<Operation, RpcError> {
     let name = params.operation_id.as_str();
     let offered = changeset.operations.iter().flatten();
@@ -249,6 +251,9 @@ fn asked(
             message: message_of(params, proposal)?,
         },
         PUSH => Operation::Push,
+        KEEP => Operation::BringInto {
+            directory: tree_of.unwrap_or_default(),
+        },
         CREATE_PR => Operation::CreatePullRequest {
             message: message_of(params, proposal)?,
         },

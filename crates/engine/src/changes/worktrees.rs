@@ -82,6 +82,7 @@ pub(super) fn isolated(
     known.notes.worktree = Some(replacement.clone());
     known.dirty = true;
     let directory = known.first_directory().map(str::to_owned);
+    known.notes.worktree_of.clone_from(&directory);
     core.touch(&session);
     if let Some(directory) = directory {
         let action = SessionWorkingDirectoryReplacedAction {

@@ -30,6 +30,8 @@ pub(crate) enum ChangesLabel {
     RestoreAsks,
     Revert,
     RevertAsks,
+    Keep,
+    KeepAsks,
     Undo,
     UndoAsks,
 }
@@ -79,6 +81,10 @@ impl ChangesLabel {
                 "Return files to what they were before this turn? This and later changes are \
                  undone."
             }
+            Self::Keep => "Keep",
+            Self::KeepAsks => {
+                "Bring the changes of this session into the directory that its working tree was made for?"
+            }
             Self::Undo => "Undo",
             Self::UndoAsks => "Take back the last operation on files of this session?",
         }
@@ -124,6 +130,10 @@ impl ChangesLabel {
             Self::RevertAsks => {
                 "Dateien auf den Stand vor dieser Anfrage bringen? Diese und spätere Änderungen \
                  werden rückgängig gemacht."
+            }
+            Self::Keep => "Übernehmen",
+            Self::KeepAsks => {
+                "Die Änderungen dieser Sitzung in das Verzeichnis übernehmen, für das ihr Arbeitsbaum gemacht wurde?"
             }
             Self::Undo => "Rückgängig machen",
             Self::UndoAsks => {
@@ -171,6 +181,10 @@ impl ChangesLabel {
                 "Ramener les fichiers à leur état avant ce tour ? Ses modifications et les \
                  suivantes sont annulées."
             }
+            Self::Keep => "Conserver",
+            Self::KeepAsks => {
+                "Apporter les modifications de cette session dans le répertoire pour lequel son arbre de travail a été créé ?"
+            }
             Self::Undo => "Annuler",
             Self::UndoAsks => "Annuler la dernière opération sur les fichiers de cette session ?",
         }
@@ -214,6 +228,10 @@ impl ChangesLabel {
             Self::RevertAsks => {
                 "¿Devolver los archivos a como estaban antes de este turno? Sus cambios y los \
                  posteriores se deshacen."
+            }
+            Self::Keep => "Conservar",
+            Self::KeepAsks => {
+                "¿Llevar los cambios de esta sesión al directorio para el que se creó su árbol de trabajo?"
             }
             Self::Undo => "Deshacer",
             Self::UndoAsks => "¿Deshacer la última operación sobre archivos de esta sesión?",

@@ -40,6 +40,10 @@ fn done_in_english(done: &OperationDone) -> String {
         OperationDone::CommitTakenBack => {
             "The commit was taken back; its changes are still there.".to_owned()
         }
+        OperationDone::Brought(1) => "1 file of the original directory has changed.".to_owned(),
+        OperationDone::Brought(files) => {
+            format!("{files} files of the original directory have changed.")
+        }
         OperationDone::Sent(sent) => pushing::sent(sent, Locale::English),
     }
 }
@@ -57,6 +61,12 @@ fn done_in_german(done: &OperationDone) -> String {
         OperationDone::Committed(as_) => format!("Eingecheckt als {}.", as_.join(" und als ")),
         OperationDone::CommitTakenBack => {
             "Der Commit ist zurückgenommen; seine Änderungen sind noch da.".to_owned()
+        }
+        OperationDone::Brought(1) => {
+            "1 Datei im ursprünglichen Verzeichnis ist geändert.".to_owned()
+        }
+        OperationDone::Brought(files) => {
+            format!("{files} Dateien im ursprünglichen Verzeichnis sind geändert.")
         }
         OperationDone::Sent(sent) => pushing::sent(sent, Locale::German),
     }
@@ -76,6 +86,10 @@ fn done_in_french(done: &OperationDone) -> String {
         OperationDone::CommitTakenBack => {
             "Le commit est annulé ; ses modifications sont toujours là.".to_owned()
         }
+        OperationDone::Brought(1) => "1 fichier du répertoire d’origine a changé.".to_owned(),
+        OperationDone::Brought(files) => {
+            format!("{files} fichiers du répertoire d’origine ont changé.")
+        }
         OperationDone::Sent(sent) => pushing::sent(sent, Locale::French),
     }
 }
@@ -93,6 +107,10 @@ fn done_in_spanish(done: &OperationDone) -> String {
         OperationDone::Committed(as_) => format!("Confirmado como {}.", as_.join(" y como ")),
         OperationDone::CommitTakenBack => {
             "El commit se ha deshecho; sus cambios siguen ahí.".to_owned()
+        }
+        OperationDone::Brought(1) => "1 archivo del directorio original ha cambiado.".to_owned(),
+        OperationDone::Brought(files) => {
+            format!("{files} archivos del directorio original han cambiado.")
         }
         OperationDone::Sent(sent) => pushing::sent(sent, Locale::Spanish),
     }
@@ -113,6 +131,13 @@ fn trouble_in_german(trouble: &ChangesError) -> String {
             "es gibt neuere Commits; der Commit kann nicht zurückgenommen werden".to_owned()
         }
         ChangesError::NothingToUndo => "es gibt nichts rückgängig zu machen".to_owned(),
+        ChangesError::Conflicts(files) => format!(
+            "dieselben Zeilen sind dort geändert, in {}; checke beides ein und führe es mit git zusammen",
+            files.join(", ")
+        ),
+        ChangesError::OtherRepository => {
+            "der Arbeitsbaum wurde nicht aus dem Repository dieses Verzeichnisses gemacht".to_owned()
+        }
         ChangesError::Push(error) => pushing::trouble(error, Locale::German),
         ChangesError::Other(said) => said.clone(),
     }
@@ -129,6 +154,13 @@ fn trouble_in_french(trouble: &ChangesError) -> String {
             "il y a des commits plus récents ; le commit ne peut pas être annulé".to_owned()
         }
         ChangesError::NothingToUndo => "il n’y a rien à annuler".to_owned(),
+        ChangesError::Conflicts(files) => format!(
+            "les mêmes lignes ont changé là-bas, dans {} ; validez les deux et fusionnez-les avec git",
+            files.join(", ")
+        ),
+        ChangesError::OtherRepository => {
+            "l’arbre de travail ne vient pas du dépôt de ce répertoire".to_owned()
+        }
         ChangesError::Push(error) => pushing::trouble(error, Locale::French),
         ChangesError::Other(said) => said.clone(),
     }
@@ -147,6 +179,13 @@ fn trouble_in_spanish(trouble: &ChangesError) -> String {
             "hay commits más recientes; el commit no se puede deshacer".to_owned()
         }
         ChangesError::NothingToUndo => "no hay nada que deshacer".to_owned(),
+        ChangesError::Conflicts(files) => format!(
+            "las mismas líneas han cambiado allí, en {}; confirma ambos y fusiónalos con git",
+            files.join(", ")
+        ),
+        ChangesError::OtherRepository => {
+            "el árbol de trabajo no procede del repositorio de ese directorio".to_owned()
+        }
         ChangesError::Push(error) => pushing::trouble(error, Locale::Spanish),
         ChangesError::Other(said) => said.clone(),
     }

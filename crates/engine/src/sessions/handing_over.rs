@@ -20,6 +20,7 @@ use innkeeper_protocol::rpc::RpcError;
 use super::creation::{project_of, workspaceless};
 use super::further_chats::title_of;
 use super::moving::place_after;
+use super::take_back::taken_back;
 use super::{SessionsMut, summary, sweep_if_crowded};
 use crate::compat;
 use crate::core::Core;
@@ -166,6 +167,13 @@ impl SessionsMut<'_> {
             return Err(RpcError::invalid_params(format!(
                 "this is the work of an agent for the chat `{parent}`, and goes where that one \
                  goes; move that one"
+            )));
+        }
+        let is_archived = chat.head.status & SessionStatus::IsArchived.bits() != 0;
+        if is_archived && let Some((cut, ..)) = taken_back(chat) {
+            return Err(RpcError::invalid_params(format!(
+                "this chat keeps what was taken back of `{cut}`, whose files are those of this \
+                 session; return to it first, or mark it as not archived"
             )));
         }
         self.check_is_settled(&session.uri)?;

@@ -6,8 +6,8 @@ use innkeeper_protocol::newest::notifications::{
     PartialSessionSummary, SessionSummaryChangedParams,
 };
 use innkeeper_protocol::newest::state::{
-    AnnotationsSummary, ChangesSummary, Changeset, ChatSummary, SessionState, SessionStatus,
-    SessionSummary,
+    AnnotationsSummary, ChangesSummary, Changeset, ChatSummary, SessionLifecycle, SessionState,
+    SessionStatus, SessionSummary,
 };
 use innkeeper_protocol::outgoing::Notification;
 use innkeeper_protocol::record::{CountedChangeset, Selection, SummaryFacts};
@@ -181,8 +181,13 @@ fn derive(
     (changes, annotations): (Option<&ChangesSummary>, Option<&AnnotationsSummary>),
 ) -> SessionSummary {
     let leading = leading_chat(state);
-    let activity_bits =
-        leading.map_or(SessionStatus::Idle.bits(), |chat| chat.status) & ACTIVITY_BITS;
+    let of_chats = leading.map_or(SessionStatus::Idle.bits(), |chat| chat.status) & ACTIVITY_BITS;
+    // Nothing happens in a session that could not be created, so no chat says so.
+    let is_failed = state.lifecycle == SessionLifecycle::Failed;
+    let activity_bits = match is_failed && of_chats == SessionStatus::Idle.bits() {
+        true => SessionStatus::Error.bits(),
+        false => of_chats,
+    };
     let newest = state
         .chats
         .iter()

@@ -301,7 +301,9 @@ impl SessionsMut<'_> {
     /// The chat that was kept takes the place of the one that was cut.
     fn return_to_kept(&mut self, session: &ChannelUri, taking: &TakingBack) {
         self.set_archived(&taking.fork, false);
-        if self.core().channels.chat(&taking.chat).is_none() {
+        // It may have gone, or gone over to another session.
+        let cut = self.core().channels.chat(&taking.chat);
+        if cut.is_none_or(|cut| cut.session != *session) {
             return;
         }
         let known = self.core().channels.session(session);
@@ -342,7 +344,9 @@ fn kept_meta(taking: &TakingBack, files: bool) -> JsonObject {
     JsonObject::from_iter([("innkeeper".to_owned(), own)])
 }
 
-fn taken_back(chat: &Chat) -> Option<(ChannelUri, String, bool)> {
+/// From which chat a chat keeps turns that were taken back, from which turn on,
+/// and whether files were.
+pub(super) fn taken_back(chat: &Chat) -> Option<(ChannelUri, String, bool)> {
     let told = chat
         .head
         .meta

@@ -643,3 +643,21 @@ fn the_settings_for_isolation_follow_the_language() {
     let properties = &host.state(SESSION)["config"]["schema"]["properties"];
     assert_eq!(properties["isolation"]["title"], "Abschottung");
 }
+
+#[test]
+fn who_comes_back_to_a_changeset_that_was_opened_anew_is_given_all_of_it() {
+    let mut host = Host::in_a_directory();
+    let channel = host.channel("session");
+    host.ok(1, "subscribe", json!({"channel": channel}));
+    let seen = host.engine.server_seq();
+    host.leave(1);
+    // The first time it is opened anew, and nothing is numbered before the second.
+    for connection in [5, 6] {
+        host.connect(connection);
+        let params = json!({
+            "clientId": "a", "lastSeenServerSeq": seen, "subscriptions": [channel],
+        });
+        let answer = host.ok(connection, "reconnect", params);
+        assert_eq!(answer["type"], "snapshot", "{answer}");
+    }
+}

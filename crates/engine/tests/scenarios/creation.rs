@@ -174,6 +174,10 @@ fn a_session_whose_creator_has_left_fails_where_it_cannot_work() {
     let state = host.state(SESSION);
     assert_eq!(state["lifecycle"], "failed");
     assert_eq!(state["creationError"]["message"], "it is not there");
+    host.enter(2, "b", &[ROOT]);
+    let listed = host.ok(2, "listSessions", json!({"channel": ROOT}));
+    let activity = listed["items"][0]["status"].as_u64().unwrap_or_default() & 31;
+    assert_eq!(activity, 2, "the list shows that it failed");
 }
 
 #[test]

@@ -302,3 +302,29 @@ fn clients_of_every_version_can_take_back_and_are_told() {
         assert_eq!(turns(&mut host, &chat()), ["t1"], "{version}");
     }
 }
+
+#[test]
+fn what_was_kept_stays_in_its_session_until_it_was_returned_to() {
+    let mut host = with_turns();
+    let to_its_own = json!({"channel": FORK, "destination": {"kind": "newSession"}});
+    host.ok(1, TAKE_BACK, take_back("t2", false));
+    assert_eq!(host.refused(1, "moveChat", to_its_own.clone()), -32602);
+    host.ok(1, UNDO, json!({"channel": FORK}));
+    // Now the chat that was cut can go, as another one leads.
+    let cut = json!({"channel": chat(), "destination": {"kind": "newSession"}});
+    assert_eq!(host.refused(1, "moveChat", cut), -32602, "it began here");
+    assert_eq!(host.refused(1, "moveChat", to_its_own), -32602, "it leads");
+}
+
+#[test]
+fn no_chat_is_moved_while_files_are_taken_back() {
+    let mut host = with_turns();
+    let other = "ahp-chat:/other";
+    host.ok(1, "createChat", json!({"channel": SESSION, "chat": other}));
+    send(&mut host, TAKE_BACK, &take_back("t2", true));
+    let params = json!({"channel": other, "destination": {"kind": "newSession"}});
+    assert_eq!(host.refused(1, "moveChat", params.clone()), -32602);
+    let (operation, _) = asked(&mut host).unwrap();
+    operated(&mut host, operation, Ok(Vec::new()));
+    host.ok(1, "moveChat", params);
+}

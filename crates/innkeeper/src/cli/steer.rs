@@ -356,12 +356,11 @@ fn option_of(
     let named = |label: &str| label.eq_ignore_ascii_case(wanted);
     let found = offered().find(|option| option.id == *wanted || named(&option.label));
     let labels: Vec<&str> = offered().map(|option| option.label.as_str()).collect();
-    let found = found.with_context(|| {
-        format!(
-            "there is no option `{wanted}`; the agent offers: {}",
-            labels.join(", ")
-        )
-    })?;
+    let offers = match labels.is_empty() {
+        true => "leave out --option, as the agent offers none".to_owned(),
+        false => format!("the agent offers: {}", labels.join(", ")),
+    };
+    let found = found.with_context(|| format!("there is no option `{wanted}`; {offers}"))?;
     Ok(Some(found.id.clone()))
 }
 

@@ -142,6 +142,11 @@ pub enum Operation {
     },
     /// Takes back the last of these.
     Undo,
+    /// Brings what the session has changed in its own working tree into another
+    /// directory of the same repository, a `file:` URI: all of it, or nothing.
+    BringInto {
+        directory: String,
+    },
     /// Pushes the branch that is checked out.
     Push,
     /// Pushes it and asks for it to be merged. The first line of the message is
@@ -234,6 +239,8 @@ pub enum OperationDone {
     /// What git calls the new commits.
     Committed(Vec<String>),
     CommitTakenBack,
+    /// So many files of another directory have the changes now.
+    Brought(usize),
     Sent(Sent),
 }
 
@@ -297,6 +304,13 @@ pub enum ChangesError {
     WholeFileOnly,
     #[error("there are newer commits; the commit cannot be taken back")]
     NewerCommits,
+    #[error(
+        "lines that this session has changed have changed there, too (see {}); commit both, and \
+         merge them with git", .0.join(", ")
+    )]
+    Conflicts(Vec<String>),
+    #[error("the working tree was not made from the repository of that directory")]
+    OtherRepository,
     #[error("there is nothing to undo")]
     NothingToUndo,
     #[error(transparent)]

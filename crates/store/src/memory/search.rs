@@ -27,7 +27,7 @@ pub(super) struct Used {
     usage: TurnUsage,
 }
 
-/// Something that may fit: the titles of a chat, or one of its turns.
+/// Something that may fit: the title of a chat, or one of its turns.
 struct Candidate<'a> {
     session: &'a KeptSession,
     chat: &'a KeptChat,
@@ -173,6 +173,18 @@ impl Kept {
     }
 }
 
+/// What a chat is called: the default one as its session is, and others as that
+/// lists them.
+fn title_of<'a>(session: &'a KeptSession, chat: &'a KeptChat) -> &'a str {
+    let (summary, uri) = (&session.record.summary, &chat.record.uri);
+    if *uri == ChannelUri::default_chat_of(session.record.uri.as_str()) {
+        return &summary.title;
+    }
+    let mut listed = summary.chats.iter().flatten();
+    let listed = listed.find(|listed| *listed.resource == *uri.as_str());
+    listed.map_or(&chat.record.head.title, |listed| &listed.title)
+}
+
 fn is_archived(session: &KeptSession) -> bool {
     SessionStatus::from_bits(session.record.summary.status).contains(SessionStatus::IsArchived)
 }
@@ -182,11 +194,9 @@ fn searchables<'a>(
     chat: &'a KeptChat,
 ) -> impl Iterator<Item = (Searchable, Candidate<'a>)> {
     let head = &chat.record.head;
-    let is_default = chat.record.uri == ChannelUri::default_chat_of(session.record.uri.as_str());
-    let title = is_default.then_some(session.record.summary.title.as_str());
     let modified_at = Timestamp::parse(&head.modified_at).unwrap_or_default();
     let id = |place: u64| i64::try_from(chat.place * MOST_TURNS + place).unwrap_or(i64::MAX);
-    let titles = Candidate {
+    let title = Candidate {
         session,
         chat,
         turn: None,
@@ -204,7 +214,7 @@ fn searchables<'a>(
         };
         (searchable, candidate)
     });
-    std::iter::once((Searchable::titles(title, &head.title), titles)).chain(turns)
+    std::iter::once((Searchable::title(title_of(session, chat)), title)).chain(turns)
 }
 
 impl Candidate<'_> {
@@ -216,7 +226,7 @@ impl Candidate<'_> {
             provider: summary.provider.clone(),
             archived: is_archived(self.session),
             chat: self.chat.record.uri.clone(),
-            chat_title: self.chat.record.head.title.clone(),
+            chat_title: title_of(self.session, self.chat).to_owned(),
             turn_id: self.turn.cloned(),
             at: self.at,
             field: found.field,

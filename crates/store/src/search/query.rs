@@ -441,14 +441,14 @@ mod tests {
                 directory: Some(wanted.into()),
                 ..SearchFilter::default()
             };
-            is_within(&filter, Some(&["file:///home/inn".to_owned()]))
+            is_within(&filter, Some(&["file:///srv/inn".to_owned()]))
         };
         for (wanted, is_found) in [
-            ("file:///home/inn", true),
-            ("file:///home/inn/", true),
-            ("file:///home", true),
-            ("file:///home/in", false),
-            ("file:///home/inn/keeper", false),
+            ("file:///srv/inn", true),
+            ("file:///srv/inn/", true),
+            ("file:///srv", true),
+            ("file:///srv/in", false),
+            ("file:///srv/inn/keeper", false),
         ] {
             assert_eq!(within(wanted), is_found, "{wanted}");
         }

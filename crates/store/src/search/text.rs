@@ -20,7 +20,7 @@ const MOST_REASONING: usize = 32 * 1024;
 /// How many bytes of what one tool call was given are searched.
 const MOST_INPUT: usize = 2 * 1024;
 
-/// What can be found of a turn, or of the titles of a chat: a text for each
+/// What can be found of a turn, or of the title of a chat: a text for each
 /// field.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Searchable {
@@ -32,13 +32,9 @@ pub(crate) struct Searchable {
 }
 
 impl Searchable {
-    pub(crate) fn titles(session: Option<&str>, chat: &str) -> Self {
-        let title = match session {
-            Some(session) if session != chat => format!("{session}\n{chat}"),
-            Some(_) | None => chat.to_owned(),
-        };
+    pub(crate) fn title(title: &str) -> Self {
         Self {
-            title,
+            title: title.to_owned(),
             ..Self::default()
         }
     }

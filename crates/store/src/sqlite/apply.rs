@@ -147,6 +147,7 @@ fn put_session(connection: &Connection, record: &SessionRecord) -> Result<(), St
             )?
             .execute(row)?;
     }
+    put_titles(connection, record)?;
     connection
         .prepare_cached(
             "INSERT INTO session_state (uri, state, notes) VALUES (?1, ?2, ?3)
@@ -157,6 +158,19 @@ fn put_session(connection: &Connection, record: &SessionRecord) -> Result<(), St
             json("session", &record.state)?,
             json("session", &record.notes)?,
         ])?;
+    Ok(())
+}
+
+/// A chat is called what its session lists it as: its own state cannot be
+/// renamed. The default one is called what the session is.
+fn put_titles(connection: &Connection, record: &SessionRecord) -> Result<(), StoreError> {
+    let default = ChannelUri::default_chat_of(record.uri.as_str());
+    let listed = record.summary.chats.iter().flatten();
+    for chat in listed.filter(|chat| *chat.resource != *default.as_str()) {
+        connection
+            .prepare_cached("UPDATE chat SET title = ?2 WHERE uri = ?1 AND title <> ?2")?
+            .execute([&chat.resource, &chat.title])?;
+    }
     Ok(())
 }
 
@@ -178,7 +192,7 @@ fn put_chat(connection: &Connection, record: &ChatRecord) -> Result<(), StoreErr
     ];
     let known = connection
         .prepare_cached(
-            "UPDATE chat SET is_default = ?3, title = ?4, status = ?5, modified_at = ?6,
+            "UPDATE chat SET is_default = ?3, status = ?5, modified_at = ?6,
                  active_turn = ?7, seq = ?8, head = ?9, notes = ?10
              WHERE uri = ?1 AND session = ?2",
         )?
@@ -202,8 +216,7 @@ fn put_chat(connection: &Connection, record: &ChatRecord) -> Result<(), StoreErr
             "INSERT INTO chat (uri, session, is_default, title, status, modified_at,
                  active_turn, seq, head, notes)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
-             ON CONFLICT (uri) DO UPDATE SET session = ?2, is_default = ?3, title = ?4,
-                 status = ?5, modified_at = ?6, active_turn = ?7, seq = ?8, head = ?9,
+             ON CONFLICT (uri) DO UPDATE SET session = ?2, is_default = ?3, status = ?5, modified_at = ?6, active_turn = ?7, seq = ?8, head = ?9,
                  notes = ?10",
         )?
         .execute(row)?;

@@ -27,7 +27,7 @@ const MOST_CHATS: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RowName {
     pub(super) chat: i64,
-    /// Nothing, if it is the row of the titles.
+    /// Nothing, if it is the row of the title.
     pub(super) place: Option<i64>,
 }
 
@@ -107,8 +107,8 @@ fn bring_up_to_date(
     from: i64,
     budget: &mut Budget,
 ) -> Result<Option<i64>, StoreError> {
-    let titles = RowName { chat, place: None };
-    remove(connection, titles.number(), titles.number())?;
+    let title = RowName { chat, place: None };
+    remove(connection, title.number(), title.number())?;
     if from < MOST_PLACES - 1 {
         let first = RowName {
             chat,
@@ -119,9 +119,7 @@ fn bring_up_to_date(
     let Some(owner) = Owner::of(connection, chat)? else {
         return Ok(None);
     };
-    let session_title = owner.is_default.then_some(owner.session_title.as_str());
-    let searchable = Searchable::titles(session_title, &owner.title);
-    insert(connection, titles, &searchable)?;
+    insert(connection, title, &Searchable::title(&owner.title))?;
 
     let mut turns = connection.prepare_cached(
         "SELECT place, id, json FROM turn WHERE chat = ?1 AND place >= ?2 ORDER BY place",
@@ -151,16 +149,14 @@ fn bring_up_to_date(
 struct Owner {
     uri: ChannelUri,
     title: String,
-    is_default: bool,
     session: String,
-    session_title: String,
     provider: String,
 }
 
 impl Owner {
     fn of(connection: &Connection, chat: i64) -> Result<Option<Self>, StoreError> {
         let mut statement = connection.prepare_cached(
-            "SELECT chat.uri, chat.title, is_default, session.uri, session.title, provider
+            "SELECT chat.uri, iif(is_default, session.title, chat.title), session.uri, provider
              FROM chat JOIN session ON session.uri = chat.session
              WHERE id = ?1 AND disposed_at IS NULL",
         )?;
@@ -168,10 +164,8 @@ impl Owner {
             Ok(Self {
                 uri: super::boot::uri(row, 0)?,
                 title: row.get(1)?,
-                is_default: row.get(2)?,
-                session: row.get(3)?,
-                session_title: row.get(4)?,
-                provider: row.get(5)?,
+                session: row.get(2)?,
+                provider: row.get(3)?,
             })
         });
         Ok(owner.optional()?)

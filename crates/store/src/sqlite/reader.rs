@@ -215,7 +215,10 @@ fn load_turns(connection: &Connection, chat: &ChannelUri) -> Result<Vec<StoredTu
     let mut turns = Vec::new();
     while let Some(row) = rows.next()? {
         let id = TurnId::from(text(row, 0)?);
-        turns.push(StoredTurn::from_json(id, raw("turn", stored_text(row, 1)?)?));
+        turns.push(StoredTurn::from_json(
+            id,
+            raw("turn", stored_text(row, 1)?)?,
+        ));
     }
     Ok(turns)
 }

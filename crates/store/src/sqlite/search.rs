@@ -79,7 +79,6 @@ struct ChatRow {
     uri: ChannelUri,
     title: String,
     modified_at: Timestamp,
-    is_default: bool,
     session: ChannelUri,
     session_title: String,
     provider: String,
@@ -188,11 +187,7 @@ impl Looking<'_> {
             return Ok(None);
         };
         let (searchable, at, turn_id) = match name.place {
-            None => {
-                let session = chat.is_default.then_some(chat.session_title.as_str());
-                let titles = Searchable::titles(session, &chat.title);
-                (titles, None, None)
-            }
+            None => (Searchable::title(&chat.title), None, None),
             Some(place) => {
                 let sql = "SELECT id, json FROM turn WHERE chat = ?1 AND place = ?2";
                 let mut statement = self.connection.prepare_cached(sql)?;
@@ -234,7 +229,7 @@ impl ChatRow {
         filter: &SearchFilter,
     ) -> Result<Option<Self>, StoreError> {
         let mut statement = connection.prepare_cached(
-            "SELECT chat.uri, chat.title, chat.modified_at, is_default,
+            "SELECT chat.uri, iif(is_default, session.title, chat.title), chat.modified_at,
                  session.uri, session.title, provider, session.status, summary
              FROM chat JOIN session ON session.uri = chat.session
              WHERE id = ?1 AND disposed_at IS NULL",
@@ -243,15 +238,14 @@ impl ChatRow {
         let Some(row) = rows.next()? else {
             return Ok(None);
         };
-        let status = SessionStatus::from_bits(row.get(7)?);
+        let status = SessionStatus::from_bits(row.get(6)?);
         let chat = Self {
             uri: super::boot::uri(row, 0)?,
             title: row.get(1)?,
             modified_at: Timestamp::from_millis(row.get(2)?),
-            is_default: row.get(3)?,
-            session: super::boot::uri(row, 4)?,
-            session_title: row.get(5)?,
-            provider: row.get(6)?,
+            session: super::boot::uri(row, 3)?,
+            session_title: row.get(4)?,
+            provider: row.get(5)?,
             archived: status.contains(SessionStatus::IsArchived),
         };
         let provider = filter.provider.as_ref();
@@ -261,7 +255,7 @@ impl ChatRow {
             return Ok(None);
         }
         if filter.directory.is_some() {
-            let summary: Option<Directories> = serde_json::from_str(text(row, 8)?).ok();
+            let summary: Option<Directories> = serde_json::from_str(text(row, 7)?).ok();
             let directories = summary.and_then(|it| it.working_directories);
             if !is_within(filter, directories.as_deref()) {
                 return Ok(None);

@@ -3,7 +3,10 @@
 //! `fixtures/v<N>.sql` makes a database as release form N left it. Such a file
 //! is written once and never edited; a new form adds a file here, and a step.
 
+use std::time::Duration;
+
 use innkeeper_protocol::record::Epoch;
+use innkeeper_protocol::record::search::{SearchField, SearchFilter, SearchQuery};
 use innkeeper_protocol::record::store::Store as _;
 use innkeeper_store::{DATABASE_FILE, SqliteStore, StoreError, StoreOptions, open_read_only};
 use innkeeper_store_conformance::records::*;
@@ -71,6 +74,31 @@ fn a_database_of_every_release_opens_with_all_that_it_had() {
         assert_eq!(reader.content("content:/1").unwrap().unwrap().data, "data");
         assert_eq!(reader.disposed().unwrap().len(), 1);
         assert_eq!(schema(dir.path()), schema(fresh.path()), "v{version}");
+    }
+}
+
+#[test]
+fn what_earlier_releases_stored_is_found_when_the_index_has_caught_up() {
+    for (version, sql) in FIXTURES {
+        let dir = fixture(sql, *version);
+        let mut store = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
+        store.begin().unwrap();
+        let reader = store.archive().unwrap();
+        let query = SearchQuery {
+            text: "hi".to_owned(),
+            fields: SearchField::ALL.to_vec(),
+            filter: SearchFilter::default(),
+            limit: 10,
+            cursor: None,
+            time: Duration::MAX,
+        };
+        let before = reader.search(&query).unwrap();
+        assert!(before.indexing && before.items.is_empty(), "v{version}");
+        while store.tend(Duration::ZERO).unwrap().is_behind {}
+        let after = reader.search(&query).unwrap();
+        assert!(!after.indexing);
+        let turns: Vec<_> = after.items.iter().map(|hit| &hit.turn_id).collect();
+        assert_eq!(turns, [&Some("t0".into())], "v{version}");
     }
 }
 

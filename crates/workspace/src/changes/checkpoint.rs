@@ -299,7 +299,11 @@ fn staged_tree(repository: &Repository) -> GitResult<String> {
     Ok(text(&run(git, None)?))
 }
 
-fn commit_tree(repository: &Repository, tree: &str, parent: Option<&str>) -> GitResult<String> {
+pub(super) fn commit_tree(
+    repository: &Repository,
+    tree: &str,
+    parent: Option<&str>,
+) -> GitResult<String> {
     let mut git = repository.private();
     for who in ["AUTHOR", "COMMITTER"] {
         git.env(format!("GIT_{who}_NAME"), "Innkeeper");

@@ -160,6 +160,11 @@ impl Place {
         self.checkpoints.name(&self.repository, &name, &commit)
     }
 
+    /// The state in which the session found the directory, and the present one.
+    pub(super) fn begun_and_now(&mut self) -> GitResult<(String, String)> {
+        Ok((self.base()?, self.take(LIMIT)?))
+    }
+
     /// Keeps the present state under this name, unless one has it.
     pub(super) fn keep_as(&mut self, name: &str) -> GitResult<()> {
         if self.named_state(name)?.is_none() {

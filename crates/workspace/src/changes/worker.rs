@@ -3,6 +3,7 @@
 //! while somebody looks. It has a thread while it works ([`crate::pool`]). Here
 //! is what it is told, and when it does what.
 
+mod bringing;
 mod keeping;
 mod operating;
 mod sending;

@@ -37,18 +37,37 @@ function spans(changes: readonly Change[], wanted: "removed" | "added"): Span[] 
   return found;
 }
 
-/** The marks of all changed lines: what went is compared with what came in its place. */
-export function wordMarks(changes: readonly Change[]): Map<Change, Span[]> {
-  const marks = new Map<Change, Span[]>();
+/**
+ * The marks of changed lines: what went is compared with what came in its
+ * place. A line costs something when it is asked for, and once.
+ */
+export function wordMarks(changes: readonly Change[]): (change: Change) => Span[] | undefined {
+  const pairs = pairsOf(changes);
+  const known = new Map<Change, Span[] | undefined>();
+  return (change) => {
+    const other = pairs.get(change);
+    if (!other) return undefined;
+    if (!known.has(change)) {
+      const [old, now] = change.kind === "removed" ? [change, other] : [other, change];
+      const words = changedWords(old.text, now.text);
+      known.set(old, words?.before);
+      known.set(now, words?.after);
+    }
+    return known.get(change);
+  };
+}
+
+/** Lines that went with those that came in their place, and the other way round. */
+function pairsOf(changes: readonly Change[]): Map<Change, Change> {
+  const pairs = new Map<Change, Change>();
   let removed: Change[] = [];
   let added: Change[] = [];
   const flush = () => {
-    for (let at = 0; at < Math.min(removed.length, added.length); at++) {
-      const [old, now] = [removed[at], added[at]];
-      const words = old && now && changedWords(old.text, now.text);
-      if (!words) continue;
-      marks.set(old, words.before);
-      marks.set(now, words.after);
+    for (const [at, old] of removed.entries()) {
+      const now = added[at];
+      if (!now) break;
+      pairs.set(old, now);
+      pairs.set(now, old);
     }
     removed = [];
     added = [];
@@ -59,5 +78,5 @@ export function wordMarks(changes: readonly Change[]): Map<Change, Span[]> {
     else flush();
   }
   flush();
-  return marks;
+  return pairs;
 }

@@ -17,4 +17,5 @@ test.each([
   ["a/b.test.MTS", "typescript"],
   [".bashrc", "bash"],
   ["LICENSE", "license"],
+  ["a.constructor", "constructor"],
 ])("the language of %s", (name, language) => expect(languageOf(name)).toBe(language));

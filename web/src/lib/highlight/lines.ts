@@ -41,10 +41,10 @@ export function languageOf(name: string): string {
   const base = name.slice(name.lastIndexOf("/") + 1).toLowerCase();
   const [stem = "", ...ends] = base.split(".");
   const end = ends.at(-1) ?? stem;
-  return NAMES[end] ?? end;
+  return NAMES.get(end) ?? end;
 }
 
-const NAMES: Record<string, string> = {
+const NAMES = new Map(Object.entries({
   bashrc: "bash",
   cjs: "javascript",
   cts: "typescript",
@@ -57,4 +57,4 @@ const NAMES: Record<string, string> = {
   svelte: "html",
   vue: "html",
   zshrc: "bash",
-};
+}));

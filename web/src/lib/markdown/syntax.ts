@@ -36,7 +36,9 @@ const footnote: TokenizerAndRendererExtension = {
   },
 };
 
-const BLOCK_MATH = /^ {0,3}(?:\$\$([^]+?)\$\$|\\\[([^]+?)\\\])[ \t]*(?:\n+|$)/;
+// Formulas have a longest length: otherwise each that is never closed would be
+// looked for up to the end of the text.
+const BLOCK_MATH = /^ {0,3}(?:\$\$([^]{1,4000}?)\$\$|\\\[([^]{1,4000}?)\\\])[ \t]*(?:\n+|$)/;
 
 const blockMath: TokenizerAndRendererExtension = {
   name: "math",
@@ -51,7 +53,7 @@ const blockMath: TokenizerAndRendererExtension = {
 };
 
 // A single dollar sign is money far more often than mathematics.
-const INLINE_MATH = /^(?:\$\$([^$\n]+?)\$\$|\\\(([^]+?)\\\)|\\\[([^]+?)\\\])/;
+const INLINE_MATH = /^(?:\$\$([^$\n]{1,1000}?)\$\$|\\\(([^]{1,1000}?)\\\)|\\\[([^]{1,1000}?)\\\])/;
 
 const inlineMath: TokenizerAndRendererExtension = {
   name: "inlineMath",

@@ -34,7 +34,7 @@ export function AgentPicker({ chat }: { chat: string }) {
         ...agents.map(({ uri, name }) => ({ label: name, isChecked: uri === current?.uri, run: () => select({ uri }) })),
       ]}
     >
-      {current?.name ?? "Agent"}
+      <span>{current?.name ?? "Agent"}</span>
     </Menu>
   );
 }

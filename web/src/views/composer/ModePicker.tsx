@@ -25,6 +25,7 @@ export function ModePicker() {
         value={session.config?.values[key]}
         icon={icon}
         shortcut={key === "mode" ? "mode" : undefined}
+        isCompact={key === "autoApprove"}
         onChange={(value) => configure(host, uri, { [key]: value })}
       />
     );

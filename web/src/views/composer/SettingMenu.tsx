@@ -10,13 +10,15 @@ interface Props {
   value: unknown;
   icon?: IconName;
   shortcut?: "mode";
+  /** Whether its icon says enough on a phone. */
+  isCompact?: boolean;
   /** Finds choices that only the host knows. */
   suggest?: (query: string) => Promise<{ value: string; label: string }[]>;
   onChange: (value: unknown) => void;
 }
 
 /** A setting with few choices, as a chip at the editor. */
-export function SettingMenu({ property, value, icon, shortcut, suggest, onChange }: Props) {
+export function SettingMenu({ property, value, icon, shortcut, isCompact = false, suggest, onChange }: Props) {
   const [found, setFound] = useState<{ value: unknown; label: string; about?: string }[]>();
   const known = suggest ? (found ?? []) : choicesOf(property);
   const current = value ?? property.default;
@@ -26,10 +28,10 @@ export function SettingMenu({ property, value, icon, shortcut, suggest, onChange
     if (suggest && !found) void suggest("").then((items) => setFound(items.slice(0, 200)));
   };
   return (
-    <span onPointerEnter={ask} onFocus={ask}>
+    <span className="chip-slot" onPointerEnter={ask} onFocus={ask}>
       <Menu
         label={`${property.title}: ${label}`}
-        className="picker"
+        className={isCompact ? "picker compact" : "picker"}
         shortcut={shortcut}
         items={known.length > 0 ? known.map((choice) => ({ label: choice.label, about: choice.about, isChecked: choice.value === current, run: () => onChange(choice.value) })) : [{ label: suggest && !found ? "Looking…" : "Nothing to choose", run: () => {} }]}
       >

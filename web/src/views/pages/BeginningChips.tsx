@@ -130,7 +130,7 @@ function AgentChip({ beginning: { agents, agent, setProvider }, onInstall }: { b
     { label: "Install another agent…", icon: "download", heading: "", run: onInstall },
   ];
   return (
-    <Menu label={`Agent: ${agent?.displayName ?? "none"}`} className="picker" items={items}>
+    <Menu label={agent ? `Agent: ${agent.displayName}` : "No agent"} className="picker" items={items}>
       {agent ? <AgentMark provider={agent.provider} name={agent.displayName} /> : <Icon name="bot" />} <span>{agent?.displayName ?? "No agent"}</span>
     </Menu>
   );

@@ -1,3 +1,4 @@
+import { isOwnClient } from "../../app/client";
 import { configure } from "../../app/sessions";
 import { useApp, useHost } from "../../app/context";
 import { count, firstLine } from "../../lib/text";
@@ -11,6 +12,7 @@ import type { PaneProps } from "./PaneHead";
 export default function DetailsPane({ route }: PaneProps) {
   const host = useHost();
   const session = useApp((state) => state.session);
+  const agent = useApp((state) => state.root?.agents.find(({ provider }) => provider === session?.provider)?.displayName);
   if (!session) return null;
   const { config, activeClients, workingDirectories, provider, customizations, serverTools } = session;
   const schema = schemaOfSession(session);
@@ -20,7 +22,7 @@ export default function DetailsPane({ route }: PaneProps) {
       <div className="pane-body">
         <dl className="facts">
           <dt>Agent</dt>
-          <dd>{provider}</dd>
+          <dd>{agent ?? provider}</dd>
           <dt>Directories</dt>
           <dd>
             <Directories session={route.session} directories={workingDirectories ?? []} />
@@ -31,7 +33,7 @@ export default function DetailsPane({ route }: PaneProps) {
           </dd>
           <dt>Here now</dt>
           <dd>
-            {activeClients.map(({ clientId, displayName }) => (
+            {activeClients.filter(({ clientId }) => clientId === host.store.clientId || !isOwnClient(clientId)).map(({ clientId, displayName }) => (
               <span key={clientId} className="chip">
                 {displayName ?? "A client"}
                 {clientId === host.store.clientId && " (this one)"}

@@ -60,7 +60,7 @@ export const DiffView = memo(function DiffView({ before, after, style, name = ""
   const now = useColours(after, name);
   const textOf = (change: Change) => {
     const line = change.kind === "removed" ? old?.[change.before ?? 0] : now?.[change.after ?? 0];
-    return <LineText text={change.text} runs={line} marks={marks.get(change)} />;
+    return <LineText text={change.text} runs={line} marks={marks(change)} />;
   };
   const below = ({ after: line }: Change) => (line === undefined ? null : comments?.under(line));
   const hunks = shown.flatMap((row, index) => ("hunk" in row && row.hunk ? [index] : []));

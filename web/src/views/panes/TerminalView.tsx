@@ -43,7 +43,16 @@ export default function TerminalView({ resource, title, isInteractive = false, t
     if (!parent) return;
     const opened = openScreen(parent, isInteractive);
     setScreen(opened);
+    let isOpen = true;
+    // The size of a letter is measured: it has to be the right letter.
+    void document.fonts.load(`${FONT_SIZE}px ${typeface()}`).then(
+      () => {
+        if (isOpen) opened.xterm.options.fontFamily = typeface();
+      },
+      () => undefined,
+    );
     return () => {
+      isOpen = false;
       opened.xterm.dispose();
       setScreen(undefined);
     };
@@ -116,11 +125,17 @@ function colours(): ITheme {
   };
 }
 
+const FONT_SIZE = 12.5;
+
+function typeface(): string {
+  return getComputedStyle(document.documentElement).getPropertyValue("--font-mono").trim();
+}
+
 function openScreen(parent: HTMLElement, isInteractive: boolean): Screen {
-  const style = getComputedStyle(document.documentElement);
+  const isLoaded = document.fonts.check(`${FONT_SIZE}px ${typeface()}`);
   const xterm = new Terminal({
-    fontFamily: style.getPropertyValue("--font-mono"),
-    fontSize: 12.5,
+    fontFamily: isLoaded ? typeface() : "monospace",
+    fontSize: FONT_SIZE,
     scrollback: 10_000,
     convertEol: true,
     documentOverride: obedientDocument(),

@@ -8,6 +8,7 @@ import { loadOlder } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
 import type { UiMessage } from "../../state/appState";
 import { rowsOf } from "../../state/turns";
+import type { Group, Row } from "../../state/turns";
 import { Icon } from "../ui/Icon";
 import { Entry } from "./Entry";
 import { useFolds } from "./folds";
@@ -61,7 +62,7 @@ export function Timeline({ chat, sent }: { chat: string; sent: number }) {
   }, [isFollowing, memory]);
 
   // What somebody reads does not close under their eyes.
-  const live = rows.findLast(({ group }) => group)?.group;
+  const live = liveGroup(rows);
   useEffect(() => {
     if (!isFollowing && live?.isLive && live.isOpen) openGroup(live.id, true);
   }, [isFollowing, live, openGroup]);
@@ -134,6 +135,12 @@ export function Timeline({ chat, sent }: { chat: string; sent: number }) {
       </div>
     </MemoryContext>
   );
+}
+
+/** The group that may still grow: one of the last turn. */
+function liveGroup(rows: readonly Row[]): Group | undefined {
+  for (let at = rows.length - 1; at >= 0 && !rows[at]?.message.turn; at--) if (rows[at]?.group?.isLive) return rows[at]?.group;
+  return undefined;
 }
 
 /**

@@ -35,8 +35,8 @@ export function LongText({ text, className = "output", label = "Output", limit =
     <>
       {fromEnd && more}
       <pre ref={element} className={className} tabIndex={0} aria-label={label}>
-        {isPrinted && mayBePrinted(piece.text) ? (
-          <Suspense fallback={null}>
+        {isPrinted && isForTerminals(piece.text) ? (
+          <Suspense fallback={piece.text.replace(ESCAPE, "")}>
             <AnsiText text={piece.text} />
           </Suspense>
         ) : (
@@ -48,7 +48,10 @@ export function LongText({ text, className = "output", label = "Output", limit =
   );
 }
 
+/** Good enough for the moment in which the reader of colours is loaded. */
+const ESCAPE = /\u001b\[[0-9;?]*[ -/]*[@-~]|\r/g;
+
 /** Whether there is anything in a text that terminals do not show as text. */
-function mayBePrinted(text: string): boolean {
+function isForTerminals(text: string): boolean {
   return text.includes("\u001b") || text.includes("\r") || text.includes("\b") || text.includes("\u0007");
 }

@@ -119,7 +119,7 @@ async fn a_chat_is_in_one_session_however_often_the_host_is_killed_while_it_move
     let mut host = Binary::start(data.path(), &[]);
     let mut guest = Guest::arrive(&host.url, "a").await;
     guest.initialize(&[]).await;
-    let params = json!({"channel": session});
+    let params = json!({"channel": session, "provider": "script"});
     guest.request("createSession", params).await.unwrap();
     let mut watch = guest.watch_session(session).await;
     let ready = |state: &SessionState| json!(state)["lifecycle"] == "ready";
@@ -135,18 +135,22 @@ async fn a_chat_is_in_one_session_however_often_the_host_is_killed_while_it_move
         }
         let go = |to: usize| {
             let destination = json!({"kind": "session", "session": sessions[to]});
-            guest.request(
-                "moveChat",
-                json!({"channel": CHAT, "destination": destination}),
-            )
+            let params = json!({"channel": CHAT, "destination": destination});
+            guest.client.request::<_, Value>("moveChat", params)
         };
         for _ in 0..life {
             at = 1 - at;
             go(at).await.unwrap();
         }
-        // One is under way when the host dies.
+        // One is under way when the host dies, further in each life.
         at = 1 - at;
-        let (answer, ()) = tokio::join!(go(at), async { host.kill() });
+        let killed = async {
+            for _ in 0..life * 20 {
+                tokio::task::yield_now().await;
+            }
+            host.kill();
+        };
+        let (answer, ()) = tokio::join!(go(at), killed);
         let told = answer.is_ok().then_some(at);
         host = Binary::start(data.path(), &[]);
         guest = Guest::arrive(&host.url, "a").await;

@@ -15,7 +15,7 @@ async fn search(stage: &Stage, params: Value) -> Value {
 /// Waits until the index has everything: it follows what is stored.
 async fn found(stage: &Stage, query: &str) -> Vec<Value> {
     loop {
-        let page = search(stage, json!({"query": query})).await;
+        let page = search(stage, json!({"query": query, "in": ["answer"]})).await;
         if page["indexing"] != true {
             return page["items"].as_array().unwrap().clone();
         }
@@ -45,7 +45,7 @@ async fn what_was_said_is_found_until_its_session_is_gone() {
 
     // Over a restart, at once.
     let stage = stage.reopen().await;
-    let page = search(&stage, json!({"query": "oak"})).await;
+    let page = search(&stage, json!({"query": "oak", "in": ["answer"]})).await;
     assert_eq!(page["items"].as_array().unwrap().len(), 1);
 
     stage.act(json!({"type": "chat/truncated"})).await;
@@ -53,7 +53,7 @@ async fn what_was_said_is_found_until_its_session_is_gone() {
     stage
         .until("empty", |chat| chat["turns"].as_array().unwrap().is_empty())
         .await;
-    let page = search(&stage, json!({"query": "oak"})).await;
+    let page = search(&stage, json!({"query": "oak", "in": ["answer"]})).await;
     assert_eq!(page["items"], json!([]));
     stage.close().await;
 }

@@ -172,3 +172,69 @@ async fn attempts_in_working_trees_of_their_own_are_told_to_everybody() {
     assert_eq!(row["_meta"]["innkeeper"]["attempt"], told);
     stage.close().await;
 }
+
+/// Has the session in a working tree of its own write a file, and then kept.
+async fn keep(stage: &Stage, session: &str, content: &str) -> Result<Value, (i32, String)> {
+    let chat = crate::common::default_chat(session);
+    let mut watch = stage.guest.watch_chat(&chat).await;
+    let edit = json!([{"edit": {"path": "a", "content": content, "confirm": "none"}}]);
+    let turn = format!("turn {content}");
+    stage
+        .guest
+        .say(&chat, &turn, &crate::common::script(edit))
+        .await;
+    watch.turn_end(&turn).await;
+    let mut state = stage.guest.watch_session(session).await;
+    let offers = |it: &Value| it["changesets"].is_array();
+    let state = until(&mut state, "changesets", offers).await;
+    let mut all = state["changesets"].as_array().unwrap().iter();
+    let whole = all.find(|it| it["changeKind"] == "session").unwrap();
+    let channel = whole["uriTemplate"].as_str().unwrap();
+    let mut changes: crate::common::Watch<innkeeper_protocol::newest::state::ChangesetState> =
+        stage.guest.watch(channel, None).await;
+    let offered = |it: &Value| {
+        let operations = it["operations"].as_array();
+        let mut operations = operations.into_iter().flatten();
+        operations.any(|operation| operation["id"] == "keep")
+    };
+    until(&mut changes, "the operation", offered).await;
+    let params = json!({"channel": channel, "operationId": "keep"});
+    stage
+        .guest
+        .request("invokeChangesetOperation", params)
+        .await
+}
+
+#[tokio::test]
+async fn an_attempt_is_kept_in_the_directory_that_it_was_made_for_or_not_at_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    git(here, &["init", "--quiet", "--initial-branch=main"]);
+    std::fs::write(here.join("a"), "0\n").unwrap();
+    git(here, &["add", "--all"]);
+    git(here, &["commit", "--quiet", "--message", "First"]);
+    let inn = Inn::open_with(InnOptions::default()).await;
+    let guest = inn.guest("a").await;
+    for number in 1..=2 {
+        let params = json!({
+            "channel": format!("ahp-session:/{number}"), "provider": "script",
+            "workingDirectories": [uri(here)], "config": {"isolation": "worktree"},
+            "_meta": {"innkeeper": {"attempt": {"id": "p", "number": number, "count": 2}}},
+        });
+        guest.request("createSession", params).await.unwrap();
+        let mut watch = guest.watch_session(&format!("ahp-session:/{number}")).await;
+        until(&mut watch, "ready", |s| s["lifecycle"] == "ready").await;
+    }
+    let stage = Stage::on(inn, guest, "ahp-session:/1".to_owned()).await;
+    // What somebody has done here meanwhile stays.
+    std::fs::write(here.join("mine"), "by hand\n").unwrap();
+    keep(&stage, "ahp-session:/1", "first\n").await.unwrap();
+    assert_eq!(read(here, "a").as_deref(), Some("first\n"));
+    assert_eq!(read(here, "mine").as_deref(), Some("by hand\n"));
+    let refused = keep(&stage, "ahp-session:/2", "second\n").await;
+    let (code, reason) = refused.unwrap_err();
+    assert_eq!(code, -32603);
+    assert!(reason.contains("(see a)"), "{reason}");
+    assert_eq!(read(here, "a").as_deref(), Some("first\n"));
+    stage.close().await;
+}

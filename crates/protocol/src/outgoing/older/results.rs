@@ -181,15 +181,7 @@ enum LoweredState {
 
 /// A snapshot, unless the version has none of such a channel.
 fn lowered(snapshot: &Snapshot, version: Version) -> serde_json::Result<Option<LoweredSnapshot>> {
-    let mut turns = None;
-    let mut without_turns = |state| match state {
-        &SnapshotState::Chat(ref chat) => {
-            turns = Some(&chat.turns);
-            value(&ChatHead(chat))
-        }
-        other => value(other),
-    };
-    let state = without_turns(&snapshot.state)?;
+    let (state, mut turns) = apart(&snapshot.state)?;
     let mut for_gates = SnapshotForGates::new(snapshot.resource.as_str(), state);
     if let Some(extra) = &snapshot.extra {
         let object = |it: Value| it.as_object().cloned();
@@ -201,7 +193,9 @@ fn lowered(snapshot: &Snapshot, version: Version) -> serde_json::Result<Option<L
             .and_then(object);
         match (&snapshot.state, &extra.state) {
             (SnapshotState::Session(_), Some(chat)) => {
-                for_gates.chat = object(without_turns(chat)?);
+                let (chat, its_turns) = apart(chat)?;
+                for_gates.chat = object(chat);
+                turns = its_turns;
             }
             (_, Some(session)) => for_gates.session = object(value(session)?),
             (_, None) => {}
@@ -238,6 +232,14 @@ fn lowered(snapshot: &Snapshot, version: Version) -> serde_json::Result<Option<L
 }
 
 const TURNS: &str = "turns";
+
+/// A state without its finished turns, and those.
+fn apart(state: &SnapshotState) -> serde_json::Result<(Value, Option<&[StoredTurn]>)> {
+    Ok(match state {
+        SnapshotState::Chat(chat) => (value(&ChatHead(chat))?, Some(&chat.turns)),
+        other => (value(other)?, None),
+    })
+}
 
 fn lowered_turns(
     turns: &[StoredTurn],

@@ -60,6 +60,7 @@ impl Worker {
             }
             Operation::Commit { message } => self.commit(&message),
             Operation::Undo => self.undo(),
+            Operation::BringInto { directory } => self.bring_into(&directory),
             // They run alongside the worker.
             Operation::Push | Operation::CreatePullRequest { .. } => Ok(Vec::new()),
         }
