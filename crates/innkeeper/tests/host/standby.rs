@@ -24,7 +24,8 @@ impl Standby {
             allowed_origins: Vec::new(),
         };
         let options = ServerOptions {
-            listen: "127.0.0.1:0".parse().unwrap(),
+            listen: Some("127.0.0.1:0".parse().unwrap()),
+            control: None,
             socket: None,
             tls: None,
             connections,
@@ -39,12 +40,12 @@ impl Standby {
     }
 
     fn url(&self) -> String {
-        format!("{}?tkn={TOKEN}", self.server.urls().0)
+        format!("{}?tkn={TOKEN}", self.server.urls().unwrap().0)
     }
 
     /// What is answered to a request with these lines.
     async fn get(&self, path: &str, lines: &str) -> String {
-        let address = self.server.address();
+        let address = self.server.address().unwrap();
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{lines}\r\n");
