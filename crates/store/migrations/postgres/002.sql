@@ -1,6 +1,6 @@
 -- Version 2. Searching, and what turns have cost.
 
--- The words of each turn and of the titles of each chat (place -1); the texts
+-- The words of each turn and of the title of each chat (place -1); the texts
 -- themselves are read from where they stand. Each word begins with a letter
 -- for the kind of text that it stands in. `at` is when the turn began.
 CREATE TABLE search (
@@ -12,7 +12,7 @@ CREATE TABLE search (
 );
 CREATE INDEX search_words ON search USING gin (words);
 
--- Chats whose rows are out of date: their titles, and their turns from this
+-- Chats whose rows are out of date: their title, and their turns from this
 -- place on. Whatever changes one of them says so here, and nothing else does.
 CREATE TABLE search_due (
     chat  bigint PRIMARY KEY,

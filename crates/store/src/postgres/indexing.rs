@@ -19,12 +19,12 @@ use crate::search::text::Searchable;
 use crate::search::usage::TurnUsage;
 use crate::search::words::words;
 
-/// The place of the row of a chat's titles.
-pub(super) const TITLES: i64 = -1;
+/// The place of the row of a chat's title.
+pub(super) const TITLE: i64 = -1;
 
 /// How much is done in one transaction: others wait for it.
-const MOST_BYTES: i64 = 256 * 1024;
-const MOST_TURNS: i64 = 64;
+const MOST_BYTES: i64 = 64 * 1024;
+const MOST_TURNS: i64 = 16;
 const MOST_CHATS: i64 = 16;
 
 /// How many places of a word in a text are noted: they count for how well it
@@ -49,7 +49,8 @@ pub(super) fn catch_up(db: &mut Connection) -> Result<(), PostgresError> {
         let (chat, from): (i64, i64) = (get(row, 0)?, get(row, 1)?);
         let mut answers = db.query_all(vec![
             Said {
-                sql: "SELECT chat.title, is_default, session.uri, session.title, provider
+                sql: "SELECT CASE WHEN is_default THEN session.title ELSE chat.title END,
+                          session.uri, provider
                       FROM chat JOIN session ON session.uri = chat.session
                       WHERE id = $1 AND disposed_at IS NULL",
                 values: vec![Value::Int(chat)],
@@ -72,14 +73,12 @@ pub(super) fn catch_up(db: &mut Connection) -> Result<(), PostgresError> {
         let owner = answers.pop().unwrap_or_default();
         let mut said = vec![Said {
             sql: "DELETE FROM search WHERE chat = $1 AND (place >= $2 OR place = $3)",
-            values: [chat, from, TITLES].map(Value::Int).into(),
+            values: [chat, from, TITLE].map(Value::Int).into(),
         }];
         let mut next = None;
         if let Some(owner) = owner.first() {
-            let (title, session_title): (&str, &str) = (get(owner, 0)?, get(owner, 3)?);
-            let session_title = get::<bool>(owner, 1)?.then_some(session_title);
-            let titles = Searchable::titles(session_title, title);
-            said.push(insert(chat, TITLES, None, &titles));
+            let title = Searchable::title(get(owner, 0)?);
+            said.push(insert(chat, TITLE, None, &title));
             for turn in &found {
                 let (place, json): (i64, &str) = (get(turn, 0)?, get(turn, 2)?);
                 bytes -= i64::try_from(json.len()).unwrap_or(i64::MAX);
@@ -87,7 +86,7 @@ pub(super) fn catch_up(db: &mut Connection) -> Result<(), PostgresError> {
                 let (searchable, at) = Searchable::of_turn(json);
                 let at = at.map(|at| at.as_millis());
                 said.push(insert(chat, place, at, &searchable));
-                said.extend(usage(get(turn, 1)?, get(owner, 2)?, get(owner, 4)?, json));
+                said.extend(usage(get(turn, 1)?, get(owner, 1)?, get(owner, 2)?, json));
                 if bytes <= 0 || turns <= 0 {
                     next = Some(place.saturating_add(1));
                 }
@@ -180,4 +179,23 @@ fn usage(turn: &str, session: &str, provider: &str, json: &str) -> Option<Said> 
             Value::OptionalText(currency.as_deref().map(without_nul)),
         ],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_told_with_their_field_and_some_of_their_places() {
+        let mut searchable = Searchable {
+            message: "One, 'two' one".into(),
+            answer: "one\\".into(),
+            ..Searchable::default()
+        };
+        let vector_of = |searchable: &Searchable| vector(searchable).trim_end().to_owned();
+        assert_eq!(vector_of(&searchable), "'aone':1B 'mone':1A,3A 'mtwo':2A");
+        searchable.message = "x ".repeat(20_000);
+        let told = vector_of(&searchable);
+        assert_eq!(told.matches('A').count(), MOST_PLACES);
+    }
 }

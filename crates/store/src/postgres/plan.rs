@@ -283,6 +283,7 @@ impl Planning<'_> {
                 Value::OptionalText(facts),
             ],
         );
+        self.put_titles(record);
         self.said.say(
             "INSERT INTO session_state (uri, state, notes) VALUES ($1, $2, $3)
              ON CONFLICT (uri) DO UPDATE SET state = excluded.state, notes = excluded.notes",
@@ -293,6 +294,19 @@ impl Planning<'_> {
             ],
         );
         Ok(())
+    }
+
+    /// A chat is called what its session lists it as: its own state cannot be
+    /// renamed. The default one is called what the session is.
+    fn put_titles(&mut self, record: &SessionRecord) {
+        let default = ChannelUri::default_chat_of(record.uri.as_str());
+        let listed = record.summary.chats.iter().flatten();
+        for chat in listed.filter(|chat| *chat.resource != *default.as_str()) {
+            self.said.say(
+                "UPDATE chat SET title = $2 WHERE uri = $1 AND title <> $2",
+                vec![Value::Text(without_nul(&chat.resource)), shown(&chat.title)],
+            );
+        }
     }
 
     fn put_chat(&mut self, record: &ChatRecord) -> Result<(), StoreError> {
@@ -315,9 +329,8 @@ impl Planning<'_> {
                  active_turn, seq, head, notes)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
              ON CONFLICT (uri) DO UPDATE SET session = excluded.session,
-                 is_default = excluded.is_default, title = excluded.title,
-                 status = excluded.status, modified_at = excluded.modified_at,
-                 active_turn = excluded.active_turn, seq = excluded.seq,
+                 is_default = excluded.is_default, status = excluded.status,
+                 modified_at = excluded.modified_at, active_turn = excluded.active_turn, seq = excluded.seq,
                  head = excluded.head, notes = excluded.notes",
             vec![
                 uri(&record.uri),

@@ -14,7 +14,7 @@ use tokio_postgres::Row;
 
 use super::connection::{Connection, Said, Value};
 use super::error::PostgresError;
-use super::indexing::{self, TITLES};
+use super::indexing::{self, TITLE};
 use super::plan::without_nul;
 use super::reader::{SNAPSHOT, get, uri_at};
 use crate::search::query::{Terms, is_within};
@@ -98,7 +98,6 @@ struct ChatRow {
     uri: ChannelUri,
     title: String,
     modified_at: Timestamp,
-    is_default: bool,
     session: ChannelUri,
     session_title: String,
     provider: String,
@@ -199,8 +198,9 @@ impl Looking<'_> {
         chats.dedup();
         let chats: Vec<String> = chats.iter().map(i64::to_string).collect();
         let filter = &self.query.filter;
-        let sql = "SELECT chat.id, chat.uri, chat.title, chat.modified_at, is_default,
-                       session.uri, session.title, provider, session.status,
+        let sql = "SELECT chat.id, chat.uri,
+                       CASE WHEN is_default THEN session.title ELSE chat.title END,
+                       chat.modified_at, session.uri, session.title, provider, session.status,
                        CASE WHEN $2 THEN summary END
                    FROM chat JOIN session ON session.uri = chat.session
                    WHERE id = ANY ($1::text::bigint[])";
@@ -210,7 +210,7 @@ impl Looking<'_> {
         ];
         for row in &db.query(sql, values)? {
             let summary: Option<Directories> =
-                get::<Option<&str>>(row, 9)?.and_then(|json| serde_json::from_str(json).ok());
+                get::<Option<&str>>(row, 8)?.and_then(|json| serde_json::from_str(json).ok());
             let directories = summary.and_then(|it| it.working_directories);
             if is_within(filter, directories.as_deref()) {
                 self.chats.insert(get(row, 0)?, ChatRow::of(row)?);
@@ -230,10 +230,7 @@ impl Looking<'_> {
             return Ok(None);
         };
         let (searchable, at, turn_id) = match candidate.place {
-            TITLES => {
-                let session = chat.is_default.then_some(chat.session_title.as_str());
-                (Searchable::titles(session, &chat.title), None, None)
-            }
+            TITLE => (Searchable::title(&chat.title), None, None),
             place => {
                 let sql = "SELECT id, json FROM turn WHERE chat = $1 AND place = $2";
                 let chat = Value::Text(chat.uri.as_str().to_owned());
@@ -269,15 +266,14 @@ impl Candidate {
 
 impl ChatRow {
     fn of(row: &Row) -> Result<Self, PostgresError> {
-        let bits = u32::try_from(get::<i64>(row, 8)?).unwrap_or(0);
+        let bits = u32::try_from(get::<i64>(row, 7)?).unwrap_or(0);
         Ok(Self {
             uri: uri_at(row, 1)?,
             title: get(row, 2)?,
             modified_at: Timestamp::from_millis(get(row, 3)?),
-            is_default: get(row, 4)?,
-            session: uri_at(row, 5)?,
-            session_title: get(row, 6)?,
-            provider: get(row, 7)?,
+            session: uri_at(row, 4)?,
+            session_title: get(row, 5)?,
+            provider: get(row, 6)?,
             archived: SessionStatus::from_bits(bits).contains(SessionStatus::IsArchived),
         })
     }

@@ -361,6 +361,18 @@ mod tests {
         assert!(Terms::read("word", &[]).is_empty());
     }
 
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn in_postgres_each_word_has_its_field_and_nothing_typed_is_syntax() {
+        let fields = [SearchField::Message, SearchField::Tool];
+        let query = |text| Terms::read(text, &fields).tsquery();
+        assert_eq!(query("door "), "(('mdoor') | ('odoor'))");
+        assert_eq!(
+            query("a' & !src/doo"),
+            "(('ma') | ('oa')) & (('msrc' & 'mdoo':*) | ('osrc' & 'odoo':*))"
+        );
+    }
+
     #[test]
     fn only_letters_and_digits_get_into_the_index_s_own_language() {
         let expression = Terms::read(
