@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { axeFindings, hostAndBrowser, play, repositoryIn, scenario, send, sessionIn } from "./harness";
+import { axeFindings, hostAndBrowser, play, playLong, repositoryIn, scenario, sessionIn } from "./harness";
 
 const inn = hostAndBrowser();
 const bubbles = (page: Page) => page.locator(".user-bubble").allInnerTexts();
@@ -66,10 +66,10 @@ describe("a turn", () => {
 
   test("leads to its changes, whichever turn it is", async () => {
     const { page } = await withTurns("changes");
-    await play(page, "the third");
-    await send(page, scenario({ edit: { path: "other.txt", content: "x\n" } }));
-    await page.locator(".turn-footer").nth(3).waitFor();
-    await page.getByRole("link", { name: "Changes of this turn" }).nth(1).click();
+    await playLong(page, scenario({ edit: { path: "other.txt", content: "x\n" } }));
+    const turn = page.locator(".entry-tool", { hasText: "menu.txt" });
+    await turn.hover();
+    await turn.getByRole("link", { name: "Changes of this turn" }).click();
     await page.locator(".file-tree").getByText("menu.txt").waitFor();
     expect(await page.locator(".file-tree").getByText("other.txt").count()).toBe(0);
   });

@@ -571,17 +571,17 @@ pub fn turns_are_counted_by_day_and_a_copy_counts_once<S: Subject>(new: fn() -> 
         from: at(DAY),
         ..all.clone()
     };
-    assert_eq!(usage_of(&stage, &from), [second.clone()]);
+    assert_eq!(usage_of(&stage, &from), std::slice::from_ref(&second));
     let to = UsageQuery {
         to: at(DAY),
         ..all.clone()
     };
-    assert_eq!(usage_of(&stage, &to), [first.clone()]);
+    assert_eq!(usage_of(&stage, &to), std::slice::from_ref(&first));
     let of_session = UsageQuery {
         session: Some(SECOND.into()),
         ..all.clone()
     };
-    assert_eq!(usage_of(&stage, &of_session), [second.clone()]);
+    assert_eq!(usage_of(&stage, &of_session), std::slice::from_ref(&second));
     let west = UsageQuery {
         utc_offset_minutes: -60,
         ..all.clone()

@@ -59,7 +59,8 @@ fn artifact(done: &OperationDone) -> Option<Value> {
         | OperationDone::PlacesAsBefore(_)
         | OperationDone::FilesAsThen(_)
         | OperationDone::Committed(_)
-        | OperationDone::CommitTakenBack => None,
+        | OperationDone::CommitTakenBack
+        | OperationDone::Brought(_) => None,
     }
 }
 

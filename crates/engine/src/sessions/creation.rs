@@ -119,7 +119,7 @@ impl SessionsMut<'_> {
             .or_else(|| original.map(|original| original.directories.clone()))
             .unwrap_or_default();
         let directories = self.check_directories_of_session(directories, several_directories)?;
-        let meta = attempt_of(params.meta.as_ref(), directories.first())
+        let attempt = attempt_of(params.meta.as_ref(), directories.first())
             .map_err(RpcError::invalid_params)?;
         let active_clients = match creator {
             Creator::Client(connection) => {
@@ -145,7 +145,8 @@ impl SessionsMut<'_> {
         };
         let mut chat = first_chat(&uri, &title, original, &provider, self.turns.core.now);
         chat.select(model, custom_agent);
-        let meta = directories.is_empty().then(|| workspaceless(true));
+        let nowhere = directories.is_empty().then(|| workspaceless(true));
+        let meta: JsonObject = attempt.into_iter().chain(nowhere).flatten().collect();
         let state = SessionState {
             provider,
             title,
@@ -167,7 +168,7 @@ impl SessionsMut<'_> {
             customizations,
             changesets: None,
             input_needed: None,
-            meta,
+            meta: Some(meta).filter(|meta| !meta.is_empty()),
         };
         let session = Session {
             published: summary::first(&uri, &state, self.turns.core.now),

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use innkeeper_protocol::bounds::cut;
 use innkeeper_protocol::record::search::{SearchField, SearchFilter, Snippet};
 
 use super::text::Searchable;
@@ -235,7 +236,7 @@ fn snippet(text: &str, places: &[Place]) -> Snippet {
     };
     let first = &places[best].at;
     let start = word_start(text, first.start.saturating_sub(BEFORE_MARK), first.start);
-    let end = text.floor_char_boundary((start + SNIPPET).max(first.end).min(text.len()));
+    let end = cut(text, (start + SNIPPET).max(first.end)).len();
     let mut shown = Shown::default();
     if start > 0 {
         shown.push('…');
@@ -268,7 +269,8 @@ fn word_start(text: &str, from: usize, to: usize) -> usize {
     if from == 0 {
         return 0;
     }
-    let from = text.ceil_char_boundary(from);
+    let from = (from..to).find(|at| text.is_char_boundary(*at));
+    let from = from.unwrap_or(to);
     let gap = text[from..to]
         .char_indices()
         .find(|(_, c)| c.is_whitespace());

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use innkeeper_protocol::Timestamp;
+use innkeeper_protocol::bounds::cut;
 use innkeeper_protocol::record::search::SearchField;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -170,7 +171,7 @@ fn add(to: &mut String, text: &str, most: usize) {
     if !to.is_empty() {
         to.push('\n');
     }
-    to.push_str(&text[..text.floor_char_boundary(room)]);
+    to.push_str(cut(text, room));
 }
 
 /// Adds what is a text or Markdown. What is kept elsewhere is not searched.

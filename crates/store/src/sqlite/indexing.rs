@@ -19,9 +19,9 @@ const PLACE_BITS: u32 = 24;
 const MOST_PLACES: i64 = 1 << PLACE_BITS;
 
 /// How much is done in one transaction: others wait for it.
-const MOST_BYTES: usize = 256 * 1024;
-const MOST_TURNS: usize = 64;
-const MOST_CHATS: usize = 64;
+const MOST_BYTES: usize = 64 * 1024;
+const MOST_TURNS: usize = 16;
+const MOST_CHATS: usize = 16;
 
 /// What a row of the index is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::StoreError;
 use crate::days::DAY;
 
 /// How much is put into the index before the store is closed.
-const PIECES_BEFORE_END: usize = 16;
+const PIECES_BEFORE_END: usize = 64;
 
 impl SqliteStore {
     /// Notes how far this life has come, if it has come further.

@@ -1,6 +1,7 @@
 //! What turns have cost, by day.
 
 use innkeeper_protocol::record::search::{Cost, UsagePage, UsageQuery, UsageRow};
+use innkeeper_protocol::{ChannelUri, Timestamp};
 use rusqlite::{Connection, params};
 
 use super::indexing;
@@ -21,10 +22,10 @@ pub(super) fn usage(
     )?;
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let mut rows = statement.query(params![
-        query.from.map_or(i64::MIN, |at| at.as_millis()),
-        query.to.map_or(i64::MAX, |at| at.as_millis()),
+        query.from.map_or(i64::MIN, Timestamp::as_millis),
+        query.to.map_or(i64::MAX, Timestamp::as_millis),
         i64::from(query.utc_offset_minutes),
-        query.session.as_ref().map(|session| session.as_str()),
+        query.session.as_ref().map(ChannelUri::as_str),
         limit.saturating_add(1),
     ])?;
     let mut page = UsagePage {

@@ -8,6 +8,7 @@ import type { FileEdit, FileEditSide } from "../../protocol/types";
 import { nameOf, pathOf, pathWithin } from "../../protocol/uri";
 import { isPiece } from "../../state/approval";
 import { Icon } from "../ui/Icon";
+import { Stats } from "../ui/Stats";
 import { DiffView } from "./DiffView";
 import type { DiffComments, DiffStyle, HunkAction } from "./DiffView";
 
@@ -40,16 +41,6 @@ export default function FileEditView({ edit, style = "unified", isOpen: opensAtO
       </button>
       {isOpen && <EditBody edit={edit} style={style} />}
     </div>
-  );
-}
-
-export function Stats({ diff }: { diff: FileEdit["diff"] }) {
-  if (!diff) return null;
-  return (
-    <span className="stats">
-      {diff.added !== undefined && <span className="added">+{diff.added}</span>}{" "}
-      {diff.removed !== undefined && <span className="removed">−{diff.removed}</span>}
-    </span>
   );
 }
 

@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import type { ChangesetFile } from "../../protocol/types";
 import { pathOf } from "../../protocol/uri";
 import { Icon } from "../ui/Icon";
-import { Stats } from "./FileEditView";
+import { Stats } from "../ui/Stats";
 
 interface Props {
   files: ChangesetFile[];

@@ -18,6 +18,7 @@ import { Icon } from "../ui/Icon";
 import type { IconName } from "../ui/Icon";
 import { LongText } from "../ui/LongText";
 import { Markdown } from "../ui/Markdown";
+import { Stats } from "../ui/Stats";
 import { Decider } from "./Decider";
 import { DockLink } from "./DockLink";
 import { useChosen } from "./memory";
@@ -78,7 +79,7 @@ export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: U
         </span>
         <span className="tool-title">{message.text}</span>
         {phase === "running" && <RunningFor chat={chat} call={call.toolCallId} />}
-        {single && <Counts diff={single.diff} />}
+        {single && <Stats diff={single.diff} />}
         {exitCode !== undefined && exitCode !== 0 && <span className="badge bad">exit {exitCode}</span>}
         {!message.text.includes(step.toolName) && <code className="tool-name">{step.toolName}</code>}
         <span className="sr-only">{label}</span>
@@ -113,15 +114,6 @@ interface BodyProps {
 function editIn(content: readonly ToolResultContent[]): FileEdit | undefined {
   const [item, ...others] = content.filter(({ type }) => type !== "text");
   return item?.type === "fileEdit" && others.length === 0 ? item : undefined;
-}
-
-function Counts({ diff }: { diff: FileEdit["diff"] }) {
-  if (!diff) return null;
-  return (
-    <span className="stats">
-      <span className="added">+{diff.added ?? 0}</span> <span className="removed">−{diff.removed ?? 0}</span>
-    </span>
-  );
 }
 
 function ToolBody({ message: { toolCall: call, toolStep: step, text: title }, kind, content, single }: BodyProps) {
