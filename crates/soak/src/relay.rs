@@ -153,10 +153,11 @@ struct AgentWatch {
 
 impl AgentWatch {
     fn over(place: PathBuf, directory: PathBuf) -> Self {
-        let (seen, is_over) = (Arc::new(Mutex::new(Vec::new())), Arc::default());
+        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let is_over: Arc<AtomicBool> = Arc::default();
         let (notes, over) = (Arc::clone(&seen), Arc::clone(&is_over));
         let thread = thread::spawn(move || {
-            while !AtomicBool::load(&over, Ordering::Relaxed) {
+            while !over.load(Ordering::Relaxed) {
                 let hosts = hosts_with_agents(&place, &directory);
                 if hosts.len() > 1 {
                     let said = format!("agents of {hosts:?} at the same time");
