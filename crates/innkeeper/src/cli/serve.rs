@@ -471,7 +471,7 @@ impl ServeArgs {
         config: &Config,
         data_dir: &Path,
         environment: &Arc<Environment>,
-    ) -> anyhow::Result<Finder> {
+    ) -> Result<Finder> {
         let registry = self.place.registry()?;
         for trouble in registry.troubles() {
             tracing::warn!("{trouble}");
