@@ -51,6 +51,11 @@ const COMMANDS: [(&str, &str, &str); 12] = [
         "kill the host again and again, and hold it to what it told",
     ),
     (
+        "takeover",
+        "[--release] [--times N] [--seed S]",
+        "kill or stop hosts on one PostgreSQL, of which another takes over",
+    ),
+    (
         "package",
         "[--no-verify]",
         "pack what would be published, and build it from that",
@@ -84,6 +89,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "agents" => agents::run(rest),
         "fuzz" => fuzz::run(rest),
         "soak" => soak::run(rest),
+        "takeover" => soak::takeover(rest),
         "package" => package::run(rest),
         "tidy" => no_arguments(rest).and_then(|()| tidy::run()),
         "help" | "--help" | "-h" => {

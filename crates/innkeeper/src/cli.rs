@@ -23,6 +23,7 @@ mod gc;
 mod life;
 mod log_file;
 mod logging;
+mod migrate;
 mod place;
 mod report;
 mod run;
@@ -31,6 +32,7 @@ mod serve;
 mod service;
 mod sessions;
 mod signals;
+mod standby;
 mod steer;
 mod text;
 mod transcript;
@@ -102,6 +104,8 @@ enum Command {
     Backup(backup::BackupArgs),
     /// Put a backup in the place of all sessions
     Restore(backup::RestoreArgs),
+    /// Move all sessions into PostgreSQL, or from there into a data directory
+    Migrate(migrate::MigrateArgs),
     /// Free disk space that nothing uses any more
     Gc(gc::GcArgs),
     /// Check the installation and suggest fixes
@@ -168,6 +172,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Search(args) => on_runtime(search::search(args)),
         Command::Backup(args) => backup::backup(&args),
         Command::Restore(args) => on_runtime(backup::restore(args)),
+        Command::Migrate(args) => migrate::migrate(&args),
         Command::Gc(args) => on_runtime(gc::gc(args)),
         Command::Doctor(args) => on_runtime(doctor::doctor(args)),
         Command::Completions { shell } => completions(shell),

@@ -73,6 +73,8 @@ pub(crate) enum Ending {
     /// The client took in less than was published to it, for too long.
     TooSlow,
     ShuttingDown,
+    /// The store may be another host's by now.
+    Overtaken,
 }
 
 impl Ending {
@@ -92,6 +94,10 @@ impl Ending {
             ),
             Self::TooSlow => (1013, "too much was waiting to be read; please reconnect"),
             Self::ShuttingDown => (1001, "the host is shutting down"),
+            Self::Overtaken => (
+                1012,
+                "another host takes over, or this one begins anew; please reconnect",
+            ),
         }
     }
 }

@@ -9,7 +9,7 @@ use directories::{BaseDirs, ProjectDirs};
 use innkeeper_agents::Environment;
 use innkeeper_agents::registry::{self, Registry};
 use innkeeper_protocol::record::store::Store;
-use innkeeper_store::SqliteStore;
+use innkeeper_store::{PostgresAddress, SqliteStore, has_password};
 use innkeeper_workspace::uri_of_path;
 
 use crate::config::{self, Config};
@@ -26,6 +26,9 @@ pub(crate) struct PlaceArgs {
     /// The configuration file [default: innkeeper.toml in the platform's config directory]
     #[arg(long, value_name = "FILE", env = "INNKEEPER_CONFIG", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
+    /// Keep sessions in PostgreSQL: postgres://user@host/database, without a password
+    #[arg(long, value_name = "URL", global = false)]
+    store: Option<String>,
 }
 
 impl PlaceArgs {
@@ -35,6 +38,7 @@ impl PlaceArgs {
         Self {
             data_dir: named("INNKEEPER_DATA_DIR"),
             config: named("INNKEEPER_CONFIG"),
+            store: None,
         }
     }
 
@@ -46,6 +50,11 @@ impl PlaceArgs {
         }
     }
 
+    /// The database that a flag names.
+    pub(crate) fn given_store(&self) -> Option<&str> {
+        self.store.as_deref()
+    }
+
     /// The configuration file that a flag names.
     pub(crate) fn given_config(&self) -> Option<&Path> {
         self.config.as_deref()
@@ -55,6 +64,31 @@ impl PlaceArgs {
         match &self.config {
             Some(file) => Ok(file.clone()),
             None => Ok(project_dirs()?.config_dir().join(CONFIG_FILE)),
+        }
+    }
+
+    /// The database that sessions are kept in, if not in the data directory.
+    pub(crate) fn database(&self, config: &Config) -> Result<Option<PostgresAddress>> {
+        let url = match (&self.store, &config.store.url) {
+            (Some(url), _) if has_password(url) => anyhow::bail!(
+                "a password on the command line can be read by everybody on this machine; put it \
+                 into PGPASSWORD, a file that PGPASSFILE names, or store.url in the configuration"
+            ),
+            (Some(url), _) | (None, Some(url)) => url,
+            (None, None) => return Ok(None),
+        };
+        let address = PostgresAddress::parse(url, |name| std::env::var(name).ok())?;
+        Ok(Some(address))
+    }
+
+    /// The data directory, for commands that are about the database in it.
+    pub(crate) fn local_data_dir(&self) -> Result<PathBuf> {
+        match self.database(&self.config()?)? {
+            None => self.data_dir(),
+            Some(address) => anyhow::bail!(
+                "this command is for a database in the data directory; sessions are kept in \
+                 {address}, so use PostgreSQL's own tools, such as pg_dump"
+            ),
         }
     }
 

@@ -92,7 +92,7 @@ impl Field {
 pub(crate) async fn search(args: SearchArgs) -> Outcome {
     let data_dir = args.place.data_dir()?;
     let params = args.params(&data_dir)?;
-    let page = found(&data_dir, &params).await?;
+    let page = found(&args.place, &params).await?;
     if args.json {
         return print(&(serde_json::to_string_pretty(&page)? + "\n"));
     }
@@ -153,14 +153,14 @@ fn time(flag: &str, said: Option<&str>) -> Result<Option<Value>, Failure> {
 }
 
 /// The result as a host gives it.
-async fn found(data_dir: &Path, params: &Value) -> Result<Value, Failure> {
+async fn found(place: &PlaceArgs, params: &Value) -> Result<Value, Failure> {
     let raw = serde_json::value::to_raw_value(params)?;
     let query = match Command::decode(METHOD, Some(&raw)) {
         Ok(Command::Extension(ExtensionCommand::Search(query))) => query,
         Ok(_) => return Err(anyhow!("{METHOD} is not a search; this is a bug").into()),
         Err(error) => return Err(Failure::Usage(error.message)),
     };
-    if let Some(running) = RunningHost::find_in(data_dir)
+    if let Some(running) = RunningHost::find_in(&place.data_dir()?)
         && let Ok(client) = connect_to(&running).await
     {
         let end = Instant::now() + INDEXING;
@@ -173,7 +173,7 @@ async fn found(data_dir: &Path, params: &Value) -> Result<Value, Failure> {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
-    let page = match looked_into(data_dir)? {
+    let page = match looked_into(&place.local_data_dir()?)? {
         Some(reader) => reader.search(&query)?,
         None => return Ok(json!({"items": []})),
     };

@@ -4,12 +4,16 @@ mod controlled;
 
 use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
+use innkeeper_protocol::record::store::Store;
+use innkeeper_store::{PostgresAddress, PostgresStore};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::agents::Finder;
@@ -17,16 +21,19 @@ use super::announcement::{Announcement, HostFile};
 use super::control::dismiss;
 use super::environment::environment;
 use super::log_file;
-use super::logging::{self, LogArgs};
+use super::logging::{self, LogArgs, Logs};
 use super::place::{PlaceArgs, host_options, opened_store};
 use super::signals::{Signals, Told};
+use super::standby::{self, Waiting};
 use super::{Failure, Outcome, control_socket, service};
 use crate::config::{Config, parse_address};
 use controlled::{Controlled, Links};
-use innkeeper::Host;
-use innkeeper::agents::Environment;
+use innkeeper::agents::{Agent, Environment};
 use innkeeper::server::access::{AccessPolicy, ConnectionToken};
-use innkeeper::server::{ControlSocket, NewcomerLimits, Server, ServerOptions, TlsFiles, stdio};
+use innkeeper::server::{
+    ControlSocket, NewcomerLimits, Server, ServerOptions, Standing, TlsFiles, stdio,
+};
+use innkeeper::{Host, HostOptions};
 
 pub(crate) use controlled::{Kind, Link, Status};
 
@@ -107,67 +114,288 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
     if given_token.is_some() || args.without_connection_token {
         check_token(given_token.as_ref(), listen)?;
     }
-    let environment = environment(&config);
-    let finder = args.finder(&config, &data_dir, &environment)?;
-    let agents = finder.soon().await?;
+    let database = args.place.database(&config)?;
     // From here on, being told to stop means an orderly end.
-    let mut signals = match args.kind() {
+    let signals = match args.kind() {
         Kind::Foreground => Signals::new()?,
         Kind::Background | Kind::Service | Kind::Temporary => Signals::of_a_service()?,
     };
-    let options = host_options(&config, &data_dir, &environment, Some(logs.feed))?;
-    if args.kind() != Kind::Temporary {
-        dismiss(&data_dir).await;
+    let mut serving = Serving {
+        args: &args,
+        environment: environment(&config),
+        config,
+        data_dir: &data_dir,
+        given_token,
+        listen,
+        logs,
+        started,
+        signals,
+    };
+    match database {
+        None => {
+            let ready = serving.prepare().await?;
+            serving.dismiss_temporary().await;
+            let store = opened_store(&serving.config, &data_dir)?;
+            serving.live(ready, store).await?;
+            Ok(())
+        }
+        Some(address) => serving.take_turns(&address).await,
     }
-    let store = opened_store(&config, &data_dir)?;
-    if let Err(error) = logs.file.open(&data_dir) {
-        let path = log_file::path_in(&data_dir);
-        tracing::warn!(%error, path = %path.display(), "the log file cannot be written");
+}
+
+/// What a host is served with, in all its lives.
+struct Serving<'a> {
+    args: &'a ServeArgs,
+    config: Config,
+    data_dir: &'a Path,
+    given_token: Option<ConnectionToken>,
+    /// It keeps a port that it was given.
+    listen: SocketAddr,
+    environment: Arc<Environment>,
+    logs: Logs,
+    started: Instant,
+    signals: Signals,
+}
+
+/// Why a life of the host has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Signal,
+    Control,
+    Unused,
+    /// The client on standard input is gone.
+    Gone,
+    /// Another host may have the store by now.
+    Overtaken,
+}
+
+/// What is looked for before a life begins.
+struct Prepared {
+    finder: Finder,
+    agents: Vec<Arc<dyn Agent>>,
+    options: HostOptions,
+}
+
+impl Serving<'_> {
+    /// Works whenever the store is this host's, and stands by otherwise.
+    async fn take_turns(&mut self, address: &PostgresAddress) -> Outcome {
+        if let Some(password) = address.password() {
+            self.environment.keep_secret(password);
+        }
+        self.dismiss_temporary().await;
+        // Nobody could be passed on to the host that works.
+        if self.args.stdio || self.args.temporary {
+            let lease = Duration::from_secs(self.config.store.lease_seconds);
+            let options = standby::options(&self.config, self.data_dir, lease);
+            let ready = self.prepare().await?;
+            let place = address.clone();
+            let opened = move || PostgresStore::open(&place, options);
+            let store = tokio::task::spawn_blocking(opened).await;
+            let store = store.context("a thread ended unexpectedly")?;
+            return match self
+                .live(ready, store.map_err(anyhow::Error::from)?)
+                .await?
+            {
+                End::Overtaken => {
+                    Err(anyhow!("another host has taken over the database {address}").into())
+                }
+                End::Signal | End::Control | End::Unused | End::Gone => Ok(()),
+            };
+        }
+        // The token is in it, which clients need while the host stands by, too.
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(self.data_dir)
+            .with_context(|| format!("{} cannot be made", self.data_dir.display()))?;
+        let mut first = true;
+        loop {
+            let Some(store) = self.stand_by(address, first).await? else {
+                return Ok(());
+            };
+            first = false;
+            let ready = match self.prepare().await {
+                Ok(ready) => ready,
+                Err(error) => {
+                    // Whoever waits for the lease need not wait until it is over.
+                    let _ = Box::new(store).close();
+                    return Err(error);
+                }
+            };
+            match self.live(ready, store).await? {
+                End::Overtaken => tracing::warn!("this host begins anew, behind whoever works"),
+                End::Signal | End::Control | End::Unused | End::Gone => return Ok(()),
+            }
+        }
     }
-    let host = Host::start(options, agents, store).await?;
-    let served = if args.stdio {
-        let completed = host.clone();
-        tokio::spawn(async move {
-            finder.complete(&completed).await;
-            finder.follow(&completed).await;
+
+    /// Waits for the store; nothing if the host is told to stop before. While
+    /// it waits, the user's commands see that it does.
+    async fn stand_by(
+        &mut self,
+        address: &PostgresAddress,
+        first: bool,
+    ) -> Result<Option<PostgresStore>, Failure> {
+        let token = self.token()?;
+        let place = control_place(self.data_dir)?;
+        let news = watch::Sender::new(Standing::WithoutStore);
+        let controlled = Controlled::standby(news.subscribe(), self.args.kind(), self.data_dir);
+        let control = control_at(&place, &controlled);
+        let waiting = Waiting {
+            address,
+            config: &self.config,
+            data_dir: self.data_dir,
+            access: access(&self.config, token.clone()),
+            options: self.args.server_options(&self.config, self.listen, control),
+            news,
+            first,
+        };
+        let web = waiting.options.web;
+        let (listen, logs) = (&mut self.listen, &self.logs);
+        let (args, data_dir) = (self.args, self.data_dir);
+        let signals = &mut self.signals;
+        let stopped = async {
+            tokio::select! {
+                () = signals.stop() => {}
+                () = controlled.is_told_to_stop() => {}
+            }
+        };
+        // Only then the directory is this host's.
+        let mut is_announced = false;
+        let store = waiting.store(stopped, |server| {
+            is_announced = true;
+            open_log(logs, data_dir);
+            keep_port(listen, server);
+            let links = Links::new(server, token.as_ref());
+            args.announce(data_dir, &links, &place, web)?;
+            controlled.listens(links);
+            if args.service {
+                service::notify("READY=1");
+            }
+            Ok(())
         });
-        serve_stdio(&host, &config, &mut signals).await
-    } else {
-        let token = match given_token {
-            Some(token) => Ok(Some(token)),
-            None if args.without_connection_token || args.temporary => Ok(None),
-            None => ConnectionToken::of_directory(&data_dir)
+        let store = store.await;
+        if is_announced {
+            HostFile::remove_from(data_dir);
+        }
+        Ok(store?)
+    }
+
+    fn token(&self) -> Result<Option<ConnectionToken>> {
+        match &self.given_token {
+            Some(token) => Ok(Some(token.clone())),
+            None if self.args.without_connection_token || self.args.temporary => Ok(None),
+            None => ConnectionToken::of_directory(self.data_dir)
                 .map(Some)
                 .with_context(|| {
-                    let path = data_dir.join("token");
+                    let path = self.data_dir.join("token");
                     format!("the connection token {} cannot be used", path.display())
                 }),
-        };
-        match token {
-            Ok(token) => {
-                if let Some(token) = &token {
-                    environment.keep_secret(token.reveal());
-                }
-                let listening = Listening {
-                    args: &args,
-                    host: &host,
-                    config,
-                    environment,
-                    token,
-                    data_dir: &data_dir,
-                    started,
-                };
-                listening.serve(finder, listen, &mut signals).await
-            }
-            Err(error) => Err(error.into()),
         }
-    };
-    signals.exit_on_the_next();
-    // However it went: what was opened is closed in order.
-    let closed = host.shutdown().await;
-    await_farewells(&host).await;
-    served?;
-    Ok(closed?)
+    }
+
+    /// A host that was started for a command makes room for one that stays.
+    async fn dismiss_temporary(&self) {
+        if self.args.kind() != Kind::Temporary {
+            dismiss(self.data_dir).await;
+        }
+    }
+
+    async fn prepare(&self) -> Result<Prepared, Failure> {
+        let finder = self
+            .args
+            .finder(&self.config, self.data_dir, &self.environment)?;
+        let agents = finder.soon().await?;
+        let logs = Some(self.logs.feed.clone());
+        let options = host_options(&self.config, self.data_dir, &self.environment, logs)?;
+        Ok(Prepared {
+            finder,
+            agents,
+            options,
+        })
+    }
+
+    /// One life of the host, on a store that is its own.
+    async fn live(&mut self, ready: Prepared, store: impl Store) -> Result<End, Failure> {
+        let Prepared {
+            finder,
+            agents,
+            options,
+        } = ready;
+        open_log(&self.logs, self.data_dir);
+        let host = Host::start(options, agents, store).await?;
+        let served = if self.args.stdio {
+            let completed = host.clone();
+            tokio::spawn(async move {
+                finder.complete(&completed).await;
+                finder.follow(&completed).await;
+            });
+            serve_stdio(&host, &self.config, &mut self.signals).await
+        } else {
+            match self.token() {
+                Ok(token) => {
+                    if let Some(token) = &token {
+                        self.environment.keep_secret(token.reveal());
+                    }
+                    let listening = Listening {
+                        args: self.args,
+                        host: &host,
+                        config: &mut self.config,
+                        environment: &self.environment,
+                        token,
+                        data_dir: self.data_dir,
+                        started: self.started,
+                        listen: &mut self.listen,
+                    };
+                    listening.serve(finder, &mut self.signals).await
+                }
+                Err(error) => Err(error.into()),
+            }
+        };
+        if !matches!(served, Ok(End::Overtaken))
+            && let Ok(signals) = Signals::new()
+        {
+            signals.exit_on_the_next();
+        }
+        // However it went: what was opened is closed in order.
+        let closed = host.shutdown().await;
+        await_farewells(&host).await;
+        match served? {
+            // Its store is another's, and cannot be closed.
+            End::Overtaken => Ok(End::Overtaken),
+            end => {
+                closed?;
+                Ok(end)
+            }
+        }
+    }
+}
+
+/// Writes what is logged to the data directory, too, from here on.
+fn open_log(logs: &Logs, data_dir: &Path) {
+    if let Err(error) = logs.file.open(data_dir) {
+        let path = log_file::path_in(data_dir);
+        tracing::warn!(%error, path = %path.display(), "the log file cannot be written");
+    }
+}
+
+fn control_place(data_dir: &Path) -> Result<control_socket::Place> {
+    control_socket::Place::for_host(data_dir)
+        .context("no directory for the control socket can be made")
+}
+
+fn control_at(place: &control_socket::Place, controlled: &Arc<Controlled>) -> ControlSocket {
+    ControlSocket {
+        path: place.path.clone(),
+        routes: controlled::routes(controlled),
+    }
+}
+
+/// A host that was given any free port keeps it in its next life.
+fn keep_port(listen: &mut SocketAddr, server: &Server) {
+    if let Some(address) = server.address() {
+        listen.set_port(address.port());
+    }
 }
 
 impl ServeArgs {
@@ -243,7 +471,7 @@ impl ServeArgs {
         config: &Config,
         data_dir: &Path,
         environment: &Arc<Environment>,
-    ) -> anyhow::Result<Finder> {
+    ) -> Result<Finder> {
         let registry = self.place.registry()?;
         for trouble in registry.troubles() {
             tracing::warn!("{trouble}");
@@ -275,6 +503,52 @@ impl ServeArgs {
             ping_after: config.server.ping_after(),
             newcomers: NewcomerLimits::default(),
         }
+    }
+
+    /// Says where the host listens, and writes it down.
+    fn announce(
+        &self,
+        data_dir: &Path,
+        links: &Links,
+        place: &control_socket::Place,
+        web: bool,
+    ) -> Result<()> {
+        let unwritten = |path: &Path| format!("failed to write {}", path.display());
+        let file = HostFile {
+            pid: std::process::id(),
+            socket: place.elsewhere(),
+            url: links.plain.as_ref().map(|link| link.url.clone()),
+            web: links.plain.as_ref().map(|link| link.web.clone()),
+        };
+        file.write_in(data_dir)
+            .with_context(|| unwritten(data_dir))?;
+        let Some(link) = &links.with_token else {
+            return Ok(());
+        };
+        if let Some(path) = &self.ready_file {
+            let announcement = Announcement {
+                url: link.url.clone(),
+                web: link.web.clone(),
+                pid: std::process::id(),
+            };
+            announcement
+                .write(path)
+                .with_context(|| format!("{}; choose another --ready-file", unwritten(path)))?;
+        }
+        // What a service prints is kept in a log that others may read.
+        let shown = match (&links.plain, self.service) {
+            (Some(plain), true) => plain,
+            _ => link,
+        };
+        let mut lines = String::new();
+        if web {
+            lines.push_str(&format!("Web client:  {}\n", shown.web));
+        }
+        lines.push_str(&format!("WebSocket:   {}\n", shown.url));
+        // Whoever closed our standard output can still connect.
+        let mut out = io::stdout().lock();
+        let _ = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
+        Ok(())
     }
 }
 
@@ -311,12 +585,16 @@ fn access(config: &Config, token: Option<ConnectionToken>) -> AccessPolicy {
     }
 }
 
-async fn serve_stdio(host: &Host, config: &Config, signals: &mut Signals) -> Outcome {
+async fn serve_stdio(host: &Host, config: &Config, signals: &mut Signals) -> Result<End, Failure> {
     let message_bytes = config.server.message_bytes();
     let client = stdio::serve(host, tokio::io::stdin(), tokio::io::stdout(), message_bytes);
     tokio::select! {
-        served = client => Ok(served.context("the client on standard input cannot be served")?),
-        () = signals.stop() => Ok(()),
+        served = client => {
+            served.context("the client on standard input cannot be served")?;
+            Ok(End::Gone)
+        }
+        () = host.overtaken() => Ok(End::Overtaken),
+        () = signals.stop() => Ok(End::Signal),
     }
 }
 
@@ -324,35 +602,29 @@ async fn serve_stdio(host: &Host, config: &Config, signals: &mut Signals) -> Out
 struct Listening<'a> {
     args: &'a ServeArgs,
     host: &'a Host,
-    config: Config,
-    environment: Arc<Environment>,
+    config: &'a mut Config,
+    environment: &'a Arc<Environment>,
     token: Option<ConnectionToken>,
     data_dir: &'a Path,
     started: Instant,
-}
-
-/// Why a host ends.
-enum End {
-    Signal,
-    Control,
-    Unused,
+    listen: &'a mut SocketAddr,
 }
 
 impl Listening<'_> {
-    async fn serve(mut self, finder: Finder, listen: SocketAddr, signals: &mut Signals) -> Outcome {
-        let place = control_socket::Place::for_host(self.data_dir)
-            .context("no directory for the control socket can be made")?;
+    async fn serve(mut self, finder: Finder, signals: &mut Signals) -> Result<End, Failure> {
+        let place = control_place(self.data_dir)?;
         let controlled = Controlled::new(self.host.clone(), self.args.kind(), self.data_dir);
-        let control = ControlSocket {
-            path: place.path.clone(),
-            routes: controlled::routes(&controlled),
-        };
-        let options = self.args.server_options(&self.config, listen, control);
+        let control = control_at(&place, &controlled);
+        let options = self.args.server_options(self.config, *self.listen, control);
         let web = options.web;
-        let access = access(&self.config, self.token.clone());
+        let access = access(self.config, self.token.clone());
         let server = Server::start(self.host.clone(), access, options).await?;
+        keep_port(self.listen, &server);
+        self.host
+            .announce(&standby::advertised(self.config, &server));
         let links = Links::new(&server, self.token.as_ref());
-        let announced = self.announce(&links, &place, web);
+        let announced = self.args.announce(self.data_dir, &links, &place, web);
+        let mut end = End::Signal;
         if announced.is_ok() {
             controlled.listens(links);
             self.is_ready(&server);
@@ -360,7 +632,7 @@ impl Listening<'_> {
                 service::notify("READY=1");
             }
             let mut looking = self.look_for_agents(finder, &controlled);
-            let end = loop {
+            end = loop {
                 tokio::select! {
                     told = signals.next() => match told {
                         Told::Stop => break End::Signal,
@@ -373,21 +645,24 @@ impl Listening<'_> {
                     }
                     () = controlled.is_told_to_stop() => break End::Control,
                     () = self.is_unused() => break End::Unused,
+                    () = self.host.overtaken() => break End::Overtaken,
                 }
             };
             match end {
                 End::Signal => tracing::info!("shutting down: a signal said so"),
                 End::Control => tracing::info!("shutting down: a command said so"),
                 End::Unused => tracing::info!("shutting down: nobody has used it for a while"),
+                End::Gone | End::Overtaken => {}
             }
-            if self.args.service {
+            if self.args.service && end != End::Overtaken {
                 service::notify("STOPPING=1");
             }
             looking.abort();
         }
         HostFile::remove_from(self.data_dir);
         server.stop().await;
-        announced
+        announced?;
+        Ok(end)
     }
 
     fn is_ready(&self, server: &Server) {
@@ -434,9 +709,7 @@ impl Listening<'_> {
         let reloaded = self.args.place.config().and_then(|config| {
             server.reload(access(&config, self.token.clone()))?;
             if config.agents != self.config.agents {
-                let finder = self
-                    .args
-                    .finder(&config, self.data_dir, &self.environment)?;
+                let finder = self.args.finder(&config, self.data_dir, self.environment)?;
                 looking.abort();
                 let host = self.host.clone();
                 let controlled = Arc::clone(controlled);
@@ -453,7 +726,7 @@ impl Listening<'_> {
         match reloaded {
             Ok(config) => {
                 let waits = self.config.needs_restart_for(&config);
-                self.config = config;
+                *self.config = config;
                 match waits {
                     true => tracing::warn!(
                         "the configuration was read again; some of what has changed takes effect \
@@ -487,45 +760,6 @@ impl Listening<'_> {
                 return;
             }
         }
-    }
-
-    fn announce(&self, links: &Links, place: &control_socket::Place, web: bool) -> Outcome {
-        let unwritten = |path: &Path| format!("failed to write {}", path.display());
-        let file = HostFile {
-            pid: std::process::id(),
-            socket: place.elsewhere(),
-            url: links.plain.as_ref().map(|link| link.url.clone()),
-            web: links.plain.as_ref().map(|link| link.web.clone()),
-        };
-        file.write_in(self.data_dir)
-            .with_context(|| unwritten(self.data_dir))?;
-        let Some(link) = &links.with_token else {
-            return Ok(());
-        };
-        if let Some(path) = &self.args.ready_file {
-            let announcement = Announcement {
-                url: link.url.clone(),
-                web: link.web.clone(),
-                pid: std::process::id(),
-            };
-            announcement
-                .write(path)
-                .with_context(|| format!("{}; choose another --ready-file", unwritten(path)))?;
-        }
-        // What a service prints is kept in a log that others may read.
-        let shown = match (&links.plain, self.args.service) {
-            (Some(plain), true) => plain,
-            _ => link,
-        };
-        let mut lines = String::new();
-        if web {
-            lines.push_str(&format!("Web client:  {}\n", shown.web));
-        }
-        lines.push_str(&format!("WebSocket:   {}\n", shown.url));
-        // Whoever closed our standard output can still connect.
-        let mut out = io::stdout().lock();
-        let _ = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
-        Ok(())
     }
 }
 

@@ -210,7 +210,7 @@ impl Listed {
 }
 
 async fn list(args: &ListArgs) -> Outcome {
-    let data_dir = args.place.data_dir()?;
+    let data_dir = args.place.local_data_dir()?;
     let mut listed = if args.disposed {
         let rows = disposed_in(&data_dir)?;
         let listed = rows
@@ -321,7 +321,7 @@ fn status(bits: u32) -> &'static str {
 
 impl OneSession {
     fn transcript(&self) -> Result<Transcript> {
-        let reader = looked_into(&self.place.data_dir()?)?;
+        let reader = looked_into(&self.place.local_data_dir()?)?;
         let rows = match &reader {
             Some(reader) => reader.catalogue()?,
             None => Vec::new(),
@@ -338,7 +338,7 @@ impl OneSession {
 }
 
 async fn delete(args: &OneSession, yes: bool) -> Outcome {
-    let data_dir = args.place.data_dir()?;
+    let data_dir = args.place.local_data_dir()?;
     let config = args.place.config()?;
     let rows = catalogue_in(&data_dir)?;
     let session = args.find(&rows)?;
@@ -401,7 +401,7 @@ fn is_yes(answer: &str) -> bool {
 }
 
 async fn restore(args: &OneSession) -> Outcome {
-    let data_dir = args.place.data_dir()?;
+    let data_dir = args.place.local_data_dir()?;
     dismiss(&data_dir).await;
     let config = args.place.config()?;
     let disposed = disposed_in(&data_dir)?;

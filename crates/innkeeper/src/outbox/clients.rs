@@ -45,9 +45,9 @@ impl Clients {
     }
 
     /// Ends every connection, after what waits for it.
-    pub(crate) fn close_all(&self) {
+    pub(crate) fn close_all(&self, ending: Ending) {
         for queue in self.read().values() {
-            queue.close(Ending::ShuttingDown);
+            queue.close(ending);
         }
     }
 

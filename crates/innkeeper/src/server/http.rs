@@ -226,7 +226,7 @@ fn plain_page(request: &Request, web: bool) -> Response {
     }
 }
 
-fn refused(refusal: Refusal) -> Response {
+pub(crate) fn refused(refusal: Refusal) -> Response {
     let Refusal { status, message } = refusal;
     tracing::info!(
         status = status.as_u16(),
