@@ -248,11 +248,31 @@ impl Host {
         let Some(thread) = thread else {
             return Ok(());
         };
-        let closed = tokio::task::spawn_blocking(move || match thread.join() {
+        let joined = tokio::task::spawn_blocking(move || thread.join());
+        let joined = joined.await.map_err(|_| HostError::EngineGone)?;
+        // Where another host waits for the store, it gets it when nothing of
+        // this one runs any more.
+        let is_awaited = self.inner.tenancy.is_limited();
+        if is_awaited {
+            self.end_what_runs().await;
+            self.inner.tenancy.end();
+        }
+        let close = move || match joined {
             Ok(Some(journal)) => journal.close().map_err(HostError::Store),
             Ok(None) | Err(_) => Err(HostError::EngineGone),
-        });
-        let closed = closed.await.map_err(|_| HostError::EngineGone)?;
+        };
+        let closed = tokio::task::spawn_blocking(close).await;
+        let closed = closed.map_err(|_| HostError::EngineGone)?;
+        if !is_awaited {
+            self.end_what_runs().await;
+        }
+        self.inner.telemetry.finish().await;
+        self.inner.clients.close_all(Ending::ShuttingDown);
+        closed
+    }
+
+    /// Ends agents, servers and terminals.
+    async fn end_what_runs(&self) {
         self.inner.agents.shutdown().await;
         self.inner.machine.servers.shutdown().await;
         let machine = Arc::clone(&self.inner.machine);
@@ -263,10 +283,6 @@ impl Host {
             }
         };
         let _ = tokio::task::spawn_blocking(end).await;
-        self.inner.telemetry.finish().await;
-        self.inner.clients.close_all(Ending::ShuttingDown);
-        self.inner.tenancy.end();
-        closed
     }
 
     /// Waits until another host may have taken over what this one keeps. It has

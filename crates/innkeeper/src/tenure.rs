@@ -75,6 +75,11 @@ impl Tenancy {
         Ok(Self { tenure, state })
     }
 
+    /// Whether another host may take over.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.tenure.is_some()
+    }
+
     /// Waits until it is over. One that nobody can take over never is.
     pub(crate) async fn over(&self) {
         let mut state = self.state.subscribe();
