@@ -94,7 +94,7 @@ struct Inner {
     delivery: DeliveryOptions,
     next_connection: AtomicU64,
     client_versions: Arc<ClientVersions>,
-    tenancy: Tenancy,
+    tenancy: Arc<Tenancy>,
     thread: std::sync::Mutex<Option<EngineThread>>,
 }
 
@@ -199,7 +199,7 @@ impl Host {
             delivery: options.delivery,
             next_connection: AtomicU64::new(1),
             client_versions,
-            tenancy,
+            tenancy: Arc::new(tenancy),
             thread: std::sync::Mutex::new(Some(thread)),
         });
         tokio::spawn(tell_about_work(&inner));
@@ -253,13 +253,16 @@ impl Host {
         self.inner.agents.shutdown().await;
         self.inner.machine.servers.shutdown().await;
         let machine = Arc::clone(&self.inner.machine);
-        // The store is closed last: who finds the data directory free finds all
-        // states of files kept, too. What was told is stored already.
+        let tenancy = Arc::clone(&self.inner.tenancy);
+        // The store is closed last: who finds the data directory or the lease
+        // free finds all states of files kept, and nothing of this host running.
+        // What was told is stored already.
         let end = move || {
             machine.terminals.shutdown();
             if let Some(changes) = &machine.changes {
                 changes.finish(CHECKPOINTS_PATIENCE);
             }
+            tenancy.end();
             match joined {
                 Ok(Some(journal)) => journal.close().map_err(HostError::Store),
                 Ok(None) | Err(_) => Err(HostError::EngineGone),
@@ -269,7 +272,6 @@ impl Host {
         let closed = closed.unwrap_or(Err(HostError::EngineGone));
         self.inner.telemetry.finish().await;
         self.inner.clients.close_all(Ending::ShuttingDown);
-        self.inner.tenancy.end();
         closed
     }
 

@@ -296,8 +296,17 @@ impl World {
             let _ = ended.send(true);
             killed
         };
-        let (_, (), (), killed) = tokio::join!(work, stall, rant, kill);
-        killed
+        let kill = async {
+            match end {
+                // Whoever is stopped does not hang up: clients give up on it.
+                End::Pause => tokio::select! {
+                    killed = kill => killed,
+                    _ = async { tokio::join!(work, stall, rant) } => Ok(()),
+                },
+                End::Kill | End::Order => tokio::join!(work, stall, rant, kill).3,
+            }
+        };
+        kill.await
     }
 
     /// Lets the clients work for a while, and come to rest.

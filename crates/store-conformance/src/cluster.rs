@@ -101,6 +101,7 @@ impl Cluster {
         let directory = directory();
         let data = directory.path().join("data");
         copy(&template(), &data).unwrap();
+        fs::write(data.join("postgresql.conf"), SETTINGS).unwrap();
         own(directory.path());
         let mut cluster = Self {
             directory,
@@ -257,7 +258,6 @@ fn template() -> PathBuf {
     own(made.path());
     let data = made.path().join("data");
     run(program_initdb().arg("-D").arg(&data));
-    fs::write(data.join("postgresql.conf"), SETTINGS).unwrap();
     let unfinished = place.with_extension(std::process::id().to_string());
     copy(&data, &unfinished).unwrap();
     // Somebody else may have been quicker.

@@ -29,7 +29,7 @@ const LARGE_ROWS: usize = 8;
 #[derive(Debug, Clone)]
 pub enum StorePlace {
     Directory(PathBuf),
-    Postgres(PostgresAddress),
+    Postgres(Box<PostgresAddress>),
 }
 
 #[derive(Debug, thiserror::Error)]

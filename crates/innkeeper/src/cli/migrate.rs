@@ -61,5 +61,5 @@ fn place(text: &str) -> Result<StorePlace, Failure> {
         ));
     }
     let address = PostgresAddress::parse(text, |name| std::env::var(name).ok())?;
-    Ok(StorePlace::Postgres(address))
+    Ok(StorePlace::Postgres(Box::new(address)))
 }

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::record::search::SearchField;
 
 use super::connection::{Connection, Said, Value};
@@ -84,7 +85,7 @@ pub(super) fn catch_up(db: &mut Connection) -> Result<(), PostgresError> {
                 bytes -= i64::try_from(json.len()).unwrap_or(i64::MAX);
                 turns -= 1;
                 let (searchable, at) = Searchable::of_turn(json);
-                let at = at.map(|at| at.as_millis());
+                let at = at.map(Timestamp::as_millis);
                 said.push(insert(chat, place, at, &searchable));
                 said.extend(usage(get(turn, 1)?, get(owner, 1)?, get(owner, 2)?, json));
                 if bytes <= 0 || turns <= 0 {

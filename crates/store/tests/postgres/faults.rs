@@ -231,8 +231,7 @@ fn a_standby_of_the_database_that_is_promoted_takes_its_place() {
     primary.restart();
     let in_url = |cluster: &Cluster| {
         let address = cluster.address("house");
-        let host = address.split(['@', '/']).nth(3).unwrap().to_owned();
-        host
+        address.split(['@', '/']).nth(3).unwrap().to_owned()
     };
     let both = format!(
         "postgres://postgres@{},{}/postgres?schema=house",

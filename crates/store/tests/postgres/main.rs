@@ -1,6 +1,6 @@
 //! The store in PostgreSQL, on a cluster of the tests' own.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "all of this is tests")]
+#![expect(clippy::unwrap_used, reason = "all of this is tests")]
 
 mod common;
 mod conformance;

@@ -42,7 +42,7 @@ fn a_house_moves_into_postgresql_and_back_and_is_the_same() {
     let (from, back) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     filled(from.path());
     let mut house = House::new();
-    let there = StorePlace::Postgres(house.address());
+    let there = StorePlace::Postgres(Box::new(house.address()));
     let here = StorePlace::Directory(from.path().to_owned());
     let moved = transfer(&here, &there, StoreOptions::default()).unwrap();
     assert!(
