@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use futures_util::future::poll_fn;
+use futures_util::future::{poll_fn, ready};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio_postgres::types::ToSql;
@@ -282,19 +282,24 @@ impl Connection {
         let is_said = Cell::new(false);
         let answered = async {
             // Each is sent when it is polled first, so the order is this one.
-            let mut waiting = Vec::with_capacity(asked.len());
+            let mut waiting: Vec<Answer<'_>> = Vec::with_capacity(asked.len());
+            let mut is_failed = false;
             for mut one in asked {
                 match poll_fn(|context| Poll::Ready(one.as_mut().poll(context))).await {
                     Poll::Pending => waiting.push(one),
-                    // If it could not even be said, the COMMIT behind it must not
-                    // be said either.
+                    // It could not even be said, or the answer was very quick. The
+                    // COMMIT must not be said behind what failed; what failed
+                    // first may be an earlier one, whose answer waits.
                     Poll::Ready(answer) => {
-                        let rows = answer?;
-                        waiting.push(Box::pin(async { Ok(rows) }));
+                        is_failed = answer.is_err();
+                        waiting.push(Box::pin(ready(answer)));
                     }
                 }
+                if is_failed {
+                    break;
+                }
             }
-            is_said.set(true);
+            is_said.set(!is_failed);
             let mut rows = Vec::with_capacity(waiting.len());
             for one in waiting {
                 rows.push(one.await?);
