@@ -10,7 +10,6 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use hyper_util::rt::TokioIo;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
@@ -169,9 +168,13 @@ async fn upgrade(shared: Shared, mut request: Request) -> Response {
         let _place = place;
         match upgraded.await {
             Ok(upgraded) => {
-                let connection = shared.host.connect();
-                let (io, limit) = (TokioIo::new(upgraded), shared.message_bytes);
-                socket::run(io, connection, newcomer, limit, shared.ping_after).await;
+                let guest = socket::Guest {
+                    connection: shared.host.connect(),
+                    newcomer,
+                    message_bytes: shared.message_bytes,
+                    ping_after: shared.ping_after,
+                };
+                socket::run(upgraded, guest).await;
             }
             Err(error) => tracing::debug!(%error, "a connection was not upgraded"),
         }
