@@ -2,14 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
 use directories::{BaseDirs, ProjectDirs};
 use innkeeper_agents::Environment;
 use innkeeper_agents::registry::{self, Registry};
-use innkeeper_protocol::record::store::Store;
-use innkeeper_store::{PostgresAddress, SqliteStore, has_password};
+use innkeeper_protocol::record::store::{Archive, Store};
+use innkeeper_store::{
+    PostgresAddress, PostgresError, PostgresOptions, PostgresStore, SqliteStore, StoreError,
+    has_password, open_postgres_read_only, open_read_only,
+};
 use innkeeper_workspace::uri_of_path;
 
 use crate::config::{self, Config};
@@ -92,6 +96,34 @@ impl PlaceArgs {
         }
     }
 
+    /// What is stored; nothing where no host has ever run.
+    pub(crate) fn archive(&self) -> Result<Option<Box<dyn Archive>>> {
+        match self.database(&self.config()?)? {
+            None => match open_read_only(&self.data_dir()?) {
+                Ok(reader) => Ok(Some(Box::new(reader))),
+                Err(StoreError::Missing { .. }) => Ok(None),
+                Err(error) => Err(error.into()),
+            },
+            Some(address) => match open_postgres_read_only(&address) {
+                Ok(reader) => Ok(Some(Box::new(reader))),
+                Err(PostgresError::Missing { .. }) => Ok(None),
+                Err(error) => Err(error.into()),
+            },
+        }
+    }
+
+    /// The store, for commands that change something while no host works on it.
+    pub(crate) fn store(&self, config: &Config) -> Result<Box<dyn Store>> {
+        let data_dir = self.data_dir()?;
+        Ok(match self.database(config)? {
+            None => Box::new(opened_store(config, &data_dir)?),
+            Some(address) => {
+                let options = postgres_options(config, &data_dir);
+                Box::new(PostgresStore::open(&address, options)?)
+            }
+        })
+    }
+
     /// The agents that are known, with those of the user's own file, which
     /// stands next to the configuration.
     pub(crate) fn registry(&self) -> Result<Registry> {
@@ -142,6 +174,16 @@ pub(crate) fn host_options(
             .options(logs)
             .context("the table [telemetry] of the configuration is wrong")?,
     })
+}
+
+/// How a store in PostgreSQL is kept.
+pub(crate) fn postgres_options(config: &Config, data_dir: &Path) -> PostgresOptions {
+    PostgresOptions {
+        store: config.store.options(now()),
+        lease: Duration::from_secs(config.store.lease_seconds),
+        dir: data_dir.to_owned(),
+        advertise: config.store.advertise.clone().unwrap_or_default(),
+    }
 }
 
 /// The store in `data_dir`, which is created if there is none.

@@ -22,7 +22,7 @@ use super::control::dismiss;
 use super::environment::environment;
 use super::log_file;
 use super::logging::{self, LogArgs, Logs};
-use super::place::{PlaceArgs, host_options, opened_store};
+use super::place::{PlaceArgs, host_options, opened_store, postgres_options};
 use super::signals::{Signals, Told};
 use super::standby::{self, Waiting};
 use super::{Failure, Outcome, control_socket, service};
@@ -185,8 +185,7 @@ impl Serving<'_> {
         self.dismiss_temporary().await;
         // Nobody could be passed on to the host that works.
         if self.args.stdio || self.args.temporary {
-            let lease = Duration::from_secs(self.config.store.lease_seconds);
-            let options = standby::options(&self.config, self.data_dir, lease);
+            let options = postgres_options(&self.config, self.data_dir);
             let ready = self.prepare().await?;
             let place = address.clone();
             let opened = move || PostgresStore::open(&place, options);

@@ -11,8 +11,8 @@ use innkeeper_store::{
 };
 use tokio::sync::watch;
 
+use super::place::postgres_options;
 use crate::config::Config;
-use innkeeper::now;
 use innkeeper::server::access::AccessPolicy;
 use innkeeper::server::{Server, ServerOptions, Standing};
 
@@ -41,8 +41,7 @@ impl Waiting<'_> {
         mut listens: impl FnMut(&Server) -> Result<()>,
     ) -> Result<Option<PostgresStore>> {
         let mut stopped = std::pin::pin!(stopped);
-        let lease = Duration::from_secs(self.config.store.lease_seconds);
-        let options = options(self.config, self.data_dir, lease);
+        let options = postgres_options(self.config, self.data_dir);
         let mut candidate = new_candidate(self.address.clone(), options).await?;
         let news = &self.news;
         let mut server = None;
@@ -99,16 +98,6 @@ impl Waiting<'_> {
             server.stop().await;
         }
         Ok(store)
-    }
-}
-
-/// How the store is kept.
-pub(super) fn options(config: &Config, data_dir: &Path, lease: Duration) -> PostgresOptions {
-    PostgresOptions {
-        store: config.store.options(now()),
-        lease,
-        dir: data_dir.to_owned(),
-        advertise: config.store.advertise.clone().unwrap_or_default(),
     }
 }
 

@@ -59,9 +59,11 @@ impl Driver {
         most: Duration,
         what: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, PostgresError> {
-        let answered = self
-            .handle
-            .block_on(async { tokio::time::timeout(most, what).await });
+        // A command may come here on a thread of its own runtime.
+        let answered = tokio::task::block_in_place(|| {
+            self.handle
+                .block_on(async { tokio::time::timeout(most, what).await })
+        });
         match answered {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(PostgresError::of(&address.place, &error)),
