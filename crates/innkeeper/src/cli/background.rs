@@ -20,6 +20,10 @@ use super::place::PlaceArgs;
 /// database needs longer than others.
 const STARTING: Duration = Duration::from_secs(120);
 
+/// How long somebody who has the directory may take to accept commands. A host
+/// on standard input never does.
+const SILENCE: Duration = Duration::from_secs(20);
+
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// How much is read of what a host says that does not start.
@@ -55,6 +59,8 @@ pub(crate) async fn running_or(
     let data_dir = place.data_dir()?;
     let end = Instant::now() + STARTING;
     let mut started: Option<Child> = None;
+    // Since when somebody else has the directory.
+    let mut taken: Option<Instant> = None;
     loop {
         if let Some(host) = RunningHost::find_in(&data_dir)
             && answers(&host).await
@@ -62,8 +68,19 @@ pub(crate) async fn running_or(
             return Ok(host);
         }
         match &mut started {
-            None if holder(&data_dir).is_none() => started = Some(start()?),
-            None => {}
+            None => match holder(&data_dir) {
+                None => (started, taken) = (Some(start()?), None),
+                Some(pid) => {
+                    let since = *taken.get_or_insert_with(Instant::now);
+                    if since.elapsed() > SILENCE {
+                        bail!(
+                            "process {pid} uses the data directory {}, but accepts no commands; \
+                             end it first",
+                            data_dir.display()
+                        );
+                    }
+                }
+            },
             Some(child) => {
                 if let Some(status) = child.try_wait()? {
                     // Another one may have been faster.

@@ -13,4 +13,5 @@ mod run;
 mod scripts;
 mod serve;
 mod sessions;
+mod tokens;
 mod usage;

@@ -14,6 +14,7 @@ use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
 
+use super::reachable;
 use crate::cli::log_file;
 use innkeeper::Host;
 use innkeeper::server::Server;
@@ -47,6 +48,8 @@ pub(crate) struct Link {
 pub(crate) struct Links {
     pub(crate) plain: Option<Link>,
     pub(crate) with_token: Option<Link>,
+    /// Web addresses that other machines can use.
+    pub(crate) reachable: Vec<String>,
 }
 
 impl Links {
@@ -60,7 +63,17 @@ impl Links {
             url: url + &query,
             web: web + &query,
         });
-        Self { plain, with_token }
+        let scheme = plain.as_ref().and_then(|link| link.web.split_once("://"));
+        let scheme = scheme.map_or("http", |(scheme, _)| scheme);
+        let reachable = server.address().map(reachable::from_elsewhere);
+        let reachable = reachable.unwrap_or_default().into_iter();
+        Self {
+            plain,
+            with_token,
+            reachable: reachable
+                .map(|address| format!("{scheme}://{address}/"))
+                .collect(),
+        }
     }
 }
 
@@ -85,6 +98,8 @@ pub(crate) struct Status {
     pub(crate) arguments: Vec<String>,
     /// And where.
     pub(crate) directory: PathBuf,
+    /// Web addresses that other machines can use.
+    pub(crate) reachable: Vec<String>,
 }
 
 /// A host as its user's commands see it.
@@ -98,6 +113,7 @@ pub(crate) struct Controlled {
     knows_agents: watch::Sender<bool>,
     stop: Notify,
     reload: Notify,
+    tokens: Notify,
 }
 
 impl Controlled {
@@ -111,6 +127,7 @@ impl Controlled {
             knows_agents: watch::Sender::new(false),
             stop: Notify::new(),
             reload: Notify::new(),
+            tokens: Notify::new(),
         })
     }
 
@@ -131,6 +148,10 @@ impl Controlled {
         self.reload.notified().await;
     }
 
+    pub(crate) async fn is_told_about_tokens(&self) {
+        self.tokens.notified().await;
+    }
+
     fn status(&self) -> Status {
         let plain = self.links.get().and_then(|links| links.plain.as_ref());
         Status {
@@ -149,6 +170,11 @@ impl Controlled {
                 .skip(1)
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
+            reachable: self
+                .links
+                .get()
+                .map(|links| links.reachable.clone())
+                .unwrap_or_default(),
             directory: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
         }
     }
@@ -162,6 +188,7 @@ pub(crate) fn routes(controlled: &Arc<Controlled>) -> Router {
         .route("/control/stop", post(stop))
         .route("/control/dismiss", post(dismiss))
         .route("/control/reload", post(reload))
+        .route("/control/tokens", post(tokens))
         .with_state(Arc::clone(controlled))
 }
 
@@ -220,5 +247,10 @@ async fn dismiss(State(controlled): State<Arc<Controlled>>) -> Response {
 
 async fn reload(State(controlled): State<Arc<Controlled>>) -> Response {
     controlled.reload.notify_one();
+    json(&true)
+}
+
+async fn tokens(State(controlled): State<Arc<Controlled>>) -> Response {
+    controlled.tokens.notify_one();
     json(&true)
 }
