@@ -11,6 +11,7 @@ mod backup;
 mod bridge;
 mod client;
 mod completing;
+mod config_command;
 mod control;
 mod control_socket;
 mod conversation;
@@ -33,6 +34,7 @@ mod sessions;
 mod signals;
 mod steer;
 mod text;
+mod token;
 mod transcript;
 
 use std::io::{self, Write as _};
@@ -104,6 +106,10 @@ enum Command {
     Restore(backup::RestoreArgs),
     /// Free disk space that nothing uses any more
     Gc(gc::GcArgs),
+    /// Make, list and revoke tokens of single devices
+    Token(token::TokenArgs),
+    /// Check and show the configuration
+    Config(config_command::ConfigArgs),
     /// Check the installation and suggest fixes
     Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell
@@ -169,6 +175,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Backup(args) => backup::backup(&args),
         Command::Restore(args) => on_runtime(backup::restore(args)),
         Command::Gc(args) => on_runtime(gc::gc(args)),
+        Command::Token(args) => on_runtime(token::token(args)),
+        Command::Config(args) => config_command::config(args),
         Command::Doctor(args) => on_runtime(doctor::doctor(args)),
         Command::Completions { shell } => completions(shell),
         Command::Bridge { socket } => on_runtime(bridge::run(socket)),

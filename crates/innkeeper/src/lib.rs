@@ -52,6 +52,7 @@ mod host;
 mod in_process;
 mod machine;
 mod outbox;
+mod read_only;
 mod readiness;
 mod telemetry;
 

@@ -29,6 +29,9 @@ use innkeeper::server::access::ConnectionToken;
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
+    /// For programs: as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     place: PlaceArgs,
 }
@@ -56,12 +59,22 @@ pub(crate) async fn doctor(args: DoctorArgs) -> Outcome {
     let troubles = registry.troubles().iter();
     findings.extend(troubles.map(|trouble| Problem(format!("agents: {trouble}"))));
     findings.extend(check_agents(&config, registry, &data_dir, environment).await);
-    let lines = findings.iter().map(|finding| match finding {
-        Fine(what) => format!("ok        {what}\n"),
-        Warning(what) => format!("warning   {what}\n"),
-        Problem(what) => format!("problem   {what}\n"),
+    let judged = findings.iter().map(|finding| match finding {
+        Fine(what) => ("ok", what),
+        Warning(what) => ("warning", what),
+        Problem(what) => ("problem", what),
     });
-    print(&lines.collect::<String>())?;
+    match args.json {
+        true => {
+            let all = judged.map(|(kind, what)| serde_json::json!({"kind": kind, "message": what}));
+            let all: Vec<_> = all.collect();
+            print(&(serde_json::to_string_pretty(&all)? + "\n"))?;
+        }
+        false => {
+            let lines = judged.map(|(kind, what)| format!("{kind:10}{what}\n"));
+            print(&lines.collect::<String>())?;
+        }
+    }
     let problems = findings.iter().filter(|f| matches!(f, Problem(_))).count();
     match problems {
         0 => Ok(()),

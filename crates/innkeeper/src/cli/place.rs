@@ -105,8 +105,11 @@ pub(crate) fn host_options(
         environment: Arc::clone(environment),
         telemetry: config
             .telemetry
+            .with_variables(|name| std::env::var(name).ok())
             .options(logs)
-            .context("the table [telemetry] of the configuration is wrong")?,
+            .context(
+                "the table [telemetry] of the configuration, or a variable OTEL_*, is wrong",
+            )?,
     })
 }
 

@@ -1,15 +1,17 @@
 //! `innkeeper serve`: the host, until it is told to stop.
 
 mod controlled;
+mod reachable;
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use clap::Args;
+use clap::builder::FalseyValueParser;
+use clap::{Args, ValueHint};
 use tokio::task::JoinHandle;
 
 use super::agents::Finder;
@@ -20,12 +22,12 @@ use super::log_file;
 use super::logging::{self, LogArgs};
 use super::place::{PlaceArgs, host_options, opened_store};
 use super::signals::{Signals, Told};
-use super::{Failure, Outcome, control_socket, service};
+use super::{Failure, Outcome, control_socket, service, token};
 use crate::config::{Config, parse_address};
 use controlled::{Controlled, Links};
 use innkeeper::Host;
 use innkeeper::agents::Environment;
-use innkeeper::server::access::{AccessPolicy, ConnectionToken};
+use innkeeper::server::access::{AccessPolicy, ConnectionToken, DeviceToken};
 use innkeeper::server::{ControlSocket, NewcomerLimits, Server, ServerOptions, TlsFiles, stdio};
 
 pub(crate) use controlled::{Kind, Link, Status};
@@ -42,39 +44,44 @@ const FIRST_CLIENT: Duration = Duration::from_secs(30);
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// The address to listen on [default: 127.0.0.1]
-    #[arg(long, value_name = "ADDR", value_parser = parse_address)]
+    #[arg(long, value_name = "ADDR", value_parser = parse_address, env = "INNKEEPER_HOST")]
     host: Option<IpAddr>,
     /// The port to listen on; 0 picks a free one [default: 8137]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", env = "INNKEEPER_PORT")]
     port: Option<u16>,
     /// Also listen on a Unix socket that only you can open
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", env = "INNKEEPER_SOCKET", value_hint = ValueHint::FilePath)]
     socket: Option<PathBuf>,
-    /// What a client must present [default: generated once and kept in the data directory]
-    #[arg(long, value_name = "T", conflicts_with_all = ["connection_token_file", "without_connection_token"])]
+    /// Token that clients must present [default: generated once and kept in the data directory]
+    #[arg(long, value_name = "TOKEN", env = "INNKEEPER_CONNECTION_TOKEN", hide_env_values = true, conflicts_with_all = ["connection_token_file", "without_connection_token"])]
     connection_token: Option<String>,
-    /// A file with what a client must present
-    #[arg(long, value_name = "F", conflicts_with = "without_connection_token")]
+    /// A file with the token that clients must present
+    #[arg(long, value_name = "FILE", env = "INNKEEPER_CONNECTION_TOKEN_FILE", value_hint = ValueHint::FilePath, conflicts_with = "without_connection_token")]
     connection_token_file: Option<PathBuf>,
     /// Let clients in without a token; only on a loopback address
-    #[arg(long)]
+    #[arg(long, env = "INNKEEPER_WITHOUT_CONNECTION_TOKEN", value_parser = FalseyValueParser::new())]
     without_connection_token: bool,
     #[command(flatten)]
     place: PlaceArgs,
     /// Only the agents of these providers, separated by commas
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        env = "INNKEEPER_AGENTS"
+    )]
     agents: Option<Vec<String>>,
     /// Once listening, write the addresses and the process id to this file
-    #[arg(long, value_name = "F")]
+    #[arg(long, value_name = "FILE", env = "INNKEEPER_READY_FILE", value_hint = ValueHint::FilePath)]
     ready_file: Option<PathBuf>,
     /// No web client
-    #[arg(long)]
+    #[arg(long, env = "INNKEEPER_NO_WEB", value_parser = FalseyValueParser::new())]
     no_web: bool,
     /// A certificate chain in PEM, for wss and https
-    #[arg(long, value_name = "F", requires = "tls_key")]
+    #[arg(long, value_name = "FILE", env = "INNKEEPER_TLS_CERT", value_hint = ValueHint::FilePath)]
     tls_cert: Option<PathBuf>,
     /// The key of the certificate, in PEM
-    #[arg(long, value_name = "F", requires = "tls_cert")]
+    #[arg(long, value_name = "FILE", env = "INNKEEPER_TLS_KEY", value_hint = ValueHint::FilePath)]
     tls_key: Option<PathBuf>,
     /// Serve one client on standard input and output, and listen nowhere
     #[arg(long, conflicts_with_all = ["host", "port", "socket", "ready_file", "tls_cert",
@@ -100,6 +107,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
     }
     let started = Instant::now();
     let config = args.place.config()?;
+    let args = args.with_keys(&config)?;
     let logs = logging::start(&args.log, &config.log.defaults(), !args.detached)?;
     let data_dir = args.place.data_dir()?;
     let given_token = args.given_token()?;
@@ -115,6 +123,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
         Kind::Foreground => Signals::new()?,
         Kind::Background | Kind::Service | Kind::Temporary => Signals::of_a_service()?,
     };
+    let scanned = args.scanned_token(listen)?;
     let options = host_options(&config, &data_dir, &environment, Some(logs.feed))?;
     if args.kind() != Kind::Temporary {
         dismiss(&data_dir).await;
@@ -131,7 +140,13 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
             finder.complete(&completed).await;
             finder.follow(&completed).await;
         });
-        serve_stdio(&host, &config, &mut signals).await
+        // So that commands need not wait for a host that never answers them.
+        if let Err(error) = HostFile::of_stdio().write_in(&data_dir) {
+            tracing::warn!(%error, "host.json cannot be written");
+        }
+        let served = serve_stdio(&host, &config, &mut signals).await;
+        HostFile::remove_from(&data_dir);
+        served
     } else {
         let token = match given_token {
             Some(token) => Ok(Some(token)),
@@ -148,7 +163,11 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
                 if let Some(token) = &token {
                     environment.keep_secret(token.reveal());
                 }
+                if let Some(token) = &scanned {
+                    environment.keep_secret(token.reveal());
+                }
                 let listening = Listening {
+                    scanned,
                     args: &args,
                     host: &host,
                     config,
@@ -173,6 +192,40 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
 impl ServeArgs {
     pub(crate) fn place(&self) -> &PlaceArgs {
         &self.place
+    }
+
+    /// What the configuration says, where no flag or variable does.
+    fn with_keys(mut self, config: &Config) -> Result<Self, Failure> {
+        let only = Some(config.only_agents.clone()).filter(|only| !only.is_empty());
+        self.agents = self.agents.or(only);
+        if self.temporary {
+            // It is for the user's commands alone, whatever is set for others.
+            (self.socket, self.ready_file) = (None, None);
+            (self.tls_cert, self.tls_key) = (None, None);
+            (self.connection_token, self.connection_token_file) = (None, None);
+            self.without_connection_token = false;
+            return Ok(self);
+        }
+        let keys = &config.server;
+        let path = |key: &PathBuf| Some(key.clone()).filter(|key| !key.as_os_str().is_empty());
+        if self.connection_token.is_none() && self.connection_token_file.is_none() && !self.stdio {
+            self.without_connection_token |= keys.without_connection_token;
+            if !self.without_connection_token {
+                self.connection_token_file = path(&keys.connection_token_file);
+            }
+        }
+        self.socket = self.socket.or_else(|| path(&keys.socket));
+        self.ready_file = self.ready_file.or_else(|| path(&keys.ready_file));
+        self.tls_cert = self.tls_cert.or_else(|| path(&keys.tls_cert));
+        self.tls_key = self.tls_key.or_else(|| path(&keys.tls_key));
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(_), None) | (None, Some(_)) => Err(Failure::Usage(
+                "a certificate needs its key and a key its certificate; give --tls-cert and \
+                 --tls-key, or both keys in [server]"
+                    .to_owned(),
+            )),
+            (Some(_), Some(_)) | (None, None) => Ok(self),
+        }
     }
 
     /// What can be said to be wrong before anything is started.
@@ -227,6 +280,17 @@ impl ServeArgs {
         let token = ConnectionToken::new(secret.trim())
             .ok_or_else(|| anyhow!("{} holds no token; {FORM}", path.display()))?;
         Ok(Some(token))
+    }
+
+    /// A token for the code on the screen, where others can reach the host
+    /// and somebody looks.
+    fn scanned_token(&self, listen: SocketAddr) -> io::Result<Option<ConnectionToken>> {
+        let others = !listen.ip().is_loopback() && !self.without_connection_token;
+        let is_seen = self.kind() == Kind::Foreground && io::stdout().is_terminal();
+        match others && is_seen {
+            true => ConnectionToken::random().map(Some),
+            false => Ok(None),
+        }
     }
 
     fn kind(&self) -> Kind {
@@ -303,14 +367,6 @@ fn check_token(token: Option<&ConnectionToken>, listen: SocketAddr) -> Result<()
     Ok(())
 }
 
-fn access(config: &Config, token: Option<ConnectionToken>) -> AccessPolicy {
-    AccessPolicy {
-        token,
-        allowed_hosts: config.server.allowed_hosts.clone(),
-        allowed_origins: config.server.allowed_origins.clone(),
-    }
-}
-
 async fn serve_stdio(host: &Host, config: &Config, signals: &mut Signals) -> Outcome {
     let message_bytes = config.server.message_bytes();
     let client = stdio::serve(host, tokio::io::stdin(), tokio::io::stdout(), message_bytes);
@@ -327,6 +383,8 @@ struct Listening<'a> {
     config: Config,
     environment: Arc<Environment>,
     token: Option<ConnectionToken>,
+    /// For whoever scans the code on the screen, as long as this host lives.
+    scanned: Option<ConnectionToken>,
     data_dir: &'a Path,
     started: Instant,
 }
@@ -349,7 +407,7 @@ impl Listening<'_> {
         };
         let options = self.args.server_options(&self.config, listen, control);
         let web = options.web;
-        let access = access(&self.config, self.token.clone());
+        let access = self.access(&self.config)?;
         let server = Server::start(self.host.clone(), access, options).await?;
         let links = Links::new(&server, self.token.as_ref());
         let announced = self.announce(&links, &place, web);
@@ -371,6 +429,10 @@ impl Listening<'_> {
                     () = controlled.is_told_to_reload() => {
                         self.reload(&server, &mut looking, &controlled);
                     }
+                    asked = controlled.is_told_about_tokens() => {
+                        let read = self.access(&self.config);
+                        asked.answer(read.map(|access| server.admit(access)));
+                    }
                     () = controlled.is_told_to_stop() => break End::Control,
                     () = self.is_unused() => break End::Unused,
                 }
@@ -388,6 +450,18 @@ impl Listening<'_> {
         HostFile::remove_from(self.data_dir);
         server.stop().await;
         announced
+    }
+
+    fn access(&self, config: &Config) -> anyhow::Result<AccessPolicy> {
+        let mut devices = token::load(self.data_dir)?;
+        let scanned = self.scanned.as_ref();
+        devices.extend(scanned.map(|secret| DeviceToken::new("QR code", secret, false)));
+        Ok(AccessPolicy {
+            token: self.token.clone(),
+            devices,
+            allowed_hosts: config.server.allowed_hosts.clone(),
+            allowed_origins: config.server.allowed_origins.clone(),
+        })
     }
 
     fn is_ready(&self, server: &Server) {
@@ -432,7 +506,7 @@ impl Listening<'_> {
         controlled: &Arc<Controlled>,
     ) {
         let reloaded = self.args.place.config().and_then(|config| {
-            server.reload(access(&config, self.token.clone()))?;
+            server.reload(self.access(&config)?)?;
             if config.agents != self.config.agents {
                 let finder = self
                     .args
@@ -489,6 +563,28 @@ impl Listening<'_> {
         }
     }
 
+    /// How to get here from another machine, for whoever sits at this one.
+    fn for_others(&self, links: &Links) -> String {
+        let Some(secret) = &self.scanned else {
+            return String::new();
+        };
+        let with_token = |web: &String| format!("{web}?tkn={}", secret.reveal());
+        let there: Vec<String> = links.reachable.iter().map(with_token).collect();
+        let Some(first) = there.first() else {
+            return String::new();
+        };
+        let mut said: String = there
+            .iter()
+            .map(|link| format!("From others: {link}\n"))
+            .collect();
+        said += &token::qr_code(first);
+        if self.args.tls_cert.is_none() {
+            said += "Without TLS, whoever is on the network between can read the token and all \
+                     that is said.\n";
+        }
+        said
+    }
+
     fn announce(&self, links: &Links, place: &control_socket::Place, web: bool) -> Outcome {
         let unwritten = |path: &Path| format!("failed to write {}", path.display());
         let file = HostFile {
@@ -496,6 +592,7 @@ impl Listening<'_> {
             socket: place.elsewhere(),
             url: links.plain.as_ref().map(|link| link.url.clone()),
             web: links.plain.as_ref().map(|link| link.web.clone()),
+            stdio: false,
         };
         file.write_in(self.data_dir)
             .with_context(|| unwritten(self.data_dir))?;
@@ -522,6 +619,7 @@ impl Listening<'_> {
             lines.push_str(&format!("Web client:  {}\n", shown.web));
         }
         lines.push_str(&format!("WebSocket:   {}\n", shown.url));
+        lines.push_str(&self.for_others(links));
         // Whoever closed our standard output can still connect.
         let mut out = io::stdout().lock();
         let _ = out.write_all(lines.as_bytes()).and_then(|()| out.flush());

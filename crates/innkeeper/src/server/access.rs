@@ -2,6 +2,8 @@
 //! `Origin` headers that tell a program of the user from a web page somewhere
 //! that tries to reach a local port.
 
+mod devices;
+
 use std::fmt;
 use std::fs;
 use std::io;
@@ -10,6 +12,9 @@ use std::path::Path;
 
 use axum::http::{HeaderMap, StatusCode, header};
 use subtle::ConstantTimeEq as _;
+
+pub(crate) use devices::Caller;
+pub use devices::DeviceToken;
 
 /// The secret that a client must present. Never printed by accident.
 #[derive(Clone)]
@@ -41,10 +46,16 @@ impl ConnectionToken {
     }
 
     fn create(path: &Path) -> io::Result<Self> {
+        let token = Self::random()?;
+        write_private(path, &token.0)?;
+        Ok(token)
+    }
+
+    /// A token that nobody has.
+    pub fn random() -> io::Result<Self> {
         let mut bytes = [0; 24];
         getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
         let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        write_private(path, &secret)?;
         Ok(Self(secret))
     }
 
@@ -86,6 +97,8 @@ pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
 #[derive(Debug, Clone)]
 pub struct AccessPolicy {
     pub token: Option<ConnectionToken>,
+    /// Others that are let in, where a token is needed.
+    pub devices: Vec<DeviceToken>,
     /// Names by which this host may be called, besides those it knows.
     pub allowed_hosts: Vec<String>,
     /// Origins of web pages that may connect, besides the host's own.
@@ -170,14 +183,14 @@ impl AccessPolicy {
             || self.allowed_origins.iter().any(|allowed| allowed == origin)
     }
 
-    /// Whether a request carries the token, in its query or its header.
+    /// Whose token a request carries, in its query or its header.
     pub(crate) fn check_token(
         &self,
         query: Option<&str>,
         headers: &HeaderMap,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Caller, Refusal> {
         let Some(token) = &self.token else {
-            return Ok(());
+            return Ok(Caller::Owner);
         };
         let bearer = headers
             .get(header::AUTHORIZATION)
@@ -189,7 +202,11 @@ impl AccessPolicy {
             .find_map(|pair| pair.strip_prefix("tkn="));
         let presented = bearer.map(str::trim).or(in_query);
         if presented.is_some_and(|presented| token.matches(presented)) {
-            return Ok(());
+            return Ok(Caller::Owner);
+        }
+        let device = presented.and_then(|presented| DeviceToken::find(&self.devices, presented));
+        if let Some(device) = device {
+            return Ok(Caller::Device(device.clone()));
         }
         Err(Refusal {
             status: StatusCode::UNAUTHORIZED,
@@ -218,6 +235,7 @@ mod tests {
     fn access() -> AccessPolicy {
         AccessPolicy {
             token: ConnectionToken::new("secret"),
+            devices: Vec::new(),
             allowed_hosts: vec!["box.example".to_owned()],
             allowed_origins: vec!["https://app.example".to_owned()],
         }
@@ -304,6 +322,21 @@ mod tests {
         }
         assert!(!ok(None, &[]));
         assert!(!ok(None, &[(header::AUTHORIZATION, "Basic secret")]));
+    }
+
+    #[test]
+    fn a_device_is_known_by_its_own_token() {
+        let phone = ConnectionToken::new("of-the-phone").unwrap();
+        let device = DeviceToken::new("phone", &phone, true);
+        let access = AccessPolicy {
+            devices: vec![device.clone()],
+            ..access()
+        };
+        let whose = |query| access.check_token(Some(query), &HeaderMap::new()).ok();
+        assert_eq!(whose("tkn=secret"), Some(Caller::Owner));
+        assert_eq!(whose("tkn=of-the-phone"), Some(Caller::Device(device)));
+        assert_eq!(whose("tkn=of-the-phon"), None);
+        assert!(!format!("{access:?}").contains("of-the-phone"));
     }
 
     #[test]

@@ -38,6 +38,7 @@ pub(crate) async fn run(
     newcomer: Newcomer,
     message_bytes: usize,
     ping_after: Duration,
+    revoked: impl Future<Output = ()>,
 ) {
     let (read_half, mut write_half) = tokio::io::split(io);
     let read_side = ReadSide {
@@ -54,6 +55,7 @@ pub(crate) async fn run(
         close = write(&mut write_half, &connection, ping_after) => close,
         close = read(&mut stream, &connection, ping_after) => close,
         never = connection.queue.keep_condensed() => match never {},
+        () = revoked => Some((1008, "this token was revoked")),
     };
     let closing = async {
         if let Some((code, reason)) = close {

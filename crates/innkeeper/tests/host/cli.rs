@@ -14,4 +14,5 @@ mod scripts;
 mod search;
 mod serve;
 mod sessions;
+mod tokens;
 mod usage;

@@ -148,6 +148,18 @@ fn what_a_killed_host_left_is_no_obstacle() {
 }
 
 #[test]
+fn a_file_about_the_host_that_was_spoilt_is_no_obstacle() {
+    let inn = Inn::new();
+    inn.call(&["run", "-a", "script", "hello"]).with(0);
+    let host = pid(&inn.path("data"));
+    fs::write(inn.data("host.json"), "nonsense").unwrap();
+    inn.call(&["run", "-a", "script", "hello"]).with(0);
+    let shown = inn.call(&["status", "--json"]).with(0).out;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["pid"], host);
+}
+
+#[test]
 fn what_else_is_at_the_path_of_the_socket_stays_and_is_named() {
     let inn = Inn::new();
     inn.serve(&[]).stop();
