@@ -144,3 +144,130 @@ fn changes_nothing(command: &Command) -> bool {
         | Command::Mcp(_) => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What every method finds its fields in.
+    fn params() -> serde_json::Value {
+        json!({
+            "channel": "ahp-session:/s", "clientId": "laptop", "protocolVersions": ["1.0.0"],
+            "lastSeenServerSeq": 0, "subscriptions": [], "clientSeq": 1, "uri": "file:///w/f",
+            "source": "file:///w/f", "destination": "file:///w/g", "data": "", "encoding": "utf-8",
+            "resource": "https://example.org", "token": "t", "operationId": "commit",
+            "method": "tools/call", "claim": {"kind": "client", "clientId": "laptop"},
+            "turnId": "t", "fork": "ahp-chat:/c", "files": true, "query": "inn", "property": "p",
+            "kind": "text", "text": "", "offset": 0, "chat": "ahp-chat:/c", "automationId": "a",
+            "action": {"type": "session/titleChanged", "title": "Mine"},
+        })
+    }
+
+    fn judged(method: &str) -> Judged {
+        let read_only = ReadOnly::default();
+        let hello = json!({"id": 0, "method": "initialize", "params": params()});
+        let _ = read_only.judge(ClientMessage::decode(&hello.to_string()));
+        let call = json!({"id": 1, "method": method, "params": params()});
+        read_only.judge(ClientMessage::decode(&call.to_string()))
+    }
+
+    #[test]
+    fn what_changes_something_is_refused() {
+        for method in [
+            "createSession",
+            "disposeSession",
+            "createChat",
+            "disposeChat",
+            "moveChat",
+            "authenticate",
+            "invokeChangesetOperation",
+            "mcpMethodCall",
+            "mcpNotification",
+            "resourceWrite",
+            "resourceMkdir",
+            "resourceCopy",
+            "resourceMove",
+            "resourceDelete",
+            "resourceRequest",
+            "createTerminal",
+            "disposeTerminal",
+            "runAutomation",
+            "innkeeper/takeBack",
+            "innkeeper/undoTakeBack",
+        ] {
+            match judged(method) {
+                Judged::PassOn(ClientMessage::Call {
+                    command: Err(error),
+                    ..
+                }) => assert_eq!(error.message, REASON, "{method}"),
+                other => panic!("{method}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_changes_nothing_is_passed_on() {
+        for method in [
+            "ping",
+            "subscribe",
+            "unsubscribe",
+            "listSessions",
+            "fetchTurns",
+            "resolveSessionConfig",
+            "sessionConfigCompletions",
+            "completions",
+            "resourceRead",
+            "resourceList",
+            "resourceResolve",
+            "createResourceWatch",
+            "listAutomationTriggerDefinitions",
+            "fetchAutomationRuns",
+            "innkeeper/searchSessions",
+            "innkeeper/usage",
+        ] {
+            match judged(method) {
+                Judged::PassOn(ClientMessage::Call { command: Ok(_), .. }) => {}
+                other => panic!("{method}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn no_action_gets_through_whatever_it_is() {
+        assert!(matches!(judged("dispatchAction"), Judged::Refuse(_)));
+        let early = json!({"method": "dispatchAction", "params": params()});
+        let early = ClientMessage::decode(&early.to_string());
+        assert!(matches!(ReadOnly::default().judge(early), Judged::Drop));
+    }
+
+    #[test]
+    fn nobody_takes_the_place_of_another_client() {
+        for method in ["initialize", "reconnect"] {
+            let known_as = match judged(method) {
+                Judged::PassOn(ClientMessage::Call {
+                    command: Ok(Command::Initialize(params)),
+                    ..
+                }) => params.client_id,
+                Judged::PassOn(ClientMessage::Call {
+                    command: Ok(Command::Reconnect(params)),
+                    ..
+                }) => params.client_id,
+                other => panic!("{method}: {other:?}"),
+            };
+            assert_eq!(known_as, "read-only/laptop");
+        }
+    }
+
+    #[test]
+    fn what_the_host_asks_is_not_answered() {
+        let answer = ClientMessage::decode(r#"{"id":1,"result":{"data":"","encoding":"utf-8"}}"#);
+        match ReadOnly::default().judge(answer) {
+            Judged::PassOn(ClientMessage::Answer { outcome, .. }) => {
+                assert_eq!(outcome.unwrap_err().message, REASON);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -23,7 +23,7 @@ use super::agents::Finder;
 use super::announcement::HostFile;
 use super::environment::environment;
 use super::place::PlaceArgs;
-use super::{Outcome, print, text};
+use super::{Outcome, print, text, token};
 use crate::config::{Config, EnvironmentSetting};
 use innkeeper::server::access::ConnectionToken;
 
@@ -50,6 +50,7 @@ pub(crate) async fn doctor(args: DoctorArgs) -> Outcome {
     let mut findings = vec![finding];
     findings.extend(data::check(&config, &data_dir));
     findings.push(check_token(&data_dir.join("token")));
+    findings.push(check_devices(&data_dir));
     findings.push(check_port(&config, &data_dir));
     findings.push(check_git());
     findings.push(check_shell(&config));
@@ -125,6 +126,16 @@ fn check_token(path: &Path) -> Finding {
         None => Problem(format!(
             "token: {name} holds no token; delete it, and the next start makes one"
         )),
+    }
+}
+
+fn check_devices(data_dir: &Path) -> Finding {
+    match token::load(data_dir) {
+        Ok(devices) => Fine(format!(
+            "devices: {} besides the connection token",
+            text::count(devices.len(), "token")
+        )),
+        Err(error) => Problem(format!("devices: {}", text::told(&error))),
     }
 }
 

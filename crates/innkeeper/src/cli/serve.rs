@@ -2,6 +2,7 @@
 
 mod controlled;
 mod reachable;
+mod settled;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +11,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use clap::builder::FalseyValueParser;
 use clap::{Args, ValueHint};
 use tokio::task::JoinHandle;
 
@@ -41,47 +41,45 @@ const LOOK_FOR_CLIENTS: Duration = Duration::from_millis(20);
 /// How long a host for commands waits for the first one.
 const FIRST_CLIENT: Duration = Duration::from_secs(30);
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
-    /// The address to listen on [default: 127.0.0.1]
-    #[arg(long, value_name = "ADDR", value_parser = parse_address, env = "INNKEEPER_HOST")]
+    /// The address to listen on [env: INNKEEPER_HOST] [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     host: Option<IpAddr>,
-    /// The port to listen on; 0 picks a free one [default: 8137]
-    #[arg(long, value_name = "N", env = "INNKEEPER_PORT")]
+    /// The port to listen on; 0 picks a free one [env: INNKEEPER_PORT] [default: 8137]
+    #[arg(long, value_name = "N")]
     port: Option<u16>,
-    /// Also listen on a Unix socket that only you can open
-    #[arg(long, value_name = "PATH", env = "INNKEEPER_SOCKET", value_hint = ValueHint::FilePath)]
+    /// Also listen on a Unix socket that only you can open [env: INNKEEPER_SOCKET]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     socket: Option<PathBuf>,
-    /// Token that clients must present [default: generated once and kept in the data directory]
-    #[arg(long, value_name = "TOKEN", env = "INNKEEPER_CONNECTION_TOKEN", hide_env_values = true, conflicts_with_all = ["connection_token_file", "without_connection_token"])]
+    /// Token that clients must present [env: INNKEEPER_CONNECTION_TOKEN] [default: generated once
+    /// and kept in the data directory]
+    #[arg(long, value_name = "TOKEN", conflicts_with_all = ["connection_token_file", "without_connection_token"])]
     connection_token: Option<String>,
-    /// A file with the token that clients must present
-    #[arg(long, value_name = "FILE", env = "INNKEEPER_CONNECTION_TOKEN_FILE", value_hint = ValueHint::FilePath, conflicts_with = "without_connection_token")]
+    /// A file with the token that clients must present [env: INNKEEPER_CONNECTION_TOKEN_FILE]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "without_connection_token")]
     connection_token_file: Option<PathBuf>,
     /// Let clients in without a token; only on a loopback address
-    #[arg(long, env = "INNKEEPER_WITHOUT_CONNECTION_TOKEN", value_parser = FalseyValueParser::new())]
+    /// [env: INNKEEPER_WITHOUT_CONNECTION_TOKEN]
+    #[arg(long)]
     without_connection_token: bool,
     #[command(flatten)]
     place: PlaceArgs,
-    /// Only the agents of these providers, separated by commas
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        env = "INNKEEPER_AGENTS"
-    )]
+    /// Only the agents of these providers, separated by commas [env: INNKEEPER_AGENTS]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     agents: Option<Vec<String>>,
     /// Once listening, write the addresses and the process id to this file
-    #[arg(long, value_name = "FILE", env = "INNKEEPER_READY_FILE", value_hint = ValueHint::FilePath)]
+    /// [env: INNKEEPER_READY_FILE]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     ready_file: Option<PathBuf>,
-    /// No web client
-    #[arg(long, env = "INNKEEPER_NO_WEB", value_parser = FalseyValueParser::new())]
+    /// No web client [env: INNKEEPER_NO_WEB]
+    #[arg(long)]
     no_web: bool,
-    /// A certificate chain in PEM, for wss and https
-    #[arg(long, value_name = "FILE", env = "INNKEEPER_TLS_CERT", value_hint = ValueHint::FilePath)]
+    /// A certificate chain in PEM, for wss and https [env: INNKEEPER_TLS_CERT]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tls_cert: Option<PathBuf>,
-    /// The key of the certificate, in PEM
-    #[arg(long, value_name = "FILE", env = "INNKEEPER_TLS_KEY", value_hint = ValueHint::FilePath)]
+    /// The key of the certificate, in PEM [env: INNKEEPER_TLS_KEY]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tls_key: Option<PathBuf>,
     /// Serve one client on standard input and output, and listen nowhere
     #[arg(long, conflicts_with_all = ["host", "port", "socket", "ready_file", "tls_cert",
@@ -107,7 +105,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
     }
     let started = Instant::now();
     let config = args.place.config()?;
-    let args = args.with_keys(&config)?;
+    let args = args.settled(&config, |name| std::env::var_os(name))?;
     let logs = logging::start(&args.log, &config.log.defaults(), !args.detached)?;
     let data_dir = args.place.data_dir()?;
     let given_token = args.given_token()?;
@@ -194,44 +192,13 @@ impl ServeArgs {
         &self.place
     }
 
-    /// What the configuration says, where no flag or variable does.
-    fn with_keys(mut self, config: &Config) -> Result<Self, Failure> {
-        let only = Some(config.only_agents.clone()).filter(|only| !only.is_empty());
-        self.agents = self.agents.or(only);
-        if self.temporary {
-            // It is for the user's commands alone, whatever is set for others.
-            (self.socket, self.ready_file) = (None, None);
-            (self.tls_cert, self.tls_key) = (None, None);
-            (self.connection_token, self.connection_token_file) = (None, None);
-            self.without_connection_token = false;
-            return Ok(self);
-        }
-        let keys = &config.server;
-        let path = |key: &PathBuf| Some(key.clone()).filter(|key| !key.as_os_str().is_empty());
-        if self.connection_token.is_none() && self.connection_token_file.is_none() && !self.stdio {
-            self.without_connection_token |= keys.without_connection_token;
-            if !self.without_connection_token {
-                self.connection_token_file = path(&keys.connection_token_file);
-            }
-        }
-        self.socket = self.socket.or_else(|| path(&keys.socket));
-        self.ready_file = self.ready_file.or_else(|| path(&keys.ready_file));
-        self.tls_cert = self.tls_cert.or_else(|| path(&keys.tls_cert));
-        self.tls_key = self.tls_key.or_else(|| path(&keys.tls_key));
-        match (&self.tls_cert, &self.tls_key) {
-            (Some(_), None) | (None, Some(_)) => Err(Failure::Usage(
-                "a certificate needs its key and a key its certificate; give --tls-cert and \
-                 --tls-key, or both keys in [server]"
-                    .to_owned(),
-            )),
-            (Some(_), Some(_)) | (None, None) => Ok(self),
-        }
-    }
-
     /// What can be said to be wrong before anything is started.
     pub(crate) fn check(&self) -> Outcome {
         let config = self.place.config()?;
-        let (token, listen) = (self.given_token()?, self.listen(&config)?);
+        let settled = self
+            .clone()
+            .settled(&config, |name| std::env::var_os(name))?;
+        let (token, listen) = (settled.given_token()?, settled.listen(&config)?);
         if token.as_ref().is_some_and(ConnectionToken::is_short) {
             check_token(token.as_ref(), listen)?;
         }
@@ -573,14 +540,12 @@ impl Listening<'_> {
         let Some(first) = there.first() else {
             return String::new();
         };
-        let mut said: String = there
-            .iter()
-            .map(|link| format!("From others: {link}\n"))
-            .collect();
+        let lines = there.iter().map(|link| format!("Network:     {link}\n"));
+        let mut said: String = lines.collect();
         said += &token::qr_code(first);
         if self.args.tls_cert.is_none() {
-            said += "Without TLS, whoever is on the network between can read the token and all \
-                     that is said.\n";
+            said += "Without TLS, anyone on the network can read the token and everything that \
+                     is said.\n";
         }
         said
     }
@@ -619,7 +584,9 @@ impl Listening<'_> {
             lines.push_str(&format!("Web client:  {}\n", shown.web));
         }
         lines.push_str(&format!("WebSocket:   {}\n", shown.url));
-        lines.push_str(&self.for_others(links));
+        if web {
+            lines.push_str(&self.for_others(links));
+        }
         // Whoever closed our standard output can still connect.
         let mut out = io::stdout().lock();
         let _ = out.write_all(lines.as_bytes()).and_then(|()| out.flush());

@@ -14,13 +14,13 @@ use qrcode::render::unicode::Dense1x2;
 use serde::{Deserialize, Serialize};
 
 use super::control::RunningHost;
+use super::logging;
 use super::place::PlaceArgs;
 use super::serve::Status;
 use super::{Outcome, print, text};
 use innkeeper::now;
 
 pub(crate) const FILE: &str = "tokens.json";
-const LOCK: &str = "tokens.lock";
 
 /// More than anybody has devices.
 const MOST_TOKENS: usize = 1_000;
@@ -144,13 +144,8 @@ fn read(data_dir: &Path) -> Result<Vec<Kept>> {
 fn change(data_dir: &Path, change: impl FnOnce(&mut Vec<Kept>) -> Result<()>) -> Result<()> {
     let unwritten = || format!("the tokens in {} cannot be changed", data_dir.display());
     make_private(data_dir).with_context(unwritten)?;
-    let lock = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(data_dir.join(LOCK))
-        .with_context(unwritten)?;
-    lock.lock().with_context(unwritten)?;
+    let directory = File::open(data_dir).with_context(unwritten)?;
+    directory.lock().with_context(unwritten)?;
     let mut kept = read(data_dir)?;
     change(&mut kept)?;
     let unfinished = data_dir.join(format!("{FILE}.{}", std::process::id()));
@@ -286,15 +281,23 @@ async fn revoke(name: &str, place: &PlaceArgs) -> Outcome {
     print(&format!("Revoked the token of `{name}`.\n"))
 }
 
-/// An address to point a camera at.
+/// An address to point a camera at. Cameras want dark on light, whatever the
+/// colours of the terminal are; where it must not be coloured, it is taken to
+/// be dark.
 pub(crate) fn qr_code(link: &str) -> String {
-    match QrCode::new(link) {
-        Ok(code) => {
-            let image = code.render::<Dense1x2>().quiet_zone(true).build();
-            format!("{image}\n")
-        }
-        Err(_) => String::new(),
-    }
+    let Ok(code) = QrCode::new(link) else {
+        return String::new();
+    };
+    let image = code
+        .render::<Dense1x2>()
+        .dark_color(Dense1x2::Light)
+        .light_color(Dense1x2::Dark)
+        .build();
+    let lines = image.lines().map(|line| match logging::wants_colours() {
+        true => format!("\x1b[97;40m{line}\x1b[0m\n"),
+        false => format!("{line}\n"),
+    });
+    lines.collect()
 }
 
 #[cfg(test)]

@@ -121,7 +121,8 @@ const OF_PROXIES: [&str; 6] = [
 
 /// Counts only, and no names: open to programs on this machine; from outside,
 /// and through a proxy, the token is needed.
-async fn metrics(State(context): State<Context>, uri: Uri, headers: HeaderMap) -> Response {
+async fn metrics(State(context): State<Context>, request: Request) -> Response {
+    let (uri, headers) = (request.uri(), request.headers());
     let from_outside = match context.transport {
         Transport::Tcp(bound) => {
             let is_passed_on = OF_PROXIES.iter().any(|name| headers.contains_key(*name));
@@ -134,9 +135,9 @@ async fn metrics(State(context): State<Context>, uri: Uri, headers: HeaderMap) -
             .shared
             .access
             .get()
-            .check_token(uri.query(), &headers)
+            .check_token(uri.query(), headers)
     {
-        return refused(refusal, None);
+        return refused(refusal, request.extensions().get());
     }
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
     (kind, context.shared.host.metrics()).into_response()

@@ -160,6 +160,23 @@ fn a_file_about_the_host_that_was_spoilt_is_no_obstacle() {
 }
 
 #[test]
+fn a_host_on_standard_input_is_named_at_once() {
+    let inn = Inn::new();
+    let data = inn.path("data");
+    let flags = ["serve", "--stdio", "--log", "off", "--data-dir"];
+    let mut host = inn.command(&flags);
+    let mut host = host.arg(&data).stdin(Stdio::piped()).spawn().unwrap();
+    eventually("the host to start", || {
+        inn.data("host.json").exists().then_some(())
+    });
+    inn.call(&["run", "-a", "script", "hello"])
+        .failed("serves only the client that started it");
+    drop(host.stdin.take());
+    assert!(host.wait().unwrap().success());
+    inn.call(&["run", "-a", "script", "hello"]).with(0);
+}
+
+#[test]
 fn what_else_is_at_the_path_of_the_socket_stays_and_is_named() {
     let inn = Inn::new();
     inn.serve(&[]).stop();

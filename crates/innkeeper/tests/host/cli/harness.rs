@@ -128,7 +128,7 @@ impl Inn {
     pub(crate) fn serve_after(&self, preparation: &str, flags: &[&str]) -> Serving {
         let data = self.path("data");
         let ready = self.path("ready.json");
-        let own = ["--port", "0", "--log", "warn", "--data-dir"];
+        let own = ["--port", "0", "--data-dir"];
         let mut child = self
             .command_after(preparation, &["serve"])
             .args(own)
@@ -136,6 +136,7 @@ impl Inn {
             .arg("--ready-file")
             .arg(&ready)
             .args(flags)
+            .env("INNKEEPER_LOG", "warn")
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();

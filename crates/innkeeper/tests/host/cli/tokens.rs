@@ -60,6 +60,21 @@ fn a_device_gets_in_until_its_token_is_revoked() {
     host.stop();
 }
 
+#[test]
+fn a_file_of_tokens_that_is_damaged_is_named_and_lets_nobody_in() {
+    let inn = Inn::new();
+    added(&inn, &["phone"]);
+    for spoilt in ["nonsense", r#"[{"name":"a","hash":"00","createdAt":""}]"#] {
+        fs::write(inn.data("tokens.json"), spoilt).unwrap();
+        inn.call(&["serve", "--log", "off", "--port", "0"])
+            .failed("tokens.json is damaged; remove it");
+        let said = inn.call(&["doctor"]).with(1).out;
+        assert!(said.contains("problem   devices:"), "{said}");
+    }
+    fs::remove_file(inn.data("tokens.json")).unwrap();
+    inn.serve(&[]).stop();
+}
+
 #[tokio::test]
 async fn a_read_only_device_sees_everything_and_changes_nothing() {
     let inn = Inn::new();
