@@ -106,7 +106,7 @@ enum Command {
     Restore(backup::RestoreArgs),
     /// Free disk space that nothing uses any more
     Gc(gc::GcArgs),
-    /// Make, list and revoke tokens of single devices
+    /// Make, list and revoke the tokens of devices
     Token(token::TokenArgs),
     /// Check and show the configuration
     Config(config_command::ConfigArgs),

@@ -151,25 +151,33 @@ mod tests {
 
     use super::*;
 
-    /// What every method finds its fields in.
-    fn params() -> serde_json::Value {
-        json!({
+    /// What every method finds its fields in, but for those that mean something
+    /// else by the same name.
+    fn params(method: &str) -> serde_json::Value {
+        let mut params = json!({
             "channel": "ahp-session:/s", "clientId": "laptop", "protocolVersions": ["1.0.0"],
             "lastSeenServerSeq": 0, "subscriptions": [], "clientSeq": 1, "uri": "file:///w/f",
             "source": "file:///w/f", "destination": "file:///w/g", "data": "", "encoding": "utf-8",
             "resource": "https://example.org", "token": "t", "operationId": "commit",
             "method": "tools/call", "claim": {"kind": "client", "clientId": "laptop"},
             "turnId": "t", "fork": "ahp-chat:/c", "files": true, "query": "inn", "property": "p",
-            "kind": "text", "text": "", "offset": 0, "chat": "ahp-chat:/c", "automationId": "a",
+            "kind": "text", "text": "", "offset": 0, "chat": "ahp-chat:/c", "automation": "ahp-automation:/a",
+            "requestId": "r",
             "action": {"type": "session/titleChanged", "title": "Mine"},
-        })
+        });
+        match method {
+            "createSession" => params["fork"] = json!(null),
+            "moveChat" => params["destination"] = json!({"kind": "newSession"}),
+            _ => {}
+        }
+        params
     }
 
     fn judged(method: &str) -> Judged {
         let read_only = ReadOnly::default();
-        let hello = json!({"id": 0, "method": "initialize", "params": params()});
+        let hello = json!({"id": 0, "method": "initialize", "params": params("initialize")});
         let _ = read_only.judge(ClientMessage::decode(&hello.to_string()));
-        let call = json!({"id": 1, "method": method, "params": params()});
+        let call = json!({"id": 1, "method": method, "params": params(method)});
         read_only.judge(ClientMessage::decode(&call.to_string()))
     }
 
@@ -237,7 +245,7 @@ mod tests {
     #[test]
     fn no_action_gets_through_whatever_it_is() {
         assert!(matches!(judged("dispatchAction"), Judged::Refuse(_)));
-        let early = json!({"method": "dispatchAction", "params": params()});
+        let early = json!({"method": "dispatchAction", "params": params("dispatchAction")});
         let early = ClientMessage::decode(&early.to_string());
         assert!(matches!(ReadOnly::default().judge(early), Judged::Drop));
     }

@@ -1,5 +1,5 @@
-//! `innkeeper config`: where the configuration file is, whether it is right,
-//! and what counts in the end.
+//! `innkeeper config`: where the configuration file is, whether it is valid,
+//! and what it makes of all keys.
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
@@ -15,11 +15,11 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Say what is wrong with the configuration file, if anything is
+    /// Check the configuration file
     Check(PlaceArgs),
     /// Print where the configuration file is
     Path(PlaceArgs),
-    /// Print what counts, with the defaults
+    /// Print all keys with their values, including the defaults
     Show {
         /// For programs: as JSON
         #[arg(long)]
@@ -36,10 +36,8 @@ pub(crate) fn config(args: ConfigArgs) -> Outcome {
             let file = place.config_file()?;
             let name = file.display();
             match file.try_exists() {
-                Ok(true) => print(&format!("{name} is right.\n")),
-                Ok(false) | Err(_) => print(&format!(
-                    "There is no {name}; the defaults count, and nothing is wrong with them.\n"
-                )),
+                Ok(true) => print(&format!("{name} is valid.\n")),
+                Ok(false) | Err(_) => print(&format!("There is no {name}; the defaults apply.\n")),
             }
         }
         Action::Path(place) => print(&format!("{}\n", place.config_file()?.display())),

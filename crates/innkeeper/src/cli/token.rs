@@ -1,9 +1,10 @@
 //! `innkeeper token`: tokens of single devices. They are kept in the data
 //! directory, as hashes; a running host is told about every change.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Args, Subcommand};
@@ -20,7 +21,12 @@ use super::serve::Status;
 use super::{Outcome, print, text};
 use innkeeper::now;
 
-pub(crate) const FILE: &str = "tokens.json";
+const FILE: &str = "tokens.json";
+/// Whoever changes the file has this one locked.
+const LOCK: &str = "tokens.lock";
+
+/// How long others may take to change the file.
+const OTHERS: Duration = Duration::from_secs(10);
 
 /// More than anybody has devices.
 const MOST_TOKENS: usize = 1_000;
@@ -36,11 +42,11 @@ pub(crate) struct TokenArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Make a token for a device, and print it once
+    /// Make a token for a device and print it once
     Add {
-        /// What the device is called, in lists and in the log
+        /// The name of the device, in lists and in the log
         name: String,
-        /// It may look, and change nothing
+        /// The device can follow everything and change nothing
         #[arg(long)]
         read_only: bool,
         /// For programs: as JSON
@@ -57,9 +63,9 @@ enum Action {
         #[command(flatten)]
         place: PlaceArgs,
     },
-    /// Refuse a token from now on, and end the connections that use it
+    /// Revoke a token and close the connections that use it
     Revoke {
-        /// What the device is called
+        /// The name of the device
         name: String,
         #[command(flatten)]
         place: PlaceArgs,
@@ -144,14 +150,38 @@ fn read(data_dir: &Path) -> Result<Vec<Kept>> {
 fn change(data_dir: &Path, change: impl FnOnce(&mut Vec<Kept>) -> Result<()>) -> Result<()> {
     let unwritten = || format!("the tokens in {} cannot be changed", data_dir.display());
     make_private(data_dir).with_context(unwritten)?;
-    let directory = File::open(data_dir).with_context(unwritten)?;
-    directory.lock().with_context(unwritten)?;
+    let _lock = locked(&data_dir.join(LOCK)).with_context(unwritten)?;
     let mut kept = read(data_dir)?;
     change(&mut kept)?;
     let unfinished = data_dir.join(format!("{FILE}.{}", std::process::id()));
     let _ = fs::remove_file(&unfinished);
     write_private(&unfinished, &serde_json::to_string_pretty(&kept)?).with_context(unwritten)?;
     fs::rename(&unfinished, data_dir.join(FILE)).with_context(unwritten)
+}
+
+/// Waits until nobody else has it, though not for ever.
+fn locked(path: &Path) -> Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let lock = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .open(path)?;
+    let end = Instant::now() + OTHERS;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(TryLockError::WouldBlock) => bail!(
+                "another process has {} locked; end it, and try again",
+                path.display()
+            ),
+        }
+    }
 }
 
 fn make_private(data_dir: &Path) -> io::Result<()> {

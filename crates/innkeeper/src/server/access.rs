@@ -119,6 +119,23 @@ impl Refusal {
     }
 }
 
+/// By which a proxy says for whom it asks.
+const OF_PROXIES: [&str; 6] = [
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+];
+
+/// Whether this is what a machine calls itself.
+fn is_this_machine(name: &str) -> bool {
+    name.eq_ignore_ascii_case("localhost")
+        || name.to_ascii_lowercase().ends_with(".localhost")
+        || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
 impl AccessPolicy {
     /// Whether a request comes from where requests may come from.
     pub(crate) fn check_source(
@@ -157,19 +174,25 @@ impl AccessPolicy {
             .allowed_hosts
             .iter()
             .any(|allowed| allowed.eq_ignore_ascii_case(name));
-        let local = name.eq_ignore_ascii_case("localhost")
-            || name.to_ascii_lowercase().ends_with(".localhost");
-        let by_address = name.parse::<IpAddr>().is_ok_and(|ip| {
-            // Whoever names an address does not depend on a name service that
-            // somebody else controls.
-            ip.is_loopback() || !bound.is_loopback()
-        });
+        // Whoever names an address does not depend on a name service that
+        // somebody else controls.
+        let by_address = !bound.is_loopback() && name.parse::<IpAddr>().is_ok();
         let own_name = || {
             let own = gethostname::gethostname();
             own.to_str()
                 .is_some_and(|own| own.eq_ignore_ascii_case(name))
         };
-        listed || local || by_address || (!bound.is_loopback() && own_name())
+        listed || is_this_machine(name) || by_address || (!bound.is_loopback() && own_name())
+    }
+
+    /// Whether a request was meant for this machine by whoever made it. One
+    /// that was made elsewhere tells of the proxy that passed it on, or calls
+    /// this host by a name that others know it by.
+    pub(crate) fn is_from_here(headers: &HeaderMap) -> bool {
+        let host = headers.get(header::HOST);
+        let host = host.and_then(|host| host.to_str().ok());
+        !OF_PROXIES.iter().any(|name| headers.contains_key(*name))
+            && host.is_some_and(|host| is_this_machine(host_name(host)))
     }
 
     fn knows_origin(&self, host: &str, origin: &str) -> bool {

@@ -109,25 +109,12 @@ async fn readiness(State(context): State<Context>) -> Response {
     }
 }
 
-/// By which a proxy says for whom it asks.
-const OF_PROXIES: [&str; 6] = [
-    "forwarded",
-    "via",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-real-ip",
-];
-
 /// Counts only, and no names: open to programs on this machine; from outside,
 /// and through a proxy, the token is needed.
 async fn metrics(State(context): State<Context>, request: Request) -> Response {
     let (uri, headers) = (request.uri(), request.headers());
     let from_outside = match context.transport {
-        Transport::Tcp(bound) => {
-            let is_passed_on = OF_PROXIES.iter().any(|name| headers.contains_key(*name));
-            !bound.ip().is_loopback() || is_passed_on
-        }
+        Transport::Tcp(bound) => !bound.ip().is_loopback() || !AccessPolicy::is_from_here(headers),
         Transport::UnixSocket => false,
     };
     if from_outside

@@ -241,11 +241,11 @@ impl Serving {
             true => "",
             false => "Connection: close\r\n",
         };
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: {authority}\r\n{close}{headers}\r\n"
-        )
-        .unwrap();
+        let host = match headers.starts_with("Host:") {
+            true => String::new(),
+            false => format!("Host: {authority}\r\n"),
+        };
+        write!(stream, "GET {path} HTTP/1.1\r\n{host}{close}{headers}\r\n").unwrap();
         stream
     }
 

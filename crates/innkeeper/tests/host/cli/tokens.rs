@@ -142,9 +142,11 @@ async fn a_read_only_device_sees_everything_and_changes_nothing() {
 #[test]
 fn numbers_need_the_token_behind_a_proxy() {
     let inn = Inn::new();
-    let host = inn.serve(&[]);
+    let config = inn.write("c.toml", "[server]\nallowed_hosts = ['inn.example']\n");
+    let host = inn.serve(&["--config", config.to_str().unwrap()]);
     assert_eq!(host.get("/metrics", "").0, 200);
     for header in [
+        "Host: inn.example",
         "X-Forwarded-For: 192.0.2.1",
         "Forwarded: for=192.0.2.1",
         "Via: 1.1 proxy",
