@@ -91,7 +91,7 @@ impl Supervisor {
             if !agent.is_known()
                 && let Err(reason) = agent.get_to_know().await
             {
-                tracing::info!(agent = provider, reason, "an agent does not start");
+                tracing::warn!(agent = provider, reason, "an agent does not start");
             }
         }
     }

@@ -11,6 +11,7 @@ mod backup;
 mod bridge;
 mod client;
 mod completing;
+mod config_command;
 mod control;
 mod control_socket;
 mod conversation;
@@ -35,6 +36,7 @@ mod signals;
 mod standby;
 mod steer;
 mod text;
+mod token;
 mod transcript;
 
 use std::io::{self, Write as _};
@@ -108,6 +110,10 @@ enum Command {
     Migrate(migrate::MigrateArgs),
     /// Free disk space that nothing uses any more
     Gc(gc::GcArgs),
+    /// Make, list and revoke the tokens of devices
+    Token(token::TokenArgs),
+    /// Check and show the configuration
+    Config(config_command::ConfigArgs),
     /// Check the installation and suggest fixes
     Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell
@@ -174,6 +180,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Restore(args) => on_runtime(backup::restore(args)),
         Command::Migrate(args) => migrate::migrate(&args),
         Command::Gc(args) => on_runtime(gc::gc(args)),
+        Command::Token(args) => on_runtime(token::token(args)),
+        Command::Config(args) => config_command::config(args),
         Command::Doctor(args) => on_runtime(doctor::doctor(args)),
         Command::Completions { shell } => completions(shell),
         Command::Bridge { socket } => on_runtime(bridge::run(socket)),

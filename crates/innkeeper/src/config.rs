@@ -6,9 +6,10 @@
 //! Every key stands in `docs/configuration.md`, and a test compares the two.
 
 mod file;
+mod server;
+mod telemetry;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,15 +19,12 @@ use innkeeper_protocol::mcp::{ConfiguredServer, Hosting, McpServer, McpTransport
 use innkeeper_store::StoreOptions;
 use innkeeper_workspace::CustomizationOptions;
 use serde::{Deserialize, Deserializer, Serialize};
-use tracing::level_filters::LevelFilter;
 
-use innkeeper::{
-    CustomizationSettings, DeliveryOptions, EndpointError, ExportOptions, LogFeed,
-    TelemetryOptions, WorkspaceOptions,
-};
+use innkeeper::{CustomizationSettings, DeliveryOptions, WorkspaceOptions};
 
-use crate::cli::{LogDefaults, LogFormat};
 pub(crate) use file::{load, load_or_default};
+pub(crate) use server::{LogTable, ServerTable, parse_address};
+pub(crate) use telemetry::TelemetryTable;
 
 /// The port that a host listens on if nobody says otherwise.
 pub(crate) const DEFAULT_PORT: u16 = 8137;
@@ -40,6 +38,7 @@ const DAY: u64 = 24 * 60 * 60;
 pub(crate) struct Config {
     pub(crate) queue_after_cancel: QueueSetting,
     pub(crate) agent_environment: EnvironmentSetting,
+    pub(crate) only_agents: Vec<String>,
     pub(crate) server: ServerTable,
     pub(crate) log: LogTable,
     pub(crate) limits: LimitsTable,
@@ -333,138 +332,11 @@ impl CustomizationsTable {
     }
 }
 
-/// `[telemetry]`: what the host tells of its own work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct TelemetryTable {
-    #[serde(deserialize_with = "endpoint")]
-    pub(crate) endpoint: String,
-    pub(crate) headers: BTreeMap<String, String>,
-    #[serde(deserialize_with = "within::<_, 1, 3600>")]
-    pub(crate) interval_seconds: u64,
-}
-
-impl Default for TelemetryTable {
-    fn default() -> Self {
-        Self {
-            endpoint: String::new(),
-            headers: BTreeMap::new(),
-            interval_seconds: 10,
-        }
-    }
-}
-
-impl TelemetryTable {
-    pub(crate) fn options(&self, logs: Option<LogFeed>) -> Result<TelemetryOptions, EndpointError> {
-        let export = match self.endpoint.is_empty() {
-            true => None,
-            false => Some(ExportOptions::new(&self.endpoint, &self.headers)?),
-        };
-        Ok(TelemetryOptions {
-            logs,
-            interval: Duration::from_secs(self.interval_seconds),
-            export,
-        })
-    }
-}
-
-fn endpoint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let endpoint = String::deserialize(deserializer)?;
-    if !endpoint.is_empty() {
-        ExportOptions::new(&endpoint, &BTreeMap::new()).map_err(serde::de::Error::custom)?;
-    }
-    Ok(endpoint)
-}
-
 /// `[script]`: the agent that plays scenarios.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct ScriptTable {
     pub(crate) token_for: String,
-}
-
-/// `[server]`: where clients reach the host, and who may.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct ServerTable {
-    #[serde(deserialize_with = "address")]
-    pub(crate) host: IpAddr,
-    pub(crate) port: u16,
-    pub(crate) allowed_hosts: Vec<String>,
-    pub(crate) allowed_origins: Vec<String>,
-    #[serde(deserialize_with = "within::<_, 1024, { 1024 * MIB }>")]
-    pub(crate) message_bytes: u64,
-    #[serde(deserialize_with = "within::<_, 1, DAY>")]
-    pub(crate) ping_seconds: u64,
-    pub(crate) web: bool,
-    #[serde(deserialize_with = "within::<_, 0, DAY>")]
-    pub(crate) linger_seconds: u64,
-}
-
-/// `[log]`: what the host writes down about its work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct LogTable {
-    #[serde(deserialize_with = "log_level")]
-    pub(crate) level: String,
-    pub(crate) format: LogFormat,
-}
-
-impl Default for LogTable {
-    fn default() -> Self {
-        Self {
-            level: "info".to_owned(),
-            format: LogFormat::default(),
-        }
-    }
-}
-
-impl LogTable {
-    pub(crate) fn defaults(&self) -> LogDefaults {
-        LogDefaults {
-            level: self.level.parse().unwrap_or(LevelFilter::INFO),
-            format: self.format,
-        }
-    }
-}
-
-fn log_level<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let level = String::deserialize(deserializer)?;
-    match level.parse::<LevelFilter>() {
-        Ok(_) => Ok(level),
-        Err(_) => Err(serde::de::Error::custom(format!(
-            "`{level}` is not a level; write off, error, warn, info, debug or trace"
-        ))),
-    }
-}
-
-impl Default for ServerTable {
-    fn default() -> Self {
-        Self {
-            host: Ipv4Addr::LOCALHOST.into(),
-            port: DEFAULT_PORT,
-            allowed_hosts: Vec::new(),
-            allowed_origins: Vec::new(),
-            message_bytes: 16 * MIB,
-            ping_seconds: 30,
-            web: true,
-            linger_seconds: 60,
-        }
-    }
-}
-
-impl ServerTable {
-    pub(crate) fn linger(&self) -> Duration {
-        Duration::from_secs(self.linger_seconds)
-    }
-
-    pub(crate) fn message_bytes(&self) -> usize {
-        size(self.message_bytes)
-    }
-
-    pub(crate) fn ping_after(&self) -> Duration {
-        Duration::from_secs(self.ping_seconds)
-    }
 }
 
 /// `[limits]`: what one host, one client or one session may use.
@@ -732,25 +604,6 @@ impl StoreTable {
             group_commit: Duration::from_millis(self.group_commit_ms),
         }
     }
-}
-
-/// An address to listen on. Names are not looked up, but for the one that
-/// means this machine.
-pub(crate) fn parse_address(text: &str) -> Result<IpAddr, String> {
-    if text.eq_ignore_ascii_case("localhost") {
-        return Ok(Ipv4Addr::LOCALHOST.into());
-    }
-    let bare = text
-        .strip_prefix('[')
-        .and_then(|text| text.strip_suffix(']'));
-    bare.unwrap_or(text).parse().map_err(|_| {
-        format!("`{text}` is not an address; give an IP address such as 127.0.0.1, or `localhost`")
-    })
-}
-
-fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpAddr, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    parse_address(&text).map_err(serde::de::Error::custom)
 }
 
 fn absolute_paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {

@@ -12,7 +12,7 @@ use innkeeper_agents::{Agent, Environment, ProfileChanges, Supervisor};
 use innkeeper_engine::{
     ConnectionId, Engine, EngineConfig, HostBuild, Input, Leftovers, Limits, QueueAfterCancel, Step,
 };
-use innkeeper_protocol::command::ClientMessage;
+use innkeeper_protocol::command::{ClientMessage, Command};
 use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::record::store::{
     CommitNo, Journal, JournalEvent, Notify, SetAside, Store, StoreFault,
@@ -26,6 +26,7 @@ use crate::delivery::{DeliveryOptions, Ending, OutboundQueue, Outgoing};
 use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten};
 use crate::machine::{Machine, WorkspaceOptions};
 use crate::outbox::{Clients, MachineTasks, Outbox, Reads, Reports, Subjects};
+use crate::read_only::{Judged, ReadOnly};
 use crate::telemetry::{Telemetry, TelemetryOptions};
 use crate::tenure::Tenancy;
 
@@ -219,6 +220,15 @@ impl Host {
 
     /// A new connection, of whatever transport.
     pub fn connect(&self) -> HostConnection {
+        self.connect_as(None)
+    }
+
+    /// The same for somebody who may look and change nothing.
+    pub fn connect_read_only(&self) -> HostConnection {
+        self.connect_as(Some(ReadOnly::default()))
+    }
+
+    fn connect_as(&self, read_only: Option<ReadOnly>) -> HostConnection {
         let id = ConnectionId(self.inner.next_connection.fetch_add(1, Ordering::Relaxed));
         let queue = OutboundQueue::new(self.inner.delivery.clone());
         self.inner.clients.connect(id, Arc::clone(&queue));
@@ -227,6 +237,7 @@ impl Host {
             host: self.clone(),
             id,
             queue,
+            read_only,
             room: Arc::new(Semaphore::new(MESSAGES_IN_FLIGHT as usize)),
         }
     }
@@ -386,6 +397,7 @@ pub struct HostConnection {
     host: Host,
     id: ConnectionId,
     pub(crate) queue: Arc<OutboundQueue>,
+    read_only: Option<ReadOnly>,
     room: Arc<Semaphore>,
 }
 
@@ -396,6 +408,11 @@ impl std::fmt::Debug for HostConnection {
 }
 
 impl HostConnection {
+    /// By which the log tells connections apart.
+    pub(crate) fn number(&self) -> u64 {
+        self.id.0
+    }
+
     /// Hands over one message, waiting while too many of this client's wait.
     /// Messages are to be handed over one after the other.
     pub async fn receive(&self, text: &str) {
@@ -406,10 +423,23 @@ impl HostConnection {
         let (version, message) = match spoken {
             Some(version) => (version, ClientMessage::decode_in(version, text)),
             None => {
-                let known = |client: &str| self.host.inner.client_versions.of(client);
+                let versions = &self.host.inner.client_versions;
+                let known = |client: &str| match &self.read_only {
+                    None => versions.of(client),
+                    Some(_) => versions.of(&ReadOnly::known_as(client)),
+                };
                 ClientMessage::decode_first(text, known)
             }
         };
+        let message = match &self.read_only {
+            None => message,
+            Some(read_only) => match read_only.judge(message) {
+                Judged::PassOn(message) => message,
+                Judged::Refuse(refusal) => return self.queue.send(*refusal),
+                Judged::Drop => return,
+            },
+        };
+        log(&message);
         let introduces = spoken.is_none() && message.introduces();
         let input = Input::Message {
             connection: self.id,
@@ -450,6 +480,25 @@ impl Drop for HostConnection {
         self.host.send(Event::Input(Input::Disconnected {
             connection: self.id,
         }));
+    }
+}
+
+/// What is created and removed is worth a line.
+fn log(message: &ClientMessage) {
+    let ClientMessage::Call { command, .. } = message else {
+        return;
+    };
+    match command {
+        Ok(Command::CreateSession(session)) => {
+            let agent = session.params.provider.as_deref().unwrap_or_default();
+            let session = session.params.channel.as_str();
+            tracing::info!(session, agent, "a client creates a session");
+        }
+        Ok(Command::DisposeSession(params)) => {
+            let session = params.channel.as_str();
+            tracing::info!(session, "a client disposes of a session");
+        }
+        Ok(_) | Err(_) => {}
     }
 }
 

@@ -53,6 +53,7 @@ mod host;
 mod in_process;
 mod machine;
 mod outbox;
+mod read_only;
 mod readiness;
 mod telemetry;
 mod tenure;

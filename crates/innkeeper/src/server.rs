@@ -278,6 +278,12 @@ impl Server {
         }
     }
 
+    /// Lets in others from here on. Those whose token is not among them any
+    /// more are sent away.
+    pub fn admit(&self, access: AccessPolicy) {
+        self.access.set(access);
+    }
+
     /// The address that it listens on, if it listens on a port.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
@@ -316,6 +322,16 @@ impl Server {
     }
 }
 
+/// Where a connection comes from.
+#[derive(Debug, Clone)]
+pub(crate) struct Peer(Arc<str>);
+
+impl std::fmt::Display for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// What those are met with who connect to one listener.
 #[derive(Clone)]
 struct Reception {
@@ -332,6 +348,7 @@ async fn as_it_is<S>(stream: S) -> Option<S> {
 async fn run<L, G, F, S>(mut listener: L, greet: G, reception: Reception)
 where
     L: Listener,
+    L::Addr: std::fmt::Debug,
     G: Fn(L::Io) -> F,
     F: Future<Output = Option<S>> + Send + 'static,
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -340,9 +357,10 @@ where
     let (mut visitors, mut stopped) = (JoinSet::new(), reception.stop.clone());
     let accepting = async {
         loop {
-            let (io, _) = listener.accept().await;
+            let (io, from) = listener.accept().await;
             while visitors.try_join_next().is_some() {}
-            visitors.spawn(visit(greet(io), reception.clone(), door.enter()));
+            let peer = Peer(format!("{from:?}").into());
+            visitors.spawn(visit(greet(io), reception.clone(), door.enter(), peer));
         }
     };
     tokio::select! {
@@ -354,14 +372,18 @@ where
 
 /// Answers the requests of one connection until it ends or is upgraded, its
 /// time is over, or somebody else needs its place.
-async fn visit<S>(greeted: impl Future<Output = Option<S>>, reception: Reception, place: Place)
-where
+async fn visit<S>(
+    greeted: impl Future<Output = Option<S>>,
+    reception: Reception,
+    place: Place,
+    peer: Peer,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let life = reception.limits.plain;
     let answered = async {
         if let Some(io) = greeted.await {
-            answer(io, reception, &place).await;
+            answer(io, reception, &place, peer).await;
         }
     };
     tokio::select! {
@@ -375,6 +397,7 @@ async fn answer(
     io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     reception: Reception,
     place: &Place,
+    peer: Peer,
 ) {
     let Reception {
         router,
@@ -384,6 +407,7 @@ async fn answer(
     let (router, visitor) = (TowerToHyperService::new(router), place.visitor());
     let service = service_fn(move |mut request: hyper::Request<_>| {
         request.extensions_mut().insert(visitor.clone());
+        request.extensions_mut().insert(peer.clone());
         router.call(request)
     });
     let connection = http1::Builder::new()

@@ -118,6 +118,7 @@ impl Telemetry {
 
     /// Takes a span from the engine. Never waits.
     pub(crate) fn span(&self, span: Span) {
+        log(&span);
         let agent = span.attributes.iter();
         let agent = agent.filter(|(key, _)| *key == "gen_ai.agent.name");
         let agent = agent.map(|(_, value)| value.clone()).next();
@@ -280,6 +281,22 @@ impl Telemetry {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One line for each turn and each conversation with an agent that is over.
+fn log(span: &Span) {
+    let named = |wanted: &str| {
+        let mut attributes = span.attributes.iter();
+        let found = attributes.find(|(key, _)| *key == wanted);
+        found.map_or("", |(_, value)| value.as_str())
+    };
+    let (agent, session) = (named("gen_ai.agent.name"), named("innkeeper.session"));
+    let (outcome, millis) = (span.outcome.name(), span.ended.millis_since(span.began));
+    match span.kind {
+        SpanKind::Turn => tracing::info!(session, agent, outcome, millis, "a turn has ended"),
+        SpanKind::Agent => tracing::info!(session, agent, outcome, millis, "an agent has ended"),
+        SpanKind::Tool => tracing::debug!(session, agent, outcome, millis, "a tool has ended"),
     }
 }
 

@@ -36,6 +36,9 @@ pub(crate) struct AgentsArgs {
     /// Do not start them to see whether they work
     #[arg(long)]
     no_start: bool,
+    /// For programs: as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// How often a host looks whether an agent was installed. It costs one look at
@@ -422,14 +425,14 @@ async fn list(args: AgentsArgs) -> Outcome {
     let all = finder.found_on(&path);
     let there: Vec<String> = all.iter().map(Found::provider).collect();
     let mut rows = vec![["PROVIDER", "NAME", "STARTS", "MODELS", "FOUND"].map(str::to_owned)];
-    let mut troubles = String::new();
+    let (mut told, mut troubles) = (Vec::new(), String::new());
     let starts = match args.no_start {
         true => all.iter().map(|_| None).collect(),
         false => start_each(&all).await,
     };
     for (Found { agent, origin, .. }, starts) in all.into_iter().zip(starts) {
         let info = agent.profile().info;
-        let state = match starts {
+        let state = match &starts {
             None => "",
             Some(Ok(())) => "yes",
             Some(Err(reason)) => {
@@ -445,6 +448,13 @@ async fn list(args: AgentsArgs) -> Outcome {
         };
         let models: Vec<&str> = info.models.iter().map(|model| model.id.as_str()).collect();
         let models = models.join(", ");
+        told.push(serde_json::json!({
+            "provider": info.provider, "displayName": info.display_name, "found": origin,
+            "starts": starts.as_ref().map(Result::is_ok),
+            "reason": starts.as_ref().and_then(|it| it.as_ref().err()),
+            "models": info.models.iter().map(|model| &model.id).collect::<Vec<_>>(),
+        }));
+        let models = text::shortened(&models, MODELS);
         rows.push([
             info.provider,
             info.display_name,
@@ -452,6 +462,9 @@ async fn list(args: AgentsArgs) -> Outcome {
             models,
             origin,
         ]);
+    }
+    if args.json {
+        return print(&(serde_json::to_string_pretty(&told)? + "\n"));
     }
     for missing in discovery::missing_adapters(&registry, &path, &installed) {
         let (name, command) = (missing.display_name, missing.command);
@@ -469,6 +482,9 @@ async fn list(args: AgentsArgs) -> Outcome {
     };
     print(&(text::table(&rows) + &troubles + &more))
 }
+
+/// How many columns of the list of models are shown.
+const MODELS: usize = 48;
 
 /// How many agents are started at a time. Some take their time, so one after
 /// the other would be slow; all at once would be in each other's way, and look

@@ -46,9 +46,23 @@ pub(crate) struct HostFile {
     /// The web address, without the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) web: Option<String>,
+    /// It serves the one client that started it, and listens nowhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) stdio: bool,
 }
 
 impl HostFile {
+    /// Of a host on standard input and output, which is this process.
+    pub(crate) fn of_stdio() -> Self {
+        Self {
+            pid: std::process::id(),
+            socket: None,
+            url: None,
+            web: None,
+            stdio: true,
+        }
+    }
+
     pub(crate) fn write_in(&self, data_dir: &Path) -> io::Result<()> {
         write_whole(&data_dir.join(HOST_FILE), &serde_json::to_string(self)?)
     }
@@ -59,7 +73,7 @@ impl HostFile {
         serde_json::from_str(&text).ok()
     }
 
-    /// The host that runs on a data directory now, if it listens anywhere.
+    /// The host that runs on a data directory now.
     pub(crate) fn find_in(data_dir: &Path) -> Option<Self> {
         let found = Self::left_in(data_dir)?;
         (holder(data_dir) == Some(found.pid)).then_some(found)
@@ -109,6 +123,7 @@ mod tests {
             socket: None,
             url: Some("ws://127.0.0.1:1/".to_owned()),
             web: None,
+            stdio: false,
         }
     }
 

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, Command};
 
-use super::announcement::holder;
+use super::announcement::{HostFile, holder};
 use super::client::{ConnectionLost, connect_to};
 use super::control::RunningHost;
 use super::place::PlaceArgs;
@@ -62,8 +62,16 @@ pub(crate) async fn running_or(
             return Ok(host);
         }
         match &mut started {
-            None if holder(&data_dir).is_none() => started = Some(start()?),
-            None => {}
+            None => match (holder(&data_dir), HostFile::find_in(&data_dir)) {
+                (None, _) => started = Some(start()?),
+                (Some(pid), Some(host)) if host.stdio => bail!(
+                    "process {pid} uses the data directory {} and serves only the client that \
+                     started it (`--stdio`); end it, or choose another --data-dir",
+                    data_dir.display()
+                ),
+                // It starts, or does something with the database that takes time.
+                (Some(_), _) => {}
+            },
             Some(child) => {
                 if let Some(status) = child.try_wait()? {
                     // Another one may have been faster.
@@ -75,6 +83,13 @@ pub(crate) async fn running_or(
             }
         }
         if Instant::now() > end {
+            if let (None, Some(pid)) = (&started, holder(&data_dir)) {
+                bail!(
+                    "process {pid} uses the data directory {}, but accepts no commands; end it, \
+                     and try again",
+                    data_dir.display()
+                );
+            }
             bail!(
                 "the host has not started within {} seconds; see {}",
                 STARTING.as_secs(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ahp::transport::{BoxedTransport, Transport, TransportMessage};
 use ahp::{Client, ClientConfig, ClientError, TransportError};
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use futures_util::{SinkExt as _, StreamExt as _};
 use innkeeper_protocol::version::Version;
 use tokio::net::UnixStream;
@@ -37,9 +37,9 @@ pub(crate) async fn connect_to(host: &RunningHost) -> Result<Client> {
         .max_frame_size(Some(MESSAGE_BYTES));
     let handshake = client_async_with_config("ws://localhost/", stream, Some(config));
     let opened = tokio::time::timeout(HANDSHAKE, handshake).await;
-    let opened = opened.with_context(|| {
+    let opened = opened.map_err(|_| {
         let pid = host.pid;
-        format!("the host (process {pid}) did not answer in time; try again")
+        anyhow!("the host (process {pid}) did not answer in time; try again")
     })?;
     let (socket, _) = opened.map_err(|error| match error {
         Error::Http(answer) => {

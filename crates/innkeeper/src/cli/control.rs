@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
 use super::announcement::{HostFile, holder};
+use super::control_socket;
 
 /// How long a host on the same machine may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -42,10 +43,19 @@ pub(crate) struct Answer {
 impl RunningHost {
     /// The host that runs on a data directory now, if it listens anywhere.
     pub(crate) fn find_in(data_dir: &Path) -> Option<Self> {
-        let found = HostFile::find_in(data_dir)?;
+        let (pid, socket) = match HostFile::find_in(data_dir) {
+            Some(found) if found.stdio => return None,
+            Some(found) => (found.pid, found.socket_in(data_dir)),
+            // The file may be lost, or spoilt; the socket is where it is.
+            None => {
+                let socket = data_dir.join(control_socket::NAME);
+                let pid = holder(data_dir)?;
+                socket.exists().then_some((pid, socket))?
+            }
+        };
         Some(Self {
-            pid: found.pid,
-            socket: found.socket_in(data_dir),
+            pid,
+            socket,
             data_dir: data_dir.to_owned(),
         })
     }
@@ -61,11 +71,10 @@ impl RunningHost {
             )
         };
         let connecting = tokio::time::timeout(PATIENCE, UnixStream::connect(&self.socket));
-        let connected = connecting
-            .await
-            .context("it does not answer")
-            .with_context(reach)?;
-        connected.with_context(reach)
+        match connecting.await {
+            Ok(connected) => connected.with_context(reach),
+            Err(_) => Err(anyhow!(reach())),
+        }
     }
 
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
@@ -100,9 +109,12 @@ impl RunningHost {
         };
         let asked = tokio::time::timeout(PATIENCE, asked).await;
         let pid = self.pid;
-        asked
-            .with_context(|| format!("the host (process {pid}) did not answer in time; try again"))?
-            .with_context(|| format!("the host (process {pid}) did not answer"))
+        match asked {
+            Ok(answer) => {
+                answer.with_context(|| format!("the host (process {pid}) did not answer"))
+            }
+            Err(_) => bail!("the host (process {pid}) did not answer in time; try again"),
+        }
     }
 
     /// Waits until it has let go of its data directory.

@@ -116,6 +116,7 @@ mod tests {
                 socket: Some(socket.clone()),
                 url: None,
                 web: None,
+                stdio: false,
             };
             file.write_in(home.path()).unwrap();
             remove_left_over(home.path());

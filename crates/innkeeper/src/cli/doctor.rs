@@ -23,12 +23,15 @@ use super::agents::Finder;
 use super::announcement::HostFile;
 use super::environment::environment;
 use super::place::PlaceArgs;
-use super::{Outcome, print, text};
+use super::{Outcome, print, text, token};
 use crate::config::{Config, EnvironmentSetting};
 use innkeeper::server::access::ConnectionToken;
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
+    /// For programs: as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     place: PlaceArgs,
 }
@@ -47,6 +50,7 @@ pub(crate) async fn doctor(args: DoctorArgs) -> Outcome {
     let mut findings = vec![finding];
     findings.extend(data::check(&config, &data_dir));
     findings.push(check_token(&data_dir.join("token")));
+    findings.push(check_devices(&data_dir));
     findings.push(check_port(&config, &data_dir));
     findings.push(check_git());
     findings.push(check_shell(&config));
@@ -56,12 +60,22 @@ pub(crate) async fn doctor(args: DoctorArgs) -> Outcome {
     let troubles = registry.troubles().iter();
     findings.extend(troubles.map(|trouble| Problem(format!("agents: {trouble}"))));
     findings.extend(check_agents(&config, registry, &data_dir, environment).await);
-    let lines = findings.iter().map(|finding| match finding {
-        Fine(what) => format!("ok        {what}\n"),
-        Warning(what) => format!("warning   {what}\n"),
-        Problem(what) => format!("problem   {what}\n"),
+    let judged = findings.iter().map(|finding| match finding {
+        Fine(what) => ("ok", what),
+        Warning(what) => ("warning", what),
+        Problem(what) => ("problem", what),
     });
-    print(&lines.collect::<String>())?;
+    match args.json {
+        true => {
+            let all = judged.map(|(kind, what)| serde_json::json!({"kind": kind, "message": what}));
+            let all: Vec<_> = all.collect();
+            print(&(serde_json::to_string_pretty(&all)? + "\n"))?;
+        }
+        false => {
+            let lines = judged.map(|(kind, what)| format!("{kind:10}{what}\n"));
+            print(&lines.collect::<String>())?;
+        }
+    }
     let problems = findings.iter().filter(|f| matches!(f, Problem(_))).count();
     match problems {
         0 => Ok(()),
@@ -112,6 +126,16 @@ fn check_token(path: &Path) -> Finding {
         None => Problem(format!(
             "token: {name} holds no token; delete it, and the next start makes one"
         )),
+    }
+}
+
+fn check_devices(data_dir: &Path) -> Finding {
+    match token::load(data_dir) {
+        Ok(devices) => Fine(format!(
+            "devices: {} besides the connection token",
+            text::count(devices.len(), "token")
+        )),
+        Err(error) => Problem(format!("devices: {}", text::told(&error))),
     }
 }
 

@@ -15,7 +15,7 @@ use super::Failure;
 use super::log_file::LogFile;
 use innkeeper::LogFeed;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct LogArgs {
     /// How much to log: off, error, warn, info, debug or trace [default: info]
     #[arg(long = "log", value_name = "LEVEL", env = "INNKEEPER_LOG")]
@@ -66,7 +66,7 @@ pub(crate) fn start(
         file: LogFile::default(),
     };
     let on_terminal = to_stderr.then(|| {
-        let colours = io::stderr().is_terminal() && wants_colours(std::env::var_os("NO_COLOR"));
+        let colours = io::stderr().is_terminal() && wants_colours();
         lines(io::stderr, format, colours).with_filter(wanted.clone())
     });
     let in_file = lines(logs.file.clone(), format, false).with_filter(wanted);
@@ -100,7 +100,11 @@ where
 }
 
 /// By <https://no-color.org>: whatever it says, as long as it says something.
-fn wants_colours(no_color: Option<std::ffi::OsString>) -> bool {
+pub(crate) fn wants_colours() -> bool {
+    allows_colours(std::env::var_os("NO_COLOR"))
+}
+
+fn allows_colours(no_color: Option<std::ffi::OsString>) -> bool {
     no_color.is_none_or(|value| value.is_empty())
 }
 
@@ -152,7 +156,7 @@ mod tests {
 
     #[test]
     fn colours_are_left_out_where_somebody_says_so() {
-        assert!(wants_colours(None) && wants_colours(Some("".into())));
-        assert!(!wants_colours(Some("1".into())) && !wants_colours(Some("0".into())));
+        assert!(allows_colours(None) && allows_colours(Some("".into())));
+        assert!(!allows_colours(Some("1".into())) && !allows_colours(Some("0".into())));
     }
 }

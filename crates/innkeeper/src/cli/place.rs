@@ -31,6 +31,7 @@ pub(crate) struct PlaceArgs {
     #[arg(long, value_name = "FILE", env = "INNKEEPER_CONFIG", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
     /// Keep sessions in PostgreSQL: postgres://user@host/database, without a password
+    /// [env: INNKEEPER_STORE]
     #[arg(long, value_name = "URL", global = false)]
     store: Option<String>,
 }
@@ -73,7 +74,10 @@ impl PlaceArgs {
 
     /// The database that sessions are kept in, if not in the data directory.
     pub(crate) fn database(&self, config: &Config) -> Result<Option<PostgresAddress>> {
-        let url = match (&self.store, &config.store.url) {
+        let variable = std::env::var("INNKEEPER_STORE").ok();
+        let variable = variable.filter(|url| !url.is_empty());
+        let otherwise = variable.as_ref().or(config.store.url.as_ref());
+        let url = match (&self.store, otherwise) {
             (Some(url), _) if has_password(url) => anyhow::bail!(
                 "a password on the command line can be read by everybody on this machine; put it \
                  into PGPASSWORD, a file that PGPASSFILE names, or store.url in the configuration"
@@ -171,8 +175,11 @@ pub(crate) fn host_options(
         environment: Arc::clone(environment),
         telemetry: config
             .telemetry
+            .with_variables(|name| std::env::var(name).ok())
             .options(logs)
-            .context("the table [telemetry] of the configuration is wrong")?,
+            .context(
+                "the table [telemetry] of the configuration, or a variable OTEL_*, is wrong",
+            )?,
     })
 }
 

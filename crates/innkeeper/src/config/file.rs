@@ -73,14 +73,32 @@ fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
     };
     let deserializer = toml::Deserializer::parse(text).map_err(wrong)?;
     let mut unknown = None;
-    let config = serde_ignored::deserialize(deserializer, |place| {
+    let config: Result<Config, _> = serde_ignored::deserialize(deserializer, |place| {
         unknown.get_or_insert_with(|| place.to_string());
     });
     let config = config.map_err(wrong)?;
-    match unknown {
-        Some(place) => Err(unknown_key(path, &place)),
+    if let Some(place) = unknown {
+        return Err(unknown_key(path, &place));
+    }
+    match what_does_not_fit(&config) {
+        Some(message) => Err(ConfigError::Wrong {
+            path: path.to_owned(),
+            line: None,
+            message,
+        }),
         None => Ok(config),
     }
+}
+
+/// What is wrong although every single value is right.
+fn what_does_not_fit(config: &Config) -> Option<String> {
+    let mut servers = config.mcp.iter();
+    let (name, table) =
+        servers.find(|(_, table)| table.command.is_empty() == table.url.is_empty())?;
+    Some(match table.command.is_empty() {
+        true => format!("[mcp.{name}] has neither `command` nor `url`; write one of them"),
+        false => format!("[mcp.{name}] has both `command` and `url`; remove one of them"),
+    })
 }
 
 fn unknown_key(path: &Path, place: &str) -> ConfigError {
@@ -171,6 +189,18 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(complaint(text), expected);
         }
+    }
+
+    #[test]
+    fn an_mcp_server_is_a_program_or_an_address_and_not_both() {
+        assert_eq!(
+            complaint("[mcp.x]\nargs = []"),
+            "inn.toml: [mcp.x] has neither `command` nor `url`; write one of them"
+        );
+        assert_eq!(
+            complaint("[mcp.x]\ncommand = 'a'\nurl = 'https://b'"),
+            "inn.toml: [mcp.x] has both `command` and `url`; remove one of them"
+        );
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! `Origin` headers that tell a program of the user from a web page somewhere
 //! that tries to reach a local port.
 
+mod devices;
+
 use std::fmt;
 use std::fs;
 use std::io;
@@ -10,6 +12,9 @@ use std::path::Path;
 
 use axum::http::{HeaderMap, StatusCode, header};
 use subtle::ConstantTimeEq as _;
+
+pub(crate) use devices::Caller;
+pub use devices::DeviceToken;
 
 /// The secret that a client must present. Never printed by accident.
 #[derive(Clone)]
@@ -41,10 +46,16 @@ impl ConnectionToken {
     }
 
     fn create(path: &Path) -> io::Result<Self> {
+        let token = Self::random()?;
+        write_private(path, &token.0)?;
+        Ok(token)
+    }
+
+    /// A token that nobody has.
+    pub fn random() -> io::Result<Self> {
         let mut bytes = [0; 24];
         getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
         let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        write_private(path, &secret)?;
         Ok(Self(secret))
     }
 
@@ -86,6 +97,8 @@ pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
 #[derive(Debug, Clone)]
 pub struct AccessPolicy {
     pub token: Option<ConnectionToken>,
+    /// Others that are let in, where a token is needed.
+    pub devices: Vec<DeviceToken>,
     /// Names by which this host may be called, besides those it knows.
     pub allowed_hosts: Vec<String>,
     /// Origins of web pages that may connect, besides the host's own.
@@ -104,6 +117,23 @@ impl Refusal {
         let status = StatusCode::FORBIDDEN;
         Self { status, message }
     }
+}
+
+/// By which a proxy says for whom it asks.
+const OF_PROXIES: [&str; 6] = [
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+];
+
+/// Whether this is what a machine calls itself.
+fn is_this_machine(name: &str) -> bool {
+    name.eq_ignore_ascii_case("localhost")
+        || name.to_ascii_lowercase().ends_with(".localhost")
+        || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 impl AccessPolicy {
@@ -144,19 +174,25 @@ impl AccessPolicy {
             .allowed_hosts
             .iter()
             .any(|allowed| allowed.eq_ignore_ascii_case(name));
-        let local = name.eq_ignore_ascii_case("localhost")
-            || name.to_ascii_lowercase().ends_with(".localhost");
-        let by_address = name.parse::<IpAddr>().is_ok_and(|ip| {
-            // Whoever names an address does not depend on a name service that
-            // somebody else controls.
-            ip.is_loopback() || !bound.is_loopback()
-        });
+        // Whoever names an address does not depend on a name service that
+        // somebody else controls.
+        let by_address = !bound.is_loopback() && name.parse::<IpAddr>().is_ok();
         let own_name = || {
             let own = gethostname::gethostname();
             own.to_str()
                 .is_some_and(|own| own.eq_ignore_ascii_case(name))
         };
-        listed || local || by_address || (!bound.is_loopback() && own_name())
+        listed || is_this_machine(name) || by_address || (!bound.is_loopback() && own_name())
+    }
+
+    /// Whether a request was meant for this machine by whoever made it. One
+    /// that was made elsewhere tells of the proxy that passed it on, or calls
+    /// this host by a name that others know it by.
+    pub(crate) fn is_from_here(headers: &HeaderMap) -> bool {
+        let host = headers.get(header::HOST);
+        let host = host.and_then(|host| host.to_str().ok());
+        !OF_PROXIES.iter().any(|name| headers.contains_key(*name))
+            && host.is_some_and(|host| is_this_machine(host_name(host)))
     }
 
     fn knows_origin(&self, host: &str, origin: &str) -> bool {
@@ -170,14 +206,14 @@ impl AccessPolicy {
             || self.allowed_origins.iter().any(|allowed| allowed == origin)
     }
 
-    /// Whether a request carries the token, in its query or its header.
+    /// Whose token a request carries, in its query or its header.
     pub(crate) fn check_token(
         &self,
         query: Option<&str>,
         headers: &HeaderMap,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Caller, Refusal> {
         let Some(token) = &self.token else {
-            return Ok(());
+            return Ok(Caller::Owner);
         };
         let bearer = headers
             .get(header::AUTHORIZATION)
@@ -189,7 +225,11 @@ impl AccessPolicy {
             .find_map(|pair| pair.strip_prefix("tkn="));
         let presented = bearer.map(str::trim).or(in_query);
         if presented.is_some_and(|presented| token.matches(presented)) {
-            return Ok(());
+            return Ok(Caller::Owner);
+        }
+        let device = presented.and_then(|presented| DeviceToken::find(&self.devices, presented));
+        if let Some(device) = device {
+            return Ok(Caller::Device(device.clone()));
         }
         Err(Refusal {
             status: StatusCode::UNAUTHORIZED,
@@ -218,6 +258,7 @@ mod tests {
     fn access() -> AccessPolicy {
         AccessPolicy {
             token: ConnectionToken::new("secret"),
+            devices: Vec::new(),
             allowed_hosts: vec!["box.example".to_owned()],
             allowed_origins: vec!["https://app.example".to_owned()],
         }
@@ -304,6 +345,21 @@ mod tests {
         }
         assert!(!ok(None, &[]));
         assert!(!ok(None, &[(header::AUTHORIZATION, "Basic secret")]));
+    }
+
+    #[test]
+    fn a_device_is_known_by_its_own_token() {
+        let phone = ConnectionToken::new("of-the-phone").unwrap();
+        let device = DeviceToken::new("phone", &phone, true);
+        let access = AccessPolicy {
+            devices: vec![device.clone()],
+            ..access()
+        };
+        let whose = |query| access.check_token(Some(query), &HeaderMap::new()).ok();
+        assert_eq!(whose("tkn=secret"), Some(Caller::Owner));
+        assert_eq!(whose("tkn=of-the-phone"), Some(Caller::Device(device)));
+        assert_eq!(whose("tkn=of-the-phon"), None);
+        assert!(!format!("{access:?}").contains("of-the-phone"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -14,7 +14,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::Host;
-use crate::server::access::{AccessPolicy, Refusal};
+use crate::server::Peer;
+use crate::server::access::{AccessPolicy, Caller, Refusal};
 use crate::server::current::Current;
 use crate::server::door::Visitor;
 use crate::server::newcomers::Newcomers;
@@ -73,7 +74,7 @@ async fn check_source(State(context): State<Context>, request: Request, next: Ne
             .get()
             .check_source(bound, request.headers());
         if let Err(refusal) = checked {
-            return refused(refusal);
+            return refused(refusal, request.extensions().get());
         }
     }
     if let Some(visitor) = request.extensions().get::<Visitor>()
@@ -107,11 +108,12 @@ async fn readiness(State(context): State<Context>) -> Response {
     }
 }
 
-/// Counts only, and no names: open to programs on this machine; from outside
-/// the token is needed.
-async fn metrics(State(context): State<Context>, uri: Uri, headers: HeaderMap) -> Response {
+/// Counts only, and no names: open to programs on this machine; from outside,
+/// and through a proxy, the token is needed.
+async fn metrics(State(context): State<Context>, request: Request) -> Response {
+    let (uri, headers) = (request.uri(), request.headers());
     let from_outside = match context.transport {
-        Transport::Tcp(bound) => !bound.ip().is_loopback(),
+        Transport::Tcp(bound) => !bound.ip().is_loopback() || !AccessPolicy::is_from_here(headers),
         Transport::UnixSocket => false,
     };
     if from_outside
@@ -119,9 +121,9 @@ async fn metrics(State(context): State<Context>, uri: Uri, headers: HeaderMap) -
             .shared
             .access
             .get()
-            .check_token(uri.query(), &headers)
+            .check_token(uri.query(), headers)
     {
-        return refused(refusal);
+        return refused(refusal, request.extensions().get());
     }
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
     (kind, context.shared.host.metrics()).into_response()
@@ -132,20 +134,21 @@ async fn anything_else(State(context): State<Context>, request: Request) -> Resp
     if !request.headers().contains_key(header::UPGRADE) {
         return plain_page(&request, shared.web);
     }
-    if let Transport::Tcp(_) = transport {
-        let checked = shared
-            .access
-            .get()
-            .check_token(request.uri().query(), request.headers());
-        if let Err(refusal) = checked {
-            return refused(refusal);
+    let caller = match transport {
+        Transport::UnixSocket => Caller::Owner,
+        Transport::Tcp(_) => {
+            let access = shared.access.get();
+            match access.check_token(request.uri().query(), request.headers()) {
+                Ok(caller) => caller,
+                Err(refusal) => return refused(refusal, request.extensions().get()),
+            }
         }
-    }
-    upgrade(shared, request).await
+    };
+    upgrade(shared, request, caller).await
 }
 
 /// The opening handshake of RFC 6455.
-async fn upgrade(shared: Shared, mut request: Request) -> Response {
+async fn upgrade(shared: Shared, mut request: Request, caller: Caller) -> Response {
     let Some(key) = websocket_key(&request) else {
         let headers = [(header::SEC_WEBSOCKET_VERSION, "13")];
         let message = "this is not a WebSocket handshake of version 13\n";
@@ -153,28 +156,41 @@ async fn upgrade(shared: Shared, mut request: Request) -> Response {
     };
     let Some(place) = place_for_client(&shared).await else {
         shared.host.note_refused_connection();
-        return refused(Refusal {
+        let refusal = Refusal {
             status: StatusCode::SERVICE_UNAVAILABLE,
             message: format!(
                 "this host serves at most {} connections; close some, or raise \
                  limits.connections",
                 shared.most_connections
             ),
-        });
+        };
+        return refused(refusal, request.extensions().get());
     };
+    let peer = request.extensions().get::<Peer>().cloned();
     let newcomer = shared.newcomers.enter();
     let upgraded = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
         let _place = place;
         match upgraded.await {
             Ok(upgraded) => {
+                let connection = match caller.is_read_only() {
+                    true => shared.host.connect_read_only(),
+                    false => shared.host.connect(),
+                };
+                let number = connection.number();
+                let peer = peer.map_or_else(String::new, |peer| peer.to_string());
+                let token = caller.name();
+                tracing::info!(connection = number, peer, token, "a client connected");
+                let began = Instant::now();
                 let guest = socket::Guest {
-                    connection: shared.host.connect(),
+                    connection,
                     newcomer,
                     message_bytes: shared.message_bytes,
                     ping_after: shared.ping_after,
                 };
-                socket::run(upgraded, guest).await;
+                socket::run(upgraded, guest, is_revoked(&shared.access, &caller)).await;
+                let seconds = began.elapsed().as_secs();
+                tracing::info!(connection = number, seconds, "a client disconnected");
             }
             Err(error) => tracing::debug!(%error, "a connection was not upgraded"),
         }
@@ -229,12 +245,21 @@ fn plain_page(request: &Request, web: bool) -> Response {
     }
 }
 
-pub(crate) fn refused(refusal: Refusal) -> Response {
+/// Waits until a device is not let in any more.
+async fn is_revoked(access: &Current<AccessPolicy>, caller: &Caller) {
+    match caller {
+        Caller::Owner => std::future::pending().await,
+        Caller::Device(device) => {
+            let is_gone = |access: &AccessPolicy| !access.devices.contains(device);
+            access.becomes(is_gone).await;
+        }
+    }
+}
+
+pub(crate) fn refused(refusal: Refusal, peer: Option<&Peer>) -> Response {
     let Refusal { status, message } = refusal;
-    tracing::info!(
-        status = status.as_u16(),
-        reason = message,
-        "a request was refused"
-    );
+    let peer = peer.map_or_else(String::new, ToString::to_string);
+    let (code, reason) = (status.as_u16(), message.as_str());
+    tracing::info!(peer, status = code, reason, "a request was refused");
     (status, format!("{message}\n")).into_response()
 }

@@ -42,7 +42,7 @@ fn remove_left_over(path: &Path) -> io::Result<()> {
     if !found.file_type().is_socket() {
         return refused(
             ErrorKind::AlreadyExists,
-            "a file that is not a socket is there",
+            "a file that is not a socket is there; remove it if nobody needs it",
         );
     }
     if found.uid() != rustix::process::geteuid().as_raw() {

@@ -43,24 +43,29 @@ pub(crate) struct Guest {
 }
 
 /// Serves a client over a connection that has been upgraded.
-pub(crate) async fn run(upgraded: Upgraded, guest: Guest) {
+pub(crate) async fn run(upgraded: Upgraded, guest: Guest, revoked: impl Future<Output = ()>) {
     match upgraded.downcast::<TokioIo<TcpStream>>() {
         Ok(Parts { io, read_buf, .. }) => {
             let (reader, writer) = io.into_inner().into_split();
             let writer = Arc::new(writer);
             guest.connection.queue.lend(Arc::clone(&writer));
-            run_on(reader, read_buf, LentSocket(writer), guest).await;
+            run_on(reader, read_buf, LentSocket(writer), guest, revoked).await;
         }
         Err(upgraded) => {
             let (reader, writer) = tokio::io::split(TokioIo::new(upgraded));
-            run_on(reader, Bytes::new(), writer, guest).await;
+            run_on(reader, Bytes::new(), writer, guest, revoked).await;
         }
     }
 }
 
 /// `begun` is what was read already.
-async fn run_on<R, W>(reader: R, begun: Bytes, mut writer: W, guest: Guest)
-where
+async fn run_on<R, W>(
+    reader: R,
+    begun: Bytes,
+    mut writer: W,
+    guest: Guest,
+    revoked: impl Future<Output = ()>,
+) where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
@@ -85,6 +90,7 @@ where
         close = write(&mut writer, &connection, ping_after) => close,
         close = read(&mut stream, &connection, ping_after) => close,
         never = connection.queue.keep_condensed() => match never {},
+        () = revoked => Some((1008, "this token was revoked")),
     };
     // Nothing may follow the close.
     connection.queue.reclaim();

@@ -82,7 +82,7 @@ async fn check_source(
     if let Transport::Tcp(bound) = transport
         && let Err(refusal) = standby.access.get().check_source(bound, request.headers())
     {
-        return refused(refusal);
+        return refused(refusal, request.extensions().get());
     }
     next.run(request).await
 }
@@ -101,7 +101,7 @@ async fn anything_else(State(standby): State<Standby>, request: Request) -> Resp
     }
     let (query, headers) = (request.uri().query(), request.headers());
     if let Err(refusal) = standby.access.get().check_token(query, headers) {
-        return refused(refusal);
+        return refused(refusal, request.extensions().get());
     }
     if headers.contains_key(PASSED) {
         return unavailable("two hosts take each other for the one that works; wait a moment");

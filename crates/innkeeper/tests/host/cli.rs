@@ -15,4 +15,5 @@ mod scripts;
 mod search;
 mod serve;
 mod sessions;
+mod tokens;
 mod usage;

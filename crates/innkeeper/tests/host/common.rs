@@ -106,6 +106,7 @@ impl Inn {
             .unwrap();
         let access = AccessPolicy {
             token: ConnectionToken::new(TOKEN),
+            devices: Vec::new(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
         };

@@ -20,6 +20,7 @@ impl Standby {
         let news = watch::Sender::new(Standing::Behind(owner.map(str::to_owned)));
         let access = AccessPolicy {
             token: ConnectionToken::new(TOKEN),
+            devices: Vec::new(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
         };

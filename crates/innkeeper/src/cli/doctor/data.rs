@@ -139,7 +139,8 @@ fn check_lock(dir: &Path) -> Finding {
         }
         Ok(_) | Err(_) => {}
     }
-    match (holder(dir), HostFile::find_in(dir)) {
+    let listening = HostFile::find_in(dir).filter(|host| !host.stdio);
+    match (holder(dir), listening) {
         (None, _) => Fine("lock: no host runs on the data directory".to_owned()),
         (Some(pid), Some(_)) => Fine(format!("lock: held by the running host, process {pid}")),
         (Some(pid), None) => Fine(format!(

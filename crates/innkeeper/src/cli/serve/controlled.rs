@@ -12,9 +12,10 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Mutex, Notify, mpsc, oneshot, watch};
 
-use crate::cli::log_file;
+use super::reachable;
+use crate::cli::{log_file, text};
 use innkeeper::Host;
 use innkeeper::server::access::ConnectionToken;
 use innkeeper::server::{Server, Standing};
@@ -47,6 +48,8 @@ pub(crate) struct Link {
 pub(crate) struct Links {
     pub(crate) plain: Option<Link>,
     pub(crate) with_token: Option<Link>,
+    /// Web addresses that other machines can use.
+    pub(crate) reachable: Vec<String>,
 }
 
 impl Links {
@@ -60,7 +63,16 @@ impl Links {
             url: url + &query,
             web: web + &query,
         });
-        Self { plain, with_token }
+        let scheme = plain.as_ref().and_then(|link| link.web.split_once("://"));
+        let scheme = scheme.map_or("http", |(scheme, _)| scheme);
+        let reachable = server.address().map(reachable::from_elsewhere);
+        let reachable = reachable.unwrap_or_default().into_iter();
+        let reachable = reachable.map(|address| format!("{scheme}://{address}/"));
+        Self {
+            reachable: reachable.collect(),
+            plain,
+            with_token,
+        }
     }
 }
 
@@ -85,6 +97,8 @@ pub(crate) struct Status {
     pub(crate) arguments: Vec<String>,
     /// And where.
     pub(crate) directory: PathBuf,
+    /// Web addresses that other machines can use.
+    pub(crate) reachable: Vec<String>,
 }
 
 /// A host as its user's commands see it.
@@ -98,6 +112,19 @@ pub(crate) struct Controlled {
     knows_agents: watch::Sender<bool>,
     stop: Notify,
     reload: Notify,
+    tokens: mpsc::Sender<TokensChanged>,
+    told_about_tokens: Mutex<mpsc::Receiver<TokensChanged>>,
+}
+
+/// Somebody waits until the host has read the tokens of devices again.
+#[derive(Debug)]
+pub(crate) struct TokensChanged(oneshot::Sender<anyhow::Result<()>>);
+
+impl TokensChanged {
+    pub(crate) fn answer(self, outcome: anyhow::Result<()>) {
+        // Who asked may be gone.
+        let _ = self.0.send(outcome);
+    }
 }
 
 /// What a host does.
@@ -148,6 +175,7 @@ impl Controlled {
     }
 
     fn of(work: Work, kind: Kind, data_dir: &Path) -> Arc<Self> {
+        let (tokens, told_about_tokens) = mpsc::channel(1);
         Arc::new(Self {
             work,
             kind,
@@ -157,6 +185,8 @@ impl Controlled {
             knows_agents: watch::Sender::new(false),
             stop: Notify::new(),
             reload: Notify::new(),
+            tokens,
+            told_about_tokens: Mutex::new(told_about_tokens),
         })
     }
 
@@ -177,6 +207,14 @@ impl Controlled {
         self.reload.notified().await;
     }
 
+    pub(crate) async fn is_told_about_tokens(&self) -> TokensChanged {
+        match self.told_about_tokens.lock().await.recv().await {
+            Some(asked) => asked,
+            // This has a sender itself.
+            None => std::future::pending().await,
+        }
+    }
+
     fn status(&self) -> Status {
         let plain = self.links.get().and_then(|links| links.plain.as_ref());
         Status {
@@ -195,6 +233,11 @@ impl Controlled {
                 .skip(1)
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
+            reachable: self
+                .links
+                .get()
+                .map(|links| links.reachable.clone())
+                .unwrap_or_default(),
             directory: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
         }
     }
@@ -208,6 +251,7 @@ pub(crate) fn routes(controlled: &Arc<Controlled>) -> Router {
         .route("/control/stop", post(stop))
         .route("/control/dismiss", post(dismiss))
         .route("/control/reload", post(reload))
+        .route("/control/tokens", post(tokens))
         .with_state(Arc::clone(controlled))
 }
 
@@ -267,4 +311,15 @@ async fn dismiss(State(controlled): State<Arc<Controlled>>) -> Response {
 async fn reload(State(controlled): State<Arc<Controlled>>) -> Response {
     controlled.reload.notify_one();
     json(&true)
+}
+
+/// Answers when those are sent away whose token is gone.
+async fn tokens(State(controlled): State<Arc<Controlled>>) -> Response {
+    let (outcome, told) = oneshot::channel();
+    let _ = controlled.tokens.send(TokensChanged(outcome)).await;
+    match told.await {
+        Ok(Ok(())) => json(&true),
+        Ok(Err(error)) => (StatusCode::CONFLICT, text::told(&error)).into_response(),
+        Err(_) => (StatusCode::CONFLICT, "the host is stopping").into_response(),
+    }
 }

@@ -148,6 +148,35 @@ fn what_a_killed_host_left_is_no_obstacle() {
 }
 
 #[test]
+fn a_file_about_the_host_that_was_spoilt_is_no_obstacle() {
+    let inn = Inn::new();
+    inn.call(&["run", "-a", "script", "hello"]).with(0);
+    let host = pid(&inn.path("data"));
+    fs::write(inn.data("host.json"), "nonsense").unwrap();
+    inn.call(&["run", "-a", "script", "hello"]).with(0);
+    let shown = inn.call(&["status", "--json"]).with(0).out;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["pid"], host);
+}
+
+#[test]
+fn a_host_on_standard_input_is_named_at_once() {
+    let inn = Inn::new();
+    let data = inn.path("data");
+    let flags = ["serve", "--stdio", "--log", "off", "--data-dir"];
+    let mut host = inn.command(&flags);
+    let mut host = host.arg(&data).stdin(Stdio::piped()).spawn().unwrap();
+    eventually("the host to start", || {
+        inn.data("host.json").exists().then_some(())
+    });
+    inn.call(&["run", "-a", "script", "hello"])
+        .failed("serves only the client that started it");
+    drop(host.stdin.take());
+    assert!(host.wait().unwrap().success());
+    inn.call(&["run", "-a", "script", "hello"]).with(0);
+}
+
+#[test]
 fn what_else_is_at_the_path_of_the_socket_stays_and_is_named() {
     let inn = Inn::new();
     inn.serve(&[]).stop();

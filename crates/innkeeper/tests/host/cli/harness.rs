@@ -128,7 +128,7 @@ impl Inn {
     pub(crate) fn serve_after(&self, preparation: &str, flags: &[&str]) -> Serving {
         let data = self.path("data");
         let ready = self.path("ready.json");
-        let own = ["--port", "0", "--log", "warn", "--data-dir"];
+        let own = ["--port", "0", "--data-dir"];
         let mut child = self
             .command_after(preparation, &["serve"])
             .args(own)
@@ -136,6 +136,7 @@ impl Inn {
             .arg("--ready-file")
             .arg(&ready)
             .args(flags)
+            .env("INNKEEPER_LOG", "warn")
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
@@ -240,11 +241,11 @@ impl Serving {
             true => "",
             false => "Connection: close\r\n",
         };
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: {authority}\r\n{close}{headers}\r\n"
-        )
-        .unwrap();
+        let host = match headers.starts_with("Host:") {
+            true => String::new(),
+            false => format!("Host: {authority}\r\n"),
+        };
+        write!(stream, "GET {path} HTTP/1.1\r\n{host}{close}{headers}\r\n").unwrap();
         stream
     }
 
