@@ -177,7 +177,7 @@ function scene({ sessions = SESSIONS, session: state, chat: said, agents = AGENT
     },
     config: CONFIG,
     completions: [
-      { insertText: "/review ", attachment: { type: "simple", label: "/review", displayKind: "command", _meta: { description: "Looks at what has changed and says what is wrong with it", hint: "[branch]" } } },
+      { insertText: "/review ", attachment: { type: "simple", label: "/review", displayKind: "command", _meta: { description: "Looks at what has changed and says what is wrong with it", argumentHint: "[branch]" } } },
       { insertText: "/compact ", attachment: { type: "simple", label: "/compact", displayKind: "command", _meta: { description: "Keeps the conversation short" } } },
     ],
     files: { "x:/before": BEFORE, "x:/after": AFTER },
