@@ -59,7 +59,7 @@ export type Route =
   | { view: "settings" }
   | { view: "connect" }
   | { view: "search"; query?: string }
-  | ({ view: "session"; session: URI; chat: URI | null; pane?: Pane } & PaneDetails);
+  | ({ view: "session"; session: URI; chat: URI | null; /** The turn to begin reading at. */ at?: string; pane?: Pane } & PaneDetails);
 
 export type Pane = "changes" | "terminals" | "details" | "files";
 
@@ -102,6 +102,7 @@ export function parseRoute(hash: string): Route {
       view: "session",
       session: decoded(id),
       chat: params.get("chat"),
+      ...(params.get("at") ? { at: params.get("at") ?? "" } : {}),
       ...(PANES.includes(pane) ? { pane: pane as Pane } : {}),
       ...detailsIn(params),
     };
@@ -126,6 +127,7 @@ export function hrefOf(route: Route): string {
   if (route.view !== "session") return `#/${route.view}`;
   const params = new URLSearchParams();
   if (route.chat) params.set("chat", route.chat);
+  if (route.at) params.set("at", route.at);
   if (route.pane) params.set("pane", route.pane);
   if (route.pane === "changes" && route.turn) params.set("turn", route.turn);
   if (route.pane === "files" && route.file) params.set("file", route.file);
