@@ -80,7 +80,7 @@ describe("attempts", () => {
     await page.waitForURL(/#\/attempts\//);
     await card(page, 2).locator(".attempt-answer", { hasText: "large" }).waitFor();
     expect(await card(page, 1).locator(".attempt-answer").innerText()).not.toContain("large");
-    await card(page, 2).getByRole("link", { name: "Open session" }).click();
+    await card(page, 2).getByRole("link", { name: "Open" }).click();
     await page.getByRole("link", { name: "Attempt 2 of 2" }).click();
     await card(page, 1).waitFor();
   });

@@ -18,6 +18,7 @@ import { AgentMark } from "../ui/AgentMark";
 import { Markdown } from "../ui/Markdown";
 import { Stats } from "../ui/Stats";
 import { StatusDot } from "../ui/StatusDot";
+import { Ticked } from "../ui/Ticked";
 
 const EditBody = lazy(() => import("../panes/FileEditView").then((module) => ({ default: module.EditBody })));
 
@@ -57,7 +58,11 @@ export function AttemptCard({ session: summary, path, isKept, onPath, onKeep }: 
         <span className={isKept ? "badge ok" : group === "needs-you" ? "badge needs" : group === "failed" ? "badge bad" : "badge"}>{isKept ? "Kept" : state}</span>
         <Who provider={summary.provider} session={session} chat={chat} />
       </header>
-      {session?.creationError && <p className="problem">{session.creationError.message}</p>}
+      {session?.creationError && (
+        <p className="problem">
+          <Ticked text={session.creationError.message} />
+        </p>
+      )}
       {group === "needs-you" && (
         <a className="button" href={href}>
           Decide in the session
@@ -88,10 +93,10 @@ export function AttemptCard({ session: summary, path, isKept, onPath, onKeep }: 
           Keep this one…
         </button>
         <a className="button" href={hrefOf({ view: "session", session: summary.resource, chat: null, pane: "changes" })}>
-          All changes
+          Changes
         </a>
         <a className="button quiet" href={href}>
-          Open session
+          Open
         </a>
       </div>
     </article>

@@ -113,7 +113,7 @@ function AttemptsChip({ attempts, onChoose }: { attempts: number; onChoose: (att
     run: () => onChoose(index + 1),
   }));
   return (
-    <Menu label={`Attempts: ${attempts}`} className="picker" items={items}>
+    <Menu label={`Attempts: ${labelOf(attempts)}`} className="picker" items={items}>
       <Icon name="fork" /> <span>{labelOf(attempts)}</span>
     </Menu>
   );

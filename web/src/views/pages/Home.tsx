@@ -22,6 +22,7 @@ import { AgentMark } from "../ui/AgentMark";
 import { Ago } from "../ui/Ago";
 import { Icon } from "../ui/Icon";
 import { StatusDot } from "../ui/StatusDot";
+import { Ticked } from "../ui/Ticked";
 import { EditorChips, PlaceChips } from "./BeginningChips";
 import { useBeginning } from "./useBeginning";
 import type { Beginnings } from "./useBeginning";
@@ -111,7 +112,7 @@ function Prompt({ beginning, attempts = 1 }: { beginning: Beginnings; attempts?:
       )}
       {problem && (
         <p className="home-note problem" role="alert">
-          The session was not started: {problem}
+          The session was not started: <Ticked text={problem} />
         </p>
       )}
       {accounts.length > 0 && (

@@ -10,6 +10,7 @@ import type { SessionSummary, URI } from "../../protocol/types";
 import { pathOf } from "../../protocol/uri";
 import { attemptOf } from "../../state/attempts";
 import { Dialog } from "../ui/Dialog";
+import { Ticked } from "../ui/Ticked";
 
 interface Props {
   session: SessionSummary;
@@ -47,7 +48,7 @@ export function KeepDialog({ session, changes, directory, others, onClose, onKep
     }
   };
   return (
-    <Dialog label={`Keep attempt ${number}`} onClose={onClose} className="take-back">
+    <Dialog label={`Keep attempt ${number}`} onClose={onClose} className="keep-dialog">
       <h2>Keep attempt {number}?</h2>
       <p>
         Its changes are merged into {directory ? <code>{pathOf(directory)}</code> : "the folder"}. Nothing is committed. If the same lines have changed there, nothing is written.
@@ -64,7 +65,7 @@ export function KeepDialog({ session, changes, directory, others, onClose, onKep
       )}
       {problem && (
         <p className="problem" role="alert">
-          Nothing was kept: {problem}
+          Nothing was kept: <Ticked text={problem} />
         </p>
       )}
       <div className="button-row">
