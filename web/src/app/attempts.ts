@@ -2,14 +2,17 @@
 // of its own, and one of them is kept.
 
 import { newId } from "../lib/id";
-import type { ModelSelection, OperationResult, SessionSummary, URI } from "../protocol/types";
+import type { Message, ModelSelection, OperationResult, SessionSummary, URI } from "../protocol/types";
+import { pathOf } from "../protocol/uri";
 import { stateOf } from "../state/derive";
+import { wordsOf } from "../state/words";
 import { go } from "./address";
 import { BEGINNING, create, sayFirst } from "./begin";
 import type { Beginning } from "./begin";
 import { stop } from "./chat";
 import type { Host } from "./host";
 import { archive, remove } from "./sessions";
+import { remembered } from "./settings";
 
 /** Who tries: what is left out is as at the editor. */
 export interface Contender {
@@ -43,6 +46,13 @@ function planOf(beginning: Beginning, { provider = beginning.provider, model }: 
   const { branch } = beginning.config ?? {};
   const config = isSame ? beginning.config : branch === undefined ? {} : { branch };
   return { provider, directory: beginning.directory, config: { ...config, isolation: "worktree" }, model: model ?? (isSame ? beginning.model : undefined) };
+}
+
+/** Opens the page for a new session with what was said, to be tried several times in the same folder. */
+export function tryAgain(host: Host, said: Message, directory: URI | undefined): void {
+  host.store.giveBack(BEGINNING, wordsOf(said));
+  if (directory) remembered("directory").write(pathOf(directory));
+  go({ view: "start", attempts: 2 });
 }
 
 export type Fate = "archive" | "delete" | "leave";

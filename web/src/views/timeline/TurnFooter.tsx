@@ -4,6 +4,7 @@ import { say } from "../../app/chat";
 import { useApp, useHost, useRoute } from "../../app/context";
 import { fork } from "../../app/sessions";
 import type { UiMessage } from "../../state/appState";
+import { attemptOf } from "../../state/attempts";
 import { changesOfTurn } from "../../state/changesets";
 import { takenBackWith } from "../../state/checkpoints";
 import { canForkIn, costIn } from "../../state/model";
@@ -62,6 +63,7 @@ function TurnActions({ start: { turn, turnId = "" }, chat }: Pick<Props, "start"
   const isStreaming = useApp((state) => state.streaming);
   const hasChanges = useApp((state) => changesOfTurn(state.session, state.chat, turnId) !== undefined);
   const said = useApp((state) => state.chat?.turns.find(({ id }) => id === turnId)?.message);
+  const directory = useApp((state) => attemptOf(state.session)?.directory ?? state.session?.project?.uri ?? state.session?.workingDirectories?.[0]);
   const isHere = useApp((state) => state.currentChatId === chat);
   const taken = useApp((state) => takenBackWith(state, turnId));
   const [asked, setAsked] = useState<"edit" | "take back">();
@@ -73,6 +75,7 @@ function TurnActions({ start: { turn, turnId = "" }, chat }: Pick<Props, "start"
   if (!isHere || !session) return null;
   const items: MenuItem[] = [
     ...(said && !isStreaming ? [{ label: "Send this message again", icon: "refresh" as const, run: () => say(host, chat, said, "send") }] : []),
+    ...(said ? [{ label: "Try in several attempts…", icon: "fork" as const, run: () => void import("../../app/attempts").then(({ tryAgain }) => tryAgain(host, said, directory)) }] : []),
     ...(taken ? [{ label: "Edit and send again…", icon: "edit" as const, run: () => setAsked("edit") }] : []),
     ...(taken ? [{ label: "Take back this turn…", icon: "undo" as const, run: () => setAsked("take back") }] : []),
     ...(route.view === "session" ? [{ label: "Copy link to this turn", icon: "link" as const, run: () => void copyText(new URL(hrefOf({ view: "session", session, chat: route.chat, at: turnId }), location.href).href) }] : []),
