@@ -103,3 +103,30 @@ test("keys go from one own message to the next", async () => {
   await page.keyboard.press("Alt+ArrowDown");
   await page.getByRole("button", { name: "Latest" }).waitFor({ state: "detached" });
 });
+
+describe("a link to a turn", () => {
+  test("opens the conversation there, also where the turn is not loaded yet", async () => {
+    const page = await open("#/new");
+    await newSession(page);
+    await turns(page, 150);
+    const session = page.url();
+    const later = await open("#/");
+    await later.goto(`${session}?at=t2`);
+    await later.getByText("turn number 2.", { exact: true }).first().waitFor();
+    await expect.poll(() => later.locator(".user-bubble", { hasText: "turn number 2." }).first().isVisible()).toBe(true);
+    await later.getByRole("button", { name: "Latest" }).waitFor();
+    await later.getByRole("button", { name: "Latest" }).click();
+    await later.getByText("turn number 149.", { exact: true }).first().waitFor();
+  });
+
+  test("says so if the turn is gone, and shows the end", async () => {
+    const page = await open("#/new");
+    await newSession(page);
+    await turns(page, 3);
+    const session = page.url();
+    const later = await open("#/");
+    await later.goto(`${session}?at=gone`);
+    await later.locator(".notice", { hasText: "no longer in this conversation" }).waitFor();
+    await later.getByText("turn number 2.", { exact: true }).first().waitFor();
+  });
+});

@@ -21,8 +21,6 @@ interface Shot {
   /** In which windows, in light; in dark it is taken in the first of them. */
   windows?: Window[];
   isOnlyLight?: boolean;
-  /** Whether the letters are not all of the typefaces that come along. */
-  needsFonts?: boolean;
   act?: (page: Page) => Promise<void>;
 }
 
@@ -49,9 +47,13 @@ const SHOTS: Shot[] = [
   { name: "session", scene: "usual", path: session, windows: ["desktop", "phone", "tablet", "wide"] },
   { name: "session-fresh", isOnlyLight: true, scene: "fresh", path: session },
   { name: "session-long-name", isOnlyLight: true, scene: "longNames", path: session, windows: ["desktop", "phone"] },
-  { name: "session-right-to-left", isOnlyLight: true, scene: "rightToLeft", path: session, windows: ["desktop", "phone"], needsFonts: true },
+  { name: "session-right-to-left", isOnlyLight: true, scene: "rightToLeft", path: session, windows: ["desktop", "phone"] },
   { name: "session-working", scene: "working", path: session, windows: ["desktop", "phone"] },
   { name: "session-approval", scene: "approval", path: session, windows: ["desktop", "phone"] },
+  { name: "session-plan", scene: "plan", path: session, windows: ["desktop", "phone"] },
+  { name: "attempts", scene: "attempts", path: "#/attempts/roof", windows: ["wide", "phone"], act: (page) => page.getByRole("button", { name: /roof\.rs/ }).first().click() },
+  { name: "attempts-begin", isOnlyLight: true, scene: "usual", path: "#/start?attempts=3" },
+  { name: "attempts-keep", isOnlyLight: true, scene: "attempts", path: "#/attempts/roof", act: (page) => page.getByRole("button", { name: "Keep this one" }).first().click() },
   { name: "session-question", scene: "question", path: session, windows: ["desktop", "phone"] },
   { name: "session-failed", scene: "failed", path: session },
   { name: "session-not-created", isOnlyLight: true, scene: "notCreated", path: session },
@@ -82,15 +84,14 @@ export interface Screen {
   name: string;
   scene: SceneName;
   path: string;
-  needsFonts: boolean;
   options: BrowserContextOptions;
   act: (page: Page) => Promise<void>;
 }
 
-export const SCREENS: Screen[] = SHOTS.flatMap(({ name, scene, path = "#/", windows = ["desktop"], needsFonts = false, isOnlyLight = false, act = () => Promise.resolve() }) => {
+export const SCREENS: Screen[] = SHOTS.flatMap(({ name, scene, path = "#/", windows = ["desktop"], isOnlyLight = false, act = () => Promise.resolve() }) => {
   const dark = isOnlyLight ? [] : [[windows[0] ?? "desktop", "dark"] as const];
   const taken = [...windows.map((window) => [window, "light"] as const), ...dark];
-  return taken.map(([window, colorScheme]) => ({ name: `${name}-${window}-${colorScheme}`, scene, path, needsFonts, act, options: { ...WINDOWS[window], colorScheme } }));
+  return taken.map(([window, colorScheme]) => ({ name: `${name}-${window}-${colorScheme}`, scene, path, act, options: { ...WINDOWS[window], colorScheme } }));
 });
 
 function grouped(by: string): (page: Page) => Promise<void> {

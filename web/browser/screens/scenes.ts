@@ -177,7 +177,7 @@ function scene({ sessions = SESSIONS, session: state, chat: said, agents = AGENT
     },
     config: CONFIG,
     completions: [
-      { insertText: "/review ", attachment: { type: "simple", label: "/review", displayKind: "command", _meta: { description: "Looks at what has changed and says what is wrong with it", hint: "[branch]" } } },
+      { insertText: "/review ", attachment: { type: "simple", label: "/review", displayKind: "command", _meta: { description: "Looks at what has changed and says what is wrong with it", argumentHint: "[branch]" } } },
       { insertText: "/compact ", attachment: { type: "simple", label: "/compact", displayKind: "command", _meta: { description: "Keeps the conversation short" } } },
     ],
     files: { "x:/before": BEFORE, "x:/after": AFTER },
@@ -199,10 +199,35 @@ const options = [
   { id: "no", label: "Deny", kind: "deny", group: 0 },
 ];
 
-const ASKS = tool("c9", "bash", "Run a command", { status: "pending-confirmation", confirmationTitle: "Delete the build directory?", toolInput: "rm -rf build && cargo build --release", _meta: { toolKind: "terminal", language: "shellscript" }, options });
+const ASKS = tool("c9", "bash", "Run a command", { status: "pending-confirmation", confirmationTitle: "Delete the build directory?", riskAssessment: { status: "complete", kind: "judge", reason: "It deletes files: rm", safety: 0.2 }, toolInput: "rm -rf build && cargo build --release", _meta: { toolKind: "terminal", language: "shellscript" }, options });
 const asking = { id: "t3", startedAt: before(1), message: { text: "Clean up and build again.", origin: { kind: "user" as const } }, responseParts: [{ kind: "markdown" as const, id: "m3", content: "I clean up first." }, { kind: "toolCall" as const, toolCall: ASKS }] };
+const PLAN = "## Repair the roof\n\n1. Lay the **tiles** first, in `src/roof.rs`\n2. Hang the gutter\n3. Test it in the rain\n\n> [!NOTE]\n> The stable is left as it is.";
+const PLANS = tool("c10", "ExitPlanMode", "Ready to build?", { status: "pending-confirmation", confirmationTitle: "Ready to build?", toolInput: JSON.stringify({ plan: PLAN }), options: [{ id: "once", label: "Yes, and ask before each edit", kind: "approve", group: 0 }, { id: "no", label: "No, keep planning", kind: "deny", group: 0 }] });
+const planning = { ...asking, message: { text: "Plan the repair.", origin: { kind: "user" as const } }, responseParts: [{ kind: "toolCall" as const, toolCall: PLANS }] };
 const request = { id: "q1", message: "Which roof?", questions: [{ id: "roof", kind: "single-select" as const, message: "There are two roofs.", required: true, options: [{ id: "a", label: "The stable", description: "Leaks since March" }, { id: "b", label: "The barn" }] }] };
 const questioning = { ...asking, responseParts: [{ kind: "inputRequest" as const, request }] };
+
+/** One prompt, tried by three: one is done, one works, one waits. */
+function tried(): Scene {
+  const of = (number: number) => ({ innkeeper: { attempt: { id: "roof", number, count: 3, directory: "file:///srv/inn" } } });
+  const numbers = [1, 2, 3];
+  const provider = (number: number) => (number === 2 ? "gemini" : "claude");
+  const summaries = numbers.map((number) => session("Repair the roof", { resource: `ahp-session:/try-${number}`, minutes: number, provider: provider(number), status: [33, 8, 24][number - 1] ?? 33, _meta: of(number) }));
+  const base = scene({ sessions: [...summaries, ...SESSIONS.slice(4)] });
+  for (const number of numbers) {
+    const chatUri = `ahp-chat:/try-${number}`;
+    const changes = `ahp-changes:/try-${number}`;
+    const done = turn("t1", "Repair the roof.", [{ kind: "markdown", id: "m", content: "Tiles **first**, then the gutter. The test in the rain passes." }]);
+    const running = { ...asking, responseParts: asking.responseParts.slice(0, 1) };
+    base.channels[`ahp-session:/try-${number}`] = opened({ provider: provider(number), workingDirectories: [`file:///srv/trees/${number}`], defaultChat: chatUri, changesets: [{ label: "Session changes", uriTemplate: changes, changeKind: "session" }], _meta: of(number) });
+    base.channels[chatUri] = chat({ resource: chatUri, ...(number === 1 ? { turns: [done] } : { turns: [], activeTurn: number === 2 ? running : asking }) });
+    const uri = `file:///srv/trees/${number}/src/roof.rs`;
+    const file = { id: "a", edit: { ...edit, before: { ...edit.before, uri }, after: { ...edit.after, uri } } };
+    const keep = { id: "keep", label: "Keep", scopes: ["changeset"], status: "idle" };
+    base.channels[changes] = { status: "ready", files: number === 3 ? [] : [file], operations: [keep] };
+  }
+  return base;
+}
 
 export const SCENES = {
   usual: scene(),
@@ -215,6 +240,8 @@ export const SCENES = {
   working: scene({ chat: { status: 8, activeTurn: { ...asking, responseParts: asking.responseParts.slice(0, 1) }, queuedMessages: [{ id: "q", message: { text: "And then the stable.", origin: { kind: "user" } } }] } }),
   approval: scene({ session: { inputNeeded: [{ kind: "toolConfirmation", id: "n1", chat: CHAT, turnId: "t3", toolCall: ASKS as never }] }, sessions: [session("Repair the roof", { resource: OPEN, minutes: 2, status: 24 }), ...SESSIONS.slice(4)], chat: { status: 24, activeTurn: asking } }),
   question: scene({ session: { inputNeeded: [{ kind: "chatInput", id: "n2", chat: CHAT, request }] }, sessions: [session("Repair the roof", { resource: OPEN, minutes: 2, status: 24 }), ...SESSIONS.slice(4)], chat: { status: 24, activeTurn: questioning } }),
+  plan: scene({ session: { inputNeeded: [{ kind: "toolConfirmation", id: "n3", chat: CHAT, turnId: "t3", toolCall: PLANS as never }] }, sessions: [session("Repair the roof", { resource: OPEN, minutes: 2, status: 24 }), ...SESSIONS.slice(4)], chat: { status: 24, activeTurn: planning } }),
+  attempts: tried(),
   failed: scene({ chat: { status: 2, turns: [turn("t1", "Please repair it.", [{ kind: "error", error: { errorType: "agentExited", message: "The agent ended unexpectedly." }, resumable: true }], { state: "error" })] } }),
   notCreated: scene({ session: { lifecycle: "failed", creationError: { errorType: "agentExited", message: "`gemini` ended before it was ready: it ended with status 1" } }, chat: { turns: [] } }),
   readOnly: scene({ chat: { interactivity: "read-only" } }),

@@ -2,10 +2,11 @@
 // taken before: `npm run screens`, and `npm run screens:update` to take them
 // anew. axe has nothing to say about any of them.
 //
-// Another Chromium draws letters a little differently, so pictures are compared
-// only under the major version that took them; anything else is skipped, and
-// that is said.
+// Another Chromium, and another machine's fonts, draw letters a little
+// differently. So pictures are compared only where a sample of text looks as it
+// did when they were taken; elsewhere they are skipped, and the reason is given.
 
+import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
@@ -20,15 +21,18 @@ const directory = new URL("./pictures/", import.meta.url).pathname;
 const record = join(directory, "record.json");
 const failures = join(directory, "failed");
 const isTaking = process.env["SCREENS"] === "update";
-const MOST_BYTES = 5 * 1024 * 1024;
+const MOST_BYTES = 6 * 1024 * 1024;
 /** How far a colour may be off before it counts as another, of 255. */
 const TOLERANCE = 4;
 
 interface Record {
+  /** The major version. */
   chromium: string;
-  /** How wide letters are that come from the system. */
-  letters: number;
+  /** The digest of a picture of text in the system's fonts. */
+  letters: string;
 }
+
+const SAMPLE = ["sans-serif", "serif", "monospace"].map((family) => `<p style="font: 16px ${family}">Hamburgefonstiv 0123 أصلح الخطأ →</p>`).join("");
 
 let browser: Browser;
 let here: Record;
@@ -37,12 +41,8 @@ let known: Record | undefined;
 beforeAll(async () => {
   browser = await launch();
   const page = await browser.newPage();
-  const letters = await page.evaluate(() => {
-    const pen = document.createElement("canvas").getContext("2d");
-    if (!pen) return 0;
-    pen.font = "100px sans-serif";
-    return Math.round(pen.measureText("أصلح الخطأ").width);
-  });
+  await page.setContent(SAMPLE);
+  const letters = createHash("sha256").update(await page.screenshot()).digest("hex").slice(0, 16);
   await page.close();
   here = { chromium: browser.version().split(".")[0] ?? "", letters };
   known = existsSync(record) ? (JSON.parse(readFileSync(record, "utf8")) as Record) : undefined;
@@ -56,11 +56,11 @@ afterAll(async () => {
   if (isTaking) writeFileSync(record, `${JSON.stringify(here, null, 2)}\n`);
 });
 
-/** Why a picture is not compared, if so. */
-function whyNot({ needsFonts }: Screen): string | undefined {
+/** Why pictures cannot be compared here, if so. */
+function whyNot(): string | undefined {
   if (!known) return "no pictures were taken yet (npm run screens:update)";
   if (known.chromium !== here.chromium) return `the pictures are from Chromium ${known.chromium}, and this is ${here.chromium}`;
-  return needsFonts && known.letters !== here.letters ? "this machine has other fonts" : undefined;
+  return known.letters === here.letters ? undefined : "this machine has other fonts, or draws them differently";
 }
 
 describe("screens", () => {
@@ -69,28 +69,29 @@ describe("screens", () => {
     expect(new Set(SCREENS.map(({ name }) => name)).size).toBe(SCREENS.length);
   });
 
-  test.each(SCREENS)("$name", async (screen) => {
+  test.for(SCREENS)("$name", async (screen, { skip }) => {
     const { page, close } = await show(screen);
     try {
       expect(await axeFindings(page)).toEqual([]);
       const picture = await page.screenshot({ animations: "disabled", caret: "hide" });
       const file = join(directory, `${screen.name}.png`);
       if (isTaking) return writeFileSync(file, picture);
-      const reason = whyNot(screen);
-      if (reason) return console.log(`${screen.name} was not compared: ${reason}`);
-      expect(existsSync(file), `there is no picture ${screen.name}; take them anew`).toBe(true);
-      const differing = await pixelsApart(page, readFileSync(file), picture);
+      const reason = whyNot();
+      if (reason) skip(`not compared: ${reason}`);
+      const isThere = existsSync(file);
+      const differing = isThere ? await pixelsApart(page, readFileSync(file), picture) : Number.MAX_SAFE_INTEGER;
       if (differing > 0) {
         mkdirSync(failures, { recursive: true });
         writeFileSync(join(failures, `${screen.name}.png`), picture);
       }
+      expect(isThere, `there is no picture ${screen.name}; take them anew`).toBe(true);
       expect(differing, `see ${failures}/${screen.name}.png`).toBe(0);
     } finally {
       await close();
     }
   });
 
-  test("all pictures together have at most 5 MB", () => {
+  test("all pictures together have at most 6 MB", () => {
     const pictures = readdirSync(directory).filter((name) => name.endsWith(".png"));
     const bytes = pictures.reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
     console.log(`${pictures.length} pictures, ${(bytes / 1024 / 1024).toFixed(1)} MB`);

@@ -51,14 +51,15 @@ export function pageOf(text: string, token: string): URL | undefined {
 
 export type Route =
   | { view: "home" }
-  | { view: "start" }
+  | { view: "start"; attempts?: number }
+  | { view: "attempts"; id: string }
   | { view: "new" }
   | { view: "inbox" }
   | { view: "automations" }
   | { view: "settings" }
   | { view: "connect" }
   | { view: "search"; query?: string }
-  | ({ view: "session"; session: URI; chat: URI | null; pane?: Pane } & PaneDetails);
+  | ({ view: "session"; session: URI; chat: URI | null; /** The turn to begin reading at. */ at?: string; pane?: Pane } & PaneDetails);
 
 export type Pane = "changes" | "terminals" | "details" | "files";
 
@@ -79,8 +80,17 @@ function detailsIn(params: URLSearchParams): PaneDetails {
   return { ...(turn ? { turn } : {}), ...(file ? { file } : {}), ...(line > 0 ? { line } : {}) };
 }
 
+/** Addresses are typed by people, too. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** Pages that are named by their view alone. */
-const PAGES = ["start", "new", "inbox", "automations", "settings", "connect"] as const;
+const PAGES = ["new", "inbox", "automations", "settings", "connect"] as const;
 
 export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
@@ -90,8 +100,9 @@ export function parseRoute(hash: string): Route {
     const pane = params.get("pane") ?? "";
     return {
       view: "session",
-      session: decodeURIComponent(id),
+      session: decoded(id),
       chat: params.get("chat"),
+      ...(params.get("at") ? { at: params.get("at") ?? "" } : {}),
       ...(PANES.includes(pane) ? { pane: pane as Pane } : {}),
       ...detailsIn(params),
     };
@@ -100,15 +111,23 @@ export function parseRoute(hash: string): Route {
     const words = new URLSearchParams(query).get("q");
     return { view, ...(words ? { query: words } : {}) };
   }
+  if (view === "attempts" && id) return { view, id: decoded(id) };
+  if (view === "start") {
+    const attempts = Number(new URLSearchParams(query).get("attempts"));
+    return { view, ...(attempts > 1 ? { attempts } : {}) };
+  }
   return { view: PAGES.find((page) => page === view) ?? "home" };
 }
 
 export function hrefOf(route: Route): string {
   if (route.view === "home") return "#/";
   if (route.view === "search") return `#/search${route.query ? `?${new URLSearchParams({ q: route.query }).toString()}` : ""}`;
+  if (route.view === "attempts") return `#/attempts/${encodeURIComponent(route.id)}`;
+  if (route.view === "start") return `#/start${route.attempts ? `?attempts=${route.attempts}` : ""}`;
   if (route.view !== "session") return `#/${route.view}`;
   const params = new URLSearchParams();
   if (route.chat) params.set("chat", route.chat);
+  if (route.at) params.set("at", route.at);
   if (route.pane) params.set("pane", route.pane);
   if (route.pane === "changes" && route.turn) params.set("turn", route.turn);
   if (route.pane === "files" && route.file) params.set("file", route.file);

@@ -24,18 +24,10 @@ export interface Beginning {
 
 /** Creates the session, sends what stands in the editor, and opens the session. */
 export async function begin(host: Host, beginning: Beginning): Promise<void> {
-  const { store } = host;
   const { session, chat } = await create(host, beginning);
-  const { words } = store.getState().drafts.get(BEGINNING) ?? NO_DRAFT;
   if (chat) {
-    await host.open(chat);
-    // From here on, what is said about the words is said at the session's editor.
-    store.select(session, null);
-    store.write(chat, () => words);
-    store.clear(BEGINNING);
-    const said = { text: words.text, attachments: goingAlong(words.attachments, words.text), model: beginning.model };
-    if (needsUploads(said)) void sayLarge(host, chat, said, "queue");
-    else say(host, chat, said, "send");
+    await sayFirst(host, chat, beginning.model, session);
+    host.store.clear(BEGINNING);
   }
   go({ view: "session", session, chat: null });
 }
@@ -47,8 +39,20 @@ export async function beginEmpty(host: Host, beginning: Beginning): Promise<void
   go({ view: "session", session, chat: null });
 }
 
-async function create(host: Host, { provider, directory, config }: Beginning): Promise<{ session: URI; chat: URI | undefined }> {
-  const session = await createSession(host, { provider, directory, config });
+export async function create(host: Host, { provider, directory, config }: Beginning, meta?: JsonObject): Promise<{ session: URI; chat: URI | undefined }> {
+  const session = await createSession(host, { provider, directory, config, meta });
   host.store.flush();
   return { session, chat: stateOf(host.store.getState().channels, session, "session")?.defaultChat };
+}
+
+/** Says in a new chat what stands in the editor. Where the session is shown next, what is said about the words is said there. */
+export async function sayFirst(host: Host, chat: URI, model: ModelSelection | undefined, shown?: URI): Promise<void> {
+  const { store } = host;
+  await host.open(chat);
+  const { words } = store.getState().drafts.get(BEGINNING) ?? NO_DRAFT;
+  if (shown) store.select(shown, null);
+  store.write(chat, () => words);
+  const said = { text: words.text, attachments: goingAlong(words.attachments, words.text), model };
+  if (needsUploads(said)) void sayLarge(host, chat, said, "queue");
+  else say(host, chat, said, "send");
 }

@@ -14,9 +14,11 @@ export interface NewSession {
   provider?: string;
   directory?: URI;
   config?: JsonObject;
+  /** What else is said about it. */
+  meta?: JsonObject;
 }
 
-export async function createSession(host: Host, { provider, directory, config }: NewSession): Promise<URI> {
+export async function createSession(host: Host, { provider, directory, config, meta }: NewSession): Promise<URI> {
   const channel = newSessionUri();
   const params = {
     channel,
@@ -25,6 +27,7 @@ export async function createSession(host: Host, { provider, directory, config }:
     ...(directory ? { workingDirectories: [directory] } : {}),
     ...(config && Object.keys(config).length ? { config } : {}),
     activeClient: thisClient(host),
+    ...(meta ? { _meta: meta } : {}),
   };
   try {
     await host.connection.persist("createSession", params);

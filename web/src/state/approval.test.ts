@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ConfirmationOption, ToolResultContent } from "../protocol/types";
-import { choicesOf, editableInput, isPiece, readInput, withoutTwins } from "./approval";
+import { choicesOf, directoryOf, editableInput, isPiece, readInput, withoutTwins } from "./approval";
 
 const option = (id: string, kind: "approve" | "deny", group?: number, label = id): ConfirmationOption => ({ id, label, kind, group });
 
@@ -54,6 +54,19 @@ describe("an input in words", () => {
         { name: "env", text: "A: 1\nB:\n  x\n  y" },
       ],
     });
+  });
+
+  test("a plan is a plan, and where a command runs is a place; elsewhere the same names are fields", () => {
+    expect(readInput(JSON.stringify({ plan: "# Roof\n\n1. Tiles" }), undefined)).toEqual({ plan: "# Roof\n\n1. Tiles", fields: [] });
+    expect(readInput(JSON.stringify({ plan: [1], cwd: "/x" }), undefined)).toEqual({ fields: [{ name: "plan", text: "- 1" }, { name: "cwd", text: "/x" }] });
+    expect(readInput(JSON.stringify({ command: "ls", cwd: "/x" }), undefined)).toEqual({ command: "ls", where: "/x", fields: [] });
+    expect(readInput(JSON.stringify({ command: "ls", cwd: 3 }), undefined)).toEqual({ command: "ls", fields: [{ name: "cwd", text: "3" }] });
+  });
+
+  test("where the session of a chat works is found among the open channels", () => {
+    const session = { kind: "session", state: { chats: [{ resource: "c" }, { resource: "d", workingDirectories: ["file:///d"] }], workingDirectories: ["file:///inn"] } };
+    const channels = new Map([["s", session as never]]);
+    expect([directoryOf(channels, "c"), directoryOf(channels, "d"), directoryOf(channels, "e")]).toEqual(["file:///inn", "file:///d", undefined]);
   });
 
   test("what is not JSON is a command in a terminal, and text elsewhere", () => {

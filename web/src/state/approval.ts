@@ -1,7 +1,8 @@
 // How a request for approval is read: which option is the careful one, what a
 // call's input says in words, and what of it can be edited.
 
-import type { ConfirmationOption, FileEdit, JsonObject, ToolInput, ToolResultContent } from "../protocol/types";
+import type { ConfirmationOption, FileEdit, JsonObject, ToolInput, ToolResultContent, URI } from "../protocol/types";
+import type { ChannelState } from "./reducers";
 
 const DEFAULT_OPTIONS: ConfirmationOption[] = [
   { id: "", label: "Approve", kind: "approve" },
@@ -30,6 +31,16 @@ function lasts({ id, label }: ConfirmationOption): boolean {
   return LASTING.test(id) || LASTING.test(label);
 }
 
+/** Where the session of a chat works. */
+export function directoryOf(channels: ReadonlyMap<URI, ChannelState>, chat: URI): URI | undefined {
+  for (const channel of channels.values()) {
+    if (channel.kind !== "session") continue;
+    const found = channel.state.chats.find(({ resource }) => resource === chat);
+    if (found) return found.workingDirectories?.[0] ?? channel.state.workingDirectories?.[0];
+  }
+  return undefined;
+}
+
 /** Some agents give their identifiers as labels. */
 function labelOf({ label, id }: ConfirmationOption): string {
   const text = label || id;
@@ -43,22 +54,31 @@ export interface ReadableInput {
   /** What would be run, with its real lines. */
   command?: string;
   description?: string;
+  /** A plan that is to be agreed to, as Markdown. */
+  plan?: string;
+  /** Where it would be done, if the input says so. */
+  where?: string;
   /** Everything else that the input says, by name. */
   fields: { name: string; text: string }[];
   /** An input that is not an object: as it is. */
   text?: string;
 }
 
+/** Names under which agents say where a command runs. */
+const PLACES = ["cwd", "workdir", "directory", "dir_path", "working_directory", "workingDirectory"];
+
 export function readInput(input: string, meta: JsonObject | undefined): ReadableInput {
   const object = objectIn(input);
   if (!object) return meta?.["toolKind"] === "terminal" ? { command: input, fields: [] } : { text: input, fields: [] };
-  const { command, description, ...rest } = object;
-  const isCommand = typeof command === "string";
-  const isDescribed = typeof description === "string";
-  const others = { ...(isCommand || command === undefined ? {} : { command }), ...(isDescribed || description === undefined ? {} : { description }), ...rest };
+  const { command, description, plan } = object;
+  const place = typeof command === "string" ? PLACES.find((name) => typeof object[name] === "string" && object[name]) : undefined;
+  const told = [typeof command === "string" && "command", typeof description === "string" && "description", typeof plan === "string" && "plan", place];
+  const others = Object.fromEntries(Object.entries(object).filter(([name]) => !told.includes(name)));
   return {
-    ...(isCommand ? { command } : {}),
-    ...(isDescribed ? { description } : {}),
+    ...(typeof command === "string" ? { command } : {}),
+    ...(typeof description === "string" ? { description } : {}),
+    ...(typeof plan === "string" ? { plan } : {}),
+    ...(place ? { where: String(object[place]) } : {}),
     fields: Object.entries(others).map(([name, value]) => ({ name, text: readable(value) })),
   };
 }

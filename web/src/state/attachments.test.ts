@@ -34,7 +34,7 @@ describe("the icon of an attachment", () => {
 });
 
 test("a suggestion says what it does and what it takes, where the host knows", () => {
-  const _meta = { command: "review", description: "Looks at a change\nand more", hint: "<branch>" };
+  const _meta = { command: "review", description: "Looks at a change\nand more", argumentHint: "<branch>" };
   const attachment: MessageAttachment = { type: "simple", label: "/review", displayKind: "command", _meta };
   expect(aboutSuggestion({ insertText: "/review ", attachment })).toEqual({ name: "/review", hint: "<branch>", about: "Looks at a change", icon: "terminal" });
   expect(aboutSuggestion({ insertText: "@menu.txt", attachment: file })).toEqual({ name: "menu.txt", hint: undefined, about: undefined, icon: "file" });

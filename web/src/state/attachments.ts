@@ -37,7 +37,7 @@ export function iconOf({ displayKind }: Pick<MessageAttachment, "displayKind">) 
 
 /** What a suggestion is called, what it takes, and what it does, as far as the host knows. */
 export function aboutSuggestion({ insertText, attachment }: Suggestion) {
-  const { description, hint } = attachment?._meta ?? {};
+  const { description, argumentHint: hint } = attachment?._meta ?? {};
   return {
     name: attachment?.label || insertText,
     hint: typeof hint === "string" ? hint : undefined,

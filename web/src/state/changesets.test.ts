@@ -51,6 +51,7 @@ describe("what is offered", () => {
   test("nothing is discarded or committed where nothing has changed, and what was done can be undone", () => {
     expect(operationsOn(changes([]), "changeset").map(({ id }) => id)).toEqual(["undo"]);
     expect(operationsOn({ ...changes([]), status: "computing" }, "changeset")).toHaveLength(3);
+    expect(operationsOn(changes([{ id: "a", edit: {} }]), "changeset", true).map(({ id }) => id)).toEqual(["discard", "undo"]);
   });
 
   test("what is about all files and what is about one are called differently", () => {

@@ -8,6 +8,7 @@ export interface ChangesetChoice {
   label: string;
   uri: URI;
   canReview: boolean;
+  kind: string;
 }
 
 /** All that there are, with those of a turn: the last one unless another is wanted. */
@@ -25,22 +26,22 @@ export function changesOfTurn(session: SessionState | undefined, chat: ChatState
   return changeset && choiceOf(changeset, turnId)[0];
 }
 
-/** What can be done about all changes, or about one file. Where nothing has changed, there is nothing to discard or to commit. */
-export function operationsOn({ operations, files, status }: ChangesetState, scope: "changeset" | "resource"): ChangesetOperation[] {
+/** What can be done about all changes, or about one file. Where nothing has changed, there is nothing to discard or to commit; and nothing is committed twice. */
+export function operationsOn({ operations, files, status }: ChangesetState, scope: "changeset" | "resource", isCommitted = false): ChangesetOperation[] {
   const isEmpty = files.length === 0 && status === "ready";
   const all = operations?.filter(({ scopes }) => scopes.includes(scope)) ?? [];
   return all
-    .filter(({ id }) => !(isEmpty && (id === "discard" || id === "commit")))
+    .filter(({ id }) => !(isEmpty && (id === "discard" || id === "commit")) && !(isCommitted && id === "commit"))
     .map((operation) => (operation.scopes.length > 1 ? { ...operation, label: `${operation.label} ${scope === "changeset" ? "all" : "this file"}` } : operation));
 }
 
-function choiceOf({ label, uriTemplate, capabilities }: Changeset, turnId: string | undefined): ChangesetChoice[] {
+function choiceOf({ label, uriTemplate, changeKind: kind, capabilities }: Changeset, turnId: string | undefined): ChangesetChoice[] {
   const canReview = capabilities?.review !== undefined;
   const variables = [...uriTemplate.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name);
-  if (variables.length === 0) return [{ label, uri: uriTemplate, canReview }];
+  if (variables.length === 0) return [{ label, uri: uriTemplate, canReview, kind }];
   // Of the templates with variables, the one for a turn has a natural value.
   if (variables.length > 1 || variables[0] !== "turnId" || !turnId) return [];
-  return [{ label, uri: uriTemplate.replace("{turnId}", encodeURIComponent(turnId)), canReview }];
+  return [{ label, uri: uriTemplate.replace("{turnId}", encodeURIComponent(turnId)), canReview, kind }];
 }
 
 /** Whether somebody may write a message for an operation; its description is the one that the host proposes. */

@@ -42,7 +42,7 @@ export function derive(held: Held, before: AppState | undefined): AppState {
   const sameChat = before?.chat === chat && before?.connection.shellPrefix === held.connection.shellPrefix;
   const models = modelsOf(root, session);
   const model = chat && selectedModel(chat);
-  const info = currentModel(models, chat);
+  const info = currentModel(models, chat, session);
   const waiting = waitingIn(chat, session, before?.waiting);
   const sameInbox = before?.sessions === held.sessions && before?.channels === channels;
   return {

@@ -40,4 +40,16 @@ test("the model that is shown is the one that was chosen or that answered, and n
   expect(currentModel([one, two], chatWith({}))).toBeUndefined();
   expect(currentModel([one], chatWith({}))).toBe(one);
   expect(currentModel([one, two], undefined)).toBeUndefined();
+  const usual: ModelInfo = { ...two, _meta: { innkeeper: { default: true } } };
+  expect(currentModel([one, usual], chatWith({}))).toBe(usual);
+  expect(currentModel([one, usual], chatWith({ model: "one" }))).toBe(one);
+});
+
+test("the model that the agent names for the leading chat comes before the one that answered last", () => {
+  const two: ModelInfo = { ...one, id: "two", name: "Two" };
+  const chat = { ...chatWith({ model: "one" }), resource: "c" };
+  const session = { defaultChat: "c", _meta: { innkeeper: { model: "two" } } };
+  expect(currentModel([one, two], chat, session)).toBe(two);
+  expect(currentModel([one, two], chat, { ...session, defaultChat: "other" })).toBe(one);
+  expect(currentModel([one, two], { ...chat, draft: { text: "", origin: { kind: "user" }, model: { id: "one" } } }, session)).toBe(one);
 });

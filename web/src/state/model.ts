@@ -12,11 +12,22 @@ export function selectedModel(chat: ChatState): ModelSelection | undefined {
   return chat.draft?.model ?? chat.activeTurn?.message.model ?? chat.turns.at(-1)?.message.model;
 }
 
-/** What is known about the model that answers: the one that was chosen, or the one that answered last. */
-export function currentModel(models: readonly ModelInfo[], chat: ChatState | undefined): ModelInfo | undefined {
+/** What is known about the model that answers: the one that was chosen, that the agent names, that answered last, or that the agent begins with. */
+export function currentModel(models: readonly ModelInfo[], chat: ChatState | undefined, session?: Pick<SessionState, "defaultChat" | "_meta">): ModelInfo | undefined {
   const usage = chat && (chat.activeTurn?.usage ?? chat.turns.findLast((turn) => turn.usage?.model)?.usage);
-  const id = (chat && selectedModel(chat)?.id) ?? usage?.model;
-  return models.find((model) => model.id === id) ?? (models.length === 1 ? models[0] : undefined);
+  const isLeading = chat !== undefined && chat.resource === session?.defaultChat;
+  const named = isLeading ? (session?._meta?.innkeeper as { model?: unknown } | undefined)?.model : undefined;
+  const id = (chat && selectedModel(chat)?.id) ?? named ?? usage?.model;
+  return models.find((model) => model.id === id) ?? usualModel(models);
+}
+
+/** The model that answers unless another is chosen, where the agent says which. */
+export function usualModel(models: readonly ModelInfo[]): ModelInfo | undefined {
+  return models.length === 1 ? models[0] : models.find(isUsual);
+}
+
+export function isUsual({ _meta }: ModelInfo): boolean {
+  return (_meta?.innkeeper as { default?: unknown } | undefined)?.default === true;
 }
 
 /** The commit that the host was built from, where its build knew. */
@@ -25,7 +36,7 @@ export function commitOf(root: RootState | undefined): string | undefined {
   return typeof commit === "string" ? commit : undefined;
 }
 
-export function modelsOf(root: RootState | undefined, session: SessionState | undefined): ModelInfo[] {
+export function modelsOf(root: RootState | undefined, session: Pick<SessionState, "provider"> | undefined): ModelInfo[] {
   return root?.agents.find((agent) => agent.provider === session?.provider)?.models ?? [];
 }
 

@@ -32,7 +32,14 @@ test("time that was spent waiting does not count, however often", () => {
   pace = withPace(pace, chat("running"), decided, 15_000);
   expect(pace.waits.get("x:/chat")).toEqual({ total: 13_000 });
   expect(workedFor("1970-01-01T00:00:00.500Z", pace.waits.get("x:/chat"), 16_000)).toBe(2_500);
-  expect(withPace(pace, chat(undefined), ended, 17_000).waits.size).toBe(0);
+  const after = withPace(pace, chat(undefined), ended, 17_000);
+  expect(after.waits.size).toBe(0);
+  expect(after.waited.get("t")).toBe(13_000);
+});
+
+test("a turn that is ended while it waits has waited until then", () => {
+  const pace = withPace(NO_PACE, chat("pending-confirmation", true), ready, 1_000);
+  expect(withPace(pace, chat(undefined), ended, 4_000).waited.get("t")).toBe(3_000);
 });
 
 test("a start that is not a time says nothing", () => {

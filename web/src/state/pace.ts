@@ -17,9 +17,14 @@ export interface Pace {
   begun: ReadonlyMap<string, number>;
   /** How long the running turn of a chat has waited for somebody. */
   waits: ReadonlyMap<URI, Wait>;
+  /** How long turns that have ended had waited, by turn. */
+  waited: ReadonlyMap<string, number>;
 }
 
-export const NO_PACE: Pace = { begun: new Map(), waits: new Map() };
+/** Of more turns than this it is forgotten. */
+const MOST_TURNS = 500;
+
+export const NO_PACE: Pace = { begun: new Map(), waits: new Map(), waited: new Map() };
 
 export function callKey(chat: URI, toolCallId: string): string {
   return `${chat}#${toolCallId}`;
@@ -66,7 +71,12 @@ function withWait(known: Pace, { resource, status, activeTurn }: ChatState, acti
   const waits = new Map(known.waits);
   if (wait) waits.set(resource, wait);
   else waits.delete(resource);
-  return { ...known, waits };
+  return { ...known, waits, waited: activeTurn ? known.waited : withEnded(known.waited, action, total) };
+}
+
+function withEnded(known: Pace["waited"], action: StateAction, total: number): Pace["waited"] {
+  if (total <= 0 || !("turnId" in action) || typeof action.turnId !== "string") return known;
+  return new Map([...known, [action.turnId, total] as const].slice(-MOST_TURNS));
 }
 
 /** How long a turn has worked, without what it waited for somebody. */

@@ -19,6 +19,7 @@ import { Skeleton } from "./ui/Skeleton";
 
 const loadSession = () => import("./SessionView");
 
+const Attempts = lazy(() => import("./pages/Attempts").then((module) => ({ default: module.Attempts })));
 const Automations = lazy(() => import("./pages/Automations").then((module) => ({ default: module.Automations })));
 const Inbox = lazy(() => import("./pages/Inbox").then((module) => ({ default: module.Inbox })));
 const KeysDialog = lazy(() => import("./KeysDialog").then((module) => ({ default: module.KeysDialog })));
@@ -76,6 +77,8 @@ export function App() {
             <Inbox />
           ) : route.view === "automations" ? (
             <Automations />
+          ) : route.view === "attempts" ? (
+            <Attempts key={route.id} id={route.id} />
           ) : route.view === "search" ? (
             <Search />
           ) : route.view === "settings" ? (

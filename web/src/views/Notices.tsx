@@ -5,6 +5,7 @@ import { useEffect } from "react";
 import { useApp, useHost } from "../app/context";
 import type { Notice } from "../state/appState";
 import { Icon } from "./ui/Icon";
+import { Ticked } from "./ui/Ticked";
 
 const SHOWN_MS = 8_000;
 
@@ -32,7 +33,9 @@ function NoticeCard({ notice }: { notice: Notice }) {
     <div className={`notice ${tone}`} role={isError ? "alert" : undefined}>
       <Icon name={isError ? "warning" : "info"} />
       <div className="notice-body">
-        <span>{text}</span>
+        <span>
+          <Ticked text={text} />
+        </span>
         {times > 1 && <span className="badge">{times}×</span>}
         {action && "href" in action && (
           <a className="link-button" href={action.href} onClick={() => store.dismiss(id)}>

@@ -65,7 +65,7 @@ export function Palette({ onClose, onKeys }: { onClose: () => void; onKeys: () =
         icon: "chat",
         snippet: passage.snippet,
         section: "In conversations",
-        run: () => go({ view: "session", session: passage.session, chat: passage.chat }),
+        run: () => go({ view: "session", session: passage.session, chat: passage.chat, at: passage.turnId }),
       }));
     const all: Row[] = canSearch && words.length > 0 ? [{ id: "search-all", label: `Search in all sessions for “${query.trim()}”`, icon: "search", section: "In conversations", run: () => go({ view: "search", query }) }] : [];
     return [...fitting, ...opens, ...said, ...all];

@@ -7,6 +7,7 @@ import { archive, forkSession, remove, rename } from "../app/sessions";
 import { copyText } from "../lib/clipboard";
 import { Status } from "../protocol/types";
 import type { ChatState, ChatSummary, SessionState, URI } from "../protocol/types";
+import { attemptOf } from "../state/attempts";
 import { chatTitle } from "../state/chats";
 import { canForkIn } from "../state/model";
 import { ChatActions } from "./ChatActions";
@@ -34,6 +35,7 @@ export function SessionHeader({ route, session, chat }: Props) {
   const agent = useApp((state) => state.root?.agents.find(({ provider }) => provider === session?.provider)?.displayName);
   const summary = useApp((state) => state.sessions.find(({ resource }) => resource === route.session));
   const title = session?.title || summary?.title || "New session";
+  const attempt = attemptOf(session ?? summary);
   const isArchived = ((session?.status ?? 0) & Status.IsArchived) !== 0;
   const toggle = (pane: Pane) => go({ ...route, pane: route.pane === pane ? undefined : pane });
   const chats = session?.chats.filter(({ interactivity }) => interactivity !== "hidden") ?? [];
@@ -70,6 +72,11 @@ export function SessionHeader({ route, session, chat }: Props) {
           </Menu>
         )}
         {session && chat && <ChatActions route={route} session={session} chat={chat} />}
+        {attempt && (
+          <a className="badge attempt-link" href={hrefOf({ view: "attempts", id: attempt.id })} title="Compare the attempts">
+            Attempt {attempt.number} of {attempt.count}
+          </a>
+        )}
         <GitState meta={session?._meta} />
       </div>
       <Presence clients={session?.activeClients ?? []} />

@@ -5,6 +5,7 @@ import { useApp, useHost } from "../app/context";
 import { rename } from "../app/sessions";
 import { firstLine } from "../lib/text";
 import type { SessionSummary } from "../protocol/types";
+import { attemptOf } from "../state/attempts";
 import { groupOf, placeOf } from "../state/sessions";
 import { RenameDialog } from "./RenameDialog";
 import { sessionActions } from "./sessionActions";
@@ -30,6 +31,7 @@ export const SessionRow = memo(function SessionRow({ session, isCurrent, isPinne
   const [menuAt, setMenuAt] = useState<{ x: number; y: number }>();
   const agent = useApp((state) => state.root?.agents.find(({ provider }) => provider === session.provider)?.displayName);
   const { resource, title, activity, modifiedAt, changes } = session;
+  const attempt = attemptOf(session);
   const group = groupOf(session);
   const name = title || "New session";
   const actions = sessionActions(host, session, { isPinned, onRename: () => setRenaming(true), onSelect: () => onSelect(session, false) });
@@ -63,6 +65,11 @@ export const SessionRow = memo(function SessionRow({ session, isCurrent, isPinne
           <span className="session-line session-detail">
             <AgentMark provider={session.provider} name={agent} />
             <bdi className="session-about">{activity ? firstLine(activity, 60) : placeOf(session) || agent || session.provider}</bdi>
+            {attempt && (
+              <span className="badge" title={`Attempt ${attempt.number} of ${attempt.count}`}>
+                {attempt.number}/{attempt.count}
+              </span>
+            )}
             {changes && (changes.additions || changes.deletions) ? (
               <span className="stats">
                 <span className="added">+{changes.additions ?? 0}</span> <span className="removed">−{changes.deletions ?? 0}</span>

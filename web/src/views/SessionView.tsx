@@ -72,7 +72,7 @@ export function SessionView({ route }: { route: SessionRoute }) {
         )}
         {chatUri && chat && isCurrent ? (
           <>
-            {isEmpty ? <Welcome chat={chatUri} /> : <Timeline key={chatUri} chat={chatUri} sent={sent} />}
+            {isEmpty ? <Welcome chat={chatUri} /> : <Timeline key={chatUri} chat={chatUri} sent={sent} at={route.at} />}
             <Dock />
             <Composer key={`composer-${chatUri}`} chat={chatUri} isReadOnly={isReadOnly} onSent={() => setSent(sent + 1)} />
           </>

@@ -15,6 +15,7 @@ import { copyText } from "../lib/clipboard";
 import { Status } from "../protocol/types";
 import type { Route } from "../app/address";
 import type { AppState } from "../state/appState";
+import { attemptOf } from "../state/attempts";
 import { abilitiesIn } from "../state/chats";
 import { canForkIn, modelsOf } from "../state/model";
 import { changeable, choicesOf } from "../state/sessionSettings";
@@ -51,6 +52,7 @@ function generalCommands(host: Host, onKeys: () => void): Command[] {
   return [
     { id: "new", label: "New session", icon: "add", keys: "N", section, run: () => go({ view: "start" }) },
     { id: "new-form", label: "New session with all options", icon: "sliders", section, run: () => go({ view: "new" }) },
+    { id: "attempts", label: "New session in several attempts", icon: "fork", section, run: () => go({ view: "start", attempts: 2 }) },
     { id: "inbox", label: "Open inbox", icon: "inbox", keys: "I", section, run: () => go({ view: "inbox" }) },
     { id: "search", label: "Search in all sessions", icon: "search", section, run: () => go({ view: "search" }) },
     { id: "automations", label: "Automations", icon: "clock", section, run: () => go({ view: "automations" }) },
@@ -75,6 +77,7 @@ function sessionCommands(host: Host, route: Extract<Route, { view: "session" }>,
   const { session, chat, currentChatId } = state;
   const isArchived = (session.status & Status.IsArchived) !== 0;
   const isPinned = pinned.has(uri);
+  const attempt = attemptOf(session);
   const turn = chat?.activeTurn?.id;
   const lastTurn = canForkIn(state) && currentChatId === session.defaultChat ? chat?.turns.at(-1)?.id : undefined;
   const open = (created: Promise<string | undefined>, to: (uri: string) => Route) => void created.then((made) => made && go(to(made)));
@@ -83,6 +86,7 @@ function sessionCommands(host: Host, route: Extract<Route, { view: "session" }>,
     { id: "changes", label: "Show changes", icon: "diff", section, run: () => go({ ...route, pane: "changes" }) },
     { id: "terminals", label: "Show terminals", icon: "terminal", section, run: () => go({ ...route, pane: "terminals" }) },
     { id: "details", label: "Session details and settings", icon: "settings", section, run: () => go({ ...route, pane: "details" }) },
+    !!attempt && { id: "compare", label: "Compare the attempts", icon: "fork", section, run: () => go({ view: "attempts", id: attempt.id }) },
     !!route.pane && { id: "close-pane", label: "Close the pane", icon: "close", section, run: () => go({ ...route, pane: undefined }) },
     { id: "fold", label: "Fold or unfold all turns", icon: "fold", keys: "F", section, run: foldAll },
     { id: "rename", label: "Rename this session…", icon: "edit", section, run: () => askToRename() },

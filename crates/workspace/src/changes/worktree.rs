@@ -3,8 +3,16 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::git::{GitError, GitResult, Repository, StandIns, create_private, run, text};
+
+/// Git looks at all working trees of a repository when it adds or removes one,
+/// and fails at one that another git is just making.
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static CHANGING: Mutex<()> = Mutex::new(());
+    CHANGING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Makes a working tree of the repository that a directory is in, on a branch
 /// of its own that begins where `from` is. Returns the same directory in it.
@@ -35,6 +43,7 @@ pub(super) fn create(
     if let Some(parent) = at.parent() {
         create_private(parent)?;
     }
+    let alone = one_at_a_time();
     let branch = free_branch(&repository, name)?;
     // Git would make it in the stand-in otherwise.
     std::fs::create_dir_all(repository.common_dir.join("worktrees"))?;
@@ -42,7 +51,10 @@ pub(super) fn create(
     git.args(["worktree", "add", "--quiet", "--no-checkout", "-b", &branch]);
     git.arg(at).arg(commit);
     run(git, None)?;
+    // Putting files there may take long, and concerns nobody else.
+    drop(alone);
     if let Err(error) = fill(&repository, at, stand_ins) {
+        let _alone = one_at_a_time();
         let mut git = repository.reading();
         git.args(["worktree", "remove", "--force"]).arg(at);
         // What stays behind is said with what went wrong, by the next one.
@@ -147,6 +159,7 @@ fn remove(at: &Path, stand_ins: &StandIns) -> GitResult<()> {
             return Err(GitError::Other(reason.to_owned()));
         }
     }
+    let _alone = one_at_a_time();
     let home = repository.without_tree();
     let mut git = home.reading();
     git.args(["worktree", "remove"]).arg(at);

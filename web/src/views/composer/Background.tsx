@@ -2,7 +2,8 @@
 // that work on. It stands above the editor until it ends or is stopped.
 
 import { hrefOf } from "../../app/address";
-import { useApp, useHost } from "../../app/context";
+import { stop as stopTurn } from "../../app/chat";
+import { useApp, useChannel, useHost } from "../../app/context";
 import { messageOf } from "../../app/sessions";
 import type { BackgroundWork, URI } from "../../protocol/types";
 import { Icon } from "../ui/Icon";
@@ -26,7 +27,9 @@ function Row({ chat, work }: { chat: URI; work: BackgroundWork }) {
   const host = useHost();
   const session = useApp((state) => state.currentSessionId);
   const terminal = work.kind === "shell" ? work.terminal : undefined;
+  const running = useChannel(work.kind === "subagent" ? work.chat : undefined, "chat")?.activeTurn?.id;
   const stop = async () => {
+    if (work.kind === "subagent") return running && stopTurn(host, work.chat, running);
     try {
       await host.connection.request("disposeTerminal", { channel: terminal });
     } catch (error) {
@@ -43,7 +46,7 @@ function Row({ chat, work }: { chat: URI; work: BackgroundWork }) {
           Show
         </a>
       )}
-      {terminal && (
+      {(terminal || running) && (
         <button type="button" className="link-button" onClick={() => void stop()}>
           Stop
         </button>

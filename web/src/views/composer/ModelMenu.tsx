@@ -1,5 +1,5 @@
 import type { ModelInfo, ModelSelection } from "../../protocol/types";
-import { aboutModel, thinkingKey } from "../../state/model";
+import { aboutModel, isUsual, thinkingKey, usualModel } from "../../state/model";
 import { Icon } from "../ui/Icon";
 import { Menu } from "../ui/Menu";
 
@@ -11,26 +11,30 @@ interface Props {
   level: string | undefined;
   /** Whether the choice can be left to the agent. */
   hasDefault: boolean;
+  /** What is chosen, where there are several such menus. */
+  name?: string;
   onChoose: (model: ModelSelection | undefined) => void;
 }
 
 /** Which model answers, and how hard it thinks. */
-export function ModelMenu({ models, info, model, level, hasDefault, onChoose }: Props) {
+export function ModelMenu({ models, info, model, level, hasDefault, name, onChoose }: Props) {
   if (models.length === 0) return null;
   const key = thinkingKey(info?.configSchema);
   const schema = key ? info?.configSchema?.properties[key] : undefined;
+  const usual = usualModel(models);
   const shown = info ? info.name || info.id : "Default model";
   return (
     <>
       <Menu
-        label={`Model: ${shown}`}
+        label={`${name ?? "Model"}: ${shown}`}
         className="picker"
-        shortcut="model"
+        shortcut={name ? undefined : "model"}
         items={[
-          ...(hasDefault ? [{ label: "Default", about: "As the agent is configured", isChecked: !model, run: () => onChoose(undefined) }] : []),
+          ...(hasDefault ? [{ label: "Default", about: usual ? `${usual.name || usual.id}, as the agent is configured` : "As the agent is configured", isChecked: !model, run: () => onChoose(undefined) }] : []),
           ...models.map((one) => ({
             label: one.name || one.id,
             about: aboutModel(one),
+            ...(models.length > 1 && isUsual(one) ? { hint: "default" } : {}),
             isChecked: one.id === (model?.id ?? (hasDefault ? undefined : info?.id)),
             run: () => onChoose({ id: one.id }),
           })),

@@ -16,7 +16,7 @@ export function ModelPicker({ chat }: { chat: string }) {
   return (
     <ModelMenu
       models={models}
-      info={currentModel(models, state)}
+      info={currentModel(models, state, session)}
       model={model}
       level={level}
       hasDefault={!model && models.length > 1}

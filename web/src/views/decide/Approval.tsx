@@ -6,17 +6,23 @@ import { decide } from "../../app/chat";
 import { useApp, useHost } from "../../app/context";
 import { plain } from "../../lib/text";
 import type { ConfirmationOption, PendingCall } from "../../protocol/types";
-import { choicesOf, editableInput } from "../../state/approval";
+import { pathOf } from "../../protocol/uri";
+import { choicesOf, directoryOf, editableInput, readInput } from "../../state/approval";
 import { detailsOf, titleOf } from "../../state/timeline";
 import { editorsOf } from "../../state/waiting";
+import { kindOf } from "../../state/toolKinds";
+import { TOOL_ICONS } from "../timeline/toolIcons";
 import { Icon } from "../ui/Icon";
 import { Markdown } from "../ui/Markdown";
 import { DenialReason } from "./DenialReason";
 import { EditedInput } from "./EditedInput";
 import { focusNext } from "./focus";
-import { FoldedInput, InputView } from "./InputView";
+import { FoldedInput, InputView, Where } from "./InputView";
 
 const FileEditView = lazy(() => import("../panes/FileEditView"));
+
+/** Below this, what the host says about the risk is said louder. */
+const VERY_RISKY = 0.3;
 
 interface Props {
   chat: string;
@@ -47,15 +53,19 @@ export function Approval({ chat, turnId, call }: Props) {
     decide(host, { chat, turnId, toolCallId: call.toolCallId }, { approved, option: option.id ? option : undefined, editedInput, suggestion: isExplaining ? reason : "" });
     focusNext();
   };
+  const said = typeof toolInput === "string" ? readInput(toolInput, call._meta) : undefined;
+  const directory = useApp((state) => (said?.command !== undefined && said.where === undefined ? directoryOf(state.channels, chat) : undefined));
   const name = titleOf(call);
   const heading = confirmationTitle ? plain(confirmationTitle) : `Allow ${name}?`;
 
   return (
     <div className="approval" data-call={call.toolCallId}>
-      <p className="decide-title">{heading}</p>
+      <p className="decide-title">
+        <Icon name={TOOL_ICONS[kindOf(call)]} /> {heading}
+      </p>
       {!heading.includes(name) && <p className="call-name">{name}</p>}
       {riskAssessment?.status === "complete" && (
-        <p className="risk">
+        <p className={riskAssessment.safety < VERY_RISKY ? "risk bad" : "risk"}>
           <Icon name="warning" /> {plain(riskAssessment.reason)}
         </p>
       )}
@@ -73,6 +83,7 @@ export function Approval({ chat, turnId, call }: Props) {
       ) : (
         <InputView input={toolInput} meta={call._meta} />
       )}
+      {directory && <Where path={pathOf(directory)} />}
       <div className="decide-actions">
         {isExplaining && deny && (
           <DenialReason text={reason} onChange={write(reasonKey)} onDeny={() => choose(deny)} />

@@ -1,6 +1,6 @@
 import { useId } from "react";
 import { readInput } from "../../state/approval";
-import { InputFields } from "./InputView";
+import { InputFields, Where } from "./InputView";
 
 interface Props {
   toolName: string;
@@ -13,7 +13,7 @@ interface Props {
 /** An input that may be changed before it is approved. */
 export function EditedInput({ toolName, input, text, isValid, onChange }: Props) {
   const id = useId();
-  const { command, description, fields } = readInput(input, undefined);
+  const { command, description, where, fields } = readInput(input, undefined);
   return (
     <>
       {command !== undefined && description && <p className="input-description">{description}</p>}
@@ -34,6 +34,7 @@ export function EditedInput({ toolName, input, text, isValid, onChange }: Props)
           This is not valid JSON yet.
         </p>
       )}
+      {command !== undefined && where && <Where path={where} />}
       {command !== undefined && <InputFields fields={fields} />}
     </>
   );

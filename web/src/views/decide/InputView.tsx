@@ -4,7 +4,9 @@
 import type { JsonObject, ToolInput } from "../../protocol/types";
 import { isBlank, readInput } from "../../state/approval";
 import { ContentRefView } from "../timeline/ContentRefView";
+import { Icon } from "../ui/Icon";
 import { LongText } from "../ui/LongText";
+import { Markdown } from "../ui/Markdown";
 
 /** Whoever approves something sees all of it; beyond this, after a click. */
 const WHOLE = 200_000;
@@ -12,14 +14,29 @@ const WHOLE = 200_000;
 export function InputView({ input, meta }: { input: ToolInput | undefined; meta: JsonObject | undefined }) {
   if (input === undefined || isBlank(input)) return null;
   if (typeof input !== "string") return <ContentRefView content={input} />;
-  const { command, text, description, fields } = readInput(input, meta);
+  const { command, text, description, plan, where, fields } = readInput(input, meta);
   return (
     <>
       {description && <p className="input-description">{description}</p>}
       {command !== undefined && <LongText className="tool-input command" label="Command" limit={WHOLE} text={command} />}
+      {command !== undefined && where && <Where path={where} />}
+      {plan !== undefined && (
+        <div className="plan" role="group" aria-label="Plan" tabIndex={0}>
+          <Markdown text={plan} />
+        </div>
+      )}
       {text !== undefined && <LongText className="tool-input" label="Input" limit={WHOLE} text={text} />}
       <InputFields fields={fields} />
     </>
+  );
+}
+
+/** Where a command runs. */
+export function Where({ path }: { path: string }) {
+  return (
+    <p className="call-where">
+      <Icon name="folder" /> in <bdi>{path}</bdi>
+    </p>
   );
 }
 

@@ -6,7 +6,8 @@ import { useApp } from "../../app/context";
 import type { ConfigPropertySchema, URI } from "../../protocol/types";
 import { fileUri, nameOf, pathOf } from "../../protocol/uri";
 import { aboutAgent, badgeOf, readinessOf } from "../../state/agents";
-import { thinkingLevel } from "../../state/model";
+import { MOST_ATTEMPTS } from "../../state/attempts";
+import { thinkingLevel, usualModel } from "../../state/model";
 import { recentProjects } from "../../state/projects";
 import { inOrder, isMeaningful } from "../../state/sessionSettings";
 import { ModelMenu } from "../composer/ModelMenu";
@@ -26,11 +27,14 @@ const OptionsDialog = lazy(() => import("./OptionsDialog").then((module) => ({ d
 const AT_EDITOR: Record<string, IconName> = { mode: "sparkle" };
 const BELOW: Record<string, IconName> = { isolation: "worktree", branch: "branch", autoApprove: "shield" };
 
+/** Attempts work in worktrees, whatever else was chosen. */
+const SEVERAL_BELOW: Record<string, IconName> = { branch: "branch", autoApprove: "shield" };
+
 export function EditorChips({ beginning }: { beginning: Beginnings }) {
   const { agent, model, setModel } = beginning;
   const [isInstalling, setInstalling] = useState(false);
   const models = agent?.models.filter(({ policyState }) => policyState !== "disabled") ?? [];
-  const info = models.find(({ id }) => id === model?.id) ?? (models.length === 1 ? models[0] : undefined);
+  const info = models.find(({ id }) => id === model?.id) ?? usualModel(models);
   return (
     <>
       <AgentChip beginning={beginning} onInstall={() => setInstalling(true)} />
@@ -46,13 +50,23 @@ export function EditorChips({ beginning }: { beginning: Beginnings }) {
   );
 }
 
-export function PlaceChips({ beginning }: { beginning: Beginnings }) {
+interface PlaceProps {
+  beginning: Beginnings;
+  /** How often the prompt is tried; nothing, where it can only be tried once. */
+  attempts: number | undefined;
+  onAttempts: (attempts: number) => void;
+}
+
+export function PlaceChips({ beginning, attempts, onAttempts }: PlaceProps) {
   const [isOpen, setOpen] = useState(false);
+  const isSeveral = attempts !== undefined && attempts > 1;
+  const place = isSeveral ? { ...beginning, values: { ...beginning.values, isolation: "worktree" } } : beginning;
   const others = settingsOf(beginning).filter(([key, property]) => !hasChip(key, property));
   return (
     <div className="home-place">
       <FolderChip directory={beginning.directory} onChoose={beginning.setDirectory} />
-      <SettingChips beginning={beginning} icons={BELOW} />
+      <SettingChips beginning={place} icons={isSeveral ? SEVERAL_BELOW : BELOW} />
+      {attempts !== undefined && <AttemptsChip attempts={attempts} onChoose={onAttempts} />}
       {others.length > 0 && (
         <button type="button" className="picker" onClick={() => setOpen(true)}>
           <Icon name="sliders" /> <span>More options</span>
@@ -88,6 +102,21 @@ function SettingChips({ beginning, icons }: { beginning: Beginnings; icons: Reco
         onChange={(value) => setValue(key, value)}
       />
     ));
+}
+
+function AttemptsChip({ attempts, onChoose }: { attempts: number; onChoose: (attempts: number) => void }) {
+  const labelOf = (n: number) => (n === 1 ? "1 attempt" : `${n} attempts`);
+  const items: MenuItem[] = Array.from({ length: MOST_ATTEMPTS }, (_, index) => ({
+    label: labelOf(index + 1),
+    ...(index === 1 ? { about: "Each in a new worktree, to be compared" } : {}),
+    isChecked: index + 1 === attempts,
+    run: () => onChoose(index + 1),
+  }));
+  return (
+    <Menu label={`Attempts: ${labelOf(attempts)}`} className="picker" items={items}>
+      <Icon name="fork" /> <span>{labelOf(attempts)}</span>
+    </Menu>
+  );
 }
 
 function FolderChip({ directory, onChoose }: { directory: URI | undefined; onChoose: (directory: URI | undefined) => void }) {

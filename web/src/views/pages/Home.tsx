@@ -2,6 +2,7 @@
 // with instead.
 
 import { lazy, Suspense, useCallback, useEffect, useState } from "react";
+import type { Contender } from "../../app/attempts";
 import { missingAccounts } from "../../app/accounts";
 import { hrefOf } from "../../app/address";
 import { begin, BEGINNING } from "../../app/begin";
@@ -10,7 +11,10 @@ import { suggestFiles } from "../../app/folder";
 import { messageOf } from "../../app/sessions";
 import { isTouch } from "../../lib/device";
 import type { ProtectedResource, SessionSummary } from "../../protocol/types";
+import { pathOf } from "../../protocol/uri";
+import { MOST_ATTEMPTS } from "../../state/attempts";
 import { NO_DRAFT } from "../../state/drafts";
+import { recentProjects } from "../../state/projects";
 import { groupOf, placeOf } from "../../state/sessions";
 import { isEmpty } from "../../state/words";
 import { Editor } from "../composer/Editor";
@@ -18,15 +22,19 @@ import { AgentMark } from "../ui/AgentMark";
 import { Ago } from "../ui/Ago";
 import { Icon } from "../ui/Icon";
 import { StatusDot } from "../ui/StatusDot";
+import { Ticked } from "../ui/Ticked";
 import { EditorChips, PlaceChips } from "./BeginningChips";
 import { useBeginning } from "./useBeginning";
 import type { Beginnings } from "./useBeginning";
 
+const AttemptRows = lazy(() => import("./AttemptRows").then((module) => ({ default: module.AttemptRows })));
 const SignIn = lazy(() => import("../decide/SignIn").then((module) => ({ default: module.SignIn })));
 
 export function Home() {
   const beginning = useBeginning();
-  const { view } = useRoute();
+  const route = useRoute();
+  const { view } = route;
+  const attempts = route.view === "start" ? route.attempts : undefined;
   useEffect(() => {
     // Whoever asked for a new session wants to write; on a phone, a keyboard would cover the rest.
     if (view === "start" && !isTouch()) document.querySelector<HTMLElement>("[data-composer]")?.focus();
@@ -35,21 +43,25 @@ export function Home() {
     <div className="page home">
       <div className="home-body">
         <h1>What should the agent do?</h1>
-        <Prompt beginning={beginning} />
+        <Prompt key={attempts} beginning={beginning} attempts={attempts} />
+        <Projects beginning={beginning} />
         <Recent />
       </div>
     </div>
   );
 }
 
-function Prompt({ beginning }: { beginning: Beginnings }) {
+function Prompt({ beginning, attempts = 1 }: { beginning: Beginnings; attempts?: number }) {
   const host = useHost();
-  const { agent, directory, model, values, remember } = beginning;
+  const { agent, directory, model, config, values, remember } = beginning;
   const { words } = useApp((state) => state.drafts.get(BEGINNING)) ?? NO_DRAFT;
   const isConnected = useApp((state) => state.connected);
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
   const [accounts, setAccounts] = useState<ProtectedResource[]>([]);
+  const [tries, setTries] = useState<Contender[]>(() => several(attempts));
+  const canTry = config?.schema.properties["isolation"]?.enum?.includes("worktree") === true && directory !== undefined;
+  const contenders = canTry ? tries : NOBODY;
   const isNothing = isEmpty(words);
 
   const start = async () => {
@@ -57,7 +69,9 @@ function Prompt({ beginning }: { beginning: Beginnings }) {
     setBusy(true);
     setProblem(undefined);
     try {
-      await begin(host, { provider: agent.provider, directory, config: values, model });
+      const what = { provider: agent.provider, directory, config: values, model };
+      if (contenders.length > 1) await import("../../app/attempts").then(({ beginAttempts }) => beginAttempts(host, what, contenders));
+      else await begin(host, what);
       remember();
     } catch (error) {
       const missing = missingAccounts(error);
@@ -85,15 +99,20 @@ function Prompt({ beginning }: { beginning: Beginnings }) {
           <Icon name="send" />
         </button>
       </Editor>
-      <PlaceChips beginning={beginning} />
+      <PlaceChips beginning={beginning} attempts={canTry ? Math.max(1, tries.length) : undefined} onAttempts={(next) => setTries(several(next))} />
+      {contenders.length > 1 && (
+        <Suspense>
+          <AttemptRows beginning={beginning} contenders={contenders} onChange={setTries} />
+        </Suspense>
+      )}
       {isBusy && (
         <p className="home-note muted" role="status">
-          <span className="spinner" /> {isConnected ? "Starting the session…" : "Waiting for the connection…"}
+          <span className="spinner" /> {isConnected ? contenders.length > 1 ? "Starting the sessions…" : "Starting the session…" : "Waiting for the connection…"}
         </p>
       )}
       {problem && (
         <p className="home-note problem" role="alert">
-          The session was not started: {problem}
+          The session was not started: <Ticked text={problem} />
         </p>
       )}
       {accounts.length > 0 && (
@@ -106,6 +125,40 @@ function Prompt({ beginning }: { beginning: Beginnings }) {
           </section>
         </Suspense>
       )}
+    </section>
+  );
+}
+
+const NOBODY: Contender[] = [];
+
+/** As many as are asked for, all as at the editor. */
+function several(attempts: number): Contender[] {
+  return attempts > 1 ? Array.from({ length: Math.min(attempts, MOST_ATTEMPTS) }, () => ({})) : NOBODY;
+}
+
+const MOST_PROJECTS = 4;
+
+/** Where work was done lately: one click, and the prompt is about that. */
+function Projects({ beginning: { directory, setDirectory } }: { beginning: Beginnings }) {
+  const projects = recentProjects(useApp((state) => state.sessions));
+  if (projects.length < 2) return null;
+  return (
+    <section className="home-projects" aria-label="Recent projects">
+      {projects.slice(0, MOST_PROJECTS).map(({ uri, name, usedAt }) => (
+        <button
+          key={uri}
+          type="button"
+          className="project"
+          aria-pressed={uri === directory}
+          title={pathOf(uri)}
+          onClick={() => {
+            setDirectory(uri);
+            if (!isTouch()) document.querySelector<HTMLElement>("[data-composer]")?.focus();
+          }}
+        >
+          <Icon name="folder" /> <bdi>{name}</bdi> <Ago at={usedAt} />
+        </button>
+      ))}
     </section>
   );
 }

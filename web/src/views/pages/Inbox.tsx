@@ -4,8 +4,11 @@ import { useState } from "react";
 import { hrefOf } from "../../app/address";
 import { useApp } from "../../app/context";
 import { canNotify, notificationsOn, setNotifications } from "../../app/notifications";
+import type { URI } from "../../protocol/types";
+import { placeOf } from "../../state/sessions";
 import { waitingOf } from "../../state/waiting";
 import { Decide } from "../decide/Decide";
+import { AgentMark } from "../ui/AgentMark";
 import { Icon } from "../ui/Icon";
 
 /** Asked for by a click, as browsers want it. */
@@ -16,6 +19,17 @@ function NotifyMe() {
     <button type="button" className="button" onClick={() => void setNotifications(true).then(setOn)}>
       <Icon name="bell" /> Notify me when something does
     </button>
+  );
+}
+
+/** Which agent asks, and about which project. */
+function Whose({ session }: { session: URI }) {
+  const summary = useApp((state) => state.sessions.find(({ resource }) => resource === session));
+  if (!summary) return null;
+  return (
+    <span className="inbox-whose">
+      <AgentMark provider={summary.provider} /> {placeOf(summary)}
+    </span>
   );
 }
 
@@ -38,6 +52,7 @@ export function Inbox() {
               <li key={`${item.session}:${item.request.id}`} tabIndex={-1} data-waiting aria-label={item.sessionTitle || "New session"}>
                 <header>
                   <a href={hrefOf({ view: "session", session: item.session, chat: null })}>{item.sessionTitle || "New session"}</a>
+                  <Whose session={item.session} />
                 </header>
                 {waitingOf(item.request).map((waiting) => (
                   <Decide key={waiting.id} item={waiting} />

@@ -85,7 +85,7 @@ export function Search() {
 function FoundItem({ item }: { item: Found }) {
   return (
     <li>
-      <a href={hrefOf({ view: "session", session: item.session, chat: item.chat })}>
+      <a href={hrefOf({ view: "session", session: item.session, chat: item.chat, at: item.turnId })}>
         <span className="found-head">
           <AgentMark provider={item.provider} />
           <bdi className="found-title">{item.sessionTitle || "New session"}</bdi>

@@ -6,14 +6,16 @@ import { useApp, useChannel, useHost } from "../../app/context";
 import { messageOf } from "../../app/sessions";
 import { hostSetting, setHostSetting } from "../../app/settings";
 import type { Hunk } from "../../lib/diff/rows";
-import { firstLine, plain } from "../../lib/text";
+import { count, firstLine, plain } from "../../lib/text";
 import type { Annotation, ChangesetFile, ChangesetOperation, ChangesetState, OperationResult } from "../../protocol/types";
 import { pathOf, pathWithin } from "../../protocol/uri";
 import { annotationsOf } from "../../state/annotations";
+import type { ChangesetChoice } from "../../state/changesets";
 import { changesOfTurn, choicesOf, isLate, pageOf, takesMessage, targetOf } from "../../state/changesets";
 import { Menu } from "../ui/Menu";
 import { Stats } from "../ui/Stats";
-import { AskFirst, Operations } from "./ChangesetOperations";
+import { AskFirst, Operations, Outcomes } from "./ChangesetOperations";
+import type { Outcome } from "./ChangesetOperations";
 import { CommentList } from "./Comments";
 import { useCommentsOn } from "./commentsOn";
 import type { DiffStyle } from "./DiffView";
@@ -41,6 +43,7 @@ export default function ChangesPane({ route }: PaneProps) {
   const choices = asked && !known.some(({ uri }) => uri === asked.uri) ? [asked, ...known] : known;
   const [chosen, setChosen] = useState<{ turn: string | undefined; uri: string }>();
   const wanted = chosen && chosen.turn === route.turn ? chosen.uri : asked?.uri;
+  const branch = choices.find(({ kind }) => kind === "branch");
   const current = choices.find(({ uri }) => uri === wanted) ?? choices[0];
   return (
     <>
@@ -56,7 +59,7 @@ export default function ChangesPane({ route }: PaneProps) {
         )}
       </PaneHead>
       {current ? (
-        <ChangesetView key={current.uri} uri={current.uri} canReview={current.canReview} />
+        <ChangesetView key={current.uri} choice={current} onBranch={branch && branch !== current ? () => setChosen({ turn: route.turn, uri: branch.uri }) : undefined} />
       ) : (
         <p className="pane-note">This session tracks no changes to files.</p>
       )}
@@ -64,7 +67,13 @@ export default function ChangesPane({ route }: PaneProps) {
   );
 }
 
-function ChangesetView({ uri, canReview }: { uri: string; canReview: boolean }) {
+interface ViewProps {
+  choice: ChangesetChoice;
+  /** Shows what the branch has that others do not, where there is such a thing. */
+  onBranch: (() => void) | undefined;
+}
+
+function ChangesetView({ choice: { uri, canReview, kind }, onBranch }: ViewProps) {
   const host = useHost();
   const style: DiffStyle = useApp((state) => (hostSetting(state.root, "diffView") === "split" ? "split" : "unified"));
   const directories = useApp((state) => state.session?.workingDirectories);
@@ -74,23 +83,30 @@ function ChangesetView({ uri, canReview }: { uri: string; canReview: boolean }) 
   const annotations = useChannel(session && annotationsOf(session), "annotations")?.annotations ?? NONE;
   const [selected, setSelected] = useState<string>();
   const [asked, setAsked] = useState<Asked>();
+  const [last, setLast] = useState<Outcome>();
+  /** Messages that were written and not used yet, by operation. */
+  const [written, setWritten] = useState<Record<string, string>>({});
+  const git = useApp((state) => state.session?._meta?.["git"]) as { dirty?: boolean; ahead?: number } | undefined;
   const file = changes?.files.find(({ id }) => id === selected) ?? changes?.files[0];
   const resource = file?.edit.after?.uri;
   const commentsOn = useCommentsOn(resource, annotations);
   if (!changes) return <p className="pane-note">Loading…</p>;
 
-  const invoke = async ({ operation, file: of, hunk }: Asked, written?: string) => {
+  const invoke = async ({ operation, file: of, hunk }: Asked, message?: string) => {
     setAsked(undefined);
+    setLast(undefined);
     const target = of && targetOf(uriOf(of), hunk);
     try {
-      const _meta = written === undefined ? undefined : { message: written };
+      const _meta = message === undefined ? undefined : { message };
       const params = { channel: uri, operationId: operation.id, target, _meta };
       const result = await host.connection.request<OperationResult>("invokeChangesetOperation", params);
       const page = pageOf(result);
-      const action = page ? { label: "Open", href: page } : undefined;
-      if (result.message || action) host.store.notify({ tone: "info", text: plain(result.message ?? operation.label), action });
+      const done = plain(result.message ?? operation.label);
+      setWritten(({ [operation.id]: _, ...others }) => others);
+      if (page) setLast({ id: operation.id, label: operation.label, done, page });
+      else if (result.message) host.store.notify({ tone: "info", text: done });
     } catch (error) {
-      host.store.notify({ tone: "error", text: `${operation.label}: ${messageOf(error)}` });
+      setLast({ id: operation.id, label: operation.label, problem: messageOf(error) });
     }
   };
   const byId = (id: string) => changes.operations?.find((operation) => operation.id === id);
@@ -110,7 +126,16 @@ function ChangesetView({ uri, canReview }: { uri: string; canReview: boolean }) 
   return (
     <div className="changes">
       <State changes={changes} />
-      <Operations changes={changes} scope="changeset" onInvoke={({ id }) => ask(byId(id))} />
+      {changes.files.length === 0 && onBranch && (git?.ahead ?? 0) > 0 && (
+        <p className="pane-note">
+          {count(git?.ahead ?? 0, "commit")} not pushed yet.{" "}
+          <button type="button" className="link-button" onClick={onBranch}>
+            Show the branch
+          </button>
+        </p>
+      )}
+      <Operations changes={changes} scope="changeset" isCommitted={kind === "branch" && git?.dirty === false} onInvoke={({ id }) => ask(byId(id))} />
+      <Outcomes changes={changes} last={last} />
       <FileTree
         files={changes.files}
         selected={file?.id}
@@ -149,7 +174,7 @@ function ChangesetView({ uri, canReview }: { uri: string; canReview: boolean }) 
           <EditBody key={file.id} edit={file.edit} style={style} isBinary={file._meta?.["binary"] === true} commentsOn={resource ? commentsOn : undefined} hunkActions={file.edit.after ? hunkActions : undefined} />
         </section>
       )}
-      {asked && <AskFirst operation={asked.operation} onClose={() => setAsked(undefined)} onInvoke={(message) => void invoke(asked, message)} />}
+      {asked && <AskFirst operation={asked.operation} written={written[asked.operation.id]} onWrite={(message) => setWritten((known) => ({ ...known, [asked.operation.id]: message }))} onClose={() => setAsked(undefined)} onInvoke={(message) => void invoke(asked, message)} />}
     </div>
   );
 }

@@ -16,12 +16,20 @@ import { useFollow } from "./follow";
 import { memoryOf, MemoryContext } from "./memory";
 import { Origin } from "./Origin";
 import { PinnedTodos } from "./PinnedTodos";
-import { START_MARGIN, useFinding, useJumps, useReveal } from "./places";
+import { START_MARGIN, useArrival, useFinding, useJumps, useReveal } from "./places";
 import { Working } from "./Working";
 
 const FindBar = lazy(() => import("./FindBar"));
 
-export function Timeline({ chat, sent }: { chat: string; sent: number }) {
+interface Props {
+  chat: string;
+  /** How often something was said here. */
+  sent: number;
+  /** The turn to begin reading at, if not at the end. */
+  at: string | undefined;
+}
+
+export function Timeline({ chat, sent, at }: Props) {
   const host = useHost();
   const messages = useApp((state) => state.messages);
   const isStreaming = useApp((state) => state.streaming);
@@ -72,21 +80,23 @@ export function Timeline({ chat, sent }: { chat: string; sent: number }) {
   const [isFinding, setFinding] = useFinding();
 
   const isLoading = useRef(false);
+  const older = useCallback(() => {
+    if (!cursor || isLoading.current) return;
+    isLoading.current = true;
+    void loadOlder(host, chat, cursor).finally(() => (isLoading.current = false));
+  }, [host, chat, cursor]);
+  useArrival({ at, messages, hasMore: cursor !== undefined, older, reveal, unfoldTurn });
   const onScrolled = () => {
     onScroll();
     if (!isFollowing) note();
     const top = scroller.current?.scrollTop ?? 0;
-    if (top > 800 || !cursor || isLoading.current) return;
-    isLoading.current = true;
-    void loadOlder(host, chat, cursor).finally(() => (isLoading.current = false));
+    if (top <= 800) older();
   };
   useEffect(() => {
     // A window that is not full yet has nothing to scroll.
     const element = scroller.current;
-    if (!element || !cursor || isLoading.current || element.scrollHeight > element.clientHeight + 800) return;
-    isLoading.current = true;
-    void loadOlder(host, chat, cursor).finally(() => (isLoading.current = false));
-  }, [host, chat, cursor, messages.length]);
+    if (element && element.scrollHeight <= element.clientHeight + 800) older();
+  }, [older, messages.length]);
 
   return (
     <MemoryContext value={memory}>

@@ -15,7 +15,6 @@ import { exitCodeOf, hasFailed, kindOf } from "../../state/toolKinds";
 import type { ToolKind } from "../../state/toolKinds";
 import { InputView } from "../decide/InputView";
 import { Icon } from "../ui/Icon";
-import type { IconName } from "../ui/Icon";
 import { LongText } from "../ui/LongText";
 import { Markdown } from "../ui/Markdown";
 import { Stats } from "../ui/Stats";
@@ -25,6 +24,7 @@ import { useChosen } from "./memory";
 import { TodoList } from "./TodoList";
 import { ToolContent } from "./ToolContent";
 import { Elapsed } from "./ToolGroup";
+import { TOOL_ICONS } from "./toolIcons";
 import { useNow } from "./useNow";
 
 const EditBody = lazy(() => import("../panes/FileEditView").then((module) => ({ default: module.EditBody })));
@@ -43,17 +43,6 @@ const PHASES: Record<ToolPhase, string> = {
   cancelled: "Not run",
 };
 
-const ICONS: Record<ToolKind, IconName> = {
-  read: "file",
-  search: "search",
-  command: "terminal",
-  edit: "edit",
-  fetch: "tool",
-  subagent: "people",
-  todos: "check",
-  other: "tool",
-};
-
 export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: UiMessage; chat: string }) {
   const { toolCall: call, toolStep: step } = message;
   const [chosen, choose] = useChosen(message.id);
@@ -69,7 +58,7 @@ export const ToolEntry = memo(function ToolEntry({ message, chat }: { message: U
   const opensAtOnce = has("subagent") || (has("fileEdit") && !isLongEdit) || isFailed || (phase === "running" && content !== undefined && kind !== "todos");
   const isOpen = !waits && (chosen ?? opensAtOnce);
   const label = isFailed ? PHASES.error : PHASES[phase];
-  const icon = waits ? "question" : isFailed ? "warning" : phase === "cancelled" ? "close" : ICONS[kind];
+  const icon = waits ? "question" : isFailed ? "warning" : phase === "cancelled" ? "close" : TOOL_ICONS[kind];
   const exitCode = exitCodeOf(call) ?? (isFailed ? failureIn(call).exitCode : undefined);
   return (
     <section className={`tool tool-${isFailed ? "error" : phase} tool-kind-${kind}`} data-phase={phase} data-kind={kind} aria-label={`${label}: ${message.text}`}>

@@ -4,9 +4,11 @@ import { say } from "../../app/chat";
 import { useApp, useHost, useRoute } from "../../app/context";
 import { fork } from "../../app/sessions";
 import type { UiMessage } from "../../state/appState";
+import { attemptOf } from "../../state/attempts";
 import { changesOfTurn } from "../../state/changesets";
 import { takenBackWith } from "../../state/checkpoints";
 import { canForkIn, costIn } from "../../state/model";
+import { copyText } from "../../lib/clipboard";
 import { money } from "../../lib/text";
 import { took, tokens } from "../../lib/time";
 import { CopyButton } from "../ui/CopyButton";
@@ -23,16 +25,21 @@ interface Props {
   text: string;
 }
 
+/** A shorter wait is not worth a word. */
+const SHORTEST_WAIT = 1_000;
+
 /** What is known once a turn has ended, and what can be done from there. */
 export function TurnFooter({ start, chat, isLast, text }: Props) {
   const { turn } = start;
   const usage = turn?.usage;
   const cost = costIn(usage, "cost");
+  const waited = useApp((state) => state.pace.waited.get(start.turnId ?? ""));
   const hasTokens = (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0) > 0;
   return (
     <footer className={isLast ? "turn-footer last" : "turn-footer"}>
       {turn?.state === "cancelled" && <span className="turn-stopped">Stopped</span>}
       {turn?.duration !== undefined && <span>{took(turn.duration)}</span>}
+      {waited !== undefined && waited >= SHORTEST_WAIT && <span title="Part of that time, the turn waited for you">{took(waited)} waiting for you</span>}
       {usage && hasTokens && (
         <span title="Tokens in and out">
           {tokens(usage.inputTokens ?? 0)} in · {tokens(usage.outputTokens ?? 0)} out
@@ -56,6 +63,7 @@ function TurnActions({ start: { turn, turnId = "" }, chat }: Pick<Props, "start"
   const isStreaming = useApp((state) => state.streaming);
   const hasChanges = useApp((state) => changesOfTurn(state.session, state.chat, turnId) !== undefined);
   const said = useApp((state) => state.chat?.turns.find(({ id }) => id === turnId)?.message);
+  const directory = useApp((state) => attemptOf(state.session)?.directory ?? state.session?.project?.uri ?? state.session?.workingDirectories?.[0]);
   const isHere = useApp((state) => state.currentChatId === chat);
   const taken = useApp((state) => takenBackWith(state, turnId));
   const [asked, setAsked] = useState<"edit" | "take back">();
@@ -67,8 +75,10 @@ function TurnActions({ start: { turn, turnId = "" }, chat }: Pick<Props, "start"
   if (!isHere || !session) return null;
   const items: MenuItem[] = [
     ...(said && !isStreaming ? [{ label: "Send this message again", icon: "refresh" as const, run: () => say(host, chat, said, "send") }] : []),
+    ...(said ? [{ label: "Try in several attempts…", icon: "fork" as const, run: () => void import("../../app/attempts").then(({ tryAgain }) => tryAgain(host, said, directory)) }] : []),
     ...(taken ? [{ label: "Edit and send again…", icon: "edit" as const, run: () => setAsked("edit") }] : []),
     ...(taken ? [{ label: "Take back this turn…", icon: "undo" as const, run: () => setAsked("take back") }] : []),
+    ...(route.view === "session" ? [{ label: "Copy link to this turn", icon: "link" as const, run: () => void copyText(new URL(hrefOf({ view: "session", session, chat: route.chat, at: turnId }), location.href).href) }] : []),
     ...(canFork ? [{ label: "Fork from here", icon: "fork" as const, run: () => void onFork() }] : []),
   ];
   return (

@@ -4,6 +4,8 @@
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { RefObject } from "react";
 import type { VirtualizerHandle } from "virtua";
+import { useHost } from "../../app/context";
+import type { UiMessage } from "../../state/appState";
 import type { Hit } from "../../state/find";
 import type { Row } from "../../state/turns";
 import type { ChatMemory } from "./memory";
@@ -80,6 +82,38 @@ export function useReveal({ rows, list, memory, leave, unfoldTurn, openGroup }: 
     },
     [leave, memory, look],
   );
+}
+
+interface Arrival {
+  at: string | undefined;
+  messages: readonly UiMessage[];
+  hasMore: boolean;
+  older: () => void;
+  reveal: (hit: Hit) => void;
+  unfoldTurn: (turnId: string) => void;
+}
+
+/** Begins reading at a turn, also at one that is not loaded yet. */
+export function useArrival({ at, messages, hasMore, older, reveal, unfoldTurn }: Arrival): void {
+  const { store } = useHost();
+  const wanted = useRef<string>(undefined);
+  const asked = useRef<string>(undefined);
+  useEffect(() => {
+    if (asked.current !== at) wanted.current = at;
+    asked.current = at;
+    const turn = wanted.current;
+    if (turn === undefined) return;
+    const found = messages.find(({ turnId }) => turnId === turn);
+    if (found) {
+      wanted.current = undefined;
+      unfoldTurn(turn);
+      reveal({ id: found.id, turnId: turn, isInside: false });
+    } else if (hasMore) older();
+    else {
+      wanted.current = undefined;
+      store.notify({ tone: "info", text: "That turn is no longer in this conversation." });
+    }
+  }, [store, at, messages, hasMore, older, reveal, unfoldTurn]);
 }
 
 /** Entries of a turn are numbered: `turn/3` stands after `turn/1`. */

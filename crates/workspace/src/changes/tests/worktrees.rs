@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use innkeeper_protocol::workspace::changes::{ChangesEvent, ChangesTask};
 
+use super::super::git::StandIns;
+use super::super::worktree::create;
 use super::stage::{Stage, git};
 use crate::resources::place::path_of_uri;
 use crate::uri_of_path;
@@ -113,4 +115,30 @@ fn what_cannot_be_isolated_says_why() {
     let mut plain = Stage::outside_git();
     let refused = isolate(&mut plain, None).unwrap_err();
     assert!(refused.contains("is in no git repository"), "{refused}");
+}
+
+#[test]
+fn several_worktrees_of_one_repository_are_made_at_once() {
+    let stage = Stage::in_git(&[("a", "1\n")]);
+    let home = tempfile::tempdir().unwrap();
+    let stand_ins = StandIns::new(home.path().join("stand-ins"));
+    let names: Vec<String> = (0..8).map(|number| format!("s{number}")).collect();
+    let made: Vec<_> = std::thread::scope(|scope| {
+        let begun: Vec<_> = names
+            .iter()
+            .map(|name| {
+                let at = home.path().join(name).join("tree");
+                let (directory, stand_ins) = (&stage.directory, &stand_ins);
+                scope.spawn(move || create(directory, None, (&at, name), stand_ins))
+            })
+            .collect();
+        begun
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    for tree in made {
+        let file = tree.unwrap().join("a");
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "1\n");
+    }
 }
