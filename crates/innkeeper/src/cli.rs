@@ -23,6 +23,7 @@ mod gc;
 mod life;
 mod log_file;
 mod logging;
+mod manual;
 mod place;
 mod report;
 mod run;
@@ -108,6 +109,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell
     Completions { shell: clap_complete::Shell },
+    /// Write the manual pages to a directory
+    Man(manual::ManualArgs),
     /// Connect standard input and output with a host's socket (for agents)
     #[command(hide = true)]
     Bridge { socket: std::path::PathBuf },
@@ -171,6 +174,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Gc(args) => on_runtime(gc::gc(args)),
         Command::Doctor(args) => on_runtime(doctor::doctor(args)),
         Command::Completions { shell } => completions(shell),
+        Command::Man(args) => manual::write(&args),
         Command::Bridge { socket } => on_runtime(bridge::run(socket)),
         Command::Environment { shell } => environment::report(shell),
     };
