@@ -25,6 +25,7 @@ mod crash;
 mod customizations;
 mod database;
 mod embedded;
+mod examples;
 mod hostile;
 mod introductions;
 mod mcp;
