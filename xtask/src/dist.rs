@@ -47,8 +47,9 @@ impl Release {
     /// An archive of all that is in a directory, the same every time.
     fn pack(&self, from: &Path, names: &[&str], archive: &Path) -> Result<()> {
         let mut tar = tools::program_at_root("tar");
-        tar.current_dir(from).env("GZIP", "-9n");
-        tar.args(["--create", "--gzip", "--sort=name", "--format=gnu"])
+        tar.current_dir(from);
+        tar.args(["--create", "--use-compress-program=gzip -9n"])
+            .args(["--sort=name", "--format=gnu"])
             .args(["--owner=0", "--group=0", "--numeric-owner"])
             .arg(format!("--mtime=@{}", self.time))
             .arg(format!("--file={}", archive.display()))

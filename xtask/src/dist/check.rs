@@ -180,6 +180,8 @@ impl System {
             text.ends_with("INNKEEPER_LOG=debug\n"),
             "the upgrade changed {DEFAULTS}"
         );
+        // A host that starts converts the database.
+        self.guest("innkeeper up --port 0 --agents script")?;
         let sessions = self.guest("innkeeper sessions list --json")?;
         let sessions: Value = serde_json::from_str(&sessions)?;
         let count = sessions.as_array().map_or(0, Vec::len);
@@ -188,9 +190,8 @@ impl System {
         Ok(())
     }
 
-    /// As a service's command does it, and a turn through that host.
+    /// By the host that was started after the upgrade, and a turn through it.
     fn serves_the_web_client(&self) -> Result<()> {
-        self.guest("innkeeper up --port 0 --agents script")?;
         let ready = fs::read_to_string(self.root.join(DATA).join("host.json"))?;
         let ready: Value = serde_json::from_str(&ready)?;
         let web = ready["web"]
@@ -232,7 +233,10 @@ impl System {
     }
 
     fn inside(&self) -> Command {
-        let mut chroot = tools::program_at_root("chroot");
+        // With a /proc of its own that is gone when the last process is.
+        let enter = "mount -t proc proc \"$0/proc\" && exec chroot \"$0\" \"$@\"";
+        let mut chroot = tools::program_at_root("unshare");
+        chroot.args(["--mount", "sh", "-c", enter]);
         chroot.env_clear();
         chroot.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
         chroot.env("LC_ALL", "C.UTF-8");

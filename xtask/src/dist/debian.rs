@@ -31,7 +31,7 @@ if [ \"$1\" = configure ] && [ -z \"$DPKG_ROOT\" ] && [ -d /run/systemd/system ]
     deb-systemd-invoke --user daemon-reload >/dev/null 2>&1 || true
 fi
 if [ \"$1\" = configure ] && [ -n \"$2\" ]; then
-    echo 'innkeeper: hosts that are running go on with the version before; `innkeeper restart` restarts yours'
+    echo 'innkeeper: running hosts keep the previous version until you run `innkeeper restart`'
 fi
 ";
 
