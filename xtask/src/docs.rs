@@ -25,9 +25,8 @@ const MDBOOK: &str = "0.5.4";
 
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// Directories whose pages and pictures are on the site; nothing stands for
-/// the root, of which only pages are.
-const FROM: [&str; 4] = ["", "docs/", "docs/images/", "docs/examples/"];
+/// Where the pages are: in the root, and in `docs/`.
+const FROM: [&str; 2] = ["", "docs/"];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let online = match arguments {
@@ -57,7 +56,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 /// The pages by their paths from the root.
 fn pages() -> Result<BTreeMap<String, String>> {
     let mut pages = BTreeMap::new();
-    for directory in &FROM[..2] {
+    for directory in FROM {
         for entry in fs::read_dir(tools::root().join(directory))? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -100,21 +99,15 @@ fn unreachable(pages: &BTreeMap<String, String>) -> Vec<String> {
     problems
 }
 
-/// Copies the pages and pictures of the repository below a directory.
-fn copy_to(source: &Path) -> Result<()> {
-    for directory in FROM {
-        let from = tools::root().join(directory);
-        if !from.exists() {
-            continue;
-        }
-        fs::create_dir_all(source.join(directory))?;
-        for entry in fs::read_dir(&from)? {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let wanted = !directory.is_empty() || name.ends_with(".md");
-            if wanted && entry.file_type()?.is_file() {
-                fs::copy(entry.path(), source.join(directory).join(name))?;
-            }
+/// Copies the pages, and the files that they link to, below a directory.
+fn copy_to(source: &Path, pages: &BTreeMap<String, String>) -> Result<()> {
+    let files = links::files(pages);
+    for path in pages.keys().chain(&files) {
+        let from = tools::root().join(path);
+        let to = source.join(path);
+        if from.is_file() {
+            fs::create_dir_all(to.parent().unwrap_or(source))?;
+            fs::copy(from, to)?;
         }
     }
     Ok(())

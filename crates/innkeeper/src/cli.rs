@@ -55,7 +55,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the host until it is told to stop (the default)
+    /// Run the host until it is stopped (the default)
     Serve(serve::ServeArgs),
     /// Start the host in the background and say where it listens
     Up(Box<life::UpArgs>),

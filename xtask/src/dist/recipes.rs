@@ -72,19 +72,19 @@ fn container_text(name: &str) -> String {
     format!(
         r#"# The host in a container. Build it where the archive is:
 #   podman build -t innkeeper .
-#   podman run -p 127.0.0.1:8137:8137 -v innkeeper:/home/innkeeper innkeeper
-# Agents are not in it: install them below /home/innkeeper, or in an image of
+#   podman run -p 127.0.0.1:8137:8137 -v innkeeper:/innkeeper innkeeper
+# Agents are not in it: install them below /innkeeper, its home, or in an image of
 # your own that begins with this one.
 FROM debian:bookworm-slim
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates git \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --create-home innkeeper
+    && useradd --create-home --home-dir /innkeeper innkeeper
 ADD {name}.tar.gz /opt
 RUN ln -s /opt/{name}/bin/innkeeper /usr/local/bin/innkeeper
 USER innkeeper
-WORKDIR /home/innkeeper
-VOLUME /home/innkeeper
+WORKDIR /innkeeper
+VOLUME /innkeeper
 EXPOSE 8137
 HEALTHCHECK CMD ["innkeeper", "status"]
 ENTRYPOINT ["innkeeper"]

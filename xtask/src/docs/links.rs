@@ -63,6 +63,17 @@ fn unlisted(pages: &BTreeMap<String, String>) -> Vec<String> {
         .collect()
 }
 
+/// The files of the repository that pages link to, other than pages.
+pub(super) fn files(pages: &BTreeMap<String, String>) -> BTreeSet<String> {
+    let of_page = |(path, text): (&String, &String)| {
+        let linked = links(text).filter(|(_, link)| !is_external(link));
+        let linked = linked.filter_map(|(_, link)| joined(path, link.split('#').next()?));
+        linked.collect::<Vec<_>>()
+    };
+    let linked = pages.iter().flat_map(of_page);
+    linked.filter(|path| !path.ends_with(".md")).collect()
+}
+
 /// The addresses on the web, each with a page that names it.
 pub(super) fn external(pages: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let of_page = |(path, text): (&String, &String)| {
@@ -205,6 +216,14 @@ mod tests {
         let page =
             "```\n[x](nowhere.md)\n# Not a heading\n```\n`[x](nowhere.md)` [x](#not-a-heading)";
         check(&[("docs/a.md", page)], &["#not-a-heading"]);
+    }
+
+    #[test]
+    fn files_that_pages_link_to_go_with_them() {
+        let text = "[a](../crates/a.rs#L1) [b](b.md) [c](https://x.example) ![d](images/d.png)";
+        let pages = [("docs/a.md".to_owned(), text.to_owned())];
+        let files: Vec<String> = files(&pages.into_iter().collect()).into_iter().collect();
+        assert_eq!(files, ["crates/a.rs", "docs/images/d.png"]);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(super) fn build(pages: &BTreeMap<String, String>, mdbook: &Path) -> Result<V
         fs::remove_dir_all(&directory)?;
     }
     let source = directory.join("src");
-    copy_to(&source)?;
+    copy_to(&source, pages)?;
     let summary = pages.get(SUMMARY).context("there is no docs/SUMMARY.md")?;
     fs::remove_file(source.join(SUMMARY))?;
     fs::write(source.join("SUMMARY.md"), from_root(summary))?;

@@ -31,7 +31,7 @@ const fn no_thing(words: &'static str) -> Refused {
     Refused {
         words,
         instead: "`is not a`, `is not an`",
-        after: &["there", "There"],
+        after: &["there"],
         before: &[
             "longer",
             "more",
@@ -113,7 +113,11 @@ impl Refused {
             let (before, rest) = lower.split_at(at);
             let after = &rest[self.words.len()..];
             let whole = !before.ends_with(is_of_word) && !after.starts_with(is_of_word);
-            let last = before.split_whitespace().next_back().unwrap_or_default();
+            let words = before.split(|c: char| !c.is_alphanumeric());
+            let last = words
+                .filter(|word| !word.is_empty())
+                .next_back()
+                .unwrap_or_default();
             let next = after.split(|c: char| !c.is_alphanumeric());
             let next = next
                 .filter(|word| !word.is_empty())
@@ -232,6 +236,7 @@ mod tests {
             ("It is no URI.", 1),
             ("IS NO URI", 1),
             ("There is no URI", 0),
+            ("`there is no URI", 0),
             ("if there are no agents", 0),
             ("it is no longer there", 0),
             ("it is not a URI, and is noted", 0),

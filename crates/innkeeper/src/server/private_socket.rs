@@ -52,7 +52,10 @@ fn remove_left_over(path: &Path) -> io::Result<()> {
         );
     }
     match UnixStream::connect(path) {
-        Ok(_) => refused(ErrorKind::AddrInUse, "somebody listens there already"),
+        Ok(_) => refused(
+            ErrorKind::AddrInUse,
+            "another program is already listening there",
+        ),
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => std::fs::remove_file(path),
         Err(error) => Err(error),
     }
