@@ -37,6 +37,18 @@ fn fails_with(client: &mut Command, reason: &str) {
 }
 
 #[test]
+fn the_page_shows_the_clients_as_they_are() {
+    let page = std::fs::read_to_string(example("../writing-a-client.md")).unwrap();
+    for (name, language) in [("client.py", "python"), ("client.ts", "typescript")] {
+        let text = std::fs::read_to_string(example(name)).unwrap();
+        assert!(
+            page.contains(&format!("```{language}\n{text}```\n")),
+            "{name}"
+        );
+    }
+}
+
+#[test]
 fn the_client_in_python_runs_a_turn() {
     if version_of("python3").is_none() {
         eprintln!("skipped: there is no python3");
