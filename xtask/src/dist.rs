@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         &release.archive(),
     )?;
     let package = debian::pack(&release, &tree, &release.version)?;
-    recipes::write(&release, &tree)?;
+    recipes::write(&release)?;
     checksums(&release)?;
     if wishes.check {
         recipes::check(&release, &tree)?;

@@ -114,7 +114,7 @@ fn lay_out(tree: &Tree, data: &Path) -> Result<()> {
     let doc = share.join("doc/innkeeper");
     tree::copy(&tree.root.join("README.md"), &doc.join("README.md"), 0o644)?;
     for (from, to) in [
-        ("CHANGELOG.md", "changelog.gz"),
+        ("CHANGELOG.md", "CHANGELOG.md.gz"),
         (NOTICES, "third-party-licenses.txt.gz"),
     ] {
         let packed = compressed(&tree.root.join(from))?;

@@ -18,7 +18,7 @@ fn container(release: &Release) -> PathBuf {
     release.directory.join("Containerfile")
 }
 
-pub(super) fn write(release: &Release, _: &Tree) -> Result<()> {
+pub(super) fn write(release: &Release) -> Result<()> {
     let archive = release.archive();
     let name = archive.file_name().context("the archive has no name")?;
     let name = name.to_string_lossy();
