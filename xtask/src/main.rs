@@ -6,6 +6,8 @@
 mod agents;
 mod bench;
 mod ci;
+mod dist;
+mod docs;
 mod fuzz;
 mod package;
 mod run;
@@ -20,7 +22,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 /// What `cargo xtask` can do: name, arguments, meaning.
-const COMMANDS: [(&str, &str, &str); 13] = [
+const COMMANDS: [(&str, &str, &str); 15] = [
     (
         "run",
         "[--release] [-- FLAGS]",
@@ -60,6 +62,16 @@ const COMMANDS: [(&str, &str, &str); 13] = [
         "[--no-verify]",
         "pack what would be published, and build it from that",
     ),
+    (
+        "dist",
+        "[--no-build] [--check]",
+        "make what is released: archive, Debian package, recipes",
+    ),
+    (
+        "docs",
+        "[--online]",
+        "build the site of docs/ and check its links",
+    ),
     ("tidy", "", "check what no other tool checks"),
     ("help", "", "show this"),
 ];
@@ -91,6 +103,8 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "soak" => soak::run(rest),
         "takeover" => soak::takeover(rest),
         "package" => package::run(rest),
+        "dist" => dist::run(rest),
+        "docs" => docs::run(rest),
         "tidy" => no_arguments(rest).and_then(|()| tidy::run()),
         "help" | "--help" | "-h" => {
             print!("{}", help());

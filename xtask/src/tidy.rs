@@ -3,7 +3,7 @@
 //!
 //! The checks of a single file are in `file`, those of the order of modules in
 //! `graph`, those of licences in `licences`, those of our own packages in
-//! `packages`; none touches the disk. Here is what
+//! `packages`, those of what users read in `words`; none touches the disk. Here is what
 //! concerns the tree as a whole.
 
 mod file;
@@ -12,13 +12,14 @@ mod licences;
 mod mentions;
 mod packages;
 mod tokens;
+mod words;
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{COMMANDS, tools};
+use crate::{COMMANDS, docs, tools};
 use graph::OrderedCrate;
 
 /// The crates whose modules have an order.
@@ -58,8 +59,13 @@ pub(crate) fn run() -> Result<()> {
     }
     let mut problems: Vec<String> = files
         .iter()
-        .flat_map(|SourceFile { path, text }| file::problems(path, text))
+        .flat_map(|SourceFile { path, text }| {
+            let mut problems = file::problems(path, text);
+            problems.extend(words::problems(path, text));
+            problems
+        })
         .collect();
+    problems.extend(links(&files));
     problems.extend(unmentioned_commands(&files));
     for ordered in &ORDERED {
         let report = graph::report(ordered, &files);
@@ -110,12 +116,22 @@ fn is_ours(path: &str, name: &str) -> bool {
     (text && !GENERATED.contains(&name)) || path == ".ci/run"
 }
 
+/// Links of pages that lead nowhere.
+fn links(files: &[SourceFile]) -> Vec<String> {
+    let pages = files.iter().filter(is_page);
+    let pages = pages.map(|page| (page.path.clone(), page.text.clone()));
+    docs::link_problems(&pages.collect(), |path| tools::root().join(path).exists())
+}
+
+/// What stands in the root and in `docs/`.
+fn is_page(file: &&SourceFile) -> bool {
+    let SourceFile { path, .. } = file;
+    let name = path.strip_prefix("docs/").unwrap_or(path);
+    name.ends_with(".md") && !name.contains('/')
+}
+
 /// A command that no page mentions is one that nobody finds.
 fn unmentioned_commands(files: &[SourceFile]) -> Vec<String> {
-    let is_page = |file: &&SourceFile| {
-        let SourceFile { path, .. } = file;
-        path.ends_with(".md") && (!path.contains('/') || path.starts_with("docs/"))
-    };
     let pages: Vec<&SourceFile> = files.iter().filter(is_page).collect();
     let mentions = |call: &str| pages.iter().any(|page| page.text.contains(call));
     COMMANDS

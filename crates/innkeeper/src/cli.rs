@@ -24,6 +24,7 @@ mod gc;
 mod life;
 mod log_file;
 mod logging;
+mod manual;
 mod migrate;
 mod place;
 mod report;
@@ -58,7 +59,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the host until it is told to stop (the default)
+    /// Run the host until it is stopped (the default)
     Serve(serve::ServeArgs),
     /// Start the host in the background and say where it listens
     Up(Box<life::UpArgs>),
@@ -118,6 +119,8 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell
     Completions { shell: clap_complete::Shell },
+    /// Write the manual pages to a directory
+    Man(manual::ManualArgs),
     /// Connect standard input and output with a host's socket (for agents)
     #[command(hide = true)]
     Bridge { socket: std::path::PathBuf },
@@ -184,6 +187,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Config(args) => config_command::config(args),
         Command::Doctor(args) => on_runtime(doctor::doctor(args)),
         Command::Completions { shell } => completions(shell),
+        Command::Man(args) => manual::write(&args),
         Command::Bridge { socket } => on_runtime(bridge::run(socket)),
         Command::Environment { shell } => environment::report(shell),
     };

@@ -69,7 +69,7 @@ export function ChatActions({ route, session, chat }: Props) {
       {isMoving && <MoveChat route={route} session={session} chat={chat} onClose={() => setMoving(false)} />}
       {isAsking && (
         <Dialog label="Delete chat" onClose={() => setAsking(false)}>
-          <p>Delete “{chatTitle(session.chats, chat)}” with everything that was said in it? Nobody can undo this.</p>
+          <p>Delete “{chatTitle(session.chats, chat)}” with everything that was said in it? This cannot be undone.</p>
           <div className="button-row">
             <button type="button" className="button danger" onClick={remove}>
               Delete chat

@@ -2,14 +2,14 @@
 //! strings, characters, numbers and lifetimes are left out, so that nothing in
 //! them is taken for a path.
 //!
-//! This is no parser: macros are not expanded, and what stands in a macro is
+//! This is not a parser: macros are not expanded, and what stands in a macro is
 //! read like everything else. A text that does not compile gives some tokens
 //! or other, but always ends.
 
 /// Marks of two characters that mean something else than their halves.
 const PAIRS: [&str; 3] = ["::", "->", "=>"];
 
-/// A word (raw ones with their `r#`, so that they are no keywords) or a mark.
+/// A word (raw ones with their `r#`, so that they are not keywords) or a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token<'a> {
     pub(super) text: &'a str,
@@ -36,6 +36,23 @@ pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
         rest = after;
     }
     tokens
+}
+
+/// The strings of a text with the lines that they begin in; not its comments.
+pub(super) fn strings(text: &str) -> Vec<(usize, String)> {
+    let mut strings = Vec::new();
+    let mut line = 1;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let is_string = comment(rest).is_none() && literal(rest).is_some();
+        let (piece, after) = rest.split_at(first_piece(rest).0);
+        if is_string {
+            strings.push((line, piece.to_owned()));
+        }
+        line += piece.matches('\n').count();
+        rest = after;
+    }
+    strings
 }
 
 /// How long the piece is that a text begins with, and whether it is a token.

@@ -40,7 +40,7 @@ fn description(tool: &ClientTool) -> Option<Value> {
 }
 
 pub(super) fn nobody_ran_it() -> Value {
-    json!({"isError": true, "content": [{"type": "text", "text": "Nobody ran this tool."}]})
+    json!({"isError": true, "content": [{"type": "text", "text": "No client ran this tool."}]})
 }
 
 /// A result as the agent hears it.

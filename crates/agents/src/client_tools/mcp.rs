@@ -330,8 +330,8 @@ fn call(asked: Asked, params: JsonObject, tools: &[ClientTool]) -> Result<Heard,
     let Params { name, arguments } = serde_json::from_value(params.into())
         .map_err(|error| RpcError::invalid_params(format!("not a call of a tool: {error}")))?;
     let tool = tools.iter().find(|tool| tool.definition.name == name);
-    let tool =
-        tool.ok_or_else(|| RpcError::invalid_params(format!("nobody offers the tool `{name}`")))?;
+    let tool = tool
+        .ok_or_else(|| RpcError::invalid_params(format!("no client offers the tool `{name}`")))?;
     Ok(Heard::Call(Box::new(Call {
         asked,
         tool: tool.clone(),

@@ -158,7 +158,7 @@ impl Player<'_> {
         let owner = self.memory.lock().owner_of(&wanted.name);
         let Some((contributor, title)) = owner else {
             let call = self.start_call(&wanted.name, &wanted.name, None).await;
-            let message = format!("Nobody offers the tool {}.", wanted.name);
+            let message = format!("No client offers the tool {}.", wanted.name);
             let result = ToolCallResult {
                 success: false,
                 past_tense_message: StringOrMarkdown::Plain(message.clone()),

@@ -496,3 +496,22 @@ fn the_profile_is_what_the_contract_says() {
     assert_eq!(config["isolation"]["sessionMutable"], Value::Null);
     assert_eq!(config["branch"]["enumDynamic"], true);
 }
+
+#[test]
+fn every_step_and_scenario_is_documented() {
+    let docs = include_str!("../../../../docs/script-agent.md");
+    for step in super::step::KNOWN {
+        assert!(docs.contains(&format!("`{{\"{step}\": ")), "{step}");
+    }
+    for Builtin { name, .. } in &builtin::ALL {
+        assert!(docs.contains(&format!("| `{name}` |")), "{name}");
+    }
+}
+
+#[test]
+fn the_scenario_in_the_documentation_can_be_played() {
+    let docs = include_str!("../../../../docs/script-agent.md");
+    let (_, rest) = docs.split_once("```json\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    assert_eq!(super::scenario::of_message(example).unwrap().len(), 2);
+}

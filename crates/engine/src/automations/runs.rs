@@ -124,7 +124,7 @@ impl AutomationsMut<'_> {
             Some(AutomationRunLifecycle::Running(_)) => {
                 let seconds = self.patience(run).as_secs();
                 let why = format!(
-                    "The agent needed somebody, and nobody came within {seconds} seconds. Run \
+                    "The agent needed an answer, and no one answered within {seconds} seconds. Run \
                      it again, approve what it does in its settings, or give it more patience."
                 );
                 let error = error_info("inputNeeded", why);
@@ -177,7 +177,7 @@ impl AutomationsMut<'_> {
         };
         let removed = StateAction::AutomationRunSessionRemoved(removed);
         self.core().emit(&run, removed, None);
-        let error = error_info("sessionDisposed", "Somebody disposed of the run's session.");
+        let error = error_info("sessionDisposed", "A client disposed of the run's session.");
         self.finish(&run, Ending::Failed(error));
     }
 

@@ -142,7 +142,7 @@ fn judge(
             let id = asked.id.clone();
             let checked = check_has_server(session, &id).and_then(|server| match &server.state {
                 McpServerState::Starting(state) if state.blocking == Some(true) => Ok(()),
-                _ => Err("nobody waits for this MCP server to start".to_owned()),
+                _ => Err("this MCP server is not waiting to be started".to_owned()),
             });
             let action = StateAction::SessionMcpServerBackgroundRequested(asked);
             match checked {

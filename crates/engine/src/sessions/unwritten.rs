@@ -53,7 +53,7 @@ impl SessionsMut<'_> {
         };
         let forgotten = since.after(core.config.limits.empty_session) <= core.now;
         if forgotten || (was_stored && !is_open) {
-            tracing::debug!(session = %uri, "nobody wrote in it, and nobody has it open");
+            tracing::debug!(session = %uri, "no one wrote in it, and no client has it open");
             let _ = self.dispose(uri);
         } else {
             look_at_later(self.core(), uri.clone(), since);

@@ -240,7 +240,7 @@ fn nobody_waits_for_ever_and_whoever_does_not_want_to_need_not() {
     assert_eq!(opened_backends(&host), 1);
     ask(&mut host, "Background");
     assert!(
-        host.rejection(1).contains("nobody waits"),
+        host.rejection(1).contains("not waiting to be started"),
         "{}",
         host.rejection(1)
     );

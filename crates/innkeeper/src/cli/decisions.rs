@@ -189,7 +189,7 @@ impl Decisions {
                     match is_anybody_there() {
                         true => prompts::choose(&options),
                         false => {
-                            tell("(nobody is here to answer)");
+                            tell("(no one is here to answer)");
                             Prompted::NotAnswered
                         }
                     }
@@ -290,7 +290,7 @@ fn answered(request: ChatInputRequest) -> Option<ChatInputCompletedAction> {
             .iter()
             .filter_map(answers::asked)
             .for_each(|asked| tell(asked.message));
-        tell("(nobody is here to answer)");
+        tell("(no one is here to answer)");
         return cancelled();
     }
     let mut answers = HashMap::new();

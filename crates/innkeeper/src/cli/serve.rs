@@ -224,7 +224,7 @@ impl ServeArgs {
     }
 
     /// A token for the code on the screen, where others can reach the host
-    /// and somebody looks.
+    /// and someone looks.
     fn scanned_token(&self, listen: SocketAddr) -> io::Result<Option<ConnectionToken>> {
         let others = !listen.ip().is_loopback() && !self.without_connection_token;
         let is_seen = self.kind() == Kind::Foreground && io::stdout().is_terminal();
@@ -364,7 +364,7 @@ fn check_token(token: Option<&ConnectionToken>, listen: SocketAddr) -> Result<()
 struct Tokens {
     /// Without one, everybody is let in.
     connection: Option<ConnectionToken>,
-    /// For whoever scans the code on the screen, as long as this host lives.
+    /// For the device that scans the code on the screen, as long as this host lives.
     scanned: Option<ConnectionToken>,
 }
 
@@ -381,7 +381,7 @@ impl Tokens {
         })
     }
 
-    /// How to get here from another machine, for whoever sits at this one.
+    /// How to get here from another machine, for the user of this one.
     fn for_others(&self, links: &Links, is_encrypted: bool) -> String {
         let Some(secret) = &self.scanned else {
             return String::new();

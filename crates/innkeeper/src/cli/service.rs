@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use directories::BaseDirs;
 use tokio::process::Command;
 
@@ -36,6 +36,12 @@ enum Action {
         /// Stop the service when you log out
         #[arg(long)]
         no_linger: bool,
+        /// Print it for this program, and for any user (for packages)
+        #[arg(long, value_name = "PATH", requires = "print", hide = true)]
+        program: Option<PathBuf>,
+        /// Print it for this service manager (for packages)
+        #[arg(long, requires = "program", hide = true)]
+        manager: Option<Manager>,
         #[command(flatten)]
         place: PlaceArgs,
     },
@@ -46,7 +52,7 @@ enum Action {
 }
 
 /// Who keeps services running here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Manager {
     Systemd,
     Launchd,
@@ -76,7 +82,7 @@ impl Manager {
 /// What a service is made of.
 struct Service<'a> {
     program: &'a Path,
-    data_dir: &'a Path,
+    data_dir: Option<&'a Path>,
     config: Option<&'a Path>,
 }
 
@@ -93,9 +99,10 @@ impl Service<'_> {
             text(self.program)?,
             "serve".to_owned(),
             "--service".to_owned(),
-            "--data-dir".to_owned(),
-            text(self.data_dir)?,
         ];
+        if let Some(data_dir) = self.data_dir {
+            command.extend(["--data-dir".to_owned(), text(data_dir)?]);
+        }
         if let Some(config) = self.config {
             command.extend(["--config".to_owned(), text(config)?]);
         }
@@ -193,8 +200,24 @@ fn escaped(word: &str) -> String {
 pub(crate) async fn service(args: ServiceArgs) -> Outcome {
     match args.action {
         Action::Install {
+            print: _,
+            no_linger: _,
+            program: Some(program),
+            manager,
+            place: _,
+        } => {
+            let service = Service {
+                program: &program,
+                data_dir: None,
+                config: None,
+            };
+            print(&service.text(manager.unwrap_or_else(Manager::here))?)
+        }
+        Action::Install {
             print,
             no_linger,
+            program: None,
+            manager: _,
             place,
         } => install(print, !no_linger, &place).await,
         Action::Uninstall => uninstall().await,
@@ -231,7 +254,7 @@ async fn install(only_print: bool, linger: bool, place: &PlaceArgs) -> Outcome {
     let config = place.given_config().map(std::path::absolute).transpose()?;
     let service = Service {
         program: &program,
-        data_dir: &place.data_dir()?,
+        data_dir: Some(&place.data_dir()?),
         config: config.as_deref(),
     };
     // A service that fails at once helps nobody.
@@ -384,7 +407,7 @@ mod tests {
     fn service(data_dir: &str) -> Service<'_> {
         Service {
             program: Path::new("/opt/inn keeper/innkeeper"),
-            data_dir: Path::new(data_dir),
+            data_dir: Some(Path::new(data_dir)),
             config: Some(Path::new("/etc/innkeeper.toml")),
         }
     }

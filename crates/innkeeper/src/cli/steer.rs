@@ -152,7 +152,7 @@ impl Held {
         self.conversation.say(&session, action).await
     }
 
-    /// A turn that nobody watches needs a host that stays.
+    /// A turn that no client watches needs a host that stays.
     async fn stays(&self) -> Result<()> {
         let status: Status = self.host.get("/control/status").await?;
         match status.kind {

@@ -112,7 +112,7 @@ impl Newcomer {
         let is_needed = self.place.is_needed();
         async move {
             tokio::select! {
-                () = over => (1008, "nobody introduced themselves in time; send `initialize` first"),
+                () = over => (1008, "the client did not introduce itself in time; send `initialize` first"),
                 () = is_needed => {
                     (1013, "others needed this place; reconnect and send `initialize` at once")
                 }

@@ -42,7 +42,7 @@ fn remove_left_over(path: &Path) -> io::Result<()> {
     if !found.file_type().is_socket() {
         return refused(
             ErrorKind::AlreadyExists,
-            "a file that is not a socket is there; remove it if nobody needs it",
+            "a file that is not a socket is there; remove it if nothing needs it",
         );
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
@@ -52,7 +52,10 @@ fn remove_left_over(path: &Path) -> io::Result<()> {
         );
     }
     match UnixStream::connect(path) {
-        Ok(_) => refused(ErrorKind::AddrInUse, "somebody listens there already"),
+        Ok(_) => refused(
+            ErrorKind::AddrInUse,
+            "another program is already listening there",
+        ),
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => std::fs::remove_file(path),
         Err(error) => Err(error),
     }

@@ -185,7 +185,7 @@ fn distrust(host: &str, error: &io::Error) -> String {
     match wrong {
         // The latter: somebody trusted has the issuer's name, and not its key.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => format!(
-            "the certificate of `{host}` is from nobody whom this system trusts; add its issuer's \
+            "the certificate of `{host}` is not from an issuer that this system trusts; add its issuer's \
              certificate to the system's, or name a file that has it in SSL_CERT_FILE"
         ),
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {

@@ -26,6 +26,7 @@ mod crash;
 mod customizations;
 mod database;
 mod embedded;
+mod examples;
 mod hostile;
 mod introductions;
 mod mcp;

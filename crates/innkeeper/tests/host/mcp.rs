@@ -381,10 +381,7 @@ async fn an_agent_that_is_a_program_uses_a_server_and_is_told_of_rules_until_the
     assert_eq!(watch.turn_end("t").await, TurnState::Complete);
     assert_eq!(watch.text_of("t"), "fog told");
     let turn = json!(watch.state.turns[0]).to_string();
-    assert!(
-        turn.contains("was told of 1 of your customizations"),
-        "{turn}"
-    );
+    assert!(turn.contains("received 1 of your customizations"), "{turn}");
     assert!(turn.contains(WEATHER), "the call names the server: {turn}");
 
     let pid = fs::read_to_string(pid).unwrap();

@@ -273,14 +273,14 @@ impl fmt::Display for AgentNotice {
                 agent,
                 told,
                 left_out: 0,
-            } => write!(f, "{agent} was told of {told} of your customizations."),
+            } => write!(f, "{agent} received {told} of your customizations."),
             Self::ToldCustomizations {
                 agent,
                 told,
                 left_out,
             } => write!(
                 f,
-                "{agent} was told of {told} of your customizations. The text of {left_out} did \
+                "{agent} received {told} of your customizations. The text of {left_out} did \
                  not fit."
             ),
         }

@@ -350,7 +350,7 @@ pub enum PushError {
     Lfs,
     #[error("`{0}` is the branch to merge into; make another one with `git switch -c NAME`")]
     OnBase(String),
-    #[error("nobody waits for it any more, so it was ended")]
+    #[error("no client waits for it any more, so it was stopped")]
     Cancelled,
 }
 

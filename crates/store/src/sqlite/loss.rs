@@ -79,7 +79,7 @@ impl fmt::Display for Loss {
             ),
             (_, Rescue::Failed(reason)) => write!(
                 f,
-                "{missing}, and no copy of what was stored could be made ({reason}); mend that \
+                "{missing}, and no copy of what was stored could be made ({reason}); fix that \
                  and do not stop the host before its log says where the copy is"
             ),
         }

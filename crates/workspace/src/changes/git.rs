@@ -66,7 +66,7 @@ pub(crate) enum GitError {
 
 fn first_line(said: &str) -> &str {
     let line = said.lines().find(|line| !line.trim().is_empty());
-    line.map_or("git failed without a word", |line| {
+    line.map_or("git failed without a message", |line| {
         line.trim().trim_start_matches("fatal: ")
     })
 }

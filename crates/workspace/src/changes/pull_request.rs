@@ -166,7 +166,7 @@ fn judged(forge: &Forge, said: &str) -> Result<Sent, NoPullRequest> {
         }
         None => {
             let line = said.lines().map(str::trim).find(|line| !line.is_empty());
-            let line = cut(line.unwrap_or("it failed without a word"), 1000);
+            let line = cut(line.unwrap_or("it failed without a message"), 1000);
             Err(NoPullRequest::GhFailed(line.to_owned()))
         }
     }

@@ -88,7 +88,7 @@ impl Listening<'_> {
             match end {
                 End::Signal => tracing::info!("shutting down: a signal said so"),
                 End::Control => tracing::info!("shutting down: a command said so"),
-                End::Unused => tracing::info!("shutting down: nobody has used it for a while"),
+                End::Unused => tracing::info!("shutting down: no client has used it for a while"),
                 End::Gone | End::Overtaken => {}
             }
             if self.args.service && end != End::Overtaken {

@@ -112,7 +112,9 @@ impl Serving<'_> {
                 }
             };
             match self.live(ready, store).await? {
-                End::Overtaken => tracing::warn!("this host begins anew, behind whoever works"),
+                End::Overtaken => {
+                    tracing::warn!("this host lost its lease; it stands by from now on");
+                }
                 End::Signal | End::Control | End::Unused | End::Gone => return Ok(()),
             }
         }

@@ -148,7 +148,7 @@ fn with_nobody_to_ask_the_answer_is_no_and_the_turn_goes_on() {
     let ended = inn.call(&["run", ASKS]).with(3);
     assert!(ended.err.contains("Run Delete all?"), "{}", ended.err);
     assert!(
-        ended.err.contains("nobody is here to answer"),
+        ended.err.contains("no one is here to answer"),
         "{}",
         ended.err
     );

@@ -41,6 +41,49 @@ fn version_help_agents_and_completions_are_printed() {
 }
 
 #[test]
+fn every_command_has_a_manual_page() {
+    let inn = Inn::new();
+    let pages = inn.path("man1");
+    inn.bare_call(&["man", pages.to_str().unwrap()]).with(0);
+    for page in [
+        "innkeeper.1",
+        "innkeeper-run.1",
+        "innkeeper-sessions-list.1",
+    ] {
+        let text = fs::read_to_string(pages.join(page)).unwrap();
+        assert!(text.contains(".SH SYNOPSIS"), "{page}");
+    }
+    assert!(!pages.join("innkeeper-bridge.1").exists());
+    let file = inn.write("file", "");
+    inn.bare_call(&["man", file.to_str().unwrap()])
+        .failed("name another directory");
+}
+
+#[test]
+fn what_packages_install_as_a_service_names_no_user() {
+    let inn = Inn::new();
+    let call = [
+        "service",
+        "install",
+        "--print",
+        "--program",
+        "/usr/bin/innkeeper",
+    ];
+    let unit = inn.bare_call(&[&call[..], &["--manager", "systemd"]].concat());
+    let unit = unit.with(0).out;
+    assert!(
+        unit.contains("\nExecStart=/usr/bin/innkeeper serve --service\n"),
+        "{unit}"
+    );
+    let list = inn.bare_call(&[&call[..], &["--manager", "launchd"]].concat());
+    assert!(
+        list.with(0)
+            .out
+            .contains("<string>--service</string>\n  </array>")
+    );
+}
+
+#[test]
 fn no_subcommand_means_serve() {
     let inn = Inn::new();
     let config = inn.path("missing.toml");

@@ -184,7 +184,7 @@ fn not_regular(path: &Path) -> GitError {
 
 fn elsewhere(path: &Path) -> GitError {
     GitError::Other(format!(
-        "{} leads out of its repository; no changes are told here",
+        "{} leads out of its repository; its changes are not shown",
         path.display()
     ))
 }
