@@ -91,7 +91,7 @@ function ended({ kind, session: { resource, title, activity } }: Happening): Cal
 
 function show({ title, body, session, tag }: Call): void {
   const route: Route = { view: "session", session, chat: null };
-  const options = { body, tag, icon: "/icon-192.png", data: hrefOf(route) };
+  const options = { body, tag, icon: "./icon-192.png", data: hrefOf(route) };
   try {
     const notification = new Notification(title, options);
     notification.onclick = () => {

@@ -16,7 +16,7 @@ export function Sidebar({ onPalette }: { onPalette: () => void }) {
     <nav className="sidebar" aria-label="Sessions">
       <header className="sidebar-head">
         <a className="brand" href="#/">
-          <img src="/icon.svg" alt="" width="20" height="20" /> Innkeeper
+          <img src="./icon.svg" alt="" width="20" height="20" /> Innkeeper
         </a>
         <a className="icon-button" href="#/settings" aria-label="Settings" title="Settings">
           <Icon name="settings" />

@@ -79,6 +79,15 @@ impl HostFile {
         (holder(data_dir) == Some(found.pid)).then_some(found)
     }
 
+    /// Whether there is such a file, and nobody can tell what it says. No host
+    /// leaves one like that.
+    pub(crate) fn is_spoilt_in(data_dir: &Path) -> bool {
+        match fs::read_to_string(data_dir.join(HOST_FILE)) {
+            Ok(text) => serde_json::from_str::<Self>(&text).is_err(),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
+    }
+
     pub(crate) fn remove_from(data_dir: &Path) {
         // What is left behind is known by the lock that nobody holds.
         let _ = fs::remove_file(data_dir.join(HOST_FILE));

@@ -46,7 +46,8 @@ impl RunningHost {
         let (pid, socket) = match HostFile::find_in(data_dir) {
             Some(found) if found.stdio => return None,
             Some(found) => (found.pid, found.socket_in(data_dir)),
-            // The file may be lost, or spoilt; the socket is where it is.
+            None if !HostFile::is_spoilt_in(data_dir) => return None,
+            // The socket is where it is.
             None => {
                 let socket = data_dir.join(control_socket::NAME);
                 let pid = holder(data_dir)?;

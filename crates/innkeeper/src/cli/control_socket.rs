@@ -69,9 +69,11 @@ fn runtime_directory() -> PathBuf {
         .unwrap_or_else(|| PathBuf::from("/tmp"))
 }
 
-/// A host that was killed may have left a directory behind.
+/// A host that was killed may have left a directory behind. What it said of
+/// itself is not true of the next one.
 fn remove_left_over(data_dir: &Path) {
     let left = HostFile::left_in(data_dir).and_then(|left| left.socket);
+    HostFile::remove_from(data_dir);
     let Some((socket, directory)) = left.as_deref().and_then(|it| Some((it, it.parent()?))) else {
         return;
     };

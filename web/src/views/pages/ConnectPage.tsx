@@ -22,7 +22,7 @@ export function ConnectPage() {
   return (
     <div className="page">
       <form className="page-body form connect" onSubmit={connect}>
-        <img src="/icon.svg" alt="" width="40" height="40" />
+        <img src="./icon.svg" alt="" width="40" height="40" />
         <h1>Connect to a host</h1>
         {phase === "refused" && reason && (
           <p className="callout bad" role="alert">
