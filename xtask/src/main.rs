@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 /// What `cargo xtask` can do: name, arguments, meaning.
-const COMMANDS: [(&str, &str, &str); 12] = [
+const COMMANDS: [(&str, &str, &str); 13] = [
     (
         "run",
         "[--release] [-- FLAGS]",
@@ -49,6 +49,11 @@ const COMMANDS: [(&str, &str, &str); 12] = [
         "soak",
         "[--release] [--minutes N] [--seed S]",
         "kill the host again and again, and hold it to what it told",
+    ),
+    (
+        "takeover",
+        "[--release] [--times N] [--seed S]",
+        "kill or stop hosts on one PostgreSQL, of which another takes over",
     ),
     (
         "package",
@@ -84,6 +89,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "agents" => agents::run(rest),
         "fuzz" => fuzz::run(rest),
         "soak" => soak::run(rest),
+        "takeover" => soak::takeover(rest),
         "package" => package::run(rest),
         "tidy" => no_arguments(rest).and_then(|()| tidy::run()),
         "help" | "--help" | "-h" => {

@@ -2,9 +2,24 @@
 
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use crate::tools;
+
+/// `cargo xtask takeover [--times N]`: hosts that take over from each other.
+pub(crate) fn takeover(arguments: &[String]) -> Result<()> {
+    let mut passed_on = Vec::new();
+    let mut times = "5".to_owned();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--times" => times = rest.next().context("--times needs a number")?.clone(),
+            _ => passed_on.push(argument.clone()),
+        }
+    }
+    passed_on.extend(["--takeovers".to_owned(), times]);
+    run(&passed_on)
+}
 
 /// Builds the host, the soak and an agent that dies when told to. With
 /// `--release`, what is tried is what would be shipped.

@@ -2,7 +2,7 @@
 //! measured in the same run, because machines differ and are shared: the ratio
 //! is what counts.
 //!
-//! `cargo xtask bench` runs all of them; a name (`fanout`, `slow`, `latency`, `agents`,
+//! `cargo xtask bench` runs all of them; a name (`fanout`, `paced`, `slow`, `latency`, `agents`,
 //! `start`, `history`, `gates`, `files`, `changes`, `prompts`, `memory`, `hostile`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
 //! host that runs already under load, for a profiler. The other subcommands are
 //! parts that run as processes of their own.
@@ -18,6 +18,7 @@ mod history;
 mod hostile;
 mod latency;
 mod memory;
+mod paced;
 mod process;
 mod prompts;
 mod raw;
@@ -33,13 +34,17 @@ fn main() -> Result<()> {
     match arguments[..] {
         ["bare-server", ready_file] => runtime()?.block_on(bare::serve(ready_file)),
         ["raw-server", ready_file] => runtime()?.block_on(raw::serve(ready_file)),
+        ["loop-server", ready_file] => paced::serve_loop(ready_file),
+        ["copy-server", ready_file] => paced::serve_copies(ready_file),
         ["chunk-agent"] => agents::agent(),
+        ["paced-agent"] => paced::agent(),
         ["encode", version, kind, times] => gates::encode(version, kind, times.parse()?),
         ["open-chat", version, times] => gates::open_chat(version, times.parse()?),
         ["feed-deltas", turns, deltas] => history::feed(turns.parse()?, deltas.parse()?),
         [] => {
             runtime()?.block_on(fanout::run(&fanout::SUBSCRIBERS))?;
             runtime()?.block_on(fanout::run_versions(&fanout::SUBSCRIBERS))?;
+            runtime()?.block_on(paced::run())?;
             runtime()?.block_on(slow::run())?;
             runtime()?.block_on(latency::run())?;
             runtime()?.block_on(agents::run())?;
@@ -67,6 +72,7 @@ fn main() -> Result<()> {
         ["load", url, subscribers, deltas] => {
             runtime()?.block_on(fanout::load(url, subscribers.parse()?, deltas.parse()?))
         }
+        ["paced"] => runtime()?.block_on(paced::run()),
         ["slow"] => runtime()?.block_on(slow::run()),
         ["latency"] => runtime()?.block_on(latency::run()),
         ["agents"] => runtime()?.block_on(agents::run()),
@@ -80,7 +86,7 @@ fn main() -> Result<()> {
         ["hostile"] => runtime()?.block_on(hostile::run(None)),
         ["hostile", attack] => runtime()?.block_on(hostile::run(Some(attack))),
         _ => bail!(
-            "usage: innkeeper-bench [fanout [N] | versions N | slow | latency | agents | start | \
+            "usage: innkeeper-bench [fanout [N] | versions N | paced | slow | latency | agents | start | \
              history | gates | files | changes | prompts | memory | hostile [ATTACK]]"
         ),
     }

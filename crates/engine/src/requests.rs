@@ -427,5 +427,5 @@ impl Engine {
 }
 
 pub(crate) fn store_failure_message(reason: &str) -> String {
-    format!("the host accepts no work, as it cannot write to its data directory: {reason}")
+    format!("the host accepts no work, as it cannot write to its store: {reason}")
 }

@@ -24,6 +24,7 @@ mod gc;
 mod life;
 mod log_file;
 mod logging;
+mod migrate;
 mod place;
 mod report;
 mod run;
@@ -32,6 +33,7 @@ mod serve;
 mod service;
 mod sessions;
 mod signals;
+mod standby;
 mod steer;
 mod text;
 mod token;
@@ -104,6 +106,8 @@ enum Command {
     Backup(backup::BackupArgs),
     /// Put a backup in the place of all sessions
     Restore(backup::RestoreArgs),
+    /// Move all sessions into PostgreSQL, or from there into a data directory
+    Migrate(migrate::MigrateArgs),
     /// Free disk space that nothing uses any more
     Gc(gc::GcArgs),
     /// Make, list and revoke the tokens of devices
@@ -174,6 +178,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Search(args) => on_runtime(search::search(args)),
         Command::Backup(args) => backup::backup(&args),
         Command::Restore(args) => on_runtime(backup::restore(args)),
+        Command::Migrate(args) => migrate::migrate(&args),
         Command::Gc(args) => on_runtime(gc::gc(args)),
         Command::Token(args) => on_runtime(token::token(args)),
         Command::Config(args) => config_command::config(args),

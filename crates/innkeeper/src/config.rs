@@ -532,9 +532,17 @@ impl DeliveryTable {
 }
 
 /// `[store]`: how what happens is kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct StoreTable {
+    /// Where the store is, if not in the data directory. It may hold a password.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) url: Option<String>,
+    /// Where clients reach this host, for the others on the same store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) advertise: Option<String>,
+    #[serde(deserialize_with = "within::<_, 3, 600>")]
+    pub(crate) lease_seconds: u64,
     pub(crate) sync: SyncSetting,
     #[serde(deserialize_with = "within::<_, 0, 36_500>")]
     pub(crate) keep_disposed_days: u64,
@@ -562,6 +570,9 @@ impl Default for StoreTable {
             group_commit,
         } = StoreOptions::default();
         Self {
+            url: None,
+            advertise: None,
+            lease_seconds: 10,
             sync: match sync {
                 innkeeper_store::SyncMode::Normal => SyncSetting::Normal,
                 innkeeper_store::SyncMode::Full => SyncSetting::Full,
@@ -570,6 +581,12 @@ impl Default for StoreTable {
             log_bytes,
             group_commit_ms: millis(group_commit),
         }
+    }
+}
+
+impl std::fmt::Debug for StoreTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StoreTable").finish_non_exhaustive()
     }
 }
 

@@ -13,6 +13,7 @@
 //! lets the client come back.
 
 mod answers;
+mod direct;
 mod parcel;
 
 #[cfg(test)]
@@ -28,9 +29,12 @@ use bytes::Bytes;
 use innkeeper_engine::CloseReason;
 use innkeeper_protocol::outgoing::{self, HostMessage};
 use innkeeper_protocol::version::Version;
+use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::Notify;
 
 pub(crate) use answers::{AnswerRoom, Share};
+use direct::Direct;
+pub(crate) use direct::{Hand, LentSocket};
 pub(crate) use parcel::Parcel;
 use parcel::{absorb, framed, weight_of};
 
@@ -73,6 +77,8 @@ pub(crate) enum Ending {
     /// The client took in less than was published to it, for too long.
     TooSlow,
     ShuttingDown,
+    /// The store may be another host's by now.
+    Overtaken,
 }
 
 impl Ending {
@@ -92,6 +98,10 @@ impl Ending {
             ),
             Self::TooSlow => (1013, "too much was waiting to be read; please reconnect"),
             Self::ShuttingDown => (1001, "the host is shutting down"),
+            Self::Overtaken => (
+                1012,
+                "another host takes over, or this one begins anew; please reconnect",
+            ),
         }
     }
 }
@@ -130,6 +140,10 @@ struct Waiting {
     /// When the first of what may be held back must go.
     due: Option<Instant>,
     ending: Option<Ending>,
+    /// The task writes what it took.
+    is_writing: bool,
+    /// The socket, for whoever publishes.
+    direct: Option<Direct>,
 }
 
 #[derive(Debug)]
@@ -142,6 +156,8 @@ enum Item {
     Own(HostMessage),
     /// Frames of the transport itself: it answers a ping, or a close.
     Control(Bytes),
+    /// Of what was published, what did not fit into the socket.
+    Rest(Bytes),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,7 +185,7 @@ impl Outgoing {
         let frames = self.items.into_iter().map(|item| match item {
             Item::Shared { parcel, .. } => parcel.frames(version),
             Item::Own(message) => framed(&[message], version, 0),
-            Item::Control(frames) => frames,
+            Item::Control(frames) | Item::Rest(frames) => frames,
         });
         frames.filter(|frames| !frames.is_empty()).collect()
     }
@@ -190,7 +206,7 @@ impl Outgoing {
                 outgoing::encode_each(&message, version, |text| texts.push(text));
                 texts
             }
-            Item::Control(_) => Vec::new(),
+            Item::Control(_) | Item::Rest(_) => Vec::new(),
         });
         texts.collect()
     }
@@ -223,8 +239,54 @@ impl OutboundQueue {
     /// Queues what answers this client, whatever its size: it asked for it.
     pub(crate) fn send(&self, message: HostMessage) {
         let parcel = Parcel::new(vec![message]);
+        if self.write_directly(&mut self.lock(), &parcel, &mut Hand::new()) {
+            return;
+        }
         let kind = Kind::Answer;
         self.push_reply(parcel.weight(), Item::Shared { parcel, kind });
+    }
+
+    /// Lends the connection's socket to whoever publishes.
+    pub(crate) fn lend(&self, socket: Arc<OwnedWriteHalf>) {
+        self.lock().direct = Some(Direct::new(socket));
+    }
+
+    /// From here on, only the task writes.
+    pub(crate) fn reclaim(&self) {
+        self.lock().direct = None;
+    }
+
+    /// Writes what comes behind nothing at once, if it may be. Says whether
+    /// there is nothing left to do for it.
+    fn write_directly(&self, waiting: &mut Waiting, parcel: &Parcel, hand: &mut Hand) -> bool {
+        let is_first = waiting.items.is_empty() && !waiting.is_writing && waiting.ending.is_none();
+        let (true, Some(version)) = (is_first, self.spoken()) else {
+            return false;
+        };
+        let Some(direct) = waiting.direct.as_mut() else {
+            return false;
+        };
+        if parcel.weight() > direct::MOST_BYTES || !direct.may_write(hand) {
+            return false;
+        }
+        let frames = parcel.frames(version);
+        if frames.is_empty() {
+            return true;
+        }
+        let written = direct.write(&frames, hand);
+        if written == 0 {
+            return false;
+        }
+        self.written.fetch_add(1, Ordering::Relaxed);
+        if written < frames.len() {
+            let rest = frames.slice(written..);
+            waiting.published_bytes += rest.len();
+            waiting.messages += 1;
+            waiting.pressing = true;
+            waiting.items.push_back(Item::Rest(rest));
+            self.changed.notify_one();
+        }
+        true
     }
 
     /// Queues frames that the transport wants to send by itself.
@@ -246,12 +308,20 @@ impl OutboundQueue {
     }
 
     /// Queues what a channel publishes.
-    pub(crate) fn publish(&self, parcel: &Arc<Parcel>, max_latency: Option<Duration>) {
+    pub(crate) fn publish(
+        &self,
+        parcel: &Arc<Parcel>,
+        max_latency: Option<Duration>,
+        hand: &mut Hand,
+    ) {
         let mut waiting = self.lock();
         if waiting.ending.is_some() {
             return;
         }
         let patient = max_latency.is_some_and(|latency| !latency.is_zero()) && self.options.merge;
+        if !patient && self.write_directly(&mut waiting, parcel, hand) {
+            return;
+        }
         let may_merge = self.options.merge && max_latency != Some(Duration::ZERO);
         let is_behind = waiting.messages > self.options.merge_after;
         waiting.push_published(Arc::clone(parcel), may_merge && (patient || is_behind));
@@ -311,6 +381,7 @@ impl OutboundQueue {
                 if waiting.pressing || late {
                     let spent = waiting.condense();
                     let (items, ending) = waiting.take(most);
+                    waiting.is_writing = true;
                     drop(waiting);
                     drop(spent);
                     self.written.fetch_add(1, Ordering::Relaxed);
@@ -321,6 +392,7 @@ impl OutboundQueue {
                         ending,
                     };
                 }
+                waiting.is_writing = false;
                 waiting.due
             };
             match due {
@@ -397,6 +469,7 @@ impl Waiting {
                 }
                 Item::Own(message) => (&mut self.published_bytes, weight_of(message), 1),
                 Item::Control(frames) => (&mut self.reply_bytes, frames.len(), 1),
+                Item::Rest(frames) => (&mut self.published_bytes, frames.len(), 1),
             };
             self.messages = self.messages.saturating_sub(messages);
             *counter = counter.saturating_sub(weight);

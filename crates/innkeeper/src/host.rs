@@ -22,12 +22,13 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::client_versions::ClientVersions;
 use crate::clock::{Clock, now};
-use crate::delivery::{DeliveryOptions, OutboundQueue, Outgoing};
+use crate::delivery::{DeliveryOptions, Ending, OutboundQueue, Outgoing};
 use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten};
 use crate::machine::{Machine, WorkspaceOptions};
 use crate::outbox::{Clients, MachineTasks, Outbox, Reads, Reports, Subjects};
 use crate::read_only::{Judged, ReadOnly};
 use crate::telemetry::{Telemetry, TelemetryOptions};
+use crate::tenure::Tenancy;
 
 /// How many messages of one client may wait for the engine.
 const MESSAGES_IN_FLIGHT: u32 = 64;
@@ -94,6 +95,7 @@ struct Inner {
     delivery: DeliveryOptions,
     next_connection: AtomicU64,
     client_versions: Arc<ClientVersions>,
+    tenancy: Arc<Tenancy>,
     thread: std::sync::Mutex<Option<EngineThread>>,
 }
 
@@ -123,7 +125,7 @@ impl Host {
         let (store, boot) = tokio::task::spawn_blocking(begun)
             .await
             .map_err(|_| HostError::EngineGone)??;
-        let archive = store.archive()?;
+        let (archive, tenure) = (store.archive()?, store.tenure());
         let (events, inbox) = mpsc::unbounded_channel();
         let (reports, report_inbox) = mpsc::channel(REPORTS_IN_FLIGHT);
         let agents = Arc::new(Supervisor::new(agents, reports));
@@ -140,6 +142,16 @@ impl Host {
             reports,
         }));
         let gauges = Arc::new(Gauges::default());
+        let readiness = Arc::clone(&gauges);
+        let tenancy = Tenancy::watch(tenure, {
+            let (outbox, clients) = (Arc::clone(&outbox), Arc::clone(&clients));
+            move || {
+                outbox.shut();
+                readiness.readiness.is_overtaken();
+                clients.close_all(Ending::Overtaken);
+            }
+        })
+        .map_err(HostError::Thread)?;
         let journal = store.start(tell_about_commits(&outbox, &events, &gauges))?;
         let config = EngineConfig {
             server_info,
@@ -188,6 +200,7 @@ impl Host {
             delivery: options.delivery,
             next_connection: AtomicU64::new(1),
             client_versions,
+            tenancy: Arc::new(tenancy),
             thread: std::sync::Mutex::new(Some(thread)),
         });
         tokio::spawn(tell_about_work(&inner));
@@ -251,13 +264,16 @@ impl Host {
         self.inner.agents.shutdown().await;
         self.inner.machine.servers.shutdown().await;
         let machine = Arc::clone(&self.inner.machine);
-        // The store is closed last: who finds the data directory free finds all
-        // states of files kept, too. What was told is stored already.
+        let tenancy = Arc::clone(&self.inner.tenancy);
+        // The store is closed last: who finds the data directory or the lease
+        // free finds all states of files kept, and nothing of this host running.
+        // What was told is stored already.
         let end = move || {
             machine.terminals.shutdown();
             if let Some(changes) = &machine.changes {
                 changes.finish(CHECKPOINTS_PATIENCE);
             }
+            tenancy.end();
             match joined {
                 Ok(Some(journal)) => journal.close().map_err(HostError::Store),
                 Ok(None) | Err(_) => Err(HostError::EngineGone),
@@ -266,8 +282,19 @@ impl Host {
         let closed = tokio::task::spawn_blocking(end).await;
         let closed = closed.unwrap_or(Err(HostError::EngineGone));
         self.inner.telemetry.finish().await;
-        self.inner.clients.close_all();
+        self.inner.clients.close_all(Ending::ShuttingDown);
         closed
+    }
+
+    /// Waits until another host may have taken over what this one keeps. It has
+    /// stopped by then; all that is left to do is to shut it down.
+    pub async fn overtaken(&self) {
+        self.inner.tenancy.over().await;
+    }
+
+    /// Tells other hosts on the same store where clients reach this one.
+    pub fn announce(&self, address: &str) {
+        self.inner.tenancy.announce(address);
     }
 
     /// How many connections are open.

@@ -39,6 +39,7 @@
 //! | `tls` | [`server::TlsFiles`]: HTTPS and WSS |
 //! | `terminals` | terminals, and the commands that agents run in them |
 //! | `telemetry` | [`ExportOptions`] and [`LogFeed`]: export over OTLP, and the log in the protocol's telemetry |
+//! | `postgres` | [`PostgresStore`]: a store that outlives its machine |
 //! | `cli` | the program; it brings all of the others |
 //!
 //! *Invariant*: nothing in here decides anything about sessions; that is the
@@ -55,6 +56,7 @@ mod outbox;
 mod read_only;
 mod readiness;
 mod telemetry;
+mod tenure;
 
 pub mod leftovers;
 pub mod server;
@@ -71,6 +73,8 @@ pub use ahp;
 pub use innkeeper_agents::{self as agents, Agent, ScriptAgent};
 pub use innkeeper_engine::{GrantPolicy, Leftovers, Limits, QueueAfterCancel};
 pub use innkeeper_protocol as protocol;
+#[cfg(feature = "postgres")]
+pub use innkeeper_store::{Candidate, PostgresAddress, PostgresOptions, PostgresStore};
 pub use innkeeper_store::{
     MemoryDisk, MemoryStore, SqliteStore, StoreError, StoreOptions, SyncMode,
 };

@@ -6,11 +6,14 @@
 //! the engine says while the store cannot write depends on nothing unwritten,
 //! and overtakes; so do the versions that connections speak from now on.
 //!
+//! When the host was overtaken, or may have been, nothing goes out any more.
+//!
 //! The engine's thread and the store's both come here: `order` says which of
 //! them does what, and when. The other modules have a subject each: the
 //! clients, the store, the machine.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use innkeeper_agents::Supervisor;
 use innkeeper_engine::{Effect, Input};
@@ -38,6 +41,7 @@ use order::{Due, Order};
 pub(crate) struct Outbox {
     order: Order<Vec<Effect>>,
     commits: Notify,
+    is_shut: AtomicBool,
     to: Subjects,
 }
 
@@ -56,6 +60,7 @@ impl Outbox {
         Self {
             order: Order::new(),
             commits: Notify::new(),
+            is_shut: AtomicBool::new(false),
             to,
         }
     }
@@ -63,18 +68,31 @@ impl Outbox {
     /// Takes the effects of a step; they happen when everything before them
     /// has and the store has come as far as `after`.
     pub(crate) fn submit(&self, after: CommitNo, effects: Vec<Effect>) {
-        let carry_out = |due| self.to.deal_with(due);
+        let carry_out = |due| self.deal_with(due);
         self.order.submit(after, effects, carry_out);
     }
 
     /// Carries out effects that wait for nothing.
     pub(crate) fn overtake(&self, effects: Vec<Effect>) {
-        self.to.carry_out(effects);
+        if !self.is_shut.load(Ordering::Acquire) {
+            self.to.carry_out(effects);
+        }
+    }
+
+    /// Nothing goes out any more.
+    pub(crate) fn shut(&self) {
+        self.is_shut.store(true, Ordering::Release);
+    }
+
+    fn deal_with(&self, due: Due<Vec<Effect>>) {
+        if !self.is_shut.load(Ordering::Acquire) {
+            self.to.deal_with(due);
+        }
     }
 
     /// The store has come this far.
     pub(crate) fn committed(&self, number: CommitNo) {
-        let carry_out = |due| self.to.deal_with(due);
+        let carry_out = |due| self.deal_with(due);
         self.order.committed(number, carry_out);
         self.commits.notify_one();
     }

@@ -29,6 +29,10 @@ pub(crate) struct ReadOnly(Mutex<String>);
 
 /// What becomes of a message.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart where it is returned"
+)]
 pub(crate) enum Judged {
     PassOn(ClientMessage),
     /// Nobody but its sender hears of it.

@@ -13,13 +13,15 @@ enum State {
     Ready,
     StoreFailing,
     StoreLost,
+    Overtaken,
     Stopping,
 }
 
-const STATES: [State; 4] = [
+const STATES: [State; 5] = [
     State::Ready,
     State::StoreFailing,
     State::StoreLost,
+    State::Overtaken,
     State::Stopping,
 ];
 
@@ -47,6 +49,10 @@ impl Readiness {
         self.worsen(State::StoreLost);
     }
 
+    pub(crate) fn is_overtaken(&self) {
+        self.worsen(State::Overtaken);
+    }
+
     pub(crate) fn stops(&self) {
         self.worsen(State::Stopping);
     }
@@ -57,12 +63,16 @@ impl Readiness {
         match state.copied().unwrap_or(State::Stopping) {
             State::Ready => None,
             State::StoreFailing => Some(
-                "the host cannot write to its data directory and accepts no work until it can; \
+                "the host cannot write to its store and accepts no work until it can; \
                  its log says why",
             ),
             State::StoreLost => Some(
                 "the files of the database were removed, replaced or taken over by another host \
                  while this host ran; it accepts no more work, and its log says what to do",
+            ),
+            State::Overtaken => Some(
+                "the host has lost its lease on the store; another host works, or this one \
+                 begins anew when it can",
             ),
             State::Stopping => Some("the host is stopping"),
         }

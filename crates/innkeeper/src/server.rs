@@ -16,6 +16,7 @@ mod no_tls;
 mod page;
 mod private_socket;
 mod socket;
+mod standby;
 pub mod stdio;
 #[cfg(feature = "tls")]
 mod tls;
@@ -46,6 +47,7 @@ use newcomers::Newcomers;
 pub use newcomers::NewcomerLimits;
 #[cfg(not(feature = "tls"))]
 use no_tls as tls;
+pub use standby::Standing;
 pub use tls::TlsFiles;
 
 /// How long a client may take to say what it wants.
@@ -123,15 +125,7 @@ impl Server {
         access: AccessPolicy,
         options: ServerOptions,
     ) -> Result<Self, ServerError> {
-        let stop = watch::Sender::new(false);
-        let mut server = Self {
-            address: None,
-            access: Current::new(access),
-            tls: None,
-            sockets: Vec::new(),
-            stop,
-            tasks: JoinSet::new(),
-        };
+        let server = Self::new(access);
         let state = http::Shared {
             host,
             access: Arc::clone(&server.access),
@@ -142,11 +136,61 @@ impl Server {
             ping_after: options.ping_after,
             newcomers: Newcomers::new(options.newcomers.clone()),
         };
+        let router = |transport| http::router(state.clone(), transport);
+        let own = http::Shared {
+            places: Arc::new(Semaphore::new(OWN_COMMANDS)),
+            most_connections: OWN_COMMANDS,
+            newcomers: Newcomers::new(options.newcomers.clone()),
+            ..state.clone()
+        };
+        let own = || http::router(own, http::Transport::UnixSocket);
+        server.listening(router, own, &options).await
+    }
+
+    /// A server for a host that stands by, as `news` says.
+    pub async fn start_standby(
+        access: AccessPolicy,
+        options: ServerOptions,
+        news: watch::Receiver<Standing>,
+    ) -> Result<Self, ServerError> {
+        let server = Self::new(access);
+        let state = standby::Standby {
+            access: Arc::clone(&server.access),
+            news,
+            places: Arc::new(Semaphore::new(options.connections)),
+        };
+        let router = |transport| standby::router(state.clone(), transport);
+        let own = standby::Standby {
+            places: Arc::new(Semaphore::new(OWN_COMMANDS)),
+            ..state.clone()
+        };
+        let own = || standby::router(own, http::Transport::UnixSocket);
+        server.listening(router, own, &options).await
+    }
+
+    fn new(access: AccessPolicy) -> Self {
+        Self {
+            address: None,
+            access: Current::new(access),
+            tls: None,
+            sockets: Vec::new(),
+            stop: watch::Sender::new(false),
+            tasks: JoinSet::new(),
+        }
+    }
+
+    /// Listens wherever it should, or nowhere. `own` is for the control socket.
+    async fn listening(
+        mut self,
+        router: impl Fn(http::Transport) -> axum::Router,
+        own: impl FnOnce() -> axum::Router,
+        options: &ServerOptions,
+    ) -> Result<Self, ServerError> {
         // Whatever fails, what is there already goes.
-        match server.listen(state, &options).await {
-            Ok(()) => Ok(server),
+        match self.listen(router, own, options).await {
+            Ok(()) => Ok(self),
             Err(error) => {
-                server.stop().await;
+                self.stop().await;
                 Err(error)
             }
         }
@@ -154,26 +198,20 @@ impl Server {
 
     async fn listen(
         &mut self,
-        state: http::Shared,
+        router: impl Fn(http::Transport) -> axum::Router,
+        own: impl FnOnce() -> axum::Router,
         options: &ServerOptions,
     ) -> Result<(), ServerError> {
         if let Some(address) = options.listen {
-            let router = |bound| http::router(state.clone(), http::Transport::Tcp(bound));
+            let router = |bound| router(http::Transport::Tcp(bound));
             self.listen_on_port(address, router, options).await?;
         }
         if let Some(control) = &options.control {
-            let state = http::Shared {
-                places: Arc::new(Semaphore::new(OWN_COMMANDS)),
-                most_connections: OWN_COMMANDS,
-                newcomers: Newcomers::new(options.newcomers.clone()),
-                ..state.clone()
-            };
-            let router = http::router(state, http::Transport::UnixSocket);
-            let router = router.merge(control.routes.clone());
+            let router = own().merge(control.routes.clone());
             self.listen_on_socket(&control.path, router, options)?;
         }
         if let Some(path) = &options.socket {
-            let router = http::router(state, http::Transport::UnixSocket);
+            let router = router(http::Transport::UnixSocket);
             self.listen_on_socket(path, router, options)?;
         }
         Ok(())

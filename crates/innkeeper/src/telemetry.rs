@@ -29,6 +29,8 @@ use crate::clock::now;
 #[cfg(feature = "telemetry")]
 use export::Exporter;
 #[cfg(feature = "telemetry")]
+pub(crate) use export::connector;
+#[cfg(feature = "telemetry")]
 pub use export::{EndpointError, ExportOptions};
 #[cfg(feature = "telemetry")]
 pub use logs::LogFeed;

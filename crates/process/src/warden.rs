@@ -3,36 +3,34 @@
 //! terminals; when the host is gone without having ended them (it was killed,
 //! or crashed), the warden does.
 //!
+//! A host that may be overtaken tells it a deadline, too, again and again: if
+//! the host does not get to move that on (it was stopped, say), the warden ends
+//! everything then, at once, and watches on.
+//!
 //! It is a shell that waits for the end of its input, which comes with the end
 //! of the host whatever that was. A parent-death signal would reach one process
 //! rather than its group, is sent when a *thread* ends, and exists on one
 //! system only.
 
+use std::fmt;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{ChildStdin, Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use rustix::process::Pid;
 
 const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM
-groups= sessions=
+groups= sessions= over= timer=
+trap over=1 ALRM
 without() {
     others=
     for other in $2; do
         [ "$other" = "$1" ] || others="$others $other"
     done
 }
-while read -r verb kind id; do
-    case $verb-$kind in
-    watch-group) groups="$groups $id" ;;
-    forget-group) without "$id" "$groups"; groups=$others ;;
-    watch-session) sessions="$sessions $id" ;;
-    forget-session) without "$id" "$sessions"; sessions=$others ;;
-    esac
-done
-[ -n "$groups$sessions" ] || exit 0
 # Jobs of a shell are in groups of their own. Behind the name of a process, which
 # may hold anything, stand its state, its parent, its group and its session.
 members() {
@@ -45,6 +43,29 @@ members() {
         done
     done
 }
+while :; do
+    while [ -z "$over" ] && read -r verb kind id; do
+        case $verb-$kind in
+        watch-group) groups="$groups $id" ;;
+        forget-group) without "$id" "$groups"; groups=$others ;;
+        watch-session) sessions="$sessions $id" ;;
+        forget-session) without "$id" "$sessions"; sessions=$others ;;
+        deadline-in)
+            [ -z "$timer" ] || kill "$timer"
+            { sleep "$id" && kill -s ALRM "$$"; } &
+            timer=$! ;;
+        deadline-none)
+            [ -z "$timer" ] || kill "$timer"
+            timer= ;;
+        esac
+    done
+    [ -n "$over" ] || break
+    over= timer=
+    for group in $groups $sessions; do kill -s KILL -- "-$group"; done
+    for pid in $(members); do kill -s KILL "$pid"; done
+done
+[ -z "$timer" ] || kill "$timer"
+[ -n "$groups$sessions" ] || exit 0
 for group in $groups; do kill -s TERM -- "-$group"; done
 for session in $sessions; do kill -s HUP -- "-$session"; done
 for pid in $(members); do kill -s HUP "$pid"; kill -s CONT "$pid"; done
@@ -54,19 +75,41 @@ for pid in $(members); do kill -s KILL "$pid"; done
 "#;
 
 /// What the warden ends.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Watched {
     Group(Pid),
     /// By its leader.
     Session(Pid),
 }
 
+/// What is watched now.
+static ALL: Mutex<Vec<Watched>> = Mutex::new(Vec::new());
+
 pub(super) fn watch(what: Watched) {
+    known().push(what);
     tell("watch", what);
 }
 
 pub(super) fn forget(what: Watched) {
+    known().retain(|other| *other != what);
     tell("forget", what);
+}
+
+pub(super) fn all() -> Vec<Watched> {
+    known().clone()
+}
+
+fn known() -> MutexGuard<'static, Vec<Watched>> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Everything is to end after this time, unless it is moved on; nothing: it is
+/// not.
+pub(super) fn set_deadline(left: Option<Duration>) {
+    match left {
+        Some(left) => say(format_args!("deadline in {:.3}", left.as_secs_f64())),
+        None => say(format_args!("deadline none")),
+    }
 }
 
 fn tell(verb: &str, what: Watched) {
@@ -74,11 +117,16 @@ fn tell(verb: &str, what: Watched) {
         Watched::Group(id) => ("group", id),
         Watched::Session(id) => ("session", id),
     };
+    say(format_args!("{verb} {kind} {}", id.as_raw_nonzero()));
+}
+
+fn say(line: fmt::Arguments<'_>) {
     static WARDEN: OnceLock<Option<Mutex<ChildStdin>>> = OnceLock::new();
     // Without a warden everything works but this one precaution.
     if let Some(warden) = WARDEN.get_or_init(start) {
         let mut input = warden.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = writeln!(input, "{verb} {kind} {}", id.as_raw_nonzero());
+        // In one piece: what the warden reads may be cut short by its deadline.
+        let _ = input.write_all(format!("{line}\n").as_bytes());
     }
 }
 

@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 
 use crate::host::{Host, Usage, comes_true, processes_in};
+use crate::relay::Relay;
 use crate::speaker::Speaker;
 use crate::table::Promise;
 use crate::world::World;
@@ -48,6 +49,17 @@ pub(crate) async fn check(world: &World, speakers: &mut [Speaker]) -> Result<()>
     host.tell_to_end()?;
     let ended = host.has_ended().await;
     shared.hold(Promise::Alive, ended.is_ok(), || format!("{ended:?}"));
+    if let Some(relay) = &world.relay {
+        let mut relay = relay.replace(Relay::idle());
+        let together = relay.finish().await?;
+        shared.hold(Promise::Alone, together.is_empty(), || {
+            format!(
+                "{} times: {}",
+                together.len(),
+                together.first().map_or("", String::as_str)
+            )
+        });
+    }
     world.nothing_stays().await;
     leaves_nothing(world)
 }

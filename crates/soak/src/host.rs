@@ -10,28 +10,46 @@ use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::relay::LEASE;
+
 /// Nothing that a host does takes longer, however busy the machine is.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// How often something is looked at that nobody reports.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// What a host is started with, in every life of a world.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) binary: PathBuf,
     /// The world's directory; the host's data, log and temporary files are in it.
     pub(crate) place: PathBuf,
     /// A program that speaks the Agent Client Protocol, and dies when told to.
     pub(crate) agent: Option<PathBuf>,
+    /// The database that several hosts share.
+    pub(crate) database: Option<String>,
+    /// Which of several hosts it is.
+    pub(crate) host: Option<String>,
 }
 
 impl Setup {
+    /// What is the host's own.
+    fn own(&self) -> PathBuf {
+        match &self.host {
+            Some(host) => self.place.join(host),
+            None => self.place.clone(),
+        }
+    }
+
     pub(crate) fn data(&self) -> PathBuf {
-        self.place.join("data")
+        self.own().join("data")
     }
 
     pub(crate) fn temporary(&self) -> PathBuf {
-        self.place.join("tmp")
+        self.own().join("tmp")
+    }
+
+    fn ready(&self) -> PathBuf {
+        self.own().join("ready")
     }
 
     pub(crate) fn repository(&self) -> PathBuf {
@@ -57,11 +75,23 @@ impl Setup {
                 agent.display()
             ));
         }
+        if let Some(url) = &self.database {
+            let seconds = LEASE.as_secs();
+            config.push_str(&format!(
+                "[store]\nurl = '{url}'\nlease_seconds = {seconds}\n"
+            ));
+        }
+        fs::write(self.token(), "one-token-for-all-of-them")?;
         Ok(fs::write(self.place.join("innkeeper.toml"), config)?)
     }
 
+    fn token(&self) -> PathBuf {
+        self.place.join("token")
+    }
+
     fn spawn(&self) -> Result<Child> {
-        let _ = fs::remove_file(self.place.join("ready"));
+        let _ = fs::remove_file(self.ready());
+        fs::create_dir_all(self.temporary())?;
         let log = File::options().create(true).append(true).open(self.log())?;
         let agents = match self.agent {
             Some(_) => "script,dying",
@@ -76,7 +106,9 @@ impl Setup {
             .arg("--data-dir")
             .arg(self.data())
             .arg("--ready-file")
-            .arg(self.place.join("ready"))
+            .arg(self.ready())
+            .arg("--connection-token-file")
+            .arg(self.token())
             .current_dir(&self.place)
             .env("TMPDIR", self.temporary())
             .env("HOME", &self.place)
@@ -109,7 +141,7 @@ impl Host {
             child: setup.spawn()?,
             url: String::new(),
         };
-        let (began, ready) = (Instant::now(), setup.place.join("ready"));
+        let (began, ready) = (Instant::now(), setup.ready());
         loop {
             if let Ok(text) = fs::read_to_string(&ready) {
                 let ready: Value = serde_json::from_str(&text)?;
@@ -143,13 +175,24 @@ impl Host {
         Ok(())
     }
 
+    /// SIGSTOP: it does nothing more, and does not know.
+    pub(crate) fn pause(&self) -> Result<()> {
+        self.signal(Signal::STOP)
+    }
+
+    /// SIGCONT: it goes on, as if no time had passed.
+    pub(crate) fn go_on(&self) -> Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        Ok(kill_process(id.context("the host's process")?, signal)?)
+    }
+
     /// SIGTERM: an orderly end, as a service manager would ask for it.
     pub(crate) fn tell_to_end(&self) -> Result<()> {
-        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        Ok(kill_process(
-            id.context("the host's process")?,
-            Signal::TERM,
-        )?)
+        self.signal(Signal::TERM)
     }
 
     /// Waits for the orderly end.

@@ -7,6 +7,7 @@
 //! - `load`: what clients do; `speaker`: a client of one version; `words`: what
 //!   it says;
 //! - `ledger`: what was told, and whether it is so; `table`: what came of it;
+//! - `relay`: several hosts on one database that take over from each other;
 //! - `host`: the process; `disk`: a disk that can be full; `choices`: what the
 //!   seed decides.
 //!
@@ -19,11 +20,13 @@ mod ending;
 mod host;
 mod ledger;
 mod load;
+mod relay;
 mod speaker;
 mod table;
 mod words;
 mod world;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -35,6 +38,7 @@ pub use disk::inside as small_disk;
 pub use table::{Promise, Report, Violation};
 
 use host::Setup;
+use relay::Relay;
 use speaker::Shared;
 use world::World;
 
@@ -57,6 +61,8 @@ pub struct Plan {
     pub can_fill: bool,
     pub seed: u64,
     pub extent: Extent,
+    /// Whether hosts take over from each other, on a database.
+    pub takeover: bool,
 }
 
 /// The lives of a world, if there are several worlds.
@@ -85,16 +91,24 @@ pub async fn run(plan: &Plan) -> Result<Report> {
             .skipped
             .push("a full disk: the data is on a disk of others".to_owned());
     }
+    let database = match plan.takeover {
+        true => Some(relay::database()?),
+        false => None,
+    };
     for world in 0.. {
         let shared = Rc::new(Shared::default());
         shared.report.replace(report);
         let place = plan.place.join(format!("world-{world}"));
+        let setup = Setup {
+            binary: plan.binary.clone(),
+            place: place.clone(),
+            agent: agent.clone(),
+            database: (database.as_ref()).map(|it| it.address(&format!("world_{world}"))),
+            host: None,
+        };
         let one = World {
-            setup: Setup {
-                binary: plan.binary.clone(),
-                place: place.clone(),
-                agent: agent.clone(),
-            },
+            relay: plan.takeover.then(|| RefCell::new(Relay::new(&setup))),
+            setup,
             seed: plan.seed.wrapping_add(world),
             lives: match plan.extent {
                 Extent::For(_) => LIVES,
@@ -108,6 +122,7 @@ pub async fn run(plan: &Plan) -> Result<Report> {
         let lived = one.run().await;
         report = shared.report.take();
         lived?;
+
         if !report.violations.is_empty() {
             keep_log(&one.setup.log(), &mut report);
         }

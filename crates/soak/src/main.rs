@@ -1,4 +1,5 @@
-//! `cargo xtask soak [--minutes N] [--seed S]`: the soak as a program.
+//! `cargo xtask soak [--minutes N] [--seed S]`: the soak as a program; and
+//! `cargo xtask takeover [--times N]`, which calls it with `--takeovers N`.
 
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,6 +10,8 @@ use innkeeper_soak::{Extent, Plan, enter_small_disk, run, small_disk};
 struct Arguments {
     minutes: u64,
     seed: u64,
+    /// So many takeovers, on a database.
+    takeovers: Option<u64>,
 }
 
 fn main() -> ExitCode {
@@ -26,7 +29,7 @@ fn soak() -> Result<ExitCode> {
     let place = tempfile::tempdir()?;
     let mut without_disk = None;
     let disk = small_disk();
-    if disk.is_none() {
+    if disk.is_none() && arguments.takeovers.is_none() {
         match enter_small_disk(place.path()) {
             Ok(status) => {
                 let code = status.code().and_then(|code| u8::try_from(code).ok());
@@ -39,13 +42,18 @@ fn soak() -> Result<ExitCode> {
     if !binary.exists() {
         bail!("{} is not built; use `cargo xtask soak`", binary.display());
     }
-    println!("seed {}, {} minutes", arguments.seed, arguments.minutes);
+    let extent = match arguments.takeovers {
+        Some(times) => Extent::Lives(times),
+        None => Extent::For(Duration::from_secs(60 * arguments.minutes)),
+    };
+    println!("seed {}, {extent:?}", arguments.seed);
     let plan = Plan {
         binary,
         can_fill: disk.is_some(),
         place: disk.unwrap_or_else(|| place.path().to_owned()),
         seed: arguments.seed,
-        extent: Extent::For(Duration::from_secs(60 * arguments.minutes)),
+        extent,
+        takeover: arguments.takeovers.is_some(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -67,6 +75,7 @@ impl Arguments {
         let mut read = Self {
             minutes: 10,
             seed: now.as_secs(),
+            takeovers: None,
         };
         while let Some(argument) = arguments.next() {
             let mut number = || -> Result<u64> {
@@ -79,7 +88,10 @@ impl Arguments {
             match argument.as_str() {
                 "--minutes" => read.minutes = number()?,
                 "--seed" => read.seed = number()?,
-                other => bail!("unknown argument `{other}`; there are --minutes N and --seed S"),
+                "--takeovers" => read.takeovers = Some(number()?),
+                other => bail!(
+                    "unknown argument `{other}`; there are --minutes N, --seed S and --takeovers N"
+                ),
             }
         }
         Ok(read)

@@ -26,10 +26,12 @@ pub enum Promise {
     Processes,
     TemporaryFiles,
     Repository,
+    Takeover,
+    Alone,
 }
 
 impl Promise {
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 21] = [
         Self::Sessions,
         Self::Turns,
         Self::Ends,
@@ -49,6 +51,8 @@ impl Promise {
         Self::Processes,
         Self::TemporaryFiles,
         Self::Repository,
+        Self::Takeover,
+        Self::Alone,
     ];
 
     fn text(self) -> &'static str {
@@ -72,6 +76,8 @@ impl Promise {
             Self::Processes => "processes go with their host",
             Self::TemporaryFiles => "nothing is left in the temporary directory",
             Self::Repository => "of the repository, only refs/innkeeper/ changes",
+            Self::Takeover => "another host takes over, after so many ms",
+            Self::Alone => "agents of two hosts never work in one directory",
         }
     }
 }

@@ -2,6 +2,7 @@
 //! lives of a host. Every life begins with a look at whether everything that
 //! was told is so, and ends at an instant that nobody chose.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::ending;
 use crate::host::{Host, PATIENCE, Setup, comes_true, processes_in};
 use crate::ledger::Listed;
 use crate::load::{self, Stage};
+use crate::relay::Relay;
 use crate::speaker::{Shared, Speaker, Unanswered};
 use crate::table::Promise;
 
@@ -26,11 +28,16 @@ const LIFE: Duration = Duration::from_secs(4);
 /// How much is heard in the last life, before it comes to rest.
 const LAST_LIFE: u64 = 3_000;
 
+/// How long a takeover may take on a machine that is busy.
+const TAKEOVER_MILLIS: u64 = 20_000;
+
 /// How a life ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Kill,
     Order,
+    /// It is stopped until another host has taken over.
+    Pause,
 }
 
 pub(crate) struct World {
@@ -41,6 +48,8 @@ pub(crate) struct World {
     /// Whether the world's disk is small enough to be filled.
     pub(crate) can_fill: bool,
     pub(crate) shared: Rc<Shared>,
+    /// Hosts that take over from each other, if there are several.
+    pub(crate) relay: Option<RefCell<Relay>>,
 }
 
 impl World {
@@ -96,7 +105,21 @@ impl World {
 
     /// Starts a host; one that does not start ends the world.
     pub(crate) async fn start(&self) -> Option<Host> {
-        let started = Host::start(&self.setup).await;
+        let started = match &self.relay {
+            None => Host::start(&self.setup).await,
+            Some(relay) => {
+                // Nobody else asks for it meanwhile.
+                let mut taken = relay.replace(Relay::idle());
+                let started = taken.next(&self.setup).await;
+                if let Some(gap) = taken.gap() {
+                    let millis = u64::try_from(gap.as_millis()).unwrap_or(u64::MAX);
+                    let mut report = self.shared.report.borrow_mut();
+                    report.measure(Promise::Takeover, millis, TAKEOVER_MILLIS);
+                }
+                relay.replace(taken);
+                started
+            }
+        };
         let why = started.as_ref().err().map(|error| format!("{error:#}"));
         self.shared
             .hold(Promise::Alive, why.is_none(), || why.unwrap_or_default());
@@ -110,7 +133,7 @@ impl World {
         speakers: &mut [Speaker],
         choices: &mut Choices,
     ) -> Result<bool> {
-        if choices.percent(20) {
+        if self.relay.is_none() && choices.percent(20) {
             self.shared.count("kills while starting");
             let after = Duration::from_micros(choices.below(60_000));
             self.setup.start_and_kill(after).await?;
@@ -127,16 +150,20 @@ impl World {
         if greeted.is_err() {
             return Ok(false);
         }
-        let end = if choices.percent(80) {
-            End::Kill
-        } else {
-            End::Order
+        let end = match (choices.below(100), &self.relay) {
+            (0..40, Some(_)) => End::Pause,
+            (0..80, _) => End::Kill,
+            _ => End::Order,
         };
         self.live(&mut host, speakers, choices, end).await?;
         for speaker in speakers {
             speaker.disconnect();
         }
-        self.nothing_stays().await;
+        match (&self.relay, end) {
+            (None, _) => self.nothing_stays().await,
+            (Some(relay), End::Pause) => relay.borrow_mut().was_paused(host),
+            (Some(relay), End::Kill | End::Order) => relay.borrow_mut().was_killed(),
+        }
         Ok(true)
     }
 
@@ -148,8 +175,12 @@ impl World {
         speakers: &mut [Speaker],
     ) -> Result<(), Unanswered> {
         self.judge(host).await?;
-        for speaker in &mut *speakers {
-            speaker.connect(&host.url).await?;
+        let other = self.relay.as_ref().map(RefCell::borrow);
+        let other = other.and_then(|relay| Some(relay.another_door()?.to_owned()));
+        for (at, speaker) in speakers.iter_mut().enumerate() {
+            // Some come by way of the host that stands by.
+            let door = other.as_deref().filter(|_| at % 3 == 1);
+            speaker.connect(door.unwrap_or(&host.url)).await?;
             match life {
                 0 => speaker.initialize().await?,
                 _ => speaker.come_back().await?,
@@ -265,8 +296,17 @@ impl World {
             let _ = ended.send(true);
             killed
         };
-        let (_, (), (), killed) = tokio::join!(work, stall, rant, kill);
-        killed
+        let kill = async {
+            match end {
+                // Whoever is stopped does not hang up: clients give up on it.
+                End::Pause => tokio::select! {
+                    killed = kill => killed,
+                    _ = async { tokio::join!(work, stall, rant) } => Ok(()),
+                },
+                End::Kill | End::Order => tokio::join!(work, stall, rant, kill).3,
+            }
+        };
+        kill.await
     }
 
     /// Lets the clients work for a while, and come to rest.
@@ -339,6 +379,10 @@ impl World {
             End::Kill => {
                 self.shared.count("kills (SIGKILL)");
                 host.kill()
+            }
+            End::Pause => {
+                self.shared.count("pauses (SIGSTOP)");
+                host.pause()
             }
             End::Order => {
                 self.shared.count("orderly ends (SIGTERM)");

@@ -11,8 +11,6 @@ use proptest::test_runner::TestRunner;
 use crate::records::*;
 use crate::{Stage, Subject};
 
-const CASES: u32 = 256;
-
 const SESSIONS: [&str; 2] = ["s:/0", "s:/1"];
 const CHATS: [(&str, &str); 3] = [("c:/0", "s:/0"), ("c:/1", "s:/0"), ("c:/2", "s:/1")];
 
@@ -352,7 +350,7 @@ pub fn what_is_read_does_not_depend_on_how_it_was_grouped<S: Subject>(subject: i
     // Whoever runs the suite has no place for regressions of its own.
     let config = ProptestConfig {
         failure_persistence: None,
-        ..ProptestConfig::with_cases(CASES)
+        ..ProptestConfig::with_cases(S::CASES)
     };
     let steps = prop::collection::vec(step(), 0..60);
     let tried = TestRunner::new(config).run(&steps, |steps| {

@@ -3,6 +3,8 @@
 //!
 //! - [`SqliteStore`] keeps them in a directory, in one file that `sqlite3` can
 //!   read; [`open_read_only`] looks into such a directory;
+//! - `PostgresStore` (feature `postgres`) keeps them in a database that several
+//!   machines can reach, with a lease that says which of them writes;
 //! - [`MemoryDisk`] keeps them as long as the process lasts;
 //! - [`Writer`] makes a journal of any store: a thread that owns it and commits
 //!   what came in meanwhile as one transaction.
@@ -18,18 +20,32 @@ use innkeeper_protocol::Timestamp;
 
 mod days;
 mod error;
+#[cfg(feature = "postgres")]
+mod lease;
 mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod search;
 mod sequence;
 mod sqlite;
+mod tail;
+#[cfg(feature = "postgres")]
+mod transfer;
 mod writer;
 
 pub use error::StoreError;
 pub use memory::{MemoryDisk, MemoryStore};
+#[cfg(feature = "postgres")]
+pub use postgres::{
+    Candidate, Holder, PostgresAddress, PostgresError, PostgresOptions, PostgresReader,
+    PostgresStore, has_password, is_postgres, open_postgres_read_only,
+};
 pub use sqlite::{
     BACKUPS_DIRECTORY, Contents, DATABASE_FILE, LOCK_FILE, PARTIAL_PREFIX, Reader, Restored, Room,
     SqliteStore, backup, check_soundness, open_read_only, restore, room,
 };
+#[cfg(feature = "postgres")]
+pub use transfer::{StorePlace, TransferError, Transferred, transfer};
 pub use writer::Writer;
 
 /// When a commit counts as done.

@@ -19,15 +19,15 @@ use loss::{Loss, Rescue};
 use place::Place;
 
 mod apply;
-mod aside;
+pub(crate) mod aside;
 mod automations;
 mod backup;
-mod bookmark;
+pub(crate) mod bookmark;
 mod boot;
-mod directory;
+pub(crate) mod directory;
 mod indexing;
-mod json;
-mod log;
+pub(crate) mod json;
+pub(crate) mod log;
 mod looking;
 mod loss;
 mod place;
@@ -127,6 +127,12 @@ impl SqliteStore {
         self.checkpoint()?;
         let after = looking::room_of(&lock(&self.db))?.bytes;
         Ok(before.saturating_sub(after))
+    }
+
+    /// The connection that writes, for whoever moves everything at once.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn connection(&self) -> MutexGuard<'_, Connection> {
+        lock(&self.db)
     }
 
     fn begin_life(&mut self) -> Result<Boot, StoreError> {

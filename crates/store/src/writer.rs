@@ -214,10 +214,18 @@ impl Worker {
             // It is tried again in a second; what matters fails elsewhere, too.
             Err(fault) => tracing::debug!(%fault, "the store cannot be looked after at present"),
             Ok(Tended {
+                failing: Some(reason),
+                ..
+            }) => drop(self.fails(StoreFault::new(reason))),
+            Ok(Tended {
                 trim_log_below,
                 is_behind,
+                failing: None,
             }) => {
                 self.is_behind = is_behind;
+                if self.pending.is_empty() {
+                    self.works_again();
+                }
                 if let Some(below) = trim_log_below {
                     (self.notify)(JournalEvent::LogTooLarge { below });
                 }
@@ -280,12 +288,15 @@ impl Worker {
                 self.unsound.remove(session);
             }
         }
-        if self.failing {
-            self.failing = false;
+        self.works_again();
+        (self.notify)(JournalEvent::Committed(CommitNo(self.committed)));
+    }
+
+    fn works_again(&mut self) {
+        if std::mem::take(&mut self.failing) {
             tracing::info!("the store works again");
             (self.notify)(JournalEvent::Recovered);
         }
-        (self.notify)(JournalEvent::Committed(CommitNo(self.committed)));
     }
 
     /// Sets the first batch aside. Its promises about numbers hold.

@@ -233,7 +233,7 @@ impl AutomationsMut<'_> {
         let turns = &self.sessions.turns;
         let core = &*turns.core;
         if core.store_failure.is_some() {
-            let why = "the host cannot write to its data directory";
+            let why = "the host cannot write to its store";
             return Err(Hindrance::Waits(why.to_owned()));
         }
         if core.shutting_down {

@@ -111,6 +111,9 @@ fn start_temporary(place: &PlaceArgs) -> Result<Child> {
     if let Some(config) = place.given_config() {
         given.extend(["--config".into(), std::path::absolute(config)?.into()]);
     }
+    if let Some(store) = place.given_store() {
+        given.extend(["--store".into(), store.into()]);
+    }
     start(&given, Path::new("/"))
 }
 

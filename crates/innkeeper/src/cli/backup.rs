@@ -29,7 +29,7 @@ pub(crate) struct RestoreArgs {
 }
 
 pub(crate) fn backup(args: &BackupArgs) -> Outcome {
-    let copied = innkeeper_store::backup(&args.place.data_dir()?, &args.file)?;
+    let copied = innkeeper_store::backup(&args.place.local_data_dir()?, &args.file)?;
     print(&format!(
         "Wrote {} ({}) to {}.\n",
         text::count(usize::try_from(copied.sessions)?, "session"),
@@ -39,7 +39,7 @@ pub(crate) fn backup(args: &BackupArgs) -> Outcome {
 }
 
 pub(crate) async fn restore(args: RestoreArgs) -> Outcome {
-    let data_dir = args.place.data_dir()?;
+    let data_dir = args.place.local_data_dir()?;
     dismiss(&data_dir).await;
     if let Some(pid) = holder(&data_dir) {
         return Err(anyhow!(

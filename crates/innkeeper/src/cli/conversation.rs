@@ -1,6 +1,7 @@
 //! A session of a running host, as commands use it: how it is found, what is
 //! heard of it, and whether the host took what was said.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,13 +36,26 @@ pub(crate) struct Refused(pub(crate) String);
 /// A client that hears everything in its order.
 pub(crate) struct Conversation {
     pub(crate) client: Client,
-    pub(crate) events: Events,
+    events: Events,
+    /// What came while something else was waited for.
+    kept: VecDeque<ActionEnvelope>,
 }
 
 impl Conversation {
     pub(crate) fn new(client: Client) -> Self {
-        let events = events_of(&client);
-        Self { client, events }
+        Self {
+            events: events_of(&client),
+            client,
+            kept: VecDeque::new(),
+        }
+    }
+
+    /// What happens next in any of the channels; nothing if the connection ends.
+    pub(crate) async fn next(&mut self) -> Option<ActionEnvelope> {
+        match self.kept.pop_front() {
+            Some(kept) => Some(kept),
+            None => self.events.recv().await,
+        }
     }
 
     /// The session that a user means by a part of its id.
@@ -92,7 +106,8 @@ impl Conversation {
         Ok(result.snapshot.map(|snapshot| snapshot.state))
     }
 
-    /// Says something, and waits until the host has taken it.
+    /// Says something, and waits until the host has taken it. What was said
+    /// before it in the same channel is past; the rest can still be heard.
     pub(crate) async fn say(&mut self, channel: &str, action: StateAction) -> Result<()> {
         let sent = self.client.dispatch(channel.to_owned(), action);
         let number = sent.await.map_err(explained)?.client_seq;
@@ -108,6 +123,9 @@ impl Conversation {
                         Some(reason) => Err(Refused(reason).into()),
                         None => Ok(()),
                     };
+                }
+                if envelope.channel != channel {
+                    self.kept.push_back(envelope);
                 }
             }
             Err(ConnectionLost.into())

@@ -27,7 +27,7 @@ pub(crate) struct GcArgs {
 }
 
 pub(crate) async fn gc(args: GcArgs) -> Outcome {
-    let data_dir = args.place.data_dir()?;
+    let data_dir = args.place.local_data_dir()?;
     let config = args.place.config()?;
     if !args.dry_run {
         dismiss(&data_dir).await;

@@ -2,14 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueHint};
 use directories::{BaseDirs, ProjectDirs};
 use innkeeper_agents::Environment;
 use innkeeper_agents::registry::{self, Registry};
-use innkeeper_protocol::record::store::Store;
-use innkeeper_store::SqliteStore;
+use innkeeper_protocol::record::store::{Archive, Store};
+use innkeeper_store::{
+    PostgresAddress, PostgresError, PostgresOptions, PostgresStore, SqliteStore, StoreError,
+    has_password, open_postgres_read_only, open_read_only,
+};
 use innkeeper_workspace::uri_of_path;
 
 use crate::config::{self, Config};
@@ -26,6 +30,9 @@ pub(crate) struct PlaceArgs {
     /// The configuration file [default: innkeeper.toml in the platform's config directory]
     #[arg(long, value_name = "FILE", env = "INNKEEPER_CONFIG", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
+    /// Keep sessions in PostgreSQL: postgres://user@host/database, without a password
+    #[arg(long, value_name = "URL", global = false)]
+    store: Option<String>,
 }
 
 impl PlaceArgs {
@@ -35,6 +42,7 @@ impl PlaceArgs {
         Self {
             data_dir: named("INNKEEPER_DATA_DIR"),
             config: named("INNKEEPER_CONFIG"),
+            store: None,
         }
     }
 
@@ -44,6 +52,11 @@ impl PlaceArgs {
                 .with_context(|| format!("the data directory {} cannot be used", dir.display())),
             None => Ok(project_dirs()?.data_dir().to_owned()),
         }
+    }
+
+    /// The database that a flag names.
+    pub(crate) fn given_store(&self) -> Option<&str> {
+        self.store.as_deref()
     }
 
     /// The configuration file that a flag names.
@@ -56,6 +69,59 @@ impl PlaceArgs {
             Some(file) => Ok(file.clone()),
             None => Ok(project_dirs()?.config_dir().join(CONFIG_FILE)),
         }
+    }
+
+    /// The database that sessions are kept in, if not in the data directory.
+    pub(crate) fn database(&self, config: &Config) -> Result<Option<PostgresAddress>> {
+        let url = match (&self.store, &config.store.url) {
+            (Some(url), _) if has_password(url) => anyhow::bail!(
+                "a password on the command line can be read by everybody on this machine; put it \
+                 into PGPASSWORD, a file that PGPASSFILE names, or store.url in the configuration"
+            ),
+            (Some(url), _) | (None, Some(url)) => url,
+            (None, None) => return Ok(None),
+        };
+        let address = PostgresAddress::parse(url, |name| std::env::var(name).ok())?;
+        Ok(Some(address))
+    }
+
+    /// The data directory, for commands that are about the database in it.
+    pub(crate) fn local_data_dir(&self) -> Result<PathBuf> {
+        match self.database(&self.config()?)? {
+            None => self.data_dir(),
+            Some(address) => anyhow::bail!(
+                "this command is for a database in the data directory; sessions are kept in \
+                 {address}, so use PostgreSQL's own tools, such as pg_dump"
+            ),
+        }
+    }
+
+    /// What is stored; nothing where no host has ever run.
+    pub(crate) fn archive(&self) -> Result<Option<Box<dyn Archive>>> {
+        match self.database(&self.config()?)? {
+            None => match open_read_only(&self.data_dir()?) {
+                Ok(reader) => Ok(Some(Box::new(reader))),
+                Err(StoreError::Missing { .. }) => Ok(None),
+                Err(error) => Err(error.into()),
+            },
+            Some(address) => match open_postgres_read_only(&address) {
+                Ok(reader) => Ok(Some(Box::new(reader))),
+                Err(PostgresError::Missing { .. }) => Ok(None),
+                Err(error) => Err(error.into()),
+            },
+        }
+    }
+
+    /// The store, for commands that change something while no host works on it.
+    pub(crate) fn store(&self, config: &Config) -> Result<Box<dyn Store>> {
+        let data_dir = self.data_dir()?;
+        Ok(match self.database(config)? {
+            None => Box::new(opened_store(config, &data_dir)?),
+            Some(address) => {
+                let options = postgres_options(config, &data_dir);
+                Box::new(PostgresStore::open(&address, options)?)
+            }
+        })
     }
 
     /// The agents that are known, with those of the user's own file, which
@@ -111,6 +177,16 @@ pub(crate) fn host_options(
                 "the table [telemetry] of the configuration, or a variable OTEL_*, is wrong",
             )?,
     })
+}
+
+/// How a store in PostgreSQL is kept.
+pub(crate) fn postgres_options(config: &Config, data_dir: &Path) -> PostgresOptions {
+    PostgresOptions {
+        store: config.store.options(now()),
+        lease: Duration::from_secs(config.store.lease_seconds),
+        dir: data_dir.to_owned(),
+        advertise: config.store.advertise.clone().unwrap_or_default(),
+    }
 }
 
 /// The store in `data_dir`, which is created if there is none.

@@ -197,7 +197,7 @@ impl Turn {
             (SessionLifecycle::Failed, error) => return Err(not_started(error.as_ref())),
             (SessionLifecycle::Creating | SessionLifecycle::Unknown(_), _) => {}
         }
-        while let Some(envelope) = self.conversation.events.recv().await {
+        while let Some(envelope) = self.conversation.next().await {
             let is_ours = envelope.channel == self.session;
             match envelope.action {
                 StateAction::SessionReady(_) if is_ours => return Ok(()),
@@ -263,7 +263,7 @@ impl Turn {
 
     /// Tells what happens until the turn ends; nothing if the user stopped it.
     async fn follow(&mut self) -> Result<Option<Ending>> {
-        while let Some(envelope) = self.conversation.events.recv().await {
+        while let Some(envelope) = self.conversation.next().await {
             if envelope.rejection_reason.is_some() {
                 continue;
             }

@@ -1,21 +1,20 @@
 //! `innkeeper search`: what was said in all sessions, from a running host or
 //! straight from the data directory.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
 use innkeeper_protocol::Timestamp;
 use innkeeper_protocol::command::{Command, ExtensionCommand};
-use innkeeper_protocol::record::store::Archive as _;
 use innkeeper_workspace::uri_of_path;
 use serde_json::{Value, json};
 
 use super::client::{connect_to, explained};
 use super::control::RunningHost;
 use super::place::PlaceArgs;
-use super::sessions::{catalogue_in, ids, looked_into};
+use super::sessions::{catalogue_in, ids};
 use super::{Failure, Outcome, print, text};
 use innkeeper::now;
 
@@ -90,9 +89,8 @@ impl Field {
 }
 
 pub(crate) async fn search(args: SearchArgs) -> Outcome {
-    let data_dir = args.place.data_dir()?;
-    let params = args.params(&data_dir)?;
-    let page = found(&data_dir, &params).await?;
+    let params = args.params()?;
+    let page = found(&args.place, &params).await?;
     if args.json {
         return print(&(serde_json::to_string_pretty(&page)? + "\n"));
     }
@@ -100,14 +98,14 @@ pub(crate) async fn search(args: SearchArgs) -> Outcome {
 }
 
 impl SearchArgs {
-    fn params(&self, data_dir: &Path) -> Result<Value, Failure> {
+    fn params(&self) -> Result<Value, Failure> {
         let mut params = json!({"query": self.words.join(" "), "limit": self.limit});
         let mut set = |name: &str, value: Option<Value>| {
             if let Some(value) = value {
                 params[name] = value;
             }
         };
-        set("session", self.session(data_dir)?.map(Value::from));
+        set("session", self.session()?.map(Value::from));
         set("provider", self.agent.clone().map(Value::from));
         set("directory", self.directory()?.map(Value::from));
         set("archived", self.archived.then_some(Value::from(true)));
@@ -119,11 +117,11 @@ impl SearchArgs {
         Ok(params)
     }
 
-    fn session(&self, data_dir: &Path) -> Result<Option<String>> {
+    fn session(&self) -> Result<Option<String>> {
         let Some(id) = &self.session else {
             return Ok(None);
         };
-        let rows = catalogue_in(data_dir)?;
+        let rows = catalogue_in(&self.place)?;
         let uris: Vec<&str> = rows.iter().map(|row| row.session.as_str()).collect();
         Ok(Some(ids::resolve(id, &uris)?.to_owned()))
     }
@@ -153,14 +151,14 @@ fn time(flag: &str, said: Option<&str>) -> Result<Option<Value>, Failure> {
 }
 
 /// The result as a host gives it.
-async fn found(data_dir: &Path, params: &Value) -> Result<Value, Failure> {
+async fn found(place: &PlaceArgs, params: &Value) -> Result<Value, Failure> {
     let raw = serde_json::value::to_raw_value(params)?;
     let query = match Command::decode(METHOD, Some(&raw)) {
         Ok(Command::Extension(ExtensionCommand::Search(query))) => query,
         Ok(_) => return Err(anyhow!("{METHOD} is not a search; this is a bug").into()),
         Err(error) => return Err(Failure::Usage(error.message)),
     };
-    if let Some(running) = RunningHost::find_in(data_dir)
+    if let Some(running) = RunningHost::find_in(&place.data_dir()?)
         && let Ok(client) = connect_to(&running).await
     {
         let end = Instant::now() + INDEXING;
@@ -173,8 +171,8 @@ async fn found(data_dir: &Path, params: &Value) -> Result<Value, Failure> {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
-    let page = match looked_into(data_dir)? {
-        Some(reader) => reader.search(&query)?,
+    let page = match place.archive()? {
+        Some(archive) => archive.search(&query)?,
         None => return Ok(json!({"items": []})),
     };
     Ok(serde_json::to_value(page)?)

@@ -1,17 +1,21 @@
 //! `innkeeper serve`: the host, until it is told to stop.
 
+mod announced;
 mod controlled;
 mod reachable;
 mod settled;
 
-use std::io::{self, IsTerminal as _, Write as _};
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, Result, anyhow};
 use clap::{Args, ValueHint};
+use innkeeper_protocol::record::store::Store;
+use innkeeper_store::{PostgresAddress, PostgresStore};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::agents::Finder;
@@ -19,16 +23,19 @@ use super::announcement::{Announcement, HostFile};
 use super::control::dismiss;
 use super::environment::environment;
 use super::log_file;
-use super::logging::{self, LogArgs};
-use super::place::{PlaceArgs, host_options, opened_store};
+use super::logging::{self, LogArgs, Logs};
+use super::place::{PlaceArgs, host_options, opened_store, postgres_options};
 use super::signals::{Signals, Told};
+use super::standby::{self, Waiting};
 use super::{Failure, Outcome, control_socket, service, token};
 use crate::config::{Config, parse_address};
 use controlled::{Controlled, Links};
-use innkeeper::Host;
-use innkeeper::agents::Environment;
+use innkeeper::agents::{Agent, Environment};
 use innkeeper::server::access::{AccessPolicy, ConnectionToken, DeviceToken};
-use innkeeper::server::{ControlSocket, NewcomerLimits, Server, ServerOptions, TlsFiles, stdio};
+use innkeeper::server::{
+    ControlSocket, NewcomerLimits, Server, ServerOptions, Standing, TlsFiles, stdio,
+};
+use innkeeper::{Host, HostOptions};
 
 pub(crate) use controlled::{Kind, Link, Status};
 
@@ -113,78 +120,303 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
     if given_token.is_some() || args.without_connection_token {
         check_token(given_token.as_ref(), listen)?;
     }
-    let environment = environment(&config);
-    let finder = args.finder(&config, &data_dir, &environment)?;
-    let agents = finder.soon().await?;
+    let database = args.place.database(&config)?;
     // From here on, being told to stop means an orderly end.
-    let mut signals = match args.kind() {
+    let signals = match args.kind() {
         Kind::Foreground => Signals::new()?,
         Kind::Background | Kind::Service | Kind::Temporary => Signals::of_a_service()?,
     };
     let scanned = args.scanned_token(listen)?;
-    let options = host_options(&config, &data_dir, &environment, Some(logs.feed))?;
-    if args.kind() != Kind::Temporary {
-        dismiss(&data_dir).await;
-    }
-    let store = opened_store(&config, &data_dir)?;
-    if let Err(error) = logs.file.open(&data_dir) {
-        let path = log_file::path_in(&data_dir);
-        tracing::warn!(%error, path = %path.display(), "the log file cannot be written");
-    }
-    let host = Host::start(options, agents, store).await?;
-    let served = if args.stdio {
-        let completed = host.clone();
-        tokio::spawn(async move {
-            finder.complete(&completed).await;
-            finder.follow(&completed).await;
-        });
-        // So that commands need not wait for a host that never answers them.
-        if let Err(error) = HostFile::of_stdio().write_in(&data_dir) {
-            tracing::warn!(%error, "host.json cannot be written");
+    let mut serving = Serving {
+        scanned,
+        args: &args,
+        environment: environment(&config),
+        config,
+        data_dir: &data_dir,
+        given_token,
+        listen,
+        logs,
+        started,
+        signals,
+    };
+    match database {
+        None => {
+            let ready = serving.prepare().await?;
+            serving.dismiss_temporary().await;
+            let store = opened_store(&serving.config, &data_dir)?;
+            serving.live(ready, store).await?;
+            Ok(())
         }
-        let served = serve_stdio(&host, &config, &mut signals).await;
-        HostFile::remove_from(&data_dir);
-        served
-    } else {
-        let token = match given_token {
-            Some(token) => Ok(Some(token)),
-            None if args.without_connection_token || args.temporary => Ok(None),
-            None => ConnectionToken::of_directory(&data_dir)
+        Some(address) => serving.take_turns(&address).await,
+    }
+}
+
+/// What a host is served with, in all its lives.
+struct Serving<'a> {
+    args: &'a ServeArgs,
+    config: Config,
+    data_dir: &'a Path,
+    given_token: Option<ConnectionToken>,
+    /// For whoever scans the code on the screen, until the program ends.
+    scanned: Option<ConnectionToken>,
+    /// It keeps a port that it was given.
+    listen: SocketAddr,
+    environment: Arc<Environment>,
+    logs: Logs,
+    started: Instant,
+    signals: Signals,
+}
+
+/// Why a life of the host has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Signal,
+    Control,
+    Unused,
+    /// The client on standard input is gone.
+    Gone,
+    /// Another host may have the store by now.
+    Overtaken,
+}
+
+/// What is looked for before a life begins.
+struct Prepared {
+    finder: Finder,
+    agents: Vec<Arc<dyn Agent>>,
+    options: HostOptions,
+}
+
+impl Serving<'_> {
+    /// Works whenever the store is this host's, and stands by otherwise.
+    async fn take_turns(&mut self, address: &PostgresAddress) -> Outcome {
+        if let Some(password) = address.password() {
+            self.environment.keep_secret(password);
+        }
+        self.dismiss_temporary().await;
+        // Nobody could be passed on to the host that works.
+        if self.args.stdio || self.args.temporary {
+            let options = postgres_options(&self.config, self.data_dir);
+            let ready = self.prepare().await?;
+            let place = address.clone();
+            let opened = move || PostgresStore::open(&place, options);
+            let store = tokio::task::spawn_blocking(opened).await;
+            let store = store.context("a thread ended unexpectedly")?;
+            return match self
+                .live(ready, store.map_err(anyhow::Error::from)?)
+                .await?
+            {
+                End::Overtaken => {
+                    Err(anyhow!("another host has taken over the database {address}").into())
+                }
+                End::Signal | End::Control | End::Unused | End::Gone => Ok(()),
+            };
+        }
+        // The token is in it, which clients need while the host stands by, too.
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(self.data_dir)
+            .with_context(|| format!("{} cannot be made", self.data_dir.display()))?;
+        let mut first = true;
+        loop {
+            let Some(store) = self.stand_by(address, first).await? else {
+                return Ok(());
+            };
+            first = false;
+            let ready = match self.prepare().await {
+                Ok(ready) => ready,
+                Err(error) => {
+                    // Whoever waits for the lease need not wait until it is over.
+                    let _ = Box::new(store).close();
+                    return Err(error);
+                }
+            };
+            match self.live(ready, store).await? {
+                End::Overtaken => tracing::warn!("this host begins anew, behind whoever works"),
+                End::Signal | End::Control | End::Unused | End::Gone => return Ok(()),
+            }
+        }
+    }
+
+    /// Waits for the store; nothing if the host is told to stop before. While
+    /// it waits, the user's commands see that it does.
+    async fn stand_by(
+        &mut self,
+        address: &PostgresAddress,
+        first: bool,
+    ) -> Result<Option<PostgresStore>, Failure> {
+        let token = self.token()?;
+        let place = control_place(self.data_dir)?;
+        let news = watch::Sender::new(Standing::WithoutStore);
+        let controlled = Controlled::standby(news.subscribe(), self.args.kind(), self.data_dir);
+        let control = control_at(&place, &controlled);
+        let waiting = Waiting {
+            address,
+            config: &self.config,
+            data_dir: self.data_dir,
+            access: access(
+                self.data_dir,
+                &self.config,
+                token.as_ref(),
+                self.scanned.as_ref(),
+            )?,
+            options: self.args.server_options(&self.config, self.listen, control),
+            news,
+            first,
+        };
+        let web = waiting.options.web;
+        let (listen, logs) = (&mut self.listen, &self.logs);
+        let (args, data_dir, scanned) = (self.args, self.data_dir, self.scanned.as_ref());
+        let signals = &mut self.signals;
+        let stopped = async {
+            tokio::select! {
+                () = signals.stop() => {}
+                () = controlled.is_told_to_stop() => {}
+            }
+        };
+        // Only then the directory is this host's.
+        let mut is_announced = false;
+        let store = waiting.store(stopped, |server| {
+            is_announced = true;
+            open_log(logs, data_dir);
+            keep_port(listen, server);
+            let links = Links::new(server, token.as_ref());
+            args.announce(data_dir, &links, &place, web, scanned)?;
+            controlled.listens(links);
+            if args.service {
+                service::notify("READY=1");
+            }
+            Ok(())
+        });
+        let store = store.await;
+        if is_announced {
+            HostFile::remove_from(data_dir);
+        }
+        Ok(store?)
+    }
+
+    fn token(&self) -> Result<Option<ConnectionToken>> {
+        match &self.given_token {
+            Some(token) => Ok(Some(token.clone())),
+            None if self.args.without_connection_token || self.args.temporary => Ok(None),
+            None => ConnectionToken::of_directory(self.data_dir)
                 .map(Some)
                 .with_context(|| {
-                    let path = data_dir.join("token");
+                    let path = self.data_dir.join("token");
                     format!("the connection token {} cannot be used", path.display())
                 }),
-        };
-        match token {
-            Ok(token) => {
-                if let Some(token) = &token {
-                    environment.keep_secret(token.reveal());
-                }
-                if let Some(token) = &scanned {
-                    environment.keep_secret(token.reveal());
-                }
-                let listening = Listening {
-                    scanned,
-                    args: &args,
-                    host: &host,
-                    config,
-                    environment,
-                    token,
-                    data_dir: &data_dir,
-                    started,
-                };
-                listening.serve(finder, listen, &mut signals).await
-            }
-            Err(error) => Err(error.into()),
         }
-    };
-    signals.exit_on_the_next();
-    // However it went: what was opened is closed in order.
-    let closed = host.shutdown().await;
-    await_farewells(&host).await;
-    served?;
-    Ok(closed?)
+    }
+
+    /// A host that was started for a command makes room for one that stays.
+    async fn dismiss_temporary(&self) {
+        if self.args.kind() != Kind::Temporary {
+            dismiss(self.data_dir).await;
+        }
+    }
+
+    async fn prepare(&self) -> Result<Prepared, Failure> {
+        let finder = self
+            .args
+            .finder(&self.config, self.data_dir, &self.environment)?;
+        let agents = finder.soon().await?;
+        let logs = Some(self.logs.feed.clone());
+        let options = host_options(&self.config, self.data_dir, &self.environment, logs)?;
+        Ok(Prepared {
+            finder,
+            agents,
+            options,
+        })
+    }
+
+    /// One life of the host, on a store that is its own.
+    async fn live(&mut self, ready: Prepared, store: impl Store) -> Result<End, Failure> {
+        let Prepared {
+            finder,
+            agents,
+            options,
+        } = ready;
+        open_log(&self.logs, self.data_dir);
+        let host = Host::start(options, agents, store).await?;
+        let served = if self.args.stdio {
+            let completed = host.clone();
+            tokio::spawn(async move {
+                finder.complete(&completed).await;
+                finder.follow(&completed).await;
+            });
+            // So that commands need not wait for a host that never answers them.
+            if let Err(error) = HostFile::of_stdio().write_in(self.data_dir) {
+                tracing::warn!(%error, "host.json cannot be written");
+            }
+            let served = serve_stdio(&host, &self.config, &mut self.signals).await;
+            HostFile::remove_from(self.data_dir);
+            served
+        } else {
+            match self.token() {
+                Ok(token) => {
+                    for token in [&token, &self.scanned].into_iter().flatten() {
+                        self.environment.keep_secret(token.reveal());
+                    }
+                    let listening = Listening {
+                        args: self.args,
+                        host: &host,
+                        config: &mut self.config,
+                        environment: &self.environment,
+                        token,
+                        scanned: self.scanned.as_ref(),
+                        data_dir: self.data_dir,
+                        started: self.started,
+                        listen: &mut self.listen,
+                    };
+                    listening.serve(finder, &mut self.signals).await
+                }
+                Err(error) => Err(error.into()),
+            }
+        };
+        if !matches!(served, Ok(End::Overtaken))
+            && let Ok(signals) = Signals::new()
+        {
+            signals.exit_on_the_next();
+        }
+        // However it went: what was opened is closed in order.
+        let closed = host.shutdown().await;
+        await_farewells(&host).await;
+        match served? {
+            // Its store is another's, and cannot be closed.
+            End::Overtaken => Ok(End::Overtaken),
+            end => {
+                closed?;
+                Ok(end)
+            }
+        }
+    }
+}
+
+/// Writes what is logged to the data directory, too, from here on.
+fn open_log(logs: &Logs, data_dir: &Path) {
+    if let Err(error) = logs.file.open(data_dir) {
+        let path = log_file::path_in(data_dir);
+        tracing::warn!(%error, path = %path.display(), "the log file cannot be written");
+    }
+}
+
+fn control_place(data_dir: &Path) -> Result<control_socket::Place> {
+    control_socket::Place::for_host(data_dir)
+        .context("no directory for the control socket can be made")
+}
+
+fn control_at(place: &control_socket::Place, controlled: &Arc<Controlled>) -> ControlSocket {
+    ControlSocket {
+        path: place.path.clone(),
+        routes: controlled::routes(controlled),
+    }
+}
+
+/// A host that was given any free port keeps it in its next life.
+fn keep_port(listen: &mut SocketAddr, server: &Server) {
+    if let Some(address) = server.address() {
+        listen.set_port(address.port());
+    }
 }
 
 impl ServeArgs {
@@ -249,17 +481,6 @@ impl ServeArgs {
         Ok(Some(token))
     }
 
-    /// A token for the code on the screen, where others can reach the host
-    /// and somebody looks.
-    fn scanned_token(&self, listen: SocketAddr) -> io::Result<Option<ConnectionToken>> {
-        let others = !listen.ip().is_loopback() && !self.without_connection_token;
-        let is_seen = self.kind() == Kind::Foreground && io::stdout().is_terminal();
-        match others && is_seen {
-            true => ConnectionToken::random().map(Some),
-            false => Ok(None),
-        }
-    }
-
     fn kind(&self) -> Kind {
         match (self.temporary, self.detached, self.service) {
             (true, _, _) => Kind::Temporary,
@@ -274,7 +495,7 @@ impl ServeArgs {
         config: &Config,
         data_dir: &Path,
         environment: &Arc<Environment>,
-    ) -> anyhow::Result<Finder> {
+    ) -> Result<Finder> {
         let registry = self.place.registry()?;
         for trouble in registry.troubles() {
             tracing::warn!("{trouble}");
@@ -334,12 +555,33 @@ fn check_token(token: Option<&ConnectionToken>, listen: SocketAddr) -> Result<()
     Ok(())
 }
 
-async fn serve_stdio(host: &Host, config: &Config, signals: &mut Signals) -> Outcome {
+/// Whom the host lets in, with the tokens of devices as they are now.
+fn access(
+    data_dir: &Path,
+    config: &Config,
+    token: Option<&ConnectionToken>,
+    scanned: Option<&ConnectionToken>,
+) -> Result<AccessPolicy> {
+    let mut devices = token::load(data_dir)?;
+    devices.extend(scanned.map(|secret| DeviceToken::new("QR code", secret, false)));
+    Ok(AccessPolicy {
+        token: token.cloned(),
+        devices,
+        allowed_hosts: config.server.allowed_hosts.clone(),
+        allowed_origins: config.server.allowed_origins.clone(),
+    })
+}
+
+async fn serve_stdio(host: &Host, config: &Config, signals: &mut Signals) -> Result<End, Failure> {
     let message_bytes = config.server.message_bytes();
     let client = stdio::serve(host, tokio::io::stdin(), tokio::io::stdout(), message_bytes);
     tokio::select! {
-        served = client => Ok(served.context("the client on standard input cannot be served")?),
-        () = signals.stop() => Ok(()),
+        served = client => {
+            served.context("the client on standard input cannot be served")?;
+            Ok(End::Gone)
+        }
+        () = host.overtaken() => Ok(End::Overtaken),
+        () = signals.stop() => Ok(End::Signal),
     }
 }
 
@@ -347,37 +589,32 @@ async fn serve_stdio(host: &Host, config: &Config, signals: &mut Signals) -> Out
 struct Listening<'a> {
     args: &'a ServeArgs,
     host: &'a Host,
-    config: Config,
-    environment: Arc<Environment>,
+    config: &'a mut Config,
+    environment: &'a Arc<Environment>,
     token: Option<ConnectionToken>,
-    /// For whoever scans the code on the screen, as long as this host lives.
-    scanned: Option<ConnectionToken>,
+    scanned: Option<&'a ConnectionToken>,
     data_dir: &'a Path,
     started: Instant,
-}
-
-/// Why a host ends.
-enum End {
-    Signal,
-    Control,
-    Unused,
+    listen: &'a mut SocketAddr,
 }
 
 impl Listening<'_> {
-    async fn serve(mut self, finder: Finder, listen: SocketAddr, signals: &mut Signals) -> Outcome {
-        let place = control_socket::Place::for_host(self.data_dir)
-            .context("no directory for the control socket can be made")?;
+    async fn serve(mut self, finder: Finder, signals: &mut Signals) -> Result<End, Failure> {
+        let place = control_place(self.data_dir)?;
         let controlled = Controlled::new(self.host.clone(), self.args.kind(), self.data_dir);
-        let control = ControlSocket {
-            path: place.path.clone(),
-            routes: controlled::routes(&controlled),
-        };
-        let options = self.args.server_options(&self.config, listen, control);
+        let control = control_at(&place, &controlled);
+        let options = self.args.server_options(self.config, *self.listen, control);
         let web = options.web;
-        let access = self.access(&self.config)?;
+        let access = self.access(self.config)?;
         let server = Server::start(self.host.clone(), access, options).await?;
+        keep_port(self.listen, &server);
+        self.host
+            .announce(&standby::advertised(self.config, &server));
         let links = Links::new(&server, self.token.as_ref());
-        let announced = self.announce(&links, &place, web);
+        let announced = self
+            .args
+            .announce(self.data_dir, &links, &place, web, self.scanned);
+        let mut end = End::Signal;
         if announced.is_ok() {
             controlled.listens(links);
             self.is_ready(&server);
@@ -385,7 +622,7 @@ impl Listening<'_> {
                 service::notify("READY=1");
             }
             let mut looking = self.look_for_agents(finder, &controlled);
-            let end = loop {
+            end = loop {
                 tokio::select! {
                     told = signals.next() => match told {
                         Told::Stop => break End::Signal,
@@ -397,38 +634,33 @@ impl Listening<'_> {
                         self.reload(&server, &mut looking, &controlled);
                     }
                     asked = controlled.is_told_about_tokens() => {
-                        let read = self.access(&self.config);
+                        let read = self.access(self.config);
                         asked.answer(read.map(|access| server.admit(access)));
                     }
                     () = controlled.is_told_to_stop() => break End::Control,
                     () = self.is_unused() => break End::Unused,
+                    () = self.host.overtaken() => break End::Overtaken,
                 }
             };
             match end {
                 End::Signal => tracing::info!("shutting down: a signal said so"),
                 End::Control => tracing::info!("shutting down: a command said so"),
                 End::Unused => tracing::info!("shutting down: nobody has used it for a while"),
+                End::Gone | End::Overtaken => {}
             }
-            if self.args.service {
+            if self.args.service && end != End::Overtaken {
                 service::notify("STOPPING=1");
             }
             looking.abort();
         }
         HostFile::remove_from(self.data_dir);
         server.stop().await;
-        announced
+        announced?;
+        Ok(end)
     }
 
-    fn access(&self, config: &Config) -> anyhow::Result<AccessPolicy> {
-        let mut devices = token::load(self.data_dir)?;
-        let scanned = self.scanned.as_ref();
-        devices.extend(scanned.map(|secret| DeviceToken::new("QR code", secret, false)));
-        Ok(AccessPolicy {
-            token: self.token.clone(),
-            devices,
-            allowed_hosts: config.server.allowed_hosts.clone(),
-            allowed_origins: config.server.allowed_origins.clone(),
-        })
+    fn access(&self, config: &Config) -> Result<AccessPolicy> {
+        access(self.data_dir, config, self.token.as_ref(), self.scanned)
     }
 
     fn is_ready(&self, server: &Server) {
@@ -475,9 +707,7 @@ impl Listening<'_> {
         let reloaded = self.args.place.config().and_then(|config| {
             server.reload(self.access(&config)?)?;
             if config.agents != self.config.agents {
-                let finder = self
-                    .args
-                    .finder(&config, self.data_dir, &self.environment)?;
+                let finder = self.args.finder(&config, self.data_dir, self.environment)?;
                 looking.abort();
                 let host = self.host.clone();
                 let controlled = Arc::clone(controlled);
@@ -494,7 +724,7 @@ impl Listening<'_> {
         match reloaded {
             Ok(config) => {
                 let waits = self.config.needs_restart_for(&config);
-                self.config = config;
+                *self.config = config;
                 match waits {
                     true => tracing::warn!(
                         "the configuration was read again; some of what has changed takes effect \
@@ -528,69 +758,6 @@ impl Listening<'_> {
                 return;
             }
         }
-    }
-
-    /// How to get here from another machine, for whoever sits at this one.
-    fn for_others(&self, links: &Links) -> String {
-        let Some(secret) = &self.scanned else {
-            return String::new();
-        };
-        let with_token = |web: &String| format!("{web}?tkn={}", secret.reveal());
-        let there: Vec<String> = links.reachable.iter().map(with_token).collect();
-        let Some(first) = there.first() else {
-            return String::new();
-        };
-        let lines = there.iter().map(|link| format!("Network:     {link}\n"));
-        let mut said: String = lines.collect();
-        said += &token::qr_code(first);
-        if self.args.tls_cert.is_none() {
-            said += "Without TLS, anyone on the network can read the token and everything that \
-                     is said.\n";
-        }
-        said
-    }
-
-    fn announce(&self, links: &Links, place: &control_socket::Place, web: bool) -> Outcome {
-        let unwritten = |path: &Path| format!("failed to write {}", path.display());
-        let file = HostFile {
-            pid: std::process::id(),
-            socket: place.elsewhere(),
-            url: links.plain.as_ref().map(|link| link.url.clone()),
-            web: links.plain.as_ref().map(|link| link.web.clone()),
-            stdio: false,
-        };
-        file.write_in(self.data_dir)
-            .with_context(|| unwritten(self.data_dir))?;
-        let Some(link) = &links.with_token else {
-            return Ok(());
-        };
-        if let Some(path) = &self.args.ready_file {
-            let announcement = Announcement {
-                url: link.url.clone(),
-                web: link.web.clone(),
-                pid: std::process::id(),
-            };
-            announcement
-                .write(path)
-                .with_context(|| format!("{}; choose another --ready-file", unwritten(path)))?;
-        }
-        // What a service prints is kept in a log that others may read.
-        let shown = match (&links.plain, self.args.service) {
-            (Some(plain), true) => plain,
-            _ => link,
-        };
-        let mut lines = String::new();
-        if web {
-            lines.push_str(&format!("Web client:  {}\n", shown.web));
-        }
-        lines.push_str(&format!("WebSocket:   {}\n", shown.url));
-        if web {
-            lines.push_str(&self.for_others(links));
-        }
-        // Whoever closed our standard output can still connect.
-        let mut out = io::stdout().lock();
-        let _ = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
-        Ok(())
     }
 }
 

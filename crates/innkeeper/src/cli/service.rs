@@ -219,6 +219,13 @@ pub(crate) async fn service(args: ServiceArgs) -> Outcome {
 }
 
 async fn install(only_print: bool, linger: bool, place: &PlaceArgs) -> Outcome {
+    if place.given_store().is_some() {
+        return Err(super::Failure::Usage(
+            "a service finds its database by the configuration; write the address there, as \
+             store.url, and leave out --store"
+                .to_owned(),
+        ));
+    }
     let manager = Manager::here();
     let program = std::env::current_exe().context("this program cannot be found again")?;
     let config = place.given_config().map(std::path::absolute).transpose()?;

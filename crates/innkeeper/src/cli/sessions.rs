@@ -8,24 +8,23 @@
 pub(crate) mod ids;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ahp::ahp_types::commands::DisposeSessionParams;
 use anyhow::{Context as _, Result, anyhow};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 use innkeeper_protocol::newest::state::{SessionStatus, SessionSummary};
-use innkeeper_protocol::record::store::{Archive as _, DisposedRow, Store};
+use innkeeper_protocol::record::store::DisposedRow;
 use innkeeper_protocol::record::{CatalogueRow, StoreBatch, StoreOp};
 use innkeeper_protocol::{ChannelUri, Timestamp};
-use innkeeper_store::{Reader, StoreError, open_read_only};
 use serde_json::Value;
 
 use super::announcement::holder;
 use super::client::{connect_to, explained};
 use super::control::{RunningHost, dismiss};
 use super::export::{Format, export};
-use super::place::{PlaceArgs, opened_store};
+use super::place::PlaceArgs;
 use super::transcript::{Transcript, shown};
 use super::{Outcome, completing, conversation, print, text};
 use innkeeper::{leftovers, now};
@@ -210,15 +209,14 @@ impl Listed {
 }
 
 async fn list(args: &ListArgs) -> Outcome {
-    let data_dir = args.place.data_dir()?;
     let mut listed = if args.disposed {
-        let rows = disposed_in(&data_dir)?;
+        let rows = disposed_in(&args.place)?;
         let listed = rows
             .iter()
             .map(|row| Listed::stored(&row.row, Some(row.disposed_at)));
         listed.collect::<Result<Vec<_>>>()?
     } else {
-        listed_now(&data_dir).await?
+        listed_now(&args.place).await?
     };
     args.filter(&mut listed)?;
     if args.json {
@@ -237,38 +235,29 @@ async fn list(args: &ListArgs) -> Outcome {
     print(&table(&listed, when))
 }
 
-async fn listed_now(data_dir: &Path) -> Result<Vec<Listed>> {
-    if let Some(running) = RunningHost::find_in(data_dir)
+async fn listed_now(place: &PlaceArgs) -> Result<Vec<Listed>> {
+    if let Some(running) = RunningHost::find_in(&place.data_dir()?)
         && let Ok(client) = connect_to(&running).await
     {
         let sessions = conversation::list(&client).await?;
         return sessions.into_iter().map(Listed::live).collect();
     }
-    let rows = catalogue_in(data_dir)?;
+    let rows = catalogue_in(place)?;
     rows.iter().map(|row| Listed::stored(row, None)).collect()
 }
 
-pub(crate) fn catalogue_in(data_dir: &Path) -> Result<Vec<CatalogueRow>> {
-    Ok(match looked_into(data_dir)? {
-        Some(reader) => reader.catalogue()?,
+pub(crate) fn catalogue_in(place: &PlaceArgs) -> Result<Vec<CatalogueRow>> {
+    Ok(match place.archive()? {
+        Some(archive) => archive.catalogue()?,
         None => Vec::new(),
     })
 }
 
-fn disposed_in(data_dir: &Path) -> Result<Vec<DisposedRow>> {
-    Ok(match looked_into(data_dir)? {
-        Some(reader) => reader.disposed()?,
+fn disposed_in(place: &PlaceArgs) -> Result<Vec<DisposedRow>> {
+    Ok(match place.archive()? {
+        Some(archive) => archive.disposed()?,
         None => Vec::new(),
     })
-}
-
-/// What is stored; nothing, where no host has ever run.
-pub(crate) fn looked_into(data_dir: &Path) -> Result<Option<Reader>> {
-    match open_read_only(data_dir) {
-        Ok(reader) => Ok(Some(reader)),
-        Err(StoreError::Missing { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
 }
 
 fn table(listed: &[Listed], when: &str) -> String {
@@ -321,14 +310,14 @@ fn status(bits: u32) -> &'static str {
 
 impl OneSession {
     fn transcript(&self) -> Result<Transcript> {
-        let reader = looked_into(&self.place.data_dir()?)?;
-        let rows = match &reader {
-            Some(reader) => reader.catalogue()?,
+        let archive = self.place.archive()?;
+        let rows = match &archive {
+            Some(archive) => archive.catalogue()?,
             None => Vec::new(),
         };
         let session = self.find(&rows)?;
-        let reader = reader.context("there are no sessions")?;
-        Transcript::load(&reader, &session)
+        let archive = archive.context("there are no sessions")?;
+        Transcript::load(&*archive, &session)
     }
 
     fn find(&self, rows: &[CatalogueRow]) -> Result<ChannelUri> {
@@ -340,7 +329,7 @@ impl OneSession {
 async fn delete(args: &OneSession, yes: bool) -> Outcome {
     let data_dir = args.place.data_dir()?;
     let config = args.place.config()?;
-    let rows = catalogue_in(&data_dir)?;
+    let rows = catalogue_in(&args.place)?;
     let session = args.find(&rows)?;
     let row = rows.iter().find(|row| row.session == session);
     // Scripts know what they do.
@@ -361,7 +350,7 @@ async fn delete(args: &OneSession, yes: bool) -> Outcome {
         let disposed = client.request::<_, Value>("disposeSession", params);
         disposed.await.map_err(explained)?;
     } else {
-        let mut store = opened_store(&config, &data_dir)?;
+        let mut store = args.place.store(&config)?;
         let ops = vec![StoreOp::DisposeSession {
             session: session.clone(),
             at: now(),
@@ -372,7 +361,7 @@ async fn delete(args: &OneSession, yes: bool) -> Outcome {
             let sessions = store.archive()?.catalogue()?;
             leftovers::remove(&data_dir, &leftovers::find(&data_dir, sessions));
         }
-        Box::new(store).close()?;
+        store.close()?;
     }
     let days = text::days(config.store.keep_disposed_days);
     print(&format!(
@@ -404,7 +393,7 @@ async fn restore(args: &OneSession) -> Outcome {
     let data_dir = args.place.data_dir()?;
     dismiss(&data_dir).await;
     let config = args.place.config()?;
-    let disposed = disposed_in(&data_dir)?;
+    let disposed = disposed_in(&args.place)?;
     let rows: Vec<CatalogueRow> = disposed.into_iter().map(|disposed| disposed.row).collect();
     let session = args.find(&rows)?;
     if let Some(pid) = holder(&data_dir) {
@@ -414,9 +403,9 @@ async fn restore(args: &OneSession) -> Outcome {
         )
         .into());
     }
-    let mut store = opened_store(&config, &data_dir)?;
+    let mut store = args.place.store(&config)?;
     let restored = store.restore(&session)?;
-    Box::new(store).close()?;
+    store.close()?;
     let session = restored
         .then_some(session)
         .context("the session's time was over; it cannot be restored any more")?;

@@ -252,7 +252,7 @@ pub(crate) async fn tail(args: TailArgs) -> Outcome {
     let mut report = Report::new(args.output_format, false);
     loop {
         let envelope = tokio::select! {
-            envelope = held.conversation.events.recv() => envelope,
+            envelope = held.conversation.next() => envelope,
             () = signals.stop() => return Err(Failure::Interrupted),
         };
         let Some(envelope) = envelope else {

@@ -9,7 +9,7 @@ use innkeeper_protocol::outgoing::HostMessage;
 use innkeeper_protocol::version::Version;
 
 use crate::client_versions::ClientVersions;
-use crate::delivery::{AnswerRoom, Ending, OutboundQueue, Parcel};
+use crate::delivery::{AnswerRoom, Ending, Hand, OutboundQueue, Parcel};
 
 type Queues = HashMap<ConnectionId, Arc<OutboundQueue>>;
 
@@ -45,9 +45,9 @@ impl Clients {
     }
 
     /// Ends every connection, after what waits for it.
-    pub(crate) fn close_all(&self) {
+    pub(crate) fn close_all(&self, ending: Ending) {
         for queue in self.read().values() {
-            queue.close(Ending::ShuttingDown);
+            queue.close(ending);
         }
     }
 
@@ -113,10 +113,10 @@ impl Clients {
             return;
         };
         let parcel = Parcel::new(std::mem::take(&mut run.messages));
-        let queues = self.read();
+        let (queues, mut hand) = (self.read(), Hand::new());
         for subscriber in to.iter() {
             if let Some(queue) = queues.get(&subscriber.connection) {
-                queue.publish(&parcel, subscriber.max_latency);
+                queue.publish(&parcel, subscriber.max_latency, &mut hand);
             }
         }
     }

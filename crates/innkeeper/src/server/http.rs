@@ -10,7 +10,6 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use hyper_util::rt::TokioIo;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
@@ -178,15 +177,19 @@ async fn upgrade(shared: Shared, mut request: Request, caller: Caller) -> Respon
                     true => shared.host.connect_read_only(),
                     false => shared.host.connect(),
                 };
-                let (io, limit) = (TokioIo::new(upgraded), shared.message_bytes);
                 let number = connection.number();
                 let peer = peer.map_or_else(String::new, |peer| peer.to_string());
                 let token = caller.name();
                 tracing::info!(connection = number, peer, token, "a client connected");
                 let began = Instant::now();
+                let guest = socket::Guest {
+                    connection,
+                    newcomer,
+                    message_bytes: shared.message_bytes,
+                    ping_after: shared.ping_after,
+                };
                 let revoked = is_revoked(&shared.access, &caller);
-                let ping_after = shared.ping_after;
-                socket::run(io, connection, newcomer, limit, ping_after, revoked).await;
+                socket::run(upgraded, guest, revoked).await;
                 let seconds = began.elapsed().as_secs();
                 tracing::info!(connection = number, seconds, "a client disconnected");
             }
@@ -254,7 +257,7 @@ async fn is_revoked(access: &Current<AccessPolicy>, caller: &Caller) {
     }
 }
 
-fn refused(refusal: Refusal, peer: Option<&Peer>) -> Response {
+pub(crate) fn refused(refusal: Refusal, peer: Option<&Peer>) -> Response {
     let Refusal { status, message } = refusal;
     let peer = peer.map_or_else(String::new, ToString::to_string);
     let (code, reason) = (status.as_u16(), message.as_str());

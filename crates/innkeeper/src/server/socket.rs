@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf, ReadHalf, WriteHalf};
+use hyper::upgrade::{Parts, Upgraded};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Control, OpCode};
 use tokio_tungstenite::tungstenite::protocol::frame::{CloseFrame, Frame};
@@ -18,7 +21,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use crate::HostConnection;
-use crate::delivery::OutboundQueue;
+use crate::delivery::{LentSocket, OutboundQueue};
 use crate::server::newcomers::{Newcomer, TooMuch};
 
 /// How much is taken from the queue for one write.
@@ -31,18 +34,49 @@ pub(super) const READ_BYTES: usize = 8 * 1024;
 /// A client that says nothing and takes in nothing for this many pings is gone.
 const PINGS_UNANSWERED: u32 = 4;
 
+/// One who connected, and what it may do.
+pub(crate) struct Guest {
+    pub(crate) connection: HostConnection,
+    pub(crate) newcomer: Newcomer,
+    pub(crate) message_bytes: usize,
+    pub(crate) ping_after: Duration,
+}
+
 /// Serves a client over a connection that has been upgraded.
-pub(crate) async fn run(
-    io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    connection: HostConnection,
-    newcomer: Newcomer,
-    message_bytes: usize,
-    ping_after: Duration,
+pub(crate) async fn run(upgraded: Upgraded, guest: Guest, revoked: impl Future<Output = ()>) {
+    match upgraded.downcast::<TokioIo<TcpStream>>() {
+        Ok(Parts { io, read_buf, .. }) => {
+            let (reader, writer) = io.into_inner().into_split();
+            let writer = Arc::new(writer);
+            guest.connection.queue.lend(Arc::clone(&writer));
+            run_on(reader, read_buf, LentSocket(writer), guest, revoked).await;
+        }
+        Err(upgraded) => {
+            let (reader, writer) = tokio::io::split(TokioIo::new(upgraded));
+            run_on(reader, Bytes::new(), writer, guest, revoked).await;
+        }
+    }
+}
+
+/// `begun` is what was read already.
+async fn run_on<R, W>(
+    reader: R,
+    begun: Bytes,
+    mut writer: W,
+    guest: Guest,
     revoked: impl Future<Output = ()>,
-) {
-    let (read_half, mut write_half) = tokio::io::split(io);
+) where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let Guest {
+        connection,
+        newcomer,
+        message_bytes,
+        ping_after,
+    } = guest;
     let read_side = ReadSide {
-        io: read_half,
+        io: reader,
         queue: Arc::clone(&connection.queue),
         newcomer: Some(newcomer),
     };
@@ -50,33 +84,36 @@ pub(crate) async fn run(
         .read_buffer_size(READ_BYTES)
         .max_message_size(Some(message_bytes))
         .max_frame_size(Some(message_bytes));
-    let mut stream = WebSocketStream::from_raw_socket(read_side, Role::Server, Some(config)).await;
+    let (role, config, begun) = (Role::Server, Some(config), begun.into());
+    let mut stream = WebSocketStream::from_partially_read(read_side, begun, role, config).await;
     let close = tokio::select! {
-        close = write(&mut write_half, &connection, ping_after) => close,
+        close = write(&mut writer, &connection, ping_after) => close,
         close = read(&mut stream, &connection, ping_after) => close,
         never = connection.queue.keep_condensed() => match never {},
         () = revoked => Some((1008, "this token was revoked")),
     };
+    // Nothing may follow the close.
+    connection.queue.reclaim();
     let closing = async {
         if let Some((code, reason)) = close {
             let frame = Frame::close(Some(CloseFrame {
                 code: code.into(),
                 reason: reason.into(),
             }));
-            write_half.write_all(&formatted(frame)).await.ok()?;
-            write_half.flush().await.ok()?;
+            writer.write_all(&formatted(frame)).await.ok()?;
+            writer.flush().await.ok()?;
             // Until the other side has seen it, or is not going to.
             while let Some(Ok(_)) = stream.next().await {}
         }
-        write_half.shutdown().await.ok()
+        writer.shutdown().await.ok()
     };
     let _ = tokio::time::timeout(Duration::from_secs(1), closing).await;
 }
 
 type Close = Option<(u16, &'static str)>;
 
-async fn write<W: AsyncWrite>(
-    io: &mut WriteHalf<W>,
+async fn write(
+    io: &mut (impl AsyncWrite + Unpin),
     connection: &HostConnection,
     ping_after: Duration,
 ) -> Close {
@@ -92,15 +129,14 @@ async fn write<W: AsyncWrite>(
             }
             () = tokio::time::sleep(ping_after) => {
                 let ping = Frame::ping(Bytes::new());
-                io.write_all(&formatted(ping)).await.ok()?;
-                io.flush().await.ok()?;
+                connection.queue.send_control(formatted(ping).into());
             }
         }
     }
 }
 
 /// All of it in as few writes as the system takes.
-async fn write_all<W: AsyncWrite>(io: &mut WriteHalf<W>, frames: Vec<Bytes>) -> io::Result<()> {
+async fn write_all(io: &mut (impl AsyncWrite + Unpin), frames: Vec<Bytes>) -> io::Result<()> {
     let mut slices: Vec<io::IoSlice<'_>> =
         frames.iter().map(|frame| io::IoSlice::new(frame)).collect();
     let mut rest = &mut slices[..];
@@ -213,13 +249,13 @@ fn formatted(frame: Frame) -> Vec<u8> {
 /// What tungstenite reads from; what it writes is queued behind what is
 /// already on its way.
 struct ReadSide<R> {
-    io: ReadHalf<R>,
+    io: R,
     queue: Arc<OutboundQueue>,
     /// Until somebody has introduced themselves.
     newcomer: Option<Newcomer>,
 }
 
-impl<R: AsyncRead> AsyncRead for ReadSide<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for ReadSide<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -237,7 +273,7 @@ impl<R: AsyncRead> AsyncRead for ReadSide<R> {
     }
 }
 
-impl<R> AsyncWrite for ReadSide<R> {
+impl<R: Unpin> AsyncWrite for ReadSide<R> {
     fn poll_write(
         self: Pin<&mut Self>,
         _: &mut Context<'_>,

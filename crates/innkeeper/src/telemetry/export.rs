@@ -160,12 +160,12 @@ impl Exporter {
 }
 
 /// Trusts whom the system trusts.
-fn connector() -> Result<TlsConnector, String> {
+pub(crate) fn connector() -> Result<TlsConnector, String> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(found.certs);
     if roots.is_empty() {
-        return Err("the system has no certificates to check the collector's with".to_owned());
+        return Err("the system has no certificates to check another's with".to_owned());
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)

@@ -3,6 +3,7 @@
 
 mod background;
 mod backup;
+mod database;
 mod doctor;
 mod ending;
 mod harness;

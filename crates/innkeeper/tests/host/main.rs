@@ -5,7 +5,8 @@
 //! - `common` and `stage`: a host with its clients, for most of the others;
 //! - `session`, `workspace`, `agents`, `automations`, `customizations`, `mcp`, `versions`: what it
 //!   does;
-//! - `socket`, `tls`, `slow`, `hostile`, `newcomers`, `introductions`: who reaches it, and how;
+//! - `socket`, `tls`, `slow`, `hostile`, `newcomers`, `introductions`, `standby`: who
+//!   reaches it, and how;
 //! - `cli`, `crash`, `database`, `soak`, `upgrade`, `telemetry`: the program, and how it lives and dies;
 //! - `embedded`: the library.
 
@@ -34,6 +35,7 @@ mod slow;
 mod soak;
 mod socket;
 mod stage;
+mod standby;
 mod telemetry;
 mod tls;
 mod told_is_stored;

@@ -12,6 +12,7 @@ async fn a_host_that_is_killed_under_load_keeps_what_it_told() {
         can_fill: false,
         seed: 1,
         extent: Extent::Lives(4),
+        takeover: false,
     };
     let report = run(&plan).await.unwrap();
     assert!(report.violations.is_empty(), "{report}");
@@ -24,4 +25,25 @@ async fn a_host_that_is_killed_under_load_keeps_what_it_told() {
         assert!(report.times_checked(promise) > 0, "{promise:?}: {report}");
     }
     assert!(report.counted("kills (SIGKILL)") > 0, "{report}");
+}
+
+#[tokio::test]
+async fn hosts_that_take_over_from_each_other_keep_what_any_of_them_told() {
+    if !innkeeper_store_conformance::cluster::is_there() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let plan = Plan {
+        binary: env!("CARGO_BIN_EXE_innkeeper").into(),
+        place: place.path().to_owned(),
+        can_fill: false,
+        seed: 1,
+        extent: Extent::Lives(5),
+        takeover: true,
+    };
+    let report = run(&plan).await.unwrap();
+    assert!(report.violations.is_empty(), "{report}");
+    for promise in [Promise::Turns, Promise::Sequence, Promise::Takeover] {
+        assert!(report.times_checked(promise) > 0, "{promise:?}: {report}");
+    }
 }

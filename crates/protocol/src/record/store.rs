@@ -129,7 +129,7 @@ impl Error for StoreFault {
 }
 
 /// What a store asks for when it has looked after what it keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tended {
     /// The log takes more room than it may, unless everything below this number
     /// goes. Only a [`StoreOp::TrimLog`](crate::record::StoreOp::TrimLog)
@@ -138,6 +138,19 @@ pub struct Tended {
     /// There is more to look after, which needs not wait for a second: some of
     /// what is stored cannot be searched yet.
     pub is_behind: bool,
+    /// Why nothing could be stored now, if anybody tried.
+    pub failing: Option<String>,
+}
+
+/// For how long what a store keeps is this host's alone, where another host may
+/// take it over.
+pub trait Tenure: Send + Sync {
+    /// How long the host may still go on. When nothing is left it must tell
+    /// nobody anything, and end what it runs: soon another one begins.
+    fn left(&self) -> Duration;
+
+    /// Where clients reach this host, for other hosts to tell them.
+    fn announce(&self, address: &str);
 }
 
 /// A store that was opened: whoever has it is the only one that writes.
@@ -180,6 +193,11 @@ pub trait Store: Send + 'static {
 
     /// Deletes a session for good, disposed or not; `false` if there is none.
     fn delete(&mut self, session: &ChannelUri) -> Result<bool, StoreFault>;
+
+    /// How long the store is this host's; nothing if no other can take it.
+    fn tenure(&self) -> Option<Arc<dyn Tenure>> {
+        None
+    }
 
     /// Takes batches from other threads from now on.
     fn start(self: Box<Self>, notify: Notify) -> Result<Box<dyn Journal>, StoreFault>;

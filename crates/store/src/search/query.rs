@@ -82,6 +82,31 @@ impl Terms {
         format!("{{{columns}}} : ({terms})")
     }
 
+    /// The same for PostgreSQL, whose words begin with the letter of their
+    /// field. It does not say that the words of a phrase stand next to each
+    /// other, as the database does not know that of long texts.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn tsquery(&self) -> String {
+        let of_field = |term: &Term, field: SearchField| {
+            let last = term.words.len() - 1;
+            let words = term.words.iter().enumerate().map(|(place, word)| {
+                let open = if term.is_open && place == last {
+                    ":*"
+                } else {
+                    ""
+                };
+                format!("'{}{word}'{open}", letter(field))
+            });
+            format!("({})", words.collect::<Vec<_>>().join(" & "))
+        };
+        let of_term = |term: &Term| {
+            let fields = self.fields.iter().map(|field| of_field(term, *field));
+            format!("({})", fields.collect::<Vec<_>>().join(" | "))
+        };
+        let terms: Vec<String> = self.terms.iter().map(of_term).collect();
+        terms.join(" & ")
+    }
+
     /// What is shown of something in which all of it stands, and how well it
     /// fits: nothing, if something is missing.
     pub(crate) fn find_in(&self, searchable: &Searchable) -> Option<Found> {
@@ -174,6 +199,18 @@ pub(crate) const fn column(field: SearchField) -> &'static str {
         SearchField::Answer => "answer",
         SearchField::Tool => "tool",
         SearchField::Reasoning => "reasoning",
+    }
+}
+
+/// What stands before the words of a field in PostgreSQL's index.
+#[cfg(feature = "postgres")]
+pub(crate) const fn letter(field: SearchField) -> char {
+    match field {
+        SearchField::Title => 't',
+        SearchField::Message => 'm',
+        SearchField::Answer => 'a',
+        SearchField::Tool => 'o',
+        SearchField::Reasoning => 'r',
     }
 }
 
@@ -324,6 +361,18 @@ mod tests {
             assert!(terms(text).is_empty(), "{text}");
         }
         assert!(Terms::read("word", &[]).is_empty());
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn in_postgres_each_word_has_its_field_and_nothing_typed_is_syntax() {
+        let fields = [SearchField::Message, SearchField::Tool];
+        let query = |text| Terms::read(text, &fields).tsquery();
+        assert_eq!(query("door "), "(('mdoor') | ('odoor'))");
+        assert_eq!(
+            query("a' & !src/doo"),
+            "(('ma') | ('oa')) & (('msrc' & 'mdoo':*) | ('osrc' & 'odoo':*))"
+        );
     }
 
     #[test]

@@ -16,11 +16,12 @@ use serde_json::Value;
 
 use super::automations;
 use super::json::json;
-use super::log::{self, Tail};
+use super::log;
 use super::sequence::{self, integer};
 use super::sessions;
 use crate::StoreError;
 use crate::sequence::Sequence;
+use crate::tail::Tail;
 
 /// The names of settings.
 pub(crate) const ROOT_CONFIG: &str = "root_config";
@@ -41,7 +42,7 @@ pub(crate) fn apply(
     for op in batches.iter().flat_map(|batch| &batch.ops) {
         applying.op(op)?;
     }
-    applying.tail.flush(connection)?;
+    applying.tail.flush(&mut &*connection)?;
     if applying.sequence != before {
         sequence::save(&applying.sequence, connection)?;
     }
@@ -60,11 +61,11 @@ impl Applying<'_> {
         match op {
             StoreOp::Append(action) => {
                 self.sequence.last = self.sequence.last.max(action.seq);
-                self.tail.append(connection, action)
+                self.tail.append(&mut &*connection, action)
             }
             StoreOp::PutSession(record) => put_session(connection, record),
             StoreOp::DisposeSession { session, at } => {
-                self.tail.flush(connection)?;
+                self.tail.flush(&mut &*connection)?;
                 sessions::forget_log(connection, session)?;
                 sessions::dispose(connection, session, *at)
             }
@@ -94,7 +95,7 @@ impl Applying<'_> {
                 Ok(())
             }
             StoreOp::TrimLog { below } => {
-                self.tail.flush(connection)?;
+                self.tail.flush(&mut &*connection)?;
                 log::trim(connection, *below)?;
                 self.sequence.trimmed(*below);
                 Ok(())

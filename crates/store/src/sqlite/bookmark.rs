@@ -16,10 +16,10 @@ use super::directory::private_file;
 use crate::sequence::Sequence;
 
 /// Where it is, in the data directory.
-pub(super) const FILE: &str = "innkeeper.last";
+pub(crate) const FILE: &str = "innkeeper.last";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bookmark {
+pub(crate) struct Bookmark {
     life: u64,
     last: Seq,
     reserved: Seq,
@@ -27,7 +27,7 @@ pub(super) struct Bookmark {
 
 /// What the database has forgotten.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Forgotten {
+pub(crate) struct Forgotten {
     noted: Bookmark,
     found: Bookmark,
 }
@@ -46,7 +46,7 @@ impl fmt::Display for Forgotten {
 }
 
 impl Bookmark {
-    pub(super) fn of(sequence: &Sequence) -> Self {
+    pub(crate) fn of(sequence: &Sequence) -> Self {
         Self {
             life: sequence.life,
             last: sequence.last,
@@ -55,7 +55,7 @@ impl Bookmark {
     }
 
     /// What is noted in a data directory, if anything is.
-    pub(super) fn read(dir: &Path) -> Option<Self> {
+    pub(crate) fn read(dir: &Path) -> Option<Self> {
         let text = match fs::read_to_string(dir.join(FILE)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
@@ -89,7 +89,7 @@ impl Bookmark {
 
     /// Notes it; after that it survives the loss of power. Its few bytes are in
     /// one block of the disk, so they are the old ones or the new ones.
-    pub(super) fn write(&self, dir: &Path) -> io::Result<()> {
+    pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
         let Self {
             life,
             last,
@@ -102,7 +102,7 @@ impl Bookmark {
         file.sync_data()
     }
 
-    pub(super) fn remove(dir: &Path) -> io::Result<()> {
+    pub(crate) fn remove(dir: &Path) -> io::Result<()> {
         match fs::remove_file(dir.join(FILE)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -110,18 +110,18 @@ impl Bookmark {
     }
 
     /// What a database has forgotten that says this of itself.
-    pub(super) fn forgotten_by(&self, found: &Sequence) -> Option<Forgotten> {
+    pub(crate) fn forgotten_by(&self, found: &Sequence) -> Option<Forgotten> {
         let (noted, found) = (*self, Self::of(found));
         let is_missing = noted.life > found.life || noted.last > found.last;
         is_missing.then_some(Forgotten { noted, found })
     }
 
     /// The highest number that may have been given out.
-    pub(super) fn reached(&self) -> Seq {
+    pub(crate) fn reached(&self) -> Seq {
         self.reserved.max(self.last)
     }
 
-    pub(super) fn life(&self) -> u64 {
+    pub(crate) fn life(&self) -> u64 {
         self.life
     }
 }

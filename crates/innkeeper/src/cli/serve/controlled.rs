@@ -17,8 +17,8 @@ use tokio::sync::{Mutex, Notify, mpsc, oneshot, watch};
 use super::reachable;
 use crate::cli::{log_file, text};
 use innkeeper::Host;
-use innkeeper::server::Server;
 use innkeeper::server::access::ConnectionToken;
+use innkeeper::server::{Server, Standing};
 
 /// How long a command waits until all agents are found.
 const FINDING_AGENTS: Duration = Duration::from_secs(15);
@@ -104,7 +104,7 @@ pub(crate) struct Status {
 /// A host as its user's commands see it.
 #[derive(Debug)]
 pub(crate) struct Controlled {
-    host: Host,
+    work: Work,
     kind: Kind,
     data_dir: PathBuf,
     started: Instant,
@@ -127,11 +127,57 @@ impl TokensChanged {
     }
 }
 
+/// What a host does.
+#[derive(Debug)]
+enum Work {
+    Serves(Host),
+    StandsBy(watch::Receiver<Standing>),
+}
+
+impl Work {
+    fn connections(&self) -> usize {
+        match self {
+            Self::Serves(host) => host.connections(),
+            Self::StandsBy(_) => 0,
+        }
+    }
+
+    fn sessions(&self) -> u64 {
+        match self {
+            Self::Serves(host) => host.sessions(),
+            Self::StandsBy(_) => 0,
+        }
+    }
+
+    fn obstacle(&self) -> Option<String> {
+        match self {
+            Self::Serves(host) => host.obstacle().map(str::to_owned),
+            Self::StandsBy(news) => Some(news.borrow().sentence().to_owned()),
+        }
+    }
+}
+
 impl Controlled {
     pub(crate) fn new(host: Host, kind: Kind, data_dir: &Path) -> Arc<Self> {
+        Self::of(Work::Serves(host), kind, data_dir)
+    }
+
+    /// A host that stands by, as `news` says.
+    pub(crate) fn standby(
+        news: watch::Receiver<Standing>,
+        kind: Kind,
+        data_dir: &Path,
+    ) -> Arc<Self> {
+        let controlled = Self::of(Work::StandsBy(news), kind, data_dir);
+        // It looks for none.
+        controlled.knows_agents();
+        controlled
+    }
+
+    fn of(work: Work, kind: Kind, data_dir: &Path) -> Arc<Self> {
         let (tokens, told_about_tokens) = mpsc::channel(1);
         Arc::new(Self {
-            host,
+            work,
             kind,
             data_dir: data_dir.to_owned(),
             started: Instant::now(),
@@ -180,9 +226,9 @@ impl Controlled {
             log: log_file::path_in(&self.data_dir),
             url: plain.map(|link| link.url.clone()),
             web: plain.map(|link| link.web.clone()),
-            connections: self.host.connections(),
-            sessions: self.host.sessions(),
-            obstacle: self.host.obstacle().map(str::to_owned),
+            connections: self.work.connections(),
+            sessions: self.work.sessions(),
+            obstacle: self.work.obstacle(),
             arguments: std::env::args_os()
                 .skip(1)
                 .map(|word| word.to_string_lossy().into_owned())
@@ -251,12 +297,12 @@ async fn dismiss(State(controlled): State<Arc<Controlled>>) -> Response {
     let end = Instant::now() + LEAVING;
     // Whoever has just gone may still be counted.
     while controlled.kind == Kind::Temporary
-        && controlled.host.connections() > 0
+        && controlled.work.connections() > 0
         && Instant::now() < end
     {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    match controlled.kind == Kind::Temporary && controlled.host.connections() == 0 {
+    match controlled.kind == Kind::Temporary && controlled.work.connections() == 0 {
         true => stop(State(controlled)).await,
         false => (StatusCode::CONFLICT, "this host is in use").into_response(),
     }
@@ -269,6 +315,10 @@ async fn reload(State(controlled): State<Arc<Controlled>>) -> Response {
 
 /// Answers when those are sent away whose token is gone.
 async fn tokens(State(controlled): State<Arc<Controlled>>) -> Response {
+    if let Work::StandsBy(_) = controlled.work {
+        let later = "it stands by, and reads them when it begins to work";
+        return (StatusCode::CONFLICT, later).into_response();
+    }
     let (outcome, told) = oneshot::channel();
     let _ = controlled.tokens.send(TokensChanged(outcome)).await;
     match told.await {

@@ -39,8 +39,12 @@ impl DeviceToken {
     /// Whose token this is. All are compared, so that the time tells nothing.
     pub(super) fn find<'a>(devices: &'a [Self], presented: &str) -> Option<&'a Self> {
         let presented = hash(presented);
-        let same = |device: &&Self| bool::from(device.hash.ct_eq(&presented));
-        devices.iter().filter(same).last()
+        devices.iter().fold(None, |found, device| {
+            match bool::from(device.hash.ct_eq(&presented)) {
+                true => Some(device),
+                false => found,
+            }
+        })
     }
 }
 

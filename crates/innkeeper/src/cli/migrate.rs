@@ -1,0 +1,65 @@
+//! `innkeeper migrate`: moves everything that is stored from a data directory
+//! into PostgreSQL, or back.
+
+use std::path::Path;
+
+use clap::Args;
+use innkeeper_store::{
+    PostgresAddress, StoreOptions, StorePlace, has_password, is_postgres, transfer,
+};
+
+use super::{Failure, Outcome, print, text};
+use innkeeper::now;
+
+#[derive(Debug, Args)]
+pub(crate) struct MigrateArgs {
+    /// Where sessions are: a data directory, or postgres://user@host/database
+    #[arg(long, value_name = "PLACE")]
+    from: String,
+    /// Where they are to go; nothing may be there yet
+    #[arg(long, value_name = "PLACE")]
+    to: String,
+}
+
+pub(crate) fn migrate(args: &MigrateArgs) -> Outcome {
+    let (from, to) = (place(&args.from)?, place(&args.to)?);
+    if let StorePlace::Directory(directory) = &from
+        && !directory.join(innkeeper_store::DATABASE_FILE).exists()
+    {
+        let directory = directory.display();
+        return Err(Failure::Usage(format!(
+            "there is no database in {directory}"
+        )));
+    }
+    let options = StoreOptions {
+        now: now(),
+        ..StoreOptions::default()
+    };
+    let moved = transfer(&from, &to, options)?;
+    let of = |name| {
+        let found = moved.iter().find(|(table, _)| *table == name);
+        found.map_or(0, |(_, rows)| *rows)
+    };
+    let rows = moved.iter().map(|(_, rows)| rows).sum();
+    print(&format!(
+        "Moved {} with {}, and compared {} one by one. What was in the old place is still there.\n",
+        text::count(of("session"), "session"),
+        text::count(of("turn"), "turn"),
+        text::count(rows, "row"),
+    ))
+}
+
+fn place(text: &str) -> Result<StorePlace, Failure> {
+    if !is_postgres(text) {
+        return Ok(StorePlace::Directory(std::path::absolute(Path::new(text))?));
+    }
+    if has_password(text) {
+        return Err(Failure::Usage(
+            "a password on the command line can be read by everybody on this machine; put it into \
+             PGPASSWORD, or a file that PGPASSFILE names"
+                .to_owned(),
+        ));
+    }
+    let address = PostgresAddress::parse(text, |name| std::env::var(name).ok())?;
+    Ok(StorePlace::Postgres(Box::new(address)))
+}

@@ -1,0 +1,318 @@
+//! A PostgreSQL of a test's own: in a temporary directory, on a Unix socket,
+//! gone with the process that started it. Where PostgreSQL is not installed
+//! there is none, and tests say so.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// Quick rather than safe: what is committed survives the server, but not the
+/// machine.
+const SETTINGS: &str = "
+listen_addresses = ''
+fsync = off
+full_page_writes = off
+max_connections = 80
+shared_buffers = 16MB
+autovacuum = off
+log_min_messages = fatal
+max_wal_senders = 4
+";
+
+/// A running cluster.
+#[derive(Debug)]
+pub struct Cluster {
+    directory: TempDir,
+    postmaster: Option<Child>,
+}
+
+/// Where the programs of PostgreSQL are, the newest first; nothing if it is not
+/// installed.
+fn programs() -> Option<&'static Path> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let find = || {
+        let mut found: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
+            .ok()?
+            .flatten()
+            .filter_map(|entry| {
+                let version = entry.file_name().to_str()?.parse().ok()?;
+                Some((version, entry.path().join("bin")))
+            })
+            .filter(|(_, bin)| bin.join("initdb").exists() && bin.join("postgres").exists())
+            .collect();
+        found.sort();
+        found.pop().map(|(_, bin)| bin)
+    };
+    FOUND.get_or_init(find).as_deref()
+}
+
+/// Whether there is a PostgreSQL; says so if there is not.
+pub fn is_there() -> bool {
+    let there = programs().is_some();
+    if !there {
+        eprintln!("SKIPPED: PostgreSQL is not installed (Debian: apt-get install postgresql)");
+    }
+    there
+}
+
+/// The servers refuse to run as root: then it is somebody with few rights.
+fn user() -> Option<(u32, u32)> {
+    if !is_root() {
+        return None;
+    }
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let of = |name: &str| {
+        let line = users
+            .lines()
+            .find(|line| line.split(':').next() == Some(name))?;
+        let mut fields = line.split(':').skip(2);
+        Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+    };
+    of("postgres").or_else(|| of("nobody"))
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+fn program(name: &str) -> Command {
+    let mut command = Command::new(programs().unwrap().join(name));
+    command
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("LC_ALL", "C");
+    if let Some((user, group)) = user() {
+        command.uid(user).gid(group);
+    }
+    command
+}
+
+impl Cluster {
+    /// A new cluster with nothing in it.
+    pub fn start() -> Self {
+        let directory = directory();
+        let data = directory.path().join("data");
+        copy(&template(), &data).unwrap();
+        fs::write(data.join("postgresql.conf"), SETTINGS).unwrap();
+        own(directory.path());
+        let mut cluster = Self {
+            directory,
+            postmaster: None,
+        };
+        cluster.restart();
+        cluster
+    }
+
+    /// A copy of this one that follows it, until it is promoted.
+    pub fn standby(&self) -> Self {
+        let directory = directory();
+        own(directory.path());
+        let data = directory.path().join("data");
+        run(program("pg_basebackup")
+            .args(["-U", "postgres", "-X", "stream", "-R", "-c", "fast", "-h"])
+            .arg(self.socket())
+            .arg("-D")
+            .arg(data));
+        let mut cluster = Self {
+            directory,
+            postmaster: None,
+        };
+        cluster.restart();
+        cluster
+    }
+
+    /// Makes a primary of a standby.
+    pub fn promote(&self) {
+        run(program("pg_ctl")
+            .args(["promote", "-w", "-D"])
+            .arg(self.data()));
+    }
+
+    /// More settings, which hold from the next start on.
+    pub fn configure(&self, settings: &str) {
+        let file = self.data().join("postgresql.conf");
+        let before = fs::read_to_string(&file).unwrap();
+        fs::write(file, format!("{before}\n{settings}\n")).unwrap();
+    }
+
+    /// Starts it, or starts it again.
+    pub fn restart(&mut self) {
+        self.stop();
+        // It ends when its input does: when whoever started it is gone.
+        let script = "\"$0\" -D \"$1\" -k \"$2\" >\"$2/log\" 2>&1 & it=$!; cat >/dev/null; \
+                      kill -s QUIT $it; wait $it";
+        let mut shell = Command::new("/bin/sh");
+        shell
+            .args(["-c", script])
+            .arg(programs().unwrap().join("postgres"));
+        shell.arg(self.data()).arg(self.socket()).env_clear();
+        shell.env("LC_ALL", "C").env("PATH", "/usr/bin:/bin");
+        if let Some((user, group)) = user() {
+            shell.uid(user).gid(group);
+        }
+        shell
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null());
+        self.postmaster = Some(shell.spawn().unwrap());
+        let began = Instant::now();
+        while !self.ask("SELECT 1").status.success() {
+            assert!(
+                began.elapsed() < Duration::from_secs(60),
+                "PostgreSQL did not start: {}",
+                fs::read_to_string(self.socket().join("log")).unwrap_or_default()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Ends it at once, as a crash would.
+    pub fn stop(&mut self) {
+        if let Some(mut postmaster) = self.postmaster.take() {
+            drop(postmaster.stdin.take());
+            let _ = postmaster.wait();
+        }
+    }
+
+    /// The address of a store in one of its schemas.
+    pub fn address(&self, schema: &str) -> String {
+        let socket = self.socket().to_str().unwrap().replace('/', "%2F");
+        format!("postgres://postgres@{socket}/postgres?schema={schema}")
+    }
+
+    /// The file of its socket, for whoever stands between.
+    pub fn socket_file(&self) -> PathBuf {
+        self.socket().join(".s.PGSQL.5432")
+    }
+
+    /// What the database says to a statement.
+    #[track_caller]
+    pub fn sql(&self, sql: &str) -> String {
+        let output = self.ask(sql);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{sql}: {errors}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn ask(&self, sql: &str) -> Output {
+        program("psql")
+            .args([
+                "-U",
+                "postgres",
+                "-d",
+                "postgres",
+                "-qAtX",
+                "-v",
+                "ON_ERROR_STOP=1",
+                "-h",
+            ])
+            .arg(self.socket())
+            .args(["-c", sql])
+            .output()
+            .unwrap()
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    fn socket(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn directory() -> TempDir {
+    tempfile::Builder::new()
+        .prefix("pg")
+        .tempdir_in("/tmp")
+        .unwrap()
+}
+
+/// A cluster that was never started, made once for all tests.
+fn template() -> PathBuf {
+    let version = programs().unwrap().parent().and_then(Path::file_name);
+    let version = version.and_then(OsStr::to_str).unwrap();
+    let program = std::env::current_exe().unwrap();
+    let place = program
+        .parent()
+        .unwrap()
+        .join(format!("postgres-{version}"));
+    if place.exists() {
+        return place;
+    }
+    let made = directory();
+    own(made.path());
+    let data = made.path().join("data");
+    run(program_initdb().arg("-D").arg(&data));
+    let unfinished = place.with_extension(std::process::id().to_string());
+    copy(&data, &unfinished).unwrap();
+    // Somebody else may have been quicker.
+    if fs::rename(&unfinished, &place).is_err() {
+        let _ = fs::remove_dir_all(unfinished);
+    }
+    place
+}
+
+fn program_initdb() -> Command {
+    let mut initdb = program("initdb");
+    initdb.args([
+        "-U",
+        "postgres",
+        "-A",
+        "trust",
+        "-E",
+        "UTF8",
+        "--no-sync",
+        "--locale=C",
+    ]);
+    initdb
+}
+
+#[track_caller]
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {errors}");
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().mode(0o700).create(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        match entry.file_type()?.is_dir() {
+            true => copy(&from, &to)?,
+            false => drop(fs::copy(&from, &to)?),
+        }
+    }
+    Ok(())
+}
+
+/// Gives a directory to whoever runs the servers.
+fn own(directory: &Path) {
+    let Some((user, group)) = user() else {
+        return;
+    };
+    chown(directory, Some(user), Some(group)).unwrap();
+    for entry in fs::read_dir(directory).unwrap().flatten() {
+        match entry.file_type().unwrap().is_dir() {
+            true => own(&entry.path()),
+            false => chown(entry.path(), Some(user), Some(group)).unwrap(),
+        }
+    }
+}

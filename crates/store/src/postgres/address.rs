@@ -1,0 +1,357 @@
+//! Where the database is, and how one gets in: the address, and what the
+//! environment and the password file add to it, as with every other program
+//! that talks to PostgreSQL.
+//!
+//! *Invariant*: nothing that is printed here holds a password.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+use url::Url;
+
+use super::error::PostgresError;
+use super::tls::Tls;
+
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// The schema that everything is in, unless the address names another.
+const SCHEMA: &str = "innkeeper";
+
+/// Where a store in PostgreSQL is.
+#[derive(Clone)]
+pub struct PostgresAddress {
+    pub(super) config: Config,
+    pub(super) tls: Tls,
+    pub(super) schema: String,
+    /// For people: without the password.
+    pub(super) place: String,
+    password: Option<String>,
+}
+
+impl fmt::Debug for PostgresAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PostgresAddress({})", self.place)
+    }
+}
+
+impl fmt::Display for PostgresAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.place)
+    }
+}
+
+impl PostgresAddress {
+    /// Reads an address of the form `postgres://user@host:port/database`. Of
+    /// its parameters, `schema` is ours; `sslmode` and `sslrootcert` mean what
+    /// they do elsewhere, except that a certificate is always checked.
+    /// `environment` says what a variable holds.
+    pub fn parse(
+        text: &str,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, PostgresError> {
+        let wrong = |why: &str| PostgresError::Address(why.to_owned());
+        // An address of several hosts is none that `Url` knows.
+        let (before, query) = text.split_once('?').unwrap_or((text, ""));
+        if !is_postgres(text) {
+            return Err(wrong("it does not begin with postgres://"));
+        }
+        let mut own = BTreeMap::new();
+        let mut passed_on = url::form_urlencoded::Serializer::new(String::new());
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
+                "schema" | "sslmode" | "sslrootcert" => {
+                    own.insert(name.into_owned(), value.into_owned());
+                }
+                // The host's own, which the store depends on.
+                "options" | "target_session_attrs" => {
+                    return Err(PostgresError::Address(format!(
+                        "the parameter {name} cannot be used here"
+                    )));
+                }
+                _ => {
+                    passed_on.append_pair(&name, &value);
+                }
+            }
+        }
+        let rest = passed_on.finish();
+        let plain = match rest.as_str() {
+            "" => before.to_owned(),
+            rest => format!("{before}?{rest}"),
+        };
+        // What the driver says of an address may quote it.
+        let mut config: Config = plain
+            .parse()
+            .map_err(|_| wrong("the driver cannot read it; check its parts and parameters"))?;
+        let schema = own.remove("schema").unwrap_or_else(|| SCHEMA.to_owned());
+        let plain_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        if schema.is_empty() || schema.len() > 48 || !schema.chars().all(plain_name) {
+            return Err(wrong(
+                "a schema is named by at most 48 small letters, digits and underscores",
+            ));
+        }
+        fill_in(&mut config, &environment);
+        let mode = own.remove("sslmode").or_else(|| environment("PGSSLMODE"));
+        config.ssl_mode(ssl_mode(mode.as_deref(), &config)?);
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        config.application_name("innkeeper");
+        config.keepalives_idle(Duration::from_secs(10));
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT);
+        }
+        let roots = own.remove("sslrootcert");
+        let roots = roots
+            .or_else(|| environment("PGSSLROOTCERT"))
+            .map(PathBuf::from);
+        let tls = Tls::trusting(roots.as_deref()).map_err(PostgresError::Address)?;
+        let password = config.get_password();
+        let password = password.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        Ok(Self {
+            place: place_of(&config, &schema),
+            config,
+            tls,
+            schema,
+            password,
+        })
+    }
+
+    /// The password, wherever it came from: others are not to be given it.
+    pub fn password(&self) -> Option<&str> {
+        self.password.as_deref()
+    }
+}
+
+/// Whether something is meant to be such an address.
+pub fn is_postgres(text: &str) -> bool {
+    text.starts_with("postgres://") || text.starts_with("postgresql://")
+}
+
+/// Whether an address has a password in it, as one on a command line must not:
+/// everybody on the machine can read that.
+pub fn has_password(text: &str) -> bool {
+    let after = text.split_once("://").map_or(text, |(_, after)| after);
+    let authority = after.split(['/', '?', '#']).next().unwrap_or_default();
+    let user = authority.rsplit_once('@').map(|(user, _)| user);
+    let in_query = Url::parse(text)
+        .ok()
+        .is_some_and(|url| url.query_pairs().any(|(name, _)| name == "password"));
+    in_query || text.contains("password=") || user.is_some_and(|user| user.contains(':'))
+}
+
+/// What the address does not say, the environment may.
+fn fill_in(config: &mut Config, environment: &impl Fn(&str) -> Option<String>) {
+    if config.get_hosts().is_empty() {
+        match environment("PGHOST") {
+            Some(host) => config.host(host),
+            None => config.host("localhost"),
+        };
+    }
+    if config.get_ports().is_empty()
+        && let Some(port) = environment("PGPORT").and_then(|port| port.parse().ok())
+    {
+        config.port(port);
+    }
+    if config.get_user().is_none()
+        && let Some(user) = environment("PGUSER").or_else(|| environment("USER"))
+    {
+        config.user(user);
+    }
+    if config.get_dbname().is_none()
+        && let Some(name) = environment("PGDATABASE")
+    {
+        config.dbname(name);
+    }
+    if config.get_password().is_some() {
+        return;
+    }
+    if let Some(password) = environment("PGPASSWORD").or_else(|| from_file(config, environment)) {
+        config.password(password);
+    }
+}
+
+/// What the password file says, which only its owner may be able to read.
+fn from_file(config: &Config, environment: &impl Fn(&str) -> Option<String>) -> Option<String> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let file = environment("PGPASSFILE").map(PathBuf::from);
+    let home = || environment("HOME").map(|home| Path::new(&home).join(".pgpass"));
+    let file = file.or_else(home)?;
+    let mode = std::fs::metadata(&file).ok()?.permissions().mode();
+    if mode & 0o077 != 0 {
+        tracing::warn!(
+            file = %file.display(),
+            "the password file is ignored, as others can read it; chmod it to 600"
+        );
+        return None;
+    }
+    let text = std::fs::read_to_string(file).ok()?;
+    let host = match config.get_hosts().first()? {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(_) => "localhost".to_owned(),
+    };
+    let port = config
+        .get_ports()
+        .first()
+        .copied()
+        .unwrap_or(5432)
+        .to_string();
+    let user = config.get_user().unwrap_or_default();
+    let wanted = [&host, &port, config.get_dbname().unwrap_or(user), user];
+    text.lines().find_map(|line| password_in(line, wanted))
+}
+
+/// A line is `host:port:database:user:password`; `*` is anything, and a
+/// backslash takes what follows as it is.
+fn password_in(line: &str, wanted: [&str; 4]) -> Option<String> {
+    if line.starts_with('#') {
+        return None;
+    }
+    let (mut fields, mut field) = (Vec::new(), String::new());
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => field.extend(characters.next()),
+            ':' if fields.len() < 4 => fields.push(std::mem::take(&mut field)),
+            other => field.push(other),
+        }
+    }
+    let fits = |(found, wanted): (&String, &str)| found == "*" || found == wanted;
+    (fields.len() == 4 && fields.iter().zip(wanted).all(fits)).then_some(field)
+}
+
+/// Over a network it is TLS unless somebody says otherwise.
+fn ssl_mode(mode: Option<&str>, config: &Config) -> Result<SslMode, PostgresError> {
+    match mode {
+        Some("disable") => Ok(SslMode::Disable),
+        Some("allow" | "prefer") => Ok(SslMode::Prefer),
+        Some("require" | "verify-ca" | "verify-full") => Ok(SslMode::Require),
+        Some(_) => Err(PostgresError::Address(
+            "sslmode is one of disable, prefer, require, verify-ca and verify-full".to_owned(),
+        )),
+        None if config.get_hosts().iter().all(is_here) => Ok(SslMode::Disable),
+        None => Ok(SslMode::Require),
+    }
+}
+
+fn is_here(host: &Host) -> bool {
+    match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => matches!(name.as_str(), "localhost" | "127.0.0.1" | "::1"),
+    }
+}
+
+fn place_of(config: &Config, schema: &str) -> String {
+    let hosts: Vec<String> = (config.get_hosts().iter())
+        .map(|host| match host {
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(path) => path.display().to_string(),
+        })
+        .collect();
+    let database = config.get_dbname().or(config.get_user()).unwrap_or("?");
+    format!("{database}.{schema} at {}", hosts.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str, environment: &[(&str, &str)]) -> Result<PostgresAddress, PostgresError> {
+        let read = |name: &str| {
+            let found = environment.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        PostgresAddress::parse(text, read)
+    }
+
+    #[test]
+    fn what_the_address_does_not_say_the_environment_does() {
+        let variables = [
+            ("PGUSER", "ann"),
+            ("PGPASSWORD", "s3cret"),
+            ("PGHOST", "db"),
+        ];
+        let address = parsed("postgres:///house", &variables).unwrap();
+        assert_eq!(address.place, "house.innkeeper at db");
+        assert_eq!(address.password(), Some("s3cret"));
+        assert_eq!(address.config.get_user(), Some("ann"));
+        assert_eq!(address.config.get_ssl_mode(), SslMode::Require);
+        let address = parsed("postgres://bob:own@db/house?schema=two", &variables).unwrap();
+        assert_eq!(address.place, "house.two at db");
+        assert_eq!(address.password(), Some("own"));
+    }
+
+    #[test]
+    fn no_password_is_shown_whatever_is_wrong() {
+        let texts = [
+            "postgres://u:hunter2@h/d?sslmode=sometimes",
+            "postgres://u:hunter2@h:port/d",
+            "postgres://u:hunter2@h/d?schema=No",
+            "postgres://u:hunter2@h/d?options=-c",
+            "postgres://u:hunter2@h/d?unknown=1",
+            "mysql://u:hunter2@h/d",
+        ];
+        for text in texts {
+            let error = parsed(text, &[]).unwrap_err();
+            assert!(!error.to_string().contains("hunter2"), "{error}");
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+        }
+        let address = parsed("postgres://u:hunter2@h/d", &[]).unwrap();
+        assert!(!format!("{address:?} {address}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_password_in_an_address_is_seen() {
+        for with in [
+            "postgres://u:p@h/d",
+            "postgres://h/d?password=p",
+            "postgresql://:p@h",
+        ] {
+            assert!(has_password(with), "{with}");
+        }
+        for without in [
+            "postgres://u@h:5432/d",
+            "postgres:///d",
+            "postgres://h/d?x=a:b@c",
+        ] {
+            assert!(!has_password(without), "{without}");
+        }
+    }
+
+    #[test]
+    fn the_password_file_is_read_as_other_programs_read_it() {
+        let wanted = ["db", "5432", "house", "ann"];
+        for (line, password) in [
+            ("db:5432:house:ann:pw", Some("pw")),
+            ("*:*:*:ann:p:w", Some("p:w")),
+            (r"db:*:house:ann:p\:\\w", Some(r"p:\w")),
+            ("db:5433:house:ann:pw", None),
+            ("# db:5432:house:ann:pw", None),
+            ("db:5432:house", None),
+        ] {
+            assert_eq!(password_in(line, wanted).as_deref(), password, "{line}");
+        }
+    }
+
+    #[test]
+    fn without_a_network_nothing_is_encrypted_unless_asked_for() {
+        for (text, mode) in [
+            ("postgres://localhost/d", SslMode::Disable),
+            (
+                "postgres://localhost/d?sslmode=verify-full",
+                SslMode::Require,
+            ),
+            ("postgres://db/d?sslmode=prefer", SslMode::Prefer),
+            ("postgres://%2Ftmp/d", SslMode::Disable),
+            ("postgres://db/d", SslMode::Require),
+        ] {
+            assert_eq!(
+                parsed(text, &[]).unwrap().config.get_ssl_mode(),
+                mode,
+                "{text}"
+            );
+        }
+    }
+}
