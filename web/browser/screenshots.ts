@@ -26,7 +26,6 @@ async function furnish(page: Page): Promise<string> {
   await page.locator(".question-form").waitFor();
   await newSession(page);
   await play(page, "tools");
-  await page.locator(".tool-head").nth(1).click();
   await send(page, "confirm");
   await page.locator(".approval").waitFor();
   return page.url();
@@ -43,16 +42,33 @@ async function change(page: Page): Promise<string> {
   return page.url();
 }
 
+/** One prompt, tried twice, with what each did to a file. */
+async function attempts(page: Page): Promise<string> {
+  await page.evaluate((path) => localStorage.setItem("innkeeper.directory", path), repositoryIn(join(inn.host.directory, "pantry")));
+  await page.goto(`${page.url().split("#")[0]}#/start?attempts=2`);
+  await page.reload();
+  await page.getByRole("button", { name: /^Model of attempt 2/ }).click();
+  await page.getByRole("menuitemradio", { name: /large/i }).click();
+  await page.locator("[data-composer]").fill(scenario({ title: "A better menu" }, { edit: { path: "menu.txt", content: "soup\ncake\n" } }, { say: "There is **cake** instead of bread now." }));
+  await page.locator("[data-composer]").press("Enter");
+  await page.waitForURL(/#\/attempts\//);
+  for (const number of [0, 1]) await page.locator(".attempt").nth(number).getByText("in 1 file").waitFor();
+  return page.url();
+}
+
 test("pictures", async () => {
   mkdirSync(directory, { recursive: true });
   const first = await open("#/", desktop);
   const changes = await change(first);
+  const tried = await attempts(first);
   const url = await furnish(first);
   const views: [string, string, BrowserContextOptions][] = [
     ["conversation-light", url, { ...desktop, colorScheme: "light" }],
     ["conversation-dark", url, { ...desktop, colorScheme: "dark" }],
     ["conversation-phone", url, { ...phone, colorScheme: "light" }],
     ["changes-light", changes, { ...desktop, colorScheme: "light" }],
+    ["attempts-light", tried, { ...desktop, colorScheme: "light" }],
+    ["home-light", "#/start", { ...desktop, colorScheme: "light" }],
     ["inbox-light", "#/inbox", { ...desktop, colorScheme: "light" }],
     ["inbox-phone", "#/inbox", { ...phone, colorScheme: "dark" }],
     ["sessions-phone", "#/", { ...phone, colorScheme: "light" }],
@@ -63,6 +79,10 @@ test("pictures", async () => {
     const page = await open(new URL(where, "http://x/").hash, options);
     await page.locator(".approval, .inbox li, .session-row, main h1").first().waitFor();
     if (where === url) await page.locator(".approval").waitFor();
+    if (where === tried) {
+      await page.locator(".attempt-files button").first().click();
+      for (const number of [0, 1]) await page.locator(".attempt").nth(number).locator(".diff-added").waitFor();
+    }
     if (where === changes) await page.locator(".changes .diff-added").first().waitFor();
     await page.waitForLoadState("networkidle");
     await expect.poll(() => page.getByText("Loading the change").count()).toBe(0);

@@ -25,6 +25,9 @@ const MOST_BYTES = 6 * 1024 * 1024;
 /** How far a colour may be off before it counts as another, of 255. */
 const TOLERANCE = 4;
 
+/** How many pixels may differ: a busy machine now and then rounds a corner otherwise. */
+const MOST_PIXELS = 8;
+
 interface Record {
   /** The major version. */
   chromium: string;
@@ -80,12 +83,12 @@ describe("screens", () => {
       if (reason) skip(`not compared: ${reason}`);
       const isThere = existsSync(file);
       const differing = isThere ? await pixelsApart(page, readFileSync(file), picture) : Number.MAX_SAFE_INTEGER;
-      if (differing > 0) {
+      if (differing > MOST_PIXELS) {
         mkdirSync(failures, { recursive: true });
         writeFileSync(join(failures, `${screen.name}.png`), picture);
       }
       expect(isThere, `there is no picture ${screen.name}; take them anew`).toBe(true);
-      expect(differing, `see ${failures}/${screen.name}.png`).toBe(0);
+      expect(differing, `see ${failures}/${screen.name}.png`).toBeLessThanOrEqual(MOST_PIXELS);
     } finally {
       await close();
     }

@@ -6,7 +6,7 @@ import { go } from "../../app/address";
 import { useApp } from "../../app/context";
 import { firstLine } from "../../lib/text";
 import type { SessionSummary, URI } from "../../protocol/types";
-import { pathOf } from "../../protocol/uri";
+import { nameOf, pathOf } from "../../protocol/uri";
 import { attemptOf, attemptsOf } from "../../state/attempts";
 import { Icon } from "../ui/Icon";
 import { Skeleton } from "../ui/Skeleton";
@@ -45,9 +45,9 @@ export function Attempts({ id }: { id: string }) {
     <div className="page attempts-page">
       <header className="attempts-head">
         <h1 dir="auto">{firstLine(first.title, 200) || "Attempts"}</h1>
-        <p className="muted">
+        <p className="muted" title={directory && pathOf(directory)}>
           {attempts.length === 1 ? "One attempt" : `${attempts.length} attempts`}
-          {directory && ` for ${pathOf(directory)}`}. Each works in a working tree of its own; choose a file to compare what they did to it.
+          {directory && ` for ${nameOf(directory)}`}. Each works in a working tree of its own; choose a file to compare what they did to it.
         </p>
       </header>
       <div className="attempts">
