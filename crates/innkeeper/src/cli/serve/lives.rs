@@ -151,7 +151,7 @@ impl Serving<'_> {
                     () = signals.stop() => return,
                     () = controlled.is_told_to_stop() => return,
                     asked = controlled.is_told_about_tokens() => {
-                        asked.answer(Err(anyhow!("a host that stands by does not read them again")));
+                        asked.answer(Err(anyhow!("it stands by, and reads them when it starts to work")));
                     }
                 }
             }
