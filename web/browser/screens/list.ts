@@ -51,7 +51,7 @@ const SHOTS: Shot[] = [
   { name: "session-working", scene: "working", path: session, windows: ["desktop", "phone"] },
   { name: "session-approval", scene: "approval", path: session, windows: ["desktop", "phone"] },
   { name: "session-plan", scene: "plan", path: session, windows: ["desktop", "phone"] },
-  { name: "attempts", scene: "attempts", path: "#/attempts/roof", windows: ["wide", "phone"], act: comparing },
+  { name: "attempts", scene: "attempts", path: "#/attempts/roof", windows: ["wide"], act: comparing },
   { name: "attempts-begin", isOnlyLight: true, scene: "usual", path: "#/start?attempts=3" },
   { name: "attempts-keep", isOnlyLight: true, scene: "attempts", path: "#/attempts/roof", act: (page) => page.getByRole("button", { name: "Keep this one" }).first().click() },
   { name: "session-question", scene: "question", path: session, windows: ["desktop", "phone"] },
