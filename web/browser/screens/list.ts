@@ -51,7 +51,7 @@ const SHOTS: Shot[] = [
   { name: "session-working", scene: "working", path: session, windows: ["desktop", "phone"] },
   { name: "session-approval", scene: "approval", path: session, windows: ["desktop", "phone"] },
   { name: "session-plan", scene: "plan", path: session, windows: ["desktop", "phone"] },
-  { name: "attempts", scene: "attempts", path: "#/attempts/roof", windows: ["wide", "phone"], act: (page) => page.getByRole("button", { name: /roof\.rs/ }).first().click() },
+  { name: "attempts", scene: "attempts", path: "#/attempts/roof", windows: ["wide"], act: comparing },
   { name: "attempts-begin", isOnlyLight: true, scene: "usual", path: "#/start?attempts=3" },
   { name: "attempts-keep", isOnlyLight: true, scene: "attempts", path: "#/attempts/roof", act: (page) => page.getByRole("button", { name: "Keep this one" }).first().click() },
   { name: "session-question", scene: "question", path: session, windows: ["desktop", "phone"] },
@@ -109,6 +109,12 @@ async function selecting(page: Page): Promise<void> {
 async function installing(page: Page): Promise<void> {
   await click(/^Agent/)(page);
   await page.getByRole("menuitem", { name: /Install/ }).click();
+}
+
+/** Shows a file of all attempts; its colours come a moment later. */
+async function comparing(page: Page): Promise<void> {
+  await page.getByRole("button", { name: /roof\.rs/ }).first().click();
+  for (const number of [0, 1]) await page.locator(".attempt").nth(number).locator(".attempt-diff [class*=keyword]").first().waitFor();
 }
 
 function typing(text: string): (page: Page) => Promise<void> {
