@@ -44,11 +44,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         println!("{problem}");
     }
     match problems.len() {
-        0 => Ok(println!(
-            "{} pages, every link leads somewhere; open {}",
-            pages.len(),
-            site::directory().join("book/index.html").display()
-        )),
+        0 => {
+            println!(
+                "{} pages, every link leads somewhere; open {}",
+                pages.len(),
+                site::directory().join("book/index.html").display()
+            );
+            Ok(())
+        }
         count => bail!("{count} problem(s) with links"),
     }
 }

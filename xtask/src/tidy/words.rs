@@ -113,17 +113,14 @@ impl Refused {
             let (before, rest) = lower.split_at(at);
             let after = &rest[self.words.len()..];
             let whole = !before.ends_with(is_of_word) && !after.starts_with(is_of_word);
-            let words = before.split(|c: char| !c.is_alphanumeric());
-            let last = words
-                .filter(|word| !word.is_empty())
-                .next_back()
-                .unwrap_or_default();
-            let next = after.split(|c: char| !c.is_alphanumeric());
-            let next = next
-                .filter(|word| !word.is_empty())
-                .next()
-                .unwrap_or_default();
-            whole && !self.after.contains(&last) && !self.before.contains(&next)
+            let words_of = |text: &str| -> Vec<String> {
+                let words = text.split(|c: char| !c.is_alphanumeric());
+                let words = words.filter(|word| !word.is_empty());
+                words.map(str::to_owned).collect()
+            };
+            let last = words_of(before).pop().unwrap_or_default();
+            let next = words_of(after).into_iter().next().unwrap_or_default();
+            whole && !self.after.contains(&last.as_str()) && !self.before.contains(&next.as_str())
         })
     }
 }
