@@ -99,17 +99,19 @@ async fn floor(name: &str, subscribers: usize, rate: u64) -> Result<f64> {
     starter
         .send(&format!("go {frames} {}", 1_000_000 / rate))
         .await?;
-    let mut tasks: JoinSet<Result<()>> = JoinSet::new();
+    let mut tasks: JoinSet<Result<WireClient>> = JoinSet::new();
     for mut client in clients {
         tasks.spawn(async move {
             for _ in 0..frames {
                 client.next().await?;
             }
-            Ok(())
+            Ok(client)
         });
     }
+    // Whoever goes takes the time of its thread along.
+    let mut stay = Vec::new();
     while let Some(done) = tasks.join_next().await {
-        done??;
+        stay.push(done??);
     }
     each(&server, before, frames * subscribers as u64)
 }

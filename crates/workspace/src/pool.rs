@@ -344,15 +344,20 @@ impl Place {
             None if is_left => Rest::Over,
             None => Rest::UntilTold,
         };
-        let gone = seated.take_if(|_| rest == Rest::Over);
+        if rest == Rest::Over {
+            let gone = seated.take();
+            drop(seated);
+            // Before it is gone: who finds that out is not to find it at work.
+            lock(&self.state).phase = Phase::Over;
+            drop(gone);
+            return;
+        }
         drop(seated);
-        drop(gone);
         let mut state = lock(&self.state);
         let was_told = state.phase == Phase::WorkingAndTold;
-        state.phase = match rest {
-            Rest::Over => Phase::Over,
-            _ if was_told => Phase::Queued,
-            _ => Phase::Resting,
+        state.phase = match was_told {
+            true => Phase::Queued,
+            false => Phase::Resting,
         };
         match rest {
             Rest::Over => {}

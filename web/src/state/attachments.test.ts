@@ -27,7 +27,7 @@ describe("a suggestion that is accepted", () => {
 });
 
 describe("the icon of an attachment", () => {
-  test("follows its kind, and is a file's where nobody knows the kind", () => {
+  test("follows its kind, and is a file's where no one knows the kind", () => {
     const kinds = ["image", "directory", "hologram", "constructor", undefined];
     expect(kinds.map((displayKind) => iconOf({ displayKind }))).toEqual(["image", "folder", "file", "file", "file"]);
   });

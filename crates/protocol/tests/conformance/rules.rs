@@ -56,7 +56,7 @@ const REPRESENTATION: &[&str] = &[
     "files of any kind go along, wherever they are dropped, and what is too large is named",
     "a_command_that_stands_in_the_message_is_not_said_again",
 ];
-const UNKNOWN_KIND: &[&str] = &["follows its kind, and is a file's where nobody knows the kind"];
+const UNKNOWN_KIND: &[&str] = &["follows its kind, and is a file's where no one knows the kind"];
 const OPTIONS: &[&str] = &["the host's own options are offered, and the chosen one is sent"];
 const ORDER: &[&str] = &["always first, as goose lists them"];
 const PART_FIRST: &[&str] = &["a_part_is_made_before_text_is_streamed_into_it"];
@@ -77,7 +77,7 @@ pub(crate) const RULES: &[Rule] = &[
     rule((Guide, 294), SHOULD, HOST, "Labels of confirmation options are in the language of the client.",
         &["labels_follow_the_locale_of_the_client"]),
     rule((Guide, 296), SHOULD, CLIENT, "Confirmation options are shown in the order in which they are defined.", ORDER),
-    rule((Guide, 342), SHOULD, HOST, "Every change of a session's row is told to those who show the list.",
+    rule((Guide, 342), SHOULD, HOST, "Clients that show the list receive every change of a session's row.",
         &["every_client_of_a_draft_hears_of_sessions_without_subscribing", "what_is_selected_stands_in_the_catalogue_also_after_a_restart"]),
     rule((Guide, 374), SHOULD, HOST, "A message that is queued while the session is idle starts at once.", QUEUED_WHILE_IDLE),
 
@@ -88,7 +88,7 @@ pub(crate) const RULES: &[Rule] = &[
 
     rule((Reference, 55), SHOULD, HOST, "The active client is unset when it disconnects.",
         &["a_client_that_disconnects_is_unset_after_a_grace_period"]),
-    rule((Reference, 95), SHOULD, CLIENT, "Values of a dynamic setting are asked for while somebody types.",
+    rule((Reference, 95), SHOULD, CLIENT, "Values of a dynamic setting are asked for while someone types.",
         &["values_of_a_dynamic_setting_are_completed_by_the_agent", "a setting with too many values to list suggests those that fit what is typed"]),
     rule((Reference, 292), SHOULD, CLIENT, "An attachment of an unknown kind is shown in a plain way.", UNKNOWN_KIND),
     rule((Reference, 293), MUST, CLIENT, "The `_meta` of an attachment that came with a completion goes along unchanged.", META),
@@ -109,11 +109,11 @@ pub(crate) const RULES: &[Rule] = &[
     rule((Reference, 821), MUST, HOST, "An agent that is selected during a turn counts from the next turn on.", DEFERRED),
     rule((Reference, 863), SHOULD, HOST, "A second client that wants to be active is rejected.",
         &["a_second_client_is_not_active_until_the_first_has_left"]),
-    rule((Reference, 863), SHOULD, HOST, "When the active client disconnects, `activeClient: null` is told.",
+    rule((Reference, 863), SHOULD, HOST, "When the active client disconnects, the host publishes `activeClient: null`.",
         &["a_client_that_disconnects_is_unset_after_a_grace_period"]),
     rule((Reference, 870), SHOULD, HOST, "Only the active client may change its tools.",
         &["a_client_that_is_not_active_can_neither_change_tools_nor_release"]),
-    rule((Reference, 915), SHOULD, HOST, "Whoever changes a session's `_meta` keeps what else it says.",
+    rule((Reference, 915), SHOULD, HOST, "A change to a session's `_meta` keeps its other keys.",
         &["what_else_the_meta_of_a_session_says_stays_when_git_changes"]),
     rule((Reference, 930), SHOULD, HOST, "A message that is queued while the session is idle starts at once.", QUEUED_WHILE_IDLE),
     rule((Reference, 994), MUST, HOST, "Who is active from the start is the client that creates the session.",

@@ -38,6 +38,16 @@ pub(crate) struct Claim {
     _home: Option<File>,
 }
 
+/// A program that is just being started may have the lock for a moment longer.
+/// Whoever finds it locked and nobody named waits for that.
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Err(error) = self.file.set_len(0) {
+            tracing::debug!(%error, "the lock file still names this process");
+        }
+    }
+}
+
 /// Creates the directory if it is missing, and takes its locks.
 pub(crate) fn claim(dir: &Path) -> Result<Claim, StoreError> {
     let failed = |source| StoreError::Directory {
