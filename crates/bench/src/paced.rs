@@ -118,7 +118,7 @@ async fn floor(name: &str, subscribers: usize, rate: u64) -> Result<f64> {
 
 async fn host(subscribers: usize, rate: u64, collected_ms: Option<u64>) -> Result<f64> {
     let data = tempfile::tempdir()?;
-    let server = Server::host(data.path(), "").await?;
+    let server = Server::host(data.path(), "[limits]\nconnections = 2000\n").await?;
     let deltas = rate * SECONDS;
     let flood = json!({"deltas": deltas, "bytes": 20, "everyUs": 1_000_000 / rate});
     let steps = json!([{"flood": flood}]);
