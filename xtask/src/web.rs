@@ -64,7 +64,7 @@ pub(crate) fn check() -> Result<()> {
     Ok(())
 }
 
-/// What browser tests need beside Node: the reason why they cannot run, if
+/// What browser tests need besides Node: the reason why they cannot run, if
 /// there is no Chromium and it cannot be installed either.
 pub(crate) fn without_browser() -> Option<String> {
     if has_browser() {

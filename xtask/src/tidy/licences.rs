@@ -60,7 +60,7 @@ struct DenyClarification {
 }
 
 /// `crate = "name"`, `"name@version"` or `"name:requirement"`; formerly `name`
-/// with a `version` beside it.
+/// with a `version` next to it.
 #[derive(Deserialize)]
 struct DenyCrate {
     #[serde(rename = "crate", alias = "name")]
