@@ -183,6 +183,9 @@ impl Host {
                 | Effect::Mcp(_)
                 | Effect::Changes(_)
                 | Effect::RemoveLeftovers(_)
+                | Effect::ListInstallable { .. }
+                | Effect::InstallAgent { .. }
+                | Effect::StopInstalling { .. }
                 | Effect::Span(_) => None,
             };
             if let Some(answer) = answer {

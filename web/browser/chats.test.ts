@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Page } from "playwright-core";
-import { hostAndBrowser, newSession, play, sessionIn } from "./harness";
+import { axeFindings, hostAndBrowser, newSession, play, sessionIn } from "./harness";
 
 const inn = hostAndBrowser();
 const { open } = inn;
@@ -69,6 +69,21 @@ describe("chats of a session", () => {
     expect(await page.locator(".user-bubble").allInnerTexts()).toEqual(["the roof"]);
   });
 
+  test("another one is made the main chat, for everybody", async () => {
+    const page = await open();
+    await newSession(page);
+    await play(page, "the house");
+    const main = page.url();
+    await chatAction(page, "New chat");
+    await expect.poll(() => page.locator(".user-bubble").count()).toBe(0);
+    await play(page, "the garden");
+    await chatAction(page, "Make this the main chat");
+    const other = await open(new URL(main).hash);
+    await other.locator(".user-bubble", { hasText: "the garden" }).waitFor();
+    await other.getByRole("button", { name: "Chat actions" }).click();
+    expect(await other.getByRole("menuitem", { name: "Make this the main chat" }).count()).toBe(0);
+  });
+
   test("a question on the side shows nothing of the chat that it is about", async () => {
     const page = await open();
     await newSession(page);
@@ -82,7 +97,7 @@ describe("chats of a session", () => {
 });
 
 describe("directories of a session", () => {
-  test("one is added and removed", async () => {
+  test("one is added and removed, and the first is replaced", async () => {
     const page = await open("#/new");
     const first = join(inn.host.directory, "first");
     const second = join(first, "second");
@@ -95,9 +110,21 @@ describe("directories of a session", () => {
     const picker = page.getByRole("dialog");
     await picker.getByRole("button", { name: "second", exact: true }).click();
     await picker.getByRole("button", { name: "Choose this directory" }).click();
-    const directories = page.getByRole("list", { name: "Working directories" }).getByRole("listitem");
+    const directories = page.getByRole("list", { name: "Working directories" }).locator("code");
     await expect.poll(() => directories.allInnerTexts()).toEqual([first, second]);
+    // The chat works in both, and need not.
+    const used = page.getByRole("group", { name: "This chat works in" }).getByRole("checkbox");
+    expect(await used.evaluateAll((all: HTMLInputElement[]) => all.map(({ checked }) => checked))).toEqual([true, true]);
+    await used.nth(1).uncheck();
+    await expect.poll(() => used.first().isDisabled()).toBe(true);
+    await used.nth(1).check();
+    await expect.poll(() => used.first().isDisabled()).toBe(false);
+    expect(await axeFindings(page)).toEqual([]);
     await page.getByRole("button", { name: `Remove ${second}` }).click();
     await expect.poll(() => directories.allInnerTexts()).toEqual([first]);
+    await page.getByRole("button", { name: `Replace ${first}` }).click();
+    await picker.getByRole("button", { name: "second", exact: true }).click();
+    await picker.getByRole("button", { name: "Choose this directory" }).click();
+    await expect.poll(() => directories.allInnerTexts()).toEqual([second]);
   });
 });

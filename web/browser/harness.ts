@@ -26,18 +26,18 @@ export interface TestHost {
 /** A host on any free port in a directory of its own, unless told otherwise. */
 export async function startHost(
   flags: string[] = ["--without-connection-token"],
-  { port = "0", keep }: { port?: string; keep?: string } = {},
+  { port = "0", keep, agents = ["--agents", "script"], path = process.env["PATH"] }: { port?: string; keep?: string; agents?: string[]; path?: string } = {},
 ): Promise<TestHost> {
   if (!existsSync(program)) throw new Error(`there is no host at ${program}; build it with \`cargo build -p innkeeper\``);
   const directory = keep ?? mkdtempSync(join(tmpdir(), "innkeeper-web-"));
   const ready = join(directory, "ready.json");
   rmSync(ready, { force: true });
   const data = join(directory, "data");
-  const call = ["serve", "--port", port, "--data-dir", data, "--agents", "script", "--ready-file", ready, ...flags];
+  const call = ["serve", "--port", port, "--data-dir", data, ...agents, "--ready-file", ready, ...flags];
   // Where new sessions work unless told otherwise.
   const home = join(directory, "the-inn");
   mkdirSync(home, { recursive: true });
-  const env = { ...process.env, HOME: home };
+  const env = { ...process.env, HOME: home, PATH: path };
   const child = spawn(program, call, { stdio: ["ignore", "ignore", "pipe"], cwd: directory, env });
   let said = "";
   child.stderr.on("data", (text: Buffer) => (said += text.toString()));

@@ -1,7 +1,7 @@
 // What an answer and a change look like when they are read closely.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { axeFindings, hostAndBrowser, newSession, play, repositoryIn, scenario, sessionIn } from "./harness";
@@ -94,6 +94,52 @@ describe("files", () => {
     await page.locator(".file-browser").getByRole("button", { name: "menu.txt" }).click();
     await page.locator(".file-line", { hasText: "bread" }).waitFor();
     expect(await axeFindings(page)).toEqual([]);
+  });
+
+  test("an open file is followed, and says when it changed and when it is gone", async () => {
+    const directory = codeIn("followed");
+    const page = await open("#/new");
+    await sessionIn(page, directory);
+    await play(page, scenario({ say: "Look at `src/app.ts:1`." }));
+    await page.locator(".path-link").click();
+    await page.locator(".file-view h3", { hasText: "bytes, changed" }).waitFor();
+    writeFileSync(join(directory, "src/app.ts"), "export const other = 1;\n");
+    await page.locator(".file-line", { hasText: "other" }).waitFor();
+    await page.getByRole("status").filter({ hasText: "This file changed" }).waitFor();
+    rmSync(join(directory, "src/app.ts"));
+    await page.getByRole("status").filter({ hasText: "This file was deleted" }).waitFor();
+    await page.locator(".file-line", { hasText: "other" }).waitFor();
+  });
+
+  test("one is duplicated, renamed and deleted after a question, and a folder is made", async () => {
+    const directory = codeIn("named");
+    const page = await open("#/new");
+    await sessionIn(page, directory);
+    await play(page, scenario({ say: "Look at `src/app.ts:1`." }));
+    await page.locator(".path-link").click();
+    await page.locator(".file-line").first().waitFor();
+    const act = async (label: string) => {
+      await page.getByRole("button", { name: "File actions" }).click();
+      await page.getByRole("menuitem", { name: label }).click();
+    };
+    const tree = page.locator(".file-browser");
+    await act("Duplicate");
+    await tree.getByRole("button", { name: "app copy.ts", exact: true }).waitFor();
+    await act("Rename…");
+    await page.getByRole("dialog").getByLabel("Name").fill("other.ts");
+    await page.getByRole("dialog").getByRole("button", { name: "Rename file" }).click();
+    await tree.getByRole("button", { name: "other.ts", exact: true }).waitFor();
+    expect(existsSync(join(directory, "src/app copy.ts"))).toBe(false);
+    expect(await axeFindings(page)).toEqual([]);
+    await act("New folder…");
+    await page.getByRole("dialog").getByLabel("Name").fill("inner");
+    await page.getByRole("dialog").getByRole("button", { name: "New folder" }).click();
+    await tree.getByRole("button", { name: "inner", exact: true }).waitFor();
+    await act("Delete…");
+    expect(existsSync(join(directory, "src/other.ts"))).toBe(true);
+    await page.getByRole("button", { name: "Delete file" }).click();
+    await expect.poll(() => existsSync(join(directory, "src/other.ts"))).toBe(false);
+    expect(existsSync(join(directory, "src/app.ts"))).toBe(true);
   });
 
   test("a path that leads nowhere says so", async () => {

@@ -21,6 +21,7 @@ pub(crate) fn run() -> Result<()> {
     if let Some(reason) = web::build_if_stale()? {
         println!("web client not built: {reason}");
     }
+    let without_database = without_database();
     let suites = [
         ("Rust doc tests", of(tools::run(&mut doc_tests()))),
         ("Rust tests", of(tools::run(&mut rust_tests()))),
@@ -32,12 +33,29 @@ pub(crate) fn run() -> Result<()> {
     for (name, outcome) in &suites {
         println!("  {name}: {outcome}");
     }
+    if let Some(reason) = without_database {
+        println!("  of the Rust tests, those with PostgreSQL: skipped: {reason}");
+    }
     let failed = |(_, outcome): &&(&str, Outcome)| matches!(outcome, Outcome::Failed(_));
     match suites.iter().filter(failed).count() {
         0 => Ok(()),
         1 => bail!("one suite failed"),
         count => bail!("{count} suites failed"),
     }
+}
+
+/// Why tests that need PostgreSQL are skipped, if it is not there and cannot be
+/// installed either. They look for it where Debian has it.
+fn without_database() -> Option<String> {
+    let is_there = || {
+        let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter();
+        let mut versions = versions.flatten().flatten();
+        versions.any(|version| version.path().join("bin/initdb").exists())
+    };
+    if is_there() || tools::install("postgresql") && is_there() {
+        return None;
+    }
+    Some("PostgreSQL was not found in /usr/lib/postgresql; install its server".to_owned())
 }
 
 /// They compare their reducers with the protocol's own, in an example program.

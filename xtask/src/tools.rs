@@ -55,6 +55,23 @@ pub(crate) fn works(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
+/// Installs a package of the system, where this may be done: on Debian and its
+/// kin, as root. Whether it did.
+pub(crate) fn install(package: &str) -> bool {
+    let is_root = output(program_at_root("id").arg("-u")).as_deref() == Some("0");
+    if !is_root || !works(program_at_root("apt-get").arg("--version")) {
+        return false;
+    }
+    println!("{package} is not installed; installing it");
+    let mut update = program_at_root("apt-get");
+    let mut install = program_at_root("apt-get");
+    install
+        .args(["install", "--yes", "--no-install-recommends", package])
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    let installed = run(update.arg("update")).and_then(|()| run(&mut install));
+    installed.is_ok()
+}
+
 /// What the program prints, if it ends well.
 pub(crate) fn output(command: &mut Command) -> Option<String> {
     output_or_reason(command).ok()

@@ -67,19 +67,8 @@ pub(crate) fn check() -> Result<()> {
 /// What browser tests need besides Node: the reason why they cannot run, if
 /// there is no Chromium and it cannot be installed either.
 pub(crate) fn without_browser() -> Option<String> {
-    if has_browser() {
+    if has_browser() || tools::install("chromium") && has_browser() {
         return None;
-    }
-    let is_root = tools::output(tools::program_at_root("id").arg("-u")).as_deref() == Some("0");
-    if is_root && tools::works(tools::program_at_root("apt-get").arg("--version")) {
-        println!("no Chromium was found; installing it");
-        let mut update = tools::program_at_root("apt-get");
-        let mut install = tools::program_at_root("apt-get");
-        install.args(["install", "--yes", "--no-install-recommends", "chromium"]);
-        let installed = tools::run(update.arg("update")).and_then(|()| tools::run(&mut install));
-        if installed.is_ok() && has_browser() {
-            return None;
-        }
     }
     Some("no Chromium was found; install it, or set CHROMIUM to its path".to_owned())
 }

@@ -11,7 +11,7 @@
 //! | `errors` | errors, by the method that is answered with them |
 //! | `silentOn`, `exitOn` | a method that is not answered, or ends the process |
 //! | `updates` | `session/update`s by the method before whose answer they come |
-//! | `waitOn` | methods that are answered when the file is there that stands for each |
+//! | `waitOn` | methods that are answered when a byte came through the named pipe that stands for each |
 //! | `noise` | lines that it says on its output before anything else |
 //! | `stays` | does not end when its input does |
 //! | `journal` | a file to which it adds the name of each method that it is asked |
@@ -29,7 +29,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufRead as _, Write as _};
+use std::io::{self, BufRead as _, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -146,9 +146,7 @@ impl TestAgent {
             return;
         }
         if let Some(file) = self.behaviour["waitOn"][method].as_str() {
-            while !Path::new(file).exists() {
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
+            let _ = File::open(file).and_then(|mut pipe| pipe.read_exact(&mut [0]));
         }
         for update in list(&self.behaviour["updates"][method]) {
             self.update(&update);

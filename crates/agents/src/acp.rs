@@ -68,6 +68,7 @@ use innkeeper_protocol::agent::{AgentProfile, ConfigQuery, OpenBackend};
 use innkeeper_protocol::mcp::McpServer;
 use innkeeper_protocol::newest::commands::SessionConfigValueItem;
 use innkeeper_protocol::settings::CONTINUE;
+use innkeeper_protocol::workspace::customization::Reach;
 use tokio::sync::watch;
 
 use crate::child::{self, Access, TokenFor};
@@ -96,9 +97,8 @@ pub struct AcpOptions {
     /// For an agent that refuses to start MCP servers: the way to the tools
     /// instead of the bridge.
     pub http_tools: Option<Arc<HttpTools>>,
-    /// The customizations that it reads by itself: files, and directories with a
-    /// slash at the end, of a working directory or of the user's home. It is told
-    /// of the others with its first message.
+    /// The customizations that it reads by itself, as in [`Reach`]. It is told of
+    /// the others with its first message.
     pub reads: Vec<String>,
     /// A token of clients that it can use.
     pub token_for: Option<TokenFor>,
@@ -136,6 +136,12 @@ pub struct AcpAgent {
 
 impl AcpAgent {
     pub fn new(options: AcpOptions) -> Self {
+        let reach = Reach {
+            reads: options.reads,
+            home: discovery::home(),
+            is_told: true,
+            takes_servers: options.tool_bridge.is_some() || options.http_tools.is_some(),
+        };
         Self {
             access: Access {
                 token_for: options.token_for,
@@ -152,7 +158,7 @@ impl AcpAgent {
                 mcp_servers: options.mcp_servers,
                 tool_bridge: options.tool_bridge,
                 http_tools: options.http_tools,
-                reads: options.reads,
+                reach,
                 spare: Arc::default(),
             },
             listing: Arc::default(),
@@ -165,6 +171,7 @@ impl Agent for AcpAgent {
         let mut profile = self.access.knowledge.profile();
         let token = self.access.token_for.as_ref();
         profile.info.protected_resources = token.map(|token| vec![token.as_resource()]);
+        profile.reach = self.extras.reach.clone();
         profile
     }
 

@@ -56,6 +56,12 @@ pub struct MissingAdapter {
     pub hint: String,
 }
 
+/// The URI of the user's home directory.
+pub(crate) fn home() -> Option<String> {
+    let home = url::Url::from_directory_path(std::env::home_dir()?).ok()?;
+    Some(home.as_str().trim_end_matches('/').to_owned())
+}
+
 /// The known agents in the directories of a `PATH`, and those that the host
 /// installed. What the user has in `PATH` comes first.
 pub fn find(registry: &Registry, path: &OsStr, installed: &Installed) -> Vec<FoundAgent> {

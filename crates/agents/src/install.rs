@@ -3,7 +3,8 @@
 //!
 //! - `place`: where an agent is installed, and what counts as installed;
 //! - `npm` and `pypi`: how a package gets into a directory;
-//! - `commands`: running the installers.
+//! - `commands`: running the installers;
+//! - `installer`: all of it for a host, whose clients name agents.
 //!
 //! *Invariant*: what is used was installed to the end and checked. A package is
 //! put together in a directory of its own, which takes its place by a rename;
@@ -11,6 +12,7 @@
 //! at a time, whoever began it.
 
 mod commands;
+mod installer;
 mod npm;
 mod place;
 mod pypi;
@@ -23,6 +25,7 @@ use crate::environment::{Environment, Variables};
 use crate::registry::{Row, Source};
 
 use commands::Commands;
+pub use installer::Installer;
 pub use place::Installed;
 
 /// Takes lines about how far an installation is.

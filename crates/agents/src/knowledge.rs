@@ -14,6 +14,7 @@ use innkeeper_protocol::newest::state::{
     SessionConfigSchema, SessionModelInfo,
 };
 use innkeeper_protocol::settings::{INTERACTIVE, MODE, Synonym};
+use innkeeper_protocol::workspace::customization::Reach;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
@@ -164,6 +165,7 @@ impl Knowledge {
         AgentProfile {
             works: learned.trouble.is_none(),
             resumes: learned.abilities.resumes,
+            reach: Reach::default(),
             info: AgentInfo {
                 provider: self.provider.clone(),
                 display_name: self.display_name.clone(),

@@ -20,11 +20,12 @@ use std::path::PathBuf;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use innkeeper_protocol::agent::{AgentProfile, OpenBackend};
+use innkeeper_protocol::workspace::customization::Reach;
 use tokio::sync::watch;
 
 use crate::child::{self, Access};
 use crate::process::{Patience, Program};
-use crate::{Agent, CommandStream, EventSink};
+use crate::{Agent, CommandStream, EventSink, discovery};
 use speech::PiSpeech;
 
 /// What makes an agent of an installed pi.
@@ -35,6 +36,9 @@ pub struct PiOptions {
     pub display_name: String,
     pub program: Program,
     pub patience: Patience,
+    /// The customizations that it reads by itself, as in [`Reach`]. It gets no
+    /// others.
+    pub reads: Vec<String>,
     /// Where what was learned about it and what it says on standard error are
     /// kept.
     pub directory: Option<PathBuf>,
@@ -48,6 +52,7 @@ impl PiOptions {
             provider,
             program,
             patience: Patience::default(),
+            reads: Vec::new(),
             directory: None,
         }
     }
@@ -57,6 +62,7 @@ impl PiOptions {
 #[derive(Debug)]
 pub struct PiAgent {
     access: Access,
+    reach: Reach,
 }
 
 impl PiAgent {
@@ -69,13 +75,21 @@ impl PiAgent {
                 options.patience,
                 options.directory.as_deref(),
             ),
+            reach: Reach {
+                reads: options.reads,
+                home: discovery::home(),
+                ..Reach::default()
+            },
         }
     }
 }
 
 impl Agent for PiAgent {
     fn profile(&self) -> AgentProfile {
-        self.access.knowledge.profile()
+        AgentProfile {
+            reach: self.reach.clone(),
+            ..self.access.knowledge.profile()
+        }
     }
 
     fn changes(&self) -> Option<watch::Receiver<u64>> {

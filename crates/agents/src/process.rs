@@ -15,6 +15,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use innkeeper_process::system::memory_of_group;
 use innkeeper_process::{Group, Signal};
 use innkeeper_protocol::agent::{AgentFailure, HowEnded, ProcessEnd};
 use tokio::process::{Child, Command};
@@ -206,7 +207,7 @@ impl ChildProcess {
         let leader = self.group.leader();
         async move {
             let leader = leader?;
-            let measured = tokio::task::spawn_blocking(move || Group::memory(leader));
+            let measured = tokio::task::spawn_blocking(move || memory_of_group(leader));
             measured.await.ok().flatten()
         }
     }

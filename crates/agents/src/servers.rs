@@ -15,6 +15,7 @@
 mod challenge;
 mod events;
 mod http;
+mod icons;
 mod life;
 mod link;
 mod offer;

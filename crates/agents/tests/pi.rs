@@ -272,7 +272,7 @@ async fn a_conversation_whose_file_is_gone_is_told_again() {
     let mut conversation = opened(pi(json!({})), again).await;
     let heard = conversation.say("go on").await;
     assert!(
-        heard[0].starts_with("notice: pi did not take up"),
+        heard[0].starts_with("notice: pi did not resume"),
         "{heard:?}"
     );
     assert!(

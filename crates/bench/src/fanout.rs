@@ -31,6 +31,10 @@ const MIXED: Versions = &[
 
 const SESSION: &str = "ahp-session:/bench";
 
+/// Without merging nothing makes room in a full queue, so there must be room
+/// for everything.
+const UNMERGED: &str = "[delivery]\nmerge = false\nqueue_bytes = 4000000000\n";
+
 #[derive(Debug, Clone, Copy)]
 struct Rate {
     per_second: f64,
@@ -55,11 +59,11 @@ pub(crate) async fn run(subscribers: &[usize]) -> Result<()> {
                 &mut bare,
                 measure_floor(Server::bare().await?, count, deltas).await?,
             );
-            better(&mut host, measure_host(NEWEST, count, deltas, false).await?);
             better(
-                &mut shipped,
-                measure_host(NEWEST, count, deltas, true).await?,
+                &mut host,
+                measure_host(NEWEST, count, deltas, UNMERGED).await?,
             );
+            better(&mut shipped, measure_host(NEWEST, count, deltas, "").await?);
         }
         if let (Some(raw), Some(bare), Some(host), Some(shipped)) = (raw, bare, host, shipped) {
             println!(
@@ -89,7 +93,7 @@ pub(crate) async fn run_versions(subscribers: &[usize]) -> Result<()> {
         let mut best = [None; 3];
         for _ in 0..ROUNDS {
             for (best, versions) in best.iter_mut().zip([NEWEST, OLD, MIXED]) {
-                better(best, measure_host(versions, count, deltas, false).await?);
+                better(best, measure_host(versions, count, deltas, UNMERGED).await?);
             }
         }
         if let [Some(newest), Some(old), Some(mixed)] = best {
@@ -145,20 +149,22 @@ async fn measure_floor(server: Server, subscribers: usize, frames: usize) -> Res
     Ok(rate((subscribers + 1) * frames, began.elapsed(), cpu))
 }
 
+/// Deliveries a second of a host with this configuration, none of them merged.
+pub(crate) async fn unmerged(config: &str, subscribers: usize) -> Result<f64> {
+    let deltas = (DELIVERIES / subscribers).clamp(4_000, 200_000);
+    let config = format!("{UNMERGED}{config}");
+    let rate = measure_host(NEWEST, subscribers, deltas, &config).await?;
+    Ok(rate.per_second)
+}
+
 async fn measure_host(
     versions: Versions,
     subscribers: usize,
     deltas: usize,
-    merge: bool,
+    config: &str,
 ) -> Result<Rate> {
     let data = tempfile::tempdir()?;
-    // Without merging nothing makes room in a full queue, so there must be
-    // room for everything.
-    let config = match merge {
-        true => String::new(),
-        false => "[delivery]\nmerge = false\nqueue_bytes = 4000000000\n".to_owned(),
-    };
-    let server = Server::host(data.path(), &config).await?;
+    let server = Server::host(data.path(), config).await?;
     let load = Load::prepare_as(versions, &server.url, subscribers).await?;
     let (before, began) = (server.usage()?, Instant::now());
     load.run(deltas).await?;

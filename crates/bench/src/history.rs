@@ -77,6 +77,7 @@ impl Driver {
             synonyms: Vec::new(),
             works: true,
             resumes: true,
+            reach: Default::default(),
         };
         let config = EngineConfig {
             server_info: Implementation {

@@ -1,58 +1,101 @@
-//! How long from a dispatched action to its echo, which is durable by then,
-//! next to a bare echo; and how long from the last word of an agent to the end
-//! of its turn, which is durable as well.
+//! How long from a dispatched action to its echo, which is durable by then, next
+//! to a program that does only that: it reads a frame, commits it to a database
+//! of the same kind in the same way, and writes it back. And how long from the
+//! last word of an agent to the end of its turn, which is durable as well.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use rusqlite::Connection;
 use serde_json::json;
+use tokio::task::JoinHandle;
 
+use crate::paced::accept;
 use crate::process::Server;
 use crate::wire::{WireClient, find};
 
-const ECHOES: usize = 5_000;
+const ECHOES: usize = 3_000;
 const TURNS: usize = 1_000;
 
+/// How often each is measured, in turn; the median counts.
+const ROUNDS: usize = 3;
+
+/// What streams next to it, where something does.
+const DELTAS_A_SECOND: u64 = 10_000;
+
+/// p50 and p99 of one measurement, in microseconds.
+type Spread = (f64, f64);
+
 pub(crate) async fn run() -> Result<()> {
-    println!("\nFrom dispatch to echo, {ECHOES} one after the other\n");
-    println!("| server | p50 µs | p99 µs |");
-    println!("| --- | ---: | ---: |");
-    let bare = measure_bare().await?;
-    let host = measure_host("").await?;
-    let full = measure_host("[store]\nsync = \"full\"\n").await?;
-    for (name, times) in [
-        ("bare echo", &bare),
-        ("host", &host),
-        ("host, sync = full", &full),
-    ] {
+    println!(
+        "\nFrom dispatch to durable echo, {ECHOES} one after the other (median of {ROUNDS})\n"
+    );
+    println!("| next to it | bare p50 / p99 µs | host p50 / p99 µs | of bare |");
+    println!("| --- | ---: | ---: | ---: |");
+    let mut idle = 1.0;
+    for busy in [false, true] {
+        let (mut bare, mut host) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            bare.push(measure_bare(busy).await?);
+            host.push(measure_host("", ECHOES, busy).await?);
+        }
+        let (bare, host) = (median(&bare), median(&host));
+        let beside = match busy {
+            true => "10,000 deltas a second",
+            false => "nothing",
+        };
+        if !busy {
+            idle = bare.0;
+        }
         println!(
-            "| {name} | {:.0} | {:.0} |",
-            micros(times, 50),
-            micros(times, 99)
+            "| {beside} | {:.0} / {:.0} | {:.0} / {:.0} | {:.1} / {:.1} |",
+            bare.0,
+            bare.1,
+            host.0,
+            host.1,
+            host.0 / bare.0,
+            host.1 / bare.1
         );
     }
+    let full = measure_host("[store]\nsync = \"full\"\n", ECHOES, false).await?;
     println!(
-        "\nRatio: p50 {:.1}, p99 {:.1}",
-        micros(&host, 50) / micros(&bare, 50),
-        micros(&host, 99) / micros(&bare, 99)
+        "\nWith `sync = \"full\"`: p50 {:.0} µs, p99 {:.0} µs",
+        full.0, full.1
     );
     let (whole, end) = measure_turns().await?;
     println!("\nTurns of one word, {TURNS} one after the other\n");
-    println!("| from | to | p50 µs | p99 µs | p50, compared with a bare echo |");
+    println!("| from | to | p50 µs | p99 µs | p50, of a bare echo |");
     println!("| --- | --- | ---: | ---: | ---: |");
-    for (from, to, times) in [
-        ("the dispatched message", "the end of the turn", &whole),
-        ("the agent's last word", "the end of the turn", &end),
+    for (from, to, (p50, p99)) in [
+        ("the dispatched message", "the end of the turn", whole),
+        ("the agent's last word", "the end of the turn", end),
     ] {
-        let (p50, p99) = (micros(times, 50), micros(times, 99));
-        let ratio = p50 / micros(&bare, 50);
-        println!("| {from} | {to} | {p50:.0} | {p99:.0} | {ratio:.1} |");
+        println!(
+            "| {from} | {to} | {p50:.0} | {p99:.0} | {:.1} |",
+            p50 / idle
+        );
     }
     Ok(())
 }
 
+fn median(of: &[Spread]) -> Spread {
+    let middle = |pick: fn(&Spread) -> f64| {
+        let mut of: Vec<f64> = of.iter().map(pick).collect();
+        of.sort_by(f64::total_cmp);
+        of.get(of.len() / 2).copied().unwrap_or_default()
+    };
+    (middle(|spread| spread.0), middle(|spread| spread.1))
+}
+
+fn spread(mut times: Vec<Duration>) -> Spread {
+    times.sort();
+    (micros(&times, 50), micros(&times, 99))
+}
+
 /// For each turn, from its message and from its last word to its end.
-async fn measure_turns() -> Result<(Vec<Duration>, Vec<Duration>)> {
+async fn measure_turns() -> Result<(Spread, Spread)> {
     let data = tempfile::tempdir()?;
     let server = Server::host(data.path(), "").await?;
     let mut client = WireClient::connect(&server.url).await?;
@@ -83,13 +126,20 @@ async fn measure_turns() -> Result<(Vec<Duration>, Vec<Duration>)> {
             }
         }
     }
-    whole.sort();
-    end.sort();
-    Ok((whole, end))
+    Ok((spread(whole), spread(end)))
 }
 
-async fn measure_bare() -> Result<Vec<Duration>> {
-    let server = Server::bare().await?;
+async fn measure_bare(busy: bool) -> Result<Spread> {
+    let data = tempfile::tempdir()?;
+    let next_to_it = match busy {
+        true => {
+            let server = Server::host(data.path(), "").await?;
+            let stream = Stream::start(&server).await?;
+            Some((server, stream))
+        }
+        false => None,
+    };
+    let server = Server::floor("commit-server").await?;
     let mut client = WireClient::connect(&server.url).await?;
     let mut times = Vec::with_capacity(ECHOES);
     for _ in 0..ECHOES {
@@ -98,21 +148,29 @@ async fn measure_bare() -> Result<Vec<Duration>> {
         client.next().await?;
         times.push(began.elapsed());
     }
-    times.sort();
-    Ok(times)
+    if let Some((_, stream)) = next_to_it {
+        stream.goes_on()?;
+    }
+    Ok(spread(times))
 }
 
-async fn measure_host(config: &str) -> Result<Vec<Duration>> {
+/// How long echoes of a host take with this configuration, so many of them, with
+/// or without a stream next to them.
+pub(crate) async fn measure_host(config: &str, echoes: usize, busy: bool) -> Result<Spread> {
     let data = tempfile::tempdir()?;
     let server = Server::host(data.path(), config).await?;
+    let stream = match busy {
+        true => Some(Stream::start(&server).await?),
+        false => None,
+    };
     let mut client = WireClient::connect(&server.url).await?;
     client.initialize("latency", &[]).await?;
     let chat = client.new_session("ahp-session:/bench").await?;
     client
         .request("subscribe", json!({"channel": chat}))
         .await?;
-    let mut times = Vec::with_capacity(ECHOES);
-    for seq in 0..ECHOES {
+    let mut times = Vec::with_capacity(echoes);
+    for seq in 0..echoes {
         let draft = json!({"text": format!("draft {seq}"), "origin": {"kind": "user"}});
         let action = json!({"type": "chat/draftChanged", "draft": draft});
         let began = Instant::now();
@@ -120,8 +178,77 @@ async fn measure_host(config: &str) -> Result<Vec<Duration>> {
         while find(client.next().await?, b"chat/draftChanged").is_none() {}
         times.push(began.elapsed());
     }
-    times.sort();
-    Ok(times)
+    if let Some(stream) = stream {
+        stream.goes_on()?;
+    }
+    Ok(spread(times))
+}
+
+/// A session that streams, with somebody who reads it.
+struct Stream(JoinHandle<Result<()>>);
+
+impl Stream {
+    async fn start(server: &Server) -> Result<Self> {
+        let mut client = WireClient::connect(&server.url).await?;
+        client.initialize("stream", &[]).await?;
+        let chat = client.new_session("ahp-session:/stream").await?;
+        client
+            .request("subscribe", json!({"channel": chat}))
+            .await?;
+        // Longer than what it stands next to.
+        let flood = json!({
+            "deltas": DELTAS_A_SECOND * 120,
+            "bytes": 20,
+            "everyUs": 1_000_000 / DELTAS_A_SECOND,
+        });
+        client
+            .start_turn(&chat, "turn-1", json!([{"flood": flood}]))
+            .await?;
+        while find(client.next().await?, b"chat/delta").is_none() {}
+        Ok(Self(tokio::spawn(async move {
+            while find(client.next().await?, b"chat/turnComplete").is_none() {}
+            Ok(())
+        })))
+    }
+
+    /// It must not have ended before what it was to disturb.
+    fn goes_on(self) -> Result<()> {
+        anyhow::ensure!(!self.0.is_finished(), "the stream next to it has ended");
+        self.0.abort();
+        Ok(())
+    }
+}
+
+/// Commits each frame that comes, and writes it back.
+pub(crate) fn serve_commits(ready_file: &str) -> Result<()> {
+    accept(ready_file, |stream| {
+        std::thread::spawn(move || {
+            if let Err(error) = commits(stream) {
+                eprintln!("{error:#}");
+            }
+        });
+    })
+}
+
+fn commits(mut stream: TcpStream) -> Result<()> {
+    let data = tempfile::tempdir()?;
+    let db = Connection::open(data.path().join("bare.db"))?;
+    db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+    db.pragma_update(None, "synchronous", "NORMAL")?;
+    db.execute_batch("CREATE TABLE log (number INTEGER PRIMARY KEY, action TEXT NOT NULL)")?;
+    let mut insert = db.prepare("INSERT INTO log (action) VALUES (?1)")?;
+    let mut header = [0; 8];
+    // Two bytes, a length of two more, and a mask of zeros.
+    while stream.read_exact(&mut header).is_ok() {
+        let length = u16::from_be_bytes([header[2], header[3]]);
+        let mut text = vec![0; usize::from(length)];
+        stream.read_exact(&mut text)?;
+        insert.execute([std::str::from_utf8(&text).context("a frame of text")?])?;
+        let mut answer = vec![0x81, 126, header[2], header[3]];
+        answer.extend(text);
+        stream.write_all(&answer)?;
+    }
+    Ok(())
 }
 
 fn micros(sorted: &[Duration], percent: usize) -> f64 {

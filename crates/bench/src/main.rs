@@ -3,7 +3,7 @@
 //! is what counts.
 //!
 //! `cargo xtask bench` runs all of them; a name (`fanout`, `paced`, `slow`, `latency`, `agents`,
-//! `start`, `history`, `gates`, `files`, `changes`, `prompts`, `memory`, `hostile`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
+//! `start`, `stores`, `history`, `gates`, `files`, `changes`, `prompts`, `memory`, `hostile`) runs one; `load URL SUBSCRIBERS DELTAS` puts a
 //! host that runs already under load, for a profiler. The other subcommands are
 //! parts that run as processes of their own.
 
@@ -24,6 +24,7 @@ mod prompts;
 mod raw;
 mod slow;
 mod start;
+mod stores;
 mod wire;
 
 use anyhow::{Result, bail};
@@ -36,6 +37,7 @@ fn main() -> Result<()> {
         ["raw-server", ready_file] => runtime()?.block_on(raw::serve(ready_file)),
         ["loop-server", ready_file] => paced::serve_loop(ready_file),
         ["copy-server", ready_file] => paced::serve_copies(ready_file),
+        ["commit-server", ready_file] => latency::serve_commits(ready_file),
         ["chunk-agent"] => agents::agent(),
         ["paced-agent"] => paced::agent(),
         ["encode", version, kind, times] => gates::encode(version, kind, times.parse()?),
@@ -49,6 +51,7 @@ fn main() -> Result<()> {
             runtime()?.block_on(latency::run())?;
             runtime()?.block_on(agents::run())?;
             runtime()?.block_on(start::run())?;
+            runtime()?.block_on(stores::run(None))?;
             history::run()?;
             gates::run()?;
             files::run()?;
@@ -73,10 +76,14 @@ fn main() -> Result<()> {
             runtime()?.block_on(fanout::load(url, subscribers.parse()?, deltas.parse()?))
         }
         ["paced"] => runtime()?.block_on(paced::run()),
+        ["paced", "pipe"] => runtime()?.block_on(paced::run_pipe()),
+        ["paced", subscribers] => runtime()?.block_on(paced::run_sockets(&[subscribers.parse()?])),
         ["slow"] => runtime()?.block_on(slow::run()),
         ["latency"] => runtime()?.block_on(latency::run()),
         ["agents"] => runtime()?.block_on(agents::run()),
         ["start"] => runtime()?.block_on(start::run()),
+        ["stores"] => runtime()?.block_on(stores::run(None)),
+        ["stores", part] => runtime()?.block_on(stores::run(Some(part))),
         ["history"] => history::run(),
         ["gates"] => gates::run(),
         ["files"] => files::run(),
@@ -86,8 +93,8 @@ fn main() -> Result<()> {
         ["hostile"] => runtime()?.block_on(hostile::run(None)),
         ["hostile", attack] => runtime()?.block_on(hostile::run(Some(attack))),
         _ => bail!(
-            "usage: innkeeper-bench [fanout [N] | versions N | paced | slow | latency | agents | start | \
-             history | gates | files | changes | prompts | memory | hostile [ATTACK]]"
+            "usage: innkeeper-bench [fanout [N] | versions N | paced [N | pipe] | slow | latency | agents | start | \
+             stores [PART] | history | gates | files | changes | prompts | memory | hostile [ATTACK]]"
         ),
     }
 }

@@ -37,10 +37,16 @@ const DELTA: &[u8] = br#""type":"chat/delta""#;
 const END: &[u8] = br#""type":"chat/turnComplete""#;
 
 pub(crate) async fn run() -> Result<()> {
+    run_sockets(&SUBSCRIBERS).await?;
+    run_pipe().await
+}
+
+/// So many subscribers each, without a pipe.
+pub(crate) async fn run_sockets(subscribers: &[usize]) -> Result<()> {
     println!("\nCPU time a delivery at an agent's pace (median of {ROUNDS})\n");
     println!("| subscribers | deltas /s | loop µs | host µs | of the loop | collected µs |");
     println!("| ---: | ---: | ---: | ---: | ---: | ---: |");
-    for count in SUBSCRIBERS {
+    for &count in subscribers {
         for rate in RATES {
             let (mut floors, mut hosts, mut collected) = (Vec::new(), Vec::new(), Vec::new());
             for _ in 0..ROUNDS {
@@ -56,6 +62,13 @@ pub(crate) async fn run() -> Result<()> {
             );
         }
     }
+    println!("\nCollected: subscribers that let text wait for {COLLECTED_MS} ms. Deliveries are");
+    println!("counted as the agent made them, however many went out together.");
+    Ok(())
+}
+
+/// One subscriber, and an agent that is a process of its own.
+pub(crate) async fn run_pipe() -> Result<()> {
     println!("\nWith an agent behind a pipe, one subscriber\n");
     println!("| deltas /s | copying µs | host µs | of copying |");
     println!("| ---: | ---: | ---: | ---: |");
@@ -68,8 +81,6 @@ pub(crate) async fn run() -> Result<()> {
         let (floor, host) = (median(floors), median(hosts));
         println!("| {rate} | {floor:.1} | {host:.1} | {:.2} |", host / floor);
     }
-    println!("\nCollected: subscribers that let text wait for {COLLECTED_MS} ms. Deliveries are");
-    println!("counted as the agent made them, however many went out together.");
     Ok(())
 }
 
@@ -252,7 +263,7 @@ fn copies(mut stream: TcpStream) -> Result<()> {
     Ok(())
 }
 
-fn accept(ready_file: &str, meet: impl Fn(TcpStream)) -> Result<()> {
+pub(crate) fn accept(ready_file: &str, meet: impl Fn(TcpStream)) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let ready = format!(r#"{{"url":"ws://{address}/"}}"#);

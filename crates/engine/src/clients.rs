@@ -1,10 +1,12 @@
 //! Connections and the clients behind them. A client is its id: it may come
 //! back over another connection, and then takes up where it left off.
 
+mod introduced;
 mod views;
 
 use std::collections::HashMap;
 
+use innkeeper_protocol::newest::state::SessionActiveClient;
 use innkeeper_protocol::record::{ClientRecord, StoreOp};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::{ChannelUri, ClientId, Timestamp};
@@ -13,6 +15,7 @@ use crate::core::{Core, Deadline, Latencies};
 use crate::effect::{CloseReason, ConnectionId, Effect, Subscriber};
 use crate::labels::Locale;
 
+pub(crate) use introduced::Introduced;
 pub(crate) use views::UNKNOWN_VIEW;
 
 #[derive(Debug, Default)]
@@ -28,8 +31,6 @@ struct Connection {
     /// Where this connection's view of a chat begins, if not at the start:
     /// the number of older turns that it was not given.
     windows: HashMap<ChannelUri, usize>,
-    /// The language that it wants to read.
-    locale: Locale,
     /// What the client wanted of the subscriptions of its last connection: it
     /// names only the channels when it takes them up again.
     wanted: Latencies,
@@ -48,6 +49,8 @@ struct KnownClient {
     seen_at: Timestamp,
     /// See [`Connection::wanted`].
     wanted: Latencies,
+    /// What it said about itself. Nothing, if that was in an earlier life.
+    introduced: Introduced,
 }
 
 /// How many clients are remembered. Whoever comes back after being forgotten
@@ -68,6 +71,7 @@ impl From<ClientRecord> for KnownClient {
             is_missed: false,
             seen_at: record.seen_at,
             wanted: Latencies::default(),
+            introduced: Introduced::default(),
         }
     }
 }
@@ -93,7 +97,6 @@ impl Clients {
         let entry = Connection {
             client: None,
             windows: HashMap::new(),
-            locale: Locale::default(),
             version: Version::NEWEST,
             wanted: Latencies::default(),
         };
@@ -120,8 +123,15 @@ impl Clients {
     }
 
     pub(crate) fn locale_of(&self, connection: ConnectionId) -> Locale {
-        let connection = self.connections.get(&connection);
-        connection.map(|entry| entry.locale).unwrap_or_default()
+        self.introduction(connection)
+            .map(|it| it.locale)
+            .unwrap_or_default()
+    }
+
+    /// What the client behind a connection said about itself.
+    pub(crate) fn introduction(&self, connection: ConnectionId) -> Option<&Introduced> {
+        let known = self.known.get(self.client_of(connection)?)?;
+        Some(&known.introduced)
     }
 
     /// The client behind a connection, once it has introduced itself.
@@ -133,6 +143,27 @@ impl Clients {
     pub(crate) fn is_client(&self, connection: ConnectionId, client: &str) -> bool {
         let behind = self.client_of(connection);
         behind.is_some_and(|behind| behind == client)
+    }
+
+    /// A client that takes part in a session, under the name that it introduced
+    /// itself with if it gives no other.
+    pub(crate) fn named(
+        &self,
+        connection: ConnectionId,
+        mut client: SessionActiveClient,
+    ) -> SessionActiveClient {
+        let introduced = self.introduction(connection);
+        let name = introduced.and_then(|it| it.name.as_ref());
+        if client
+            .display_name
+            .as_deref()
+            .unwrap_or_default()
+            .is_empty()
+            && let Some(name) = name
+        {
+            client.display_name = Some(name.short.clone());
+        }
+        client
     }
 
     pub(crate) fn version_of(&self, connection: ConnectionId) -> Version {
@@ -159,6 +190,7 @@ impl Clients {
 
     /// Binds a client to its connection, which from now on speaks its version
     /// (`wire` is what the client calls it); an older connection of it ends.
+    /// A client that does not introduce itself is who it said it was before.
     /// Returns the clients that were forgotten for it.
     pub(crate) fn admit(
         &mut self,
@@ -166,13 +198,19 @@ impl Clients {
         connection: ConnectionId,
         client_id: ClientId,
         (version, wire): (Version, String),
+        introduced: Option<Introduced>,
     ) -> Vec<ClientId> {
+        let before = self.known.get(&client_id);
+        let introduced = introduced.or_else(|| before.map(|known| known.introduced.clone()));
+        let introduced = introduced.unwrap_or_default();
+        let name = introduced.name.as_ref().map(|name| name.full.clone());
         let known = KnownClient {
             version: wire.clone(),
             connection: Some(connection),
             is_missed: false,
             seen_at: core.now,
             wanted: Latencies::default(),
+            introduced,
         };
         let previous = self.known.insert(client_id.clone(), known);
         core.deadlines
@@ -213,14 +251,14 @@ impl Clients {
             to: connection,
             client: client_id,
             version,
+            name,
         });
         forgotten
     }
 
-    /// A client that introduces itself begins anew, in its language.
-    pub(crate) fn begin_anew(&mut self, connection: ConnectionId, locale: Locale) {
+    /// A client that introduces itself begins anew.
+    pub(crate) fn begin_anew(&mut self, connection: ConnectionId) {
         if let Some(entry) = self.connections.get_mut(&connection) {
-            entry.locale = locale;
             entry.wanted.clear();
         }
     }

@@ -60,6 +60,8 @@ pub struct WorkspaceConfig {
     pub customizations: CustomizationPolicy,
     /// The MCP servers that every session has.
     pub mcp_servers: Arc<[ConfiguredServer]>,
+    /// Whether the host can install agents.
+    pub installs_agents: bool,
 }
 
 /// What clients are granted that ask for more than is open to them.
@@ -92,7 +94,7 @@ impl EngineConfig {
     /// What `_meta` of the root state and of the handshake says about the
     /// host, in the words that editors in the field look for.
     pub(crate) fn about_host(&self) -> Option<JsonObject> {
-        let own = json!({"extensions": extensions::announced()});
+        let own = json!({"extensions": extensions::announced(self.workspace.installs_agents)});
         let mut about = JsonObject::from_iter([("innkeeper".to_owned(), own)]);
         let Some(version) = self.server_info.version.as_ref() else {
             return Some(about);

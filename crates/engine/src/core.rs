@@ -40,6 +40,7 @@ use telemetry::Traces;
 
 pub(crate) use deadlines::Deadline;
 pub(crate) use names::{AUTOMATION_SCHEME, RUN_SCHEME, TERMINAL_SCHEME, WATCH_SCHEME, is_of_host};
+pub(crate) use progress::check_progress_token;
 pub(crate) use replay::{CatchUp, ReplayWindow, pick};
 pub(crate) use sequence::{Sender, changes_directories};
 pub(crate) use subscriptions::Latencies;

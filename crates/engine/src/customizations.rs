@@ -7,6 +7,7 @@
 //! sessions need is followed once.
 
 mod client_plugins;
+mod delivery;
 mod hosted;
 mod items;
 mod switches;
@@ -35,7 +36,7 @@ use crate::clients::Clients;
 use crate::config::CustomizationPolicy;
 use crate::core::channels::Session;
 use crate::core::{Core, Deadline};
-use crate::effect::Effect;
+use crate::effect::{Effect, Subscriber};
 use crate::resources::Resources;
 use crate::servers::Servers;
 
@@ -62,6 +63,8 @@ pub(crate) struct Customizations {
     fetching: HashMap<SourceId, Fetching>,
     visits: HashMap<HostCall, Visit>,
     switches: Switches,
+    /// Sessions that a client has opened that can show MCP apps.
+    shows_apps: BTreeSet<ChannelUri>,
     last: u64,
 }
 
@@ -170,8 +173,19 @@ impl CustomizationsMut<'_> {
         self.reconcile(uri);
     }
 
+    /// A client that can show MCP apps opens a session: what there is to know
+    /// about them is in its state from now on. The others need not care.
+    pub(crate) fn show_apps_in(&mut self, session: &ChannelUri) {
+        if self.core.channels.session(session).is_some()
+            && self.own.shows_apps.insert(session.clone())
+        {
+            self.reconcile(session);
+        }
+    }
+
     /// A session leaves memory.
     pub(crate) fn leave(&mut self, session: &ChannelUri) {
+        self.own.shows_apps.remove(session);
         for source in self.own.sources.remove(session).unwrap_or_default() {
             self.let_go(&source);
         }
@@ -261,6 +275,14 @@ impl CustomizationsMut<'_> {
     /// Brings a session's state up to what it should be, and ends the servers
     /// that are not on in it any more.
     pub(crate) fn reconcile(&mut self, uri: &ChannelUri) {
+        let shows_apps = |it: &Subscriber| {
+            let introduced = self.clients.introduction(it.connection);
+            introduced.is_some_and(|it| it.shows_apps)
+        };
+        let listening = self.core.subscriptions.of_channel(uri);
+        if listening.is_some_and(|all| all.iter().any(shows_apps)) {
+            self.own.shows_apps.insert(uri.clone());
+        }
         self.bring_up_to_date(uri);
         if let Some(session) = self.core.channels.session(uri) {
             let wanted = self.own.servers_to_run(self.core, session);
@@ -307,22 +329,26 @@ impl CustomizationsMut<'_> {
 
     fn wanted(&self, session: &Session) -> Vec<Customization> {
         let now = session.state.customizations.as_deref().unwrap_or_default();
+        let shows_apps = self.own.shows_apps.contains(&session.uri);
         let mut wanted: Vec<Customization> = Vec::new();
         let mut known: BTreeSet<String> = BTreeSet::new();
+        let agent = self.agents.of_session(&session.state);
         let mut add = |mut it: Customization, published: &Published| {
             let Some(id) = id_of(&it).map(str::to_owned) else {
                 return;
             };
             if known.insert(id) {
                 self.own.switches.apply(&mut it, session, published);
-                hosted::show_states(&mut it, self.servers, self.core, session);
+                hosted::show_states(&mut it, self.servers, self.core, session, shows_apps);
+                if let Some(agent) = agent {
+                    delivery::show(&mut it, agent);
+                }
                 wanted.push(it);
             }
         };
         for configured in self.core.config.workspace.mcp_servers.iter() {
             add(hosted::shown(configured), &Published::default());
         }
-        let agent = self.agents.of_session(&session.state);
         let of_agent = agent.and_then(|agent| agent.info.customizations.as_ref());
         for it in of_agent.into_iter().flatten() {
             add(it.clone(), &Published::default());

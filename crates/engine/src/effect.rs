@@ -70,6 +70,8 @@ pub enum Effect {
         to: ConnectionId,
         client: ClientId,
         version: Version,
+        /// What the client calls itself, on one line.
+        name: Option<String>,
     },
     /// Should this client come back, nobody knows what it spoke.
     ForgetClient {
@@ -94,6 +96,18 @@ pub enum Effect {
     LookUp {
         ticket: Ticket,
         lookup: Lookup,
+    },
+    /// The agents that can be installed.
+    ListInstallable {
+        ticket: Ticket,
+    },
+    InstallAgent {
+        ticket: Ticket,
+        provider: String,
+    },
+    /// The installation with this ticket is not wanted any more.
+    StopInstalling {
+        ticket: Ticket,
     },
     /// Content that the engine itself needs.
     LoadContent {

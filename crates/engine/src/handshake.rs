@@ -18,11 +18,10 @@ use innkeeper_protocol::telemetry::is_telemetry_channel;
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::{ChannelUri, ClientId, Seq};
 
-use crate::clients::UNKNOWN_VIEW;
+use crate::clients::{Introduced, UNKNOWN_VIEW};
 use crate::compat;
 use crate::core::channels::Channel;
 use crate::core::{CatchUp, changeset_uri, pick, telemetry_capabilities};
-use crate::labels::Locale;
 use crate::postponed::{Postponed, WaitingReconnect};
 use crate::sessions::everything;
 use crate::turns::{COMMAND_PREFIX, HOST};
@@ -51,9 +50,9 @@ impl Engine {
             }
         };
         let spoken = (version, protocol_version.clone());
-        self.admit(connection, params.client_id.into(), spoken);
-        let locale = Locale::of_tag(params.locale.as_deref());
-        self.clients.begin_anew(connection, locale);
+        let introduced = Some(Introduced::new(&params));
+        self.admit(connection, params.client_id.into(), spoken, introduced);
+        self.clients.begin_anew(connection);
         let channels = params.initial_subscriptions.into_iter().flatten();
         let channels: Vec<ChannelUri> = channels.map(ChannelUri::from).collect();
         // Sessions that are not in memory are subscribed to when they are, and
@@ -96,9 +95,15 @@ impl Engine {
         Err(RpcError::new(code, message).with_data(data))
     }
 
-    fn admit(&mut self, connection: ConnectionId, client_id: ClientId, spoken: (Version, String)) {
-        let clients = &mut self.clients;
-        let forgotten = clients.admit(&mut self.core, connection, client_id, spoken);
+    fn admit(
+        &mut self,
+        connection: ConnectionId,
+        client_id: ClientId,
+        spoken: (Version, String),
+        introduced: Option<Introduced>,
+    ) {
+        let (clients, core) = (&mut self.clients, &mut self.core);
+        let forgotten = clients.admit(core, connection, client_id, spoken, introduced);
         for client in forgotten {
             self.resources.forget_client(&client);
             self.sessions().end_roles_of(&client);
@@ -142,6 +147,7 @@ impl Engine {
             if compat::has_no_word_for(&self.core, &self.clients, connection, channel) {
                 continue;
             }
+            self.tell_of_apps(connection, channel);
             self.changes.open(&mut self.core, channel);
             let subscriber = self.clients.taken_up(connection, channel);
             if is_telemetry_channel(channel.as_str()) {
@@ -188,7 +194,7 @@ impl Engine {
             // about it is in the request.
             None => version.to_string(),
         };
-        self.admit(connection, params.client_id.into(), (version, wire));
+        self.admit(connection, params.client_id.into(), (version, wire), None);
         let waiting = WaitingReconnect {
             connection,
             id,
@@ -200,6 +206,10 @@ impl Engine {
                 .map(ChannelUri::from)
                 .collect(),
         };
+        // Before it is looked up what the client has missed: this is part of it.
+        for channel in &waiting.channels {
+            self.tell_of_apps(connection, channel);
+        }
         self.catch_up(waiting, &[]);
     }
 

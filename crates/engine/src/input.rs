@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use innkeeper_protocol::agent::{AgentProfile, AgentReport};
+use innkeeper_protocol::agent::{
+    AgentProfile, AgentReport, InstallFailure, InstallableAgent, InstalledAgent,
+};
 use innkeeper_protocol::command::ClientMessage;
 use innkeeper_protocol::mcp::hosted::McpReport;
 use innkeeper_protocol::newest::commands::SessionConfigValueItem;
@@ -54,6 +56,21 @@ pub enum Input {
     LookedUp {
         ticket: Ticket,
         outcome: Result<LookedUp, String>,
+    },
+    /// The answer to [`crate::Effect::ListInstallable`].
+    InstallableListed {
+        ticket: Ticket,
+        agents: Vec<InstallableAgent>,
+    },
+    /// How far [`crate::Effect::InstallAgent`] is.
+    Installing {
+        ticket: Ticket,
+        line: String,
+    },
+    /// The answer to [`crate::Effect::InstallAgent`].
+    Installed {
+        ticket: Ticket,
+        outcome: Result<InstalledAgent, InstallFailure>,
     },
     /// The answer to [`crate::Effect::LoadContent`].
     ContentLoaded {

@@ -120,8 +120,8 @@ impl Label<'_> {
             Self::ApproveTool(tool) => format!("Run {tool}?"),
             Self::ApproveCommand => "Run this command?".to_owned(),
             Self::NotCreated(reason) => format!("The session could not be created: {reason}"),
-            Self::HostInterrupted => "The host ended while this turn was running. What it had \
-                 said until then is here; resume the turn to go on."
+            Self::HostInterrupted => "The host stopped while this turn was running. Everything \
+                 up to then is here; resume the turn to continue."
                 .to_owned(),
             Self::TurnNotStored => {
                 "A part of this turn could not be stored, and the turn was ended. What is \
@@ -137,8 +137,9 @@ impl Label<'_> {
                  and was ended. Ask for less at a time, or raise limits.turn_bytes."
             ),
             Self::AttachmentsLeftOut { count } => format!(
-                "The agent was not given {count} of the attachments: it gets at most {MAX_ATTACHED} \
-                 of them, with 32 MiB altogether. Send the others in another message."
+                "The agent was not given {count} of the attachments: it gets at most \
+                 {MAX_ATTACHED} of them, with 32 MiB in total. Send the others in another \
+                 message."
             ),
             Self::AgentExited(reason) => format!("The agent ended unexpectedly: {reason}"),
             Self::ClientGone(tool) => {

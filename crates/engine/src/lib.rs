@@ -31,20 +31,21 @@
 //! 7. `clients`: connections, the clients behind them, and their views of chats
 //! 8. `client_calls`: what the host asks of clients, for itself or for others
 //! 9. `lookups`: what clients look up in the store
-//! 10. `resources`: files of the machine, and who may reach them
-//! 11. `agents`: the agents there are, their tokens, settings of host and sessions
-//! 12. `terminals`: terminals, and the commands of turns that run in them
-//! 13. `watches`: changes of files that clients follow
-//! 14. `servers`: the MCP servers that the host runs
-//! 15. `customizations`: what sessions are customized with, on or off
-//! 16. `compat`: what is done for clients of older protocol versions
-//! 17. `changes`: changesets, checkpoints, working trees
-//! 18. `annotations`: what is written about lines of files
-//! 19. `risk`: what is risky about a call that is to be approved
-//! 20. `turns`: conversations with agents, and what happens in their turns
-//! 21. `sessions`: creation, residency and end of sessions, and what is derived
-//! 22. `completions`: what may complete what somebody types
-//! 23. `automations`: what agents do by themselves, when, and what became of it
+//! 10. `installs`: agents that are installed for clients
+//! 11. `resources`: files of the machine, and who may reach them
+//! 12. `agents`: the agents there are, their tokens, settings of host and sessions
+//! 13. `terminals`: terminals, and the commands of turns that run in them
+//! 14. `watches`: changes of files that clients follow
+//! 15. `servers`: the MCP servers that the host runs
+//! 16. `customizations`: what sessions are customized with, on or off
+//! 17. `compat`: what is done for clients of older protocol versions
+//! 18. `changes`: changesets, checkpoints, working trees
+//! 19. `annotations`: what is written about lines of files
+//! 20. `risk`: what is risky about a call that is to be approved
+//! 21. `turns`: conversations with agents, and what happens in their turns
+//! 22. `sessions`: creation, residency and end of sessions, and what is derived
+//! 23. `completions`: what may complete what somebody types
+//! 24. `automations`: what agents do by themselves, when, and what became of it
 //!
 //! # Calling order
 //!
@@ -78,6 +79,7 @@ mod dispatch;
 mod effect;
 mod handshake;
 mod input;
+mod installs;
 mod labels;
 mod lookups;
 mod postponed;
@@ -109,6 +111,7 @@ use clients::Clients;
 use compat::Compat;
 use completions::Completions;
 use customizations::{Customizations, CustomizationsMut};
+use installs::Installs;
 use lookups::Lookups;
 use postponed::{Postponed, WaitingReconnect};
 use resources::Resources;
@@ -135,6 +138,7 @@ pub struct Engine {
     clients: Clients,
     client_calls: ClientCalls,
     lookups: Lookups,
+    installs: Installs,
     resources: Resources,
     agents: Agents,
     terminals: Terminals,
@@ -179,6 +183,7 @@ impl Engine {
             clients: Clients::new(boot.clients),
             client_calls: ClientCalls::default(),
             lookups: Lookups::default(),
+            installs: Installs::default(),
             resources: Resources::default(),
             agents: agents_known,
             terminals: Terminals::default(),

@@ -43,6 +43,13 @@ impl Engine {
                 let around = (&self.clients, &self.catalogue);
                 self.lookups.looked_up(core, around, ticket, outcome);
             }
+            Input::InstallableListed { ticket, agents } => {
+                self.installs.listed(core, ticket, agents);
+            }
+            Input::Installing { ticket, line } => self.installs.goes_on(core, ticket, line),
+            Input::Installed { ticket, outcome } => {
+                self.installs.is_over(core, ticket, outcome);
+            }
             Input::ContentLoaded { ticket, content } => self.content_loaded(ticket, content),
             Input::FilesFound { ticket, files } => {
                 self.completions.files_found(core, ticket, files);
@@ -127,6 +134,9 @@ impl Engine {
 
     /// What servers have to do with turns.
     fn heard_of_servers(&mut self, news: servers::News) {
+        for session in news.looks_of {
+            self.customizations().reconcile(&session);
+        }
         let mut turns = self.turns();
         for session in news.tools_of {
             turns.offer_client_tools(&session);
@@ -146,6 +156,7 @@ impl Engine {
         self.terminals.forget_connection(connection);
         self.completions.forget_connection(connection);
         self.lookups.forget_connection(connection);
+        self.installs.forget_connection(connection);
         self.servers.forget_connection(&mut self.core, connection);
         self.reconnects
             .retain(|_, waiting| waiting.connection != connection);

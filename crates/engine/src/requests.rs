@@ -184,7 +184,13 @@ impl Engine {
             | Command::ResolveSessionConfig(_)
             | Command::CompleteSessionConfig(_)
             | Command::Automation(_)
-            | Command::Extension(ExtensionCommand::Search(_) | ExtensionCommand::Usage(_))
+            | Command::Extension(
+                ExtensionCommand::Search(_)
+                | ExtensionCommand::Usage(_)
+                | ExtensionCommand::InstallableAgents
+                | ExtensionCommand::InstallAgent(_)
+                | ExtensionCommand::CancelInstallAgent(_),
+            )
             | Command::Authenticate(_)
             | Command::Mcp(_) => return BTreeSet::new(),
         };
@@ -201,7 +207,7 @@ impl Engine {
         let outcome = match command {
             Command::Unsubscribe { channel } => {
                 self.unsubscribe(connection, &channel);
-                Ok(Reply::Done)
+                Ok(Reply::Unsubscribed)
             }
             Command::Dispatch(dispatch) => {
                 self.dispatch(connection, *dispatch);
@@ -312,8 +318,7 @@ impl Engine {
     fn authenticate(&mut self, params: AuthenticateParams) -> Result<Reply, RpcError> {
         let for_servers = self.servers.want_token(&params.resource);
         if for_servers {
-            let (resource, token) = (&params.resource, &params.token);
-            self.servers.authenticate(&mut self.core, resource, token);
+            self.servers.authenticate(&mut self.core, &params)?;
         }
         match self.agents.authenticate(&mut self.core, params) {
             Ok(Some(credential)) => {
@@ -337,6 +342,13 @@ impl Engine {
             }
             ExtensionCommand::UndoTakeBack(asked) => {
                 return self.sessions().undo_take_back((connection, id), &asked);
+            }
+            ExtensionCommand::InstallableAgents
+            | ExtensionCommand::InstallAgent(_)
+            | ExtensionCommand::CancelInstallAgent(_) => {
+                return self
+                    .installs
+                    .asked(&mut self.core, (connection, id), command);
             }
         };
         self.lookups.ask(&mut self.core, (connection, id), lookup);

@@ -22,8 +22,7 @@ use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
 use innkeeper_protocol::agent::{ClientTool, ToolOwner};
 use innkeeper_protocol::mcp::hosted::{
-    BearerToken, McpCallId, McpCommand, McpEvent, McpFailure, McpOffer, McpReport, ServerRun,
-    StartServer,
+    McpCallId, McpCommand, McpEvent, McpFailure, McpOffer, McpReport, ServerRun, StartServer,
 };
 use innkeeper_protocol::mcp::{Hosting, McpServer};
 use innkeeper_protocol::newest::common::JsonObject;
@@ -36,13 +35,14 @@ use crate::core::{Core, Deadline};
 use crate::effect::Effect;
 
 pub(crate) use calls::{Answered, Outcome, ToolCaller};
-pub(crate) use shown::server_in;
+pub(crate) use shown::{Looks, server_in};
 
 pub(crate) use canvases::pages_in;
 
 use calls::{Blocked, Caller};
 use canvases::Canvas;
 use shown::show;
+use tokens::Granted;
 
 /// How long an agent's start waits for a server.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -59,7 +59,7 @@ pub(crate) struct Servers {
     blocked: Vec<Blocked>,
     canvases: Vec<Canvas>,
     /// By resource. They live in memory only.
-    tokens: BTreeMap<String, BearerToken>,
+    tokens: BTreeMap<String, Granted>,
     news: News,
     last_run: u64,
     last_call: u64,
@@ -119,6 +119,8 @@ pub(crate) struct Wanted {
 pub(crate) struct News {
     /// Sessions whose agents have other tools now.
     pub(crate) tools_of: BTreeSet<ChannelUri>,
+    /// Sessions whose servers look different now.
+    pub(crate) looks_of: BTreeSet<ChannelUri>,
     pub(crate) answered: Vec<Answered>,
     /// Agents that waited for a server need not any more.
     pub(crate) may_begin: bool,
@@ -150,10 +152,12 @@ impl Servers {
     pub(crate) fn take_news(&mut self) -> Option<News> {
         let News {
             tools_of,
+            looks_of,
             answered,
             may_begin,
         } = &self.news;
-        let has_any = !tools_of.is_empty() || !answered.is_empty() || *may_begin;
+        let is_silent = tools_of.is_empty() && looks_of.is_empty() && answered.is_empty();
+        let has_any = !is_silent || *may_begin;
         has_any.then(|| std::mem::take(&mut self.news))
     }
 
@@ -168,6 +172,12 @@ impl Servers {
             Some(server) => (server.state(), server.channel(core)),
             None => (McpServerState::Stopped(McpServerStoppedState {}), None),
         }
+    }
+
+    /// What a server that runs says about itself.
+    pub(crate) fn looks_of(&self, session: &ChannelUri, id: &str) -> Looks {
+        let server = self.of(session, id);
+        server.map(|it| Looks::of(&it.offer)).unwrap_or_default()
     }
 
     /// Whether the agents of a session should wait until more is known.
@@ -336,6 +346,9 @@ impl Servers {
             has_token: false,
         });
         server.sessions.insert(session.clone());
+        if Looks::of(&server.offer) != Looks::default() {
+            self.news.looks_of.insert(session.clone());
+        }
         match is_new {
             true => self.begin_run(core, &place, blocking),
             false => self.tell(core, &place),
@@ -358,11 +371,14 @@ impl Servers {
         let resource = server.resource.as_ref();
         let token = resource
             .and_then(|resource| self.tokens.get(resource))
-            .cloned();
+            .map(|granted| granted.token.clone());
         server.run = Some(run);
         server.has_token = token.is_some();
         server.phase = Phase::Starting { blocking };
-        server.offer = McpOffer::default();
+        let before = std::mem::take(&mut server.offer);
+        if Looks::of(&before) != Looks::default() {
+            self.news.looks_of.extend(server.sessions.iter().cloned());
+        }
         let start = StartServer {
             run,
             server: server.server.clone(),
@@ -404,6 +420,9 @@ impl Servers {
         let is_unused = server.sessions.is_empty();
         self.news.tools_of.insert(session.clone());
         self.news.may_begin = true;
+        if Looks::of(&server.offer) != Looks::default() {
+            self.news.looks_of.insert(session.clone());
+        }
         self.close_canvases_of(core, session, &place.id);
         if is_unused {
             self.end_run(core, place);
@@ -427,6 +446,9 @@ impl Servers {
             McpEvent::Ready(offer) => {
                 self.news.tools_of.extend(server.sessions.iter().cloned());
                 self.news.may_begin = true;
+                if Looks::of(&server.offer) != Looks::of(&offer) {
+                    self.news.looks_of.extend(server.sessions.iter().cloned());
+                }
                 server.offer = *offer;
                 server.phase = Phase::Ready;
                 core.deadlines.clear(&Deadline::ServerStarts(run));
@@ -435,7 +457,11 @@ impl Servers {
             }
             McpEvent::Tools(tools) => {
                 self.news.tools_of.extend(server.sessions.iter().cloned());
+                let before = Looks::of(&server.offer);
                 server.offer.tools = tools;
+                if Looks::of(&server.offer) != before {
+                    self.news.looks_of.extend(server.sessions.iter().cloned());
+                }
             }
             McpEvent::AuthRequired(wants) => {
                 let had_token = server.has_token;

@@ -37,6 +37,7 @@ impl Engine {
         if compat::has_no_word_for(&self.core, &self.clients, connection, channel) {
             return Err(RpcError::session_not_found(channel.as_str()));
         }
+        self.tell_of_apps(connection, channel);
         self.changes.open(&mut self.core, channel);
         let window = params.view.and_then(|view| view.turns);
         // At least the last turn is needed: it may be resumed.
@@ -68,6 +69,15 @@ impl Engine {
             )));
         }
         Ok(Reply::Subscribe(SubscribeReply { snapshot }))
+    }
+
+    /// A session says what there is to know of MCP apps when a client opens it
+    /// that can show them.
+    pub(crate) fn tell_of_apps(&mut self, connection: ConnectionId, channel: &ChannelUri) {
+        let introduced = self.clients.introduction(connection);
+        if introduced.is_some_and(|it| it.shows_apps) {
+            self.customizations().show_apps_in(channel);
+        }
     }
 
     /// The one way to subscribe; `hidden` is the number of older turns that

@@ -47,7 +47,7 @@ pub(crate) use logging::{LogDefaults, LogFormat};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-/// An agent host: AI coding agents behind the Agent Host Protocol.
+/// Run AI coding agents and share their sessions with any AHP client.
 #[derive(Debug, Parser)]
 #[command(name = "innkeeper", version, args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -59,59 +59,59 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the host until it is stopped (the default)
+    /// Run the host in the foreground (the default)
     Serve(serve::ServeArgs),
-    /// Start the host in the background and say where it listens
+    /// Start the host in the background
     Up(Box<life::UpArgs>),
-    /// Show whether a host runs, and where
+    /// Show whether a host is running, and where
     Status(life::StatusArgs),
     /// Stop the host
     Stop(life::LifeArgs),
-    /// Restart the host with the flags that it was started with
+    /// Restart the host with the same flags
     Restart(life::LifeArgs),
-    /// Let the host read its configuration and certificate again
+    /// Reload the host's configuration and certificate
     Reload(life::LifeArgs),
-    /// Open the web client
+    /// Open the web client in a browser
     Open(life::OpenArgs),
-    /// Print what the host has logged
+    /// Print the host's log
     Logs(life::LogsArgs),
-    /// Let the system start the host and keep it running
+    /// Install the host as a service of your user
     Service(service::ServiceArgs),
-    /// Run one turn without a client and print the answer
+    /// Run one turn and print the answer
     Run(run::RunArgs),
-    /// Say something in a session
+    /// Send a message to a session
     Send(steer::SendArgs),
-    /// Print the last turns of a session, and what happens in it
+    /// Print the last turns of a session, or follow it
     Tail(steer::TailArgs),
-    /// Approve a tool call that waits
+    /// Approve a pending tool call
     Approve(steer::ApproveArgs),
-    /// Deny a tool call that waits
+    /// Deny a pending tool call
     Deny(steer::ApproveArgs),
-    /// Answer a question of an agent
+    /// Answer a pending question
     Answer(steer::AnswerArgs),
-    /// Cancel the turn that runs in a session
+    /// Cancel the running turn of a session
     Cancel(steer::SessionArgs),
-    /// Resume the last turn of a session, which was interrupted
+    /// Resume an interrupted turn
     Resume(steer::SessionArgs),
-    /// Give a session another title
+    /// Rename a session
     Rename(steer::RenameArgs),
     /// Archive a session
     Archive(steer::ArchiveArgs),
-    /// List the agents that were found, and install others
+    /// List, install and uninstall agents
     Agents(agents::AgentsArgs),
     /// List, show, export, delete and restore sessions
     Sessions(sessions::SessionsArgs),
-    /// Find what was said in all sessions
+    /// Search all sessions
     Search(search::SearchArgs),
-    /// Write a copy of all sessions to a file, also while a host runs
+    /// Back up all sessions to a file
     Backup(backup::BackupArgs),
-    /// Put a backup in the place of all sessions
+    /// Replace all sessions with a backup
     Restore(backup::RestoreArgs),
-    /// Move all sessions into PostgreSQL, or from there into a data directory
+    /// Copy all sessions to PostgreSQL, or back to a data directory
     Migrate(migrate::MigrateArgs),
-    /// Free disk space that nothing uses any more
+    /// Free unused disk space
     Gc(gc::GcArgs),
-    /// Make, list and revoke the tokens of devices
+    /// Create, list and revoke device tokens
     Token(token::TokenArgs),
     /// Check and show the configuration
     Config(config_command::ConfigArgs),
@@ -119,7 +119,7 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell
     Completions { shell: clap_complete::Shell },
-    /// Write the manual pages to a directory
+    /// Write manual pages to a directory
     Man(manual::ManualArgs),
     /// Connect standard input and output with a host's socket (for agents)
     #[command(hide = true)]

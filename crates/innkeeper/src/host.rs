@@ -5,12 +5,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::Duration;
 
+use innkeeper_agents::install::Installer;
 use innkeeper_agents::{Agent, Environment, ProfileChanges, Supervisor};
 use innkeeper_engine::{
-    ConnectionId, Engine, EngineConfig, HostBuild, Input, Leftovers, Limits, QueueAfterCancel, Step,
+    ConnectionId, Engine, EngineConfig, HostBuild, Input, Leftovers, Limits, QueueAfterCancel,
+    Step, WorkspaceConfig,
 };
 use innkeeper_protocol::command::{ClientMessage, Command};
 use innkeeper_protocol::newest::commands::Implementation;
@@ -25,7 +26,7 @@ use crate::clock::{Clock, now};
 use crate::delivery::{DeliveryOptions, Ending, OutboundQueue, Outgoing};
 use crate::engine_loop::{EngineLoop, Event, Gauges, Unwritten};
 use crate::machine::{Machine, WorkspaceOptions};
-use crate::outbox::{Clients, MachineTasks, Outbox, Reads, Reports, Subjects};
+use crate::outbox::{Clients, Installs, MachineTasks, Outbox, Reads, Reports, Subjects};
 use crate::read_only::{Judged, ReadOnly};
 use crate::telemetry::{Telemetry, TelemetryOptions};
 use crate::tenure::Tenancy;
@@ -56,6 +57,8 @@ pub struct HostOptions {
     /// What the MCP servers that the host runs are started in.
     pub environment: Arc<Environment>,
     pub telemetry: TelemetryOptions,
+    /// Installs agents for clients. Without it, they cannot ask for that.
+    pub installer: Option<Arc<Installer>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -70,8 +73,8 @@ pub enum HostError {
     EngineGone,
 }
 
-/// The thread ends with the journal, which is then to be closed.
-type EngineThread = thread::JoinHandle<Option<Box<dyn Journal>>>;
+/// The task ends with the journal, which is then to be closed.
+type EngineTask = tokio::task::JoinHandle<Box<dyn Journal>>;
 
 /// A running host. Clones are the same host.
 #[derive(Clone)]
@@ -90,13 +93,14 @@ struct Inner {
     clients: Arc<Clients>,
     agents: Arc<Supervisor>,
     machine: Arc<Machine>,
+    outbox: Arc<Outbox>,
     telemetry: Arc<Telemetry>,
     gauges: Arc<Gauges>,
     delivery: DeliveryOptions,
     next_connection: AtomicU64,
     client_versions: Arc<ClientVersions>,
     tenancy: Arc<Tenancy>,
-    thread: std::sync::Mutex<Option<EngineThread>>,
+    engine: std::sync::Mutex<Option<EngineTask>>,
 }
 
 impl Host {
@@ -108,7 +112,10 @@ impl Host {
         store: impl Store,
     ) -> Result<Self, HostError> {
         let data_dir = options.data_dir.as_deref();
-        let workspace = options.workspace.config(data_dir);
+        let workspace = WorkspaceConfig {
+            installs_agents: options.installer.is_some(),
+            ..options.workspace.config(data_dir)
+        };
         let (machine, machine_inbox) =
             Machine::new(options.workspace, options.environment, data_dir);
         let (server_info, nonce) = (server_info(), nonce()?);
@@ -136,6 +143,7 @@ impl Host {
         let outbox = Arc::new(Outbox::new(Subjects {
             clients: Arc::clone(&clients),
             reads: Reads::new(archive, reports.clone()),
+            installs: Installs::new(options.installer, reports.clone()),
             machine: MachineTasks::new(Arc::clone(&machine), reports.clone()),
             agents: Arc::clone(&agents),
             telemetry: Arc::clone(&telemetry),
@@ -171,23 +179,14 @@ impl Host {
             reports: report_inbox,
             machine: machine_inbox,
             journal,
-            outbox,
+            outbox: Arc::clone(&outbox),
             gauges: Arc::clone(&gauges),
             last_commit: CommitNo(0),
             unwritten: Unwritten::default(),
             step: Step::default(),
             clock,
         };
-        let thread = thread::Builder::new()
-            .name("engine".to_owned())
-            .spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_time()
-                    .build()
-                    .ok()?;
-                Some(runtime.block_on(engine_loop.run(first)))
-            })
-            .map_err(HostError::Thread)?;
+        let engine = tokio::spawn(engine_loop.run(first));
         tell_about_leftovers(&machine, &events);
         tokio::spawn(tell_about_agents(profile_changes, &agents, &events));
         let inner = Arc::new(Inner {
@@ -195,13 +194,14 @@ impl Host {
             clients,
             agents,
             machine,
+            outbox,
             telemetry,
             gauges,
             delivery: options.delivery,
             next_connection: AtomicU64::new(1),
             client_versions,
             tenancy: Arc::new(tenancy),
-            thread: std::sync::Mutex::new(Some(thread)),
+            engine: std::sync::Mutex::new(Some(engine)),
         });
         tokio::spawn(tell_about_work(&inner));
         Ok(Self { inner })
@@ -246,21 +246,16 @@ impl Host {
     /// agents and connections, and closes the store.
     pub async fn shutdown(&self) -> Result<(), HostError> {
         self.inner.gauges.readiness.stops();
+        self.inner.outbox.end_errands();
         let (done, finished) = oneshot::channel();
         self.send(Event::Shutdown(done));
         // The store may be unable to take in what is left.
         let _ = tokio::time::timeout(Duration::from_secs(5), finished).await;
-        let thread = self
-            .inner
-            .thread
-            .lock()
-            .ok()
-            .and_then(|mut thread| thread.take());
-        let Some(thread) = thread else {
+        let engine = self.inner.engine.lock().ok();
+        let Some(engine) = engine.and_then(|mut engine| engine.take()) else {
             return Ok(());
         };
-        let joined = tokio::task::spawn_blocking(move || thread.join());
-        let joined = joined.await.map_err(|_| HostError::EngineGone)?;
+        let journal = engine.await;
         self.inner.agents.shutdown().await;
         self.inner.machine.servers.shutdown().await;
         let machine = Arc::clone(&self.inner.machine);
@@ -274,9 +269,9 @@ impl Host {
                 changes.finish(CHECKPOINTS_PATIENCE);
             }
             tenancy.end();
-            match joined {
-                Ok(Some(journal)) => journal.close().map_err(HostError::Store),
-                Ok(None) | Err(_) => Err(HostError::EngineGone),
+            match journal {
+                Ok(journal) => journal.close().map_err(HostError::Store),
+                Err(_) => Err(HostError::EngineGone),
             }
         };
         let closed = tokio::task::spawn_blocking(end).await;
@@ -300,6 +295,12 @@ impl Host {
     /// How many connections are open.
     pub fn connections(&self) -> usize {
         self.inner.clients.count()
+    }
+
+    /// Who is connected, in their own words and with the version that they
+    /// speak: the first `most` of those that have introduced themselves.
+    pub fn clients(&self, most: usize) -> Vec<String> {
+        self.inner.clients.list(most)
     }
 
     /// How many sessions are in the catalogue.

@@ -121,6 +121,7 @@ impl WorkspaceOptions {
             worktrees: data_dir.and_then(|dir| uri_of_path(&worktrees_in(dir))),
             customizations: self.customizations.policy(),
             mcp_servers: self.customizations.mcp_servers.as_slice().into(),
+            installs_agents: false,
         }
     }
 

@@ -24,6 +24,7 @@ use crate::telemetry::Telemetry;
 
 mod asked;
 mod clients;
+mod installs;
 mod machine;
 mod order;
 mod reads;
@@ -31,6 +32,7 @@ mod refused;
 mod reports;
 
 pub(crate) use clients::Clients;
+pub(crate) use installs::Installs;
 pub(crate) use machine::MachineTasks;
 pub(crate) use reads::Reads;
 pub(crate) use reports::Reports;
@@ -49,6 +51,7 @@ pub(crate) struct Outbox {
 pub(crate) struct Subjects {
     pub(crate) clients: Arc<Clients>,
     pub(crate) reads: Reads,
+    pub(crate) installs: Installs,
     pub(crate) machine: MachineTasks,
     pub(crate) agents: Arc<Supervisor>,
     pub(crate) telemetry: Arc<Telemetry>,
@@ -82,6 +85,11 @@ impl Outbox {
     /// Nothing goes out any more.
     pub(crate) fn shut(&self) {
         self.is_shut.store(true, Ordering::Release);
+    }
+
+    /// Ends what the host does for clients and no agent needs.
+    pub(crate) fn end_errands(&self) {
+        self.to.installs.stop_all();
     }
 
     fn deal_with(&self, due: Due<Vec<Effect>>) {
@@ -138,6 +146,7 @@ impl Subjects {
         let Self {
             clients,
             reads,
+            installs,
             machine,
             ..
         } = self;
@@ -149,7 +158,8 @@ impl Subjects {
                 to,
                 client,
                 version,
-            } => clients.speak(to, client, version),
+                name,
+            } => clients.speak(to, client, version, name),
             Effect::ForgetClient { client } => clients.forget(&client),
             Effect::Close { connection, reason } => clients.close(connection, reason),
             Effect::Agent(command) => self.agents.command(command),
@@ -167,6 +177,9 @@ impl Subjects {
                 up_to,
             } => reads.log(ticket, after, up_to),
             Effect::LookUp { ticket, lookup } => reads.look_up(ticket, lookup),
+            Effect::ListInstallable { ticket } => installs.list(ticket),
+            Effect::InstallAgent { ticket, provider } => installs.install(ticket, provider),
+            Effect::StopInstalling { ticket } => installs.stop(ticket),
             Effect::LoadContent { ticket, uri } => reads.content(ticket, uri),
             Effect::CheckDirectories {
                 ticket,

@@ -134,8 +134,13 @@ fn changes_nothing(command: &Command) -> bool {
             AutomationCommand::Run(_) => false,
         },
         Command::Extension(command) => match command {
-            ExtensionCommand::Search(_) | ExtensionCommand::Usage(_) => true,
-            ExtensionCommand::TakeBack(_) | ExtensionCommand::UndoTakeBack(_) => false,
+            ExtensionCommand::Search(_)
+            | ExtensionCommand::Usage(_)
+            | ExtensionCommand::InstallableAgents => true,
+            ExtensionCommand::TakeBack(_)
+            | ExtensionCommand::UndoTakeBack(_)
+            | ExtensionCommand::InstallAgent(_)
+            | ExtensionCommand::CancelInstallAgent(_) => false,
         },
         Command::Dispatch(_)
         | Command::CreateSession(_)
@@ -171,6 +176,9 @@ mod tests {
         });
         match method {
             "createSession" => params["fork"] = json!(null),
+            "innkeeper/installAgent" | "innkeeper/cancelInstallAgent" => {
+                params["provider"] = json!("claude");
+            }
             "moveChat" => params["destination"] = json!({"kind": "newSession"}),
             _ => {}
         }
@@ -208,6 +216,8 @@ mod tests {
             "runAutomation",
             "innkeeper/takeBack",
             "innkeeper/undoTakeBack",
+            "innkeeper/installAgent",
+            "innkeeper/cancelInstallAgent",
         ] {
             match judged(method) {
                 Judged::PassOn(ClientMessage::Call {
@@ -223,6 +233,7 @@ mod tests {
     fn what_changes_nothing_is_passed_on() {
         for method in [
             "ping",
+            "innkeeper/installableAgents",
             "subscribe",
             "unsubscribe",
             "listSessions",

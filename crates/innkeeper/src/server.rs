@@ -208,11 +208,11 @@ impl Server {
         }
         if let Some(control) = &options.control {
             let router = own().merge(control.routes.clone());
-            self.listen_on_socket(&control.path, router, options)?;
+            self.listen_on_socket(&control.path, "control socket", router, options)?;
         }
         if let Some(path) = &options.socket {
             let router = router(http::Transport::UnixSocket);
-            self.listen_on_socket(path, router, options)?;
+            self.listen_on_socket(path, "unix socket", router, options)?;
         }
         Ok(())
     }
@@ -233,20 +233,26 @@ impl Server {
             let _ = stream.set_nodelay(true);
         });
         match &options.tls {
-            None => drop(self.tasks.spawn(run(listener, as_it_is, reception))),
+            None => drop(
+                self.tasks
+                    .spawn(run(listener, as_it_is, by_address, reception)),
+            ),
             Some(files) => {
                 let tls = tls::Tls::new(files).map_err(ServerError::Tls)?;
                 self.tls = Some((files.clone(), tls.clone()));
                 let greet = move |stream| tls.clone().greet(stream);
-                self.tasks.spawn(run(listener, greet, reception));
+                self.tasks
+                    .spawn(run(listener, greet, by_address, reception));
             }
         }
         Ok(())
     }
 
+    /// `name` is what those are called who connect: they have no address.
     fn listen_on_socket(
         &mut self,
         path: &Path,
+        name: &'static str,
         router: axum::Router,
         options: &ServerOptions,
     ) -> Result<(), ServerError> {
@@ -256,7 +262,8 @@ impl Server {
         })?;
         self.sockets.push(path.to_owned());
         let reception = self.reception(router, options);
-        self.tasks.spawn(run(listener, as_it_is, reception));
+        let peer = move |_: &_| Peer(name.into());
+        self.tasks.spawn(run(listener, as_it_is, peer, reception));
         Ok(())
     }
 
@@ -345,11 +352,15 @@ async fn as_it_is<S>(stream: S) -> Option<S> {
     Some(stream)
 }
 
-async fn run<L, G, F, S>(mut listener: L, greet: G, reception: Reception)
+fn by_address(from: &SocketAddr) -> Peer {
+    Peer(from.to_string().into())
+}
+
+async fn run<L, G, P, F, S>(mut listener: L, greet: G, peer: P, reception: Reception)
 where
     L: Listener,
-    L::Addr: std::fmt::Debug,
     G: Fn(L::Io) -> F,
+    P: Fn(&L::Addr) -> Peer,
     F: Future<Output = Option<S>> + Send + 'static,
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -359,7 +370,7 @@ where
         loop {
             let (io, from) = listener.accept().await;
             while visitors.try_join_next().is_some() {}
-            let peer = Peer(format!("{from:?}").into());
+            let peer = peer(&from);
             visitors.spawn(visit(greet(io), reception.clone(), door.enter(), peer));
         }
     };

@@ -5,8 +5,10 @@
 //! *Invariant*: when a [`Group`] is gone, by whatever way, its processes have
 //! been told to go; and if the host itself is killed, the [`warden`] ends them
 //! in its place, and the processes of each [`WatchedSession`].
+//!
+//! What only Linux can say of processes is in [`system`], and nowhere else.
 
-mod memory;
+pub mod system;
 mod warden;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,12 +62,6 @@ impl Group {
             end_if_over(group);
         }
         Self(group)
-    }
-
-    /// How much memory the processes of a group hold, in bytes, where the system tells.
-    /// Looks through all processes of the system.
-    pub fn memory(leader: Pid) -> Option<u64> {
-        memory::of_group(leader)
     }
 
     /// The process that leads it.

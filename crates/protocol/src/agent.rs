@@ -3,6 +3,7 @@
 //! engine turns the events into actions. Neither knows who the other is. What
 //! happens in a turn is in `turn_event`, what people are told in `telling`.
 
+mod installing;
 mod sign_in;
 mod telling;
 mod turn_event;
@@ -22,9 +23,10 @@ use crate::newest::state::{
 };
 use crate::settings::Synonym;
 use crate::snapshot::StoredTurn;
-use crate::workspace::customization::EnabledCustomizations;
+use crate::workspace::customization::{EnabledCustomizations, Reach};
 use crate::{CallId, ChannelUri, ClientId, TurnId};
 
+pub use installing::{InstallFailure, InstallableAgent, InstallableAgents, InstalledAgent};
 pub use sign_in::{
     KEEP_IN_FILE, KEEP_IN_MEMORY, SECRET_FORMAT, SIGN_IN_KEEP, SIGN_IN_WAY, SignInQuestion,
     SignInValue, SignInWants, SignInWay,
@@ -34,7 +36,8 @@ pub use telling::{
     NotTakenUp, ProcessEnd,
 };
 pub use turn_event::{
-    Approval, ApprovalRequest, CommandRun, Delegation, EditedFile, ToolReady, ToolStart, TurnEvent,
+    Approval, ApprovalRequest, CommandRun, Delegation, EditedFile, Teller, ToolReady, ToolStart,
+    TurnEvent,
 };
 
 /// One opened conversation with an agent. The engine gives these out, each
@@ -55,6 +58,8 @@ pub struct AgentProfile {
     pub works: bool,
     /// It remembers a conversation that is closed and opened again.
     pub resumes: bool,
+    /// How customizations come to it.
+    pub reach: Reach,
 }
 
 /// What `_meta` of a tool call says about its kind, as editors in the field

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::agent::{InstallableAgents, InstalledAgent};
 use crate::newest::actions::{ActionOrigin, StateAction};
 use crate::newest::commands::{
     AutomationCapabilities, CompletionsResult, CreateResourceWatchResult, Implementation,
@@ -87,7 +88,10 @@ pub struct McpNotificationParams {
 pub enum Reply {
     /// `null`: done, and there is nothing to say about it.
     Done,
-    /// `{}`: likewise, for the commands whose result is an object.
+    /// `null`: the client is told no more. That is so even if what was done
+    /// together with it can never be stored.
+    Unsubscribed,
+    /// `{}`: done, for the commands whose result is an object.
     Empty {},
     Initialize(Box<InitializeReply>),
     Subscribe(SubscribeReply),
@@ -110,6 +114,9 @@ pub enum Reply {
     /// What was found in the store. These have one form in all versions.
     Search(SearchPage),
     Usage(UsagePage),
+    /// What the host can install, and what it has. Likewise.
+    InstallableAgents(InstallableAgents),
+    InstalledAgent(InstalledAgent),
     /// What an MCP server answered.
     Mcp(Value),
     /// History as versions up to 0.4 ask for it.

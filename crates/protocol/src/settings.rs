@@ -82,7 +82,7 @@ pub fn auto_approve() -> SessionConfigPropertySchema {
 /// said without the host.
 pub fn conversation_to_continue() -> SessionConfigPropertySchema {
     SessionConfigPropertySchema {
-        description: Some("A conversation that the agent had before, to go on with.".to_owned()),
+        description: Some("An earlier conversation of the agent to continue.".to_owned()),
         enum_dynamic: Some(true),
         ..setting("string", "Continue")
     }

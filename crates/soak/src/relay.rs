@@ -80,8 +80,10 @@ impl Relay {
             paused.go_on()?;
         }
         let standby = self.started(setup).await?;
-        if ready(&standby.url).await != Some(503) {
-            bail!("two hosts work at the same time");
+        match ready(&standby.url).await {
+            Some(503) => {}
+            Some(200) => bail!("two hosts work at the same time"),
+            other => bail!("a host that stands by says {other:?} when it is asked how it is"),
         }
         self.standby = Some(standby);
         Ok(host)

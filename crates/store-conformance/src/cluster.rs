@@ -1,11 +1,12 @@
 //! A PostgreSQL of a test's own: in a temporary directory, on a Unix socket,
-//! gone with the process that started it. Where PostgreSQL is not installed
-//! there is none, and tests say so.
+//! gone with the process that started it, however that ends. Where PostgreSQL
+//! is not installed there is none, and tests say so.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
-use std::os::unix::fs::{MetadataExt as _, chown};
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -27,11 +28,26 @@ log_min_messages = fatal
 max_wal_senders = 4
 ";
 
+const PORT: u16 = 5432;
+
+/// What the directories of clusters are called.
+const PREFIX: &str = "innkeeper-pg-";
+
+/// A file in each of them, which is locked as long as its process lives.
+const OWNER: &str = "owner";
+
+/// Runs a server until its input ends, as it does when whoever started it is
+/// gone. Unless it was told to keep the directory, that goes with it.
+const GUARD: &str = "\"$0\" -D \"$1\" -k \"$2\" >\"$2/log\" 2>&1 & it=$!; read -r word; \
+                     kill -s QUIT $it; wait $it; [ \"$word\" = keep ] || rm -rf -- \"$2\"";
+
 /// A running cluster.
 #[derive(Debug)]
 pub struct Cluster {
     directory: TempDir,
     postmaster: Option<Child>,
+    port: u16,
+    _owner: File,
 }
 
 /// Where the programs of PostgreSQL are, the newest first; nothing if it is not
@@ -98,7 +114,8 @@ fn program(name: &str) -> Command {
 impl Cluster {
     /// A new cluster with nothing in it.
     pub fn start() -> Self {
-        let directory = directory();
+        sweep();
+        let (directory, owner) = directory();
         let data = directory.path().join("data");
         copy(&template(), &data).unwrap();
         fs::write(data.join("postgresql.conf"), SETTINGS).unwrap();
@@ -106,6 +123,8 @@ impl Cluster {
         let mut cluster = Self {
             directory,
             postmaster: None,
+            port: PORT,
+            _owner: owner,
         };
         cluster.restart();
         cluster
@@ -113,7 +132,7 @@ impl Cluster {
 
     /// A copy of this one that follows it, until it is promoted.
     pub fn standby(&self) -> Self {
-        let directory = directory();
+        let (directory, owner) = directory();
         own(directory.path());
         let data = directory.path().join("data");
         run(program("pg_basebackup")
@@ -124,6 +143,8 @@ impl Cluster {
         let mut cluster = Self {
             directory,
             postmaster: None,
+            port: PORT,
+            _owner: owner,
         };
         cluster.restart();
         cluster
@@ -136,6 +157,34 @@ impl Cluster {
             .arg(self.data()));
     }
 
+    /// An address of this machine that no other process uses.
+    pub fn own_loopback() -> Ipv4Addr {
+        let [_, high, middle, low] = std::process::id().to_be_bytes();
+        Ipv4Addr::new(127, 64 | (high & 63), middle, low)
+    }
+
+    /// From here on it can be reached over TCP, too, with this certificate.
+    pub fn listen_with_tls(&mut self, certificate: &str, key: &str) -> SocketAddr {
+        let address = SocketAddr::from((Self::own_loopback(), 0));
+        let free = TcpListener::bind(address).and_then(|it| it.local_addr());
+        let address = free.unwrap();
+        for (name, text) in [("server.crt", certificate), ("server.key", key)] {
+            let file = self.data().join(name);
+            fs::write(&file, text).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        let access = "local all all trust\nhostssl all all 127.0.0.0/8 trust\n";
+        fs::write(self.data().join("pg_hba.conf"), access).unwrap();
+        let (at, port) = (address.ip(), address.port());
+        self.configure(&format!(
+            "listen_addresses = '{at}'\nport = {port}\nssl = on"
+        ));
+        own(self.directory.path());
+        self.port = port;
+        self.restart();
+        address
+    }
+
     /// More settings, which hold from the next start on.
     pub fn configure(&self, settings: &str) {
         let file = self.data().join("postgresql.conf");
@@ -146,12 +195,9 @@ impl Cluster {
     /// Starts it, or starts it again.
     pub fn restart(&mut self) {
         self.stop();
-        // It ends when its input does: when whoever started it is gone.
-        let script = "\"$0\" -D \"$1\" -k \"$2\" >\"$2/log\" 2>&1 & it=$!; cat >/dev/null; \
-                      kill -s QUIT $it; wait $it";
         let mut shell = Command::new("/bin/sh");
         shell
-            .args(["-c", script])
+            .args(["-c", GUARD])
             .arg(programs().unwrap().join("postgres"));
         shell.arg(self.data()).arg(self.socket()).env_clear();
         shell.env("LC_ALL", "C").env("PATH", "/usr/bin:/bin");
@@ -161,7 +207,8 @@ impl Cluster {
         shell
             .process_group(0)
             .stdin(Stdio::piped())
-            .stdout(Stdio::null());
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         self.postmaster = Some(shell.spawn().unwrap());
         let began = Instant::now();
         while !self.ask("SELECT 1").status.success() {
@@ -177,7 +224,9 @@ impl Cluster {
     /// Ends it at once, as a crash would.
     pub fn stop(&mut self) {
         if let Some(mut postmaster) = self.postmaster.take() {
-            drop(postmaster.stdin.take());
+            if let Some(mut input) = postmaster.stdin.take() {
+                let _ = input.write_all(b"keep\n");
+            }
             let _ = postmaster.wait();
         }
     }
@@ -185,12 +234,13 @@ impl Cluster {
     /// The address of a store in one of its schemas.
     pub fn address(&self, schema: &str) -> String {
         let socket = self.socket().to_str().unwrap().replace('/', "%2F");
-        format!("postgres://postgres@{socket}/postgres?schema={schema}")
+        let port = self.port;
+        format!("postgres://postgres@{socket}:{port}/postgres?schema={schema}")
     }
 
     /// The file of its socket, for whoever stands between.
     pub fn socket_file(&self) -> PathBuf {
-        self.socket().join(".s.PGSQL.5432")
+        self.socket().join(format!(".s.PGSQL.{}", self.port))
     }
 
     /// What the database says to a statement.
@@ -215,7 +265,7 @@ impl Cluster {
                 "-h",
             ])
             .arg(self.socket())
-            .args(["-c", sql])
+            .args(["-p", &self.port.to_string(), "-c", sql])
             .output()
             .unwrap()
     }
@@ -235,11 +285,38 @@ impl Drop for Cluster {
     }
 }
 
-fn directory() -> TempDir {
-    tempfile::Builder::new()
-        .prefix("pg")
+/// A directory for a cluster, and what says that it is used. The path of a
+/// socket has to be short, wherever temporary files are kept.
+fn directory() -> (TempDir, File) {
+    let directory = tempfile::Builder::new()
+        .prefix(PREFIX)
         .tempdir_in("/tmp")
-        .unwrap()
+        .unwrap();
+    let owner = File::create(directory.path().join(OWNER)).unwrap();
+    owner.lock().unwrap();
+    (directory, owner)
+}
+
+/// Removes what is left of clusters whose guard was killed with their owner.
+/// A server that still runs there ends when it finds its files gone.
+fn sweep() {
+    let entries = fs::read_dir("/tmp").into_iter().flatten().flatten();
+    for entry in entries {
+        let is_cluster = entry
+            .file_name()
+            .to_str()
+            .is_some_and(|it| it.starts_with(PREFIX));
+        // One that has no such file is only just being made.
+        let Some(owner) = is_cluster
+            .then(|| File::open(entry.path().join(OWNER)).ok())
+            .flatten()
+        else {
+            continue;
+        };
+        if owner.try_lock().is_ok() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// A cluster that was never started, made once for all tests.
@@ -254,7 +331,7 @@ fn template() -> PathBuf {
     if place.exists() {
         return place;
     }
-    let made = directory();
+    let (made, _owner) = directory();
     own(made.path());
     let data = made.path().join("data");
     run(program_initdb().arg("-D").arg(&data));
@@ -278,6 +355,7 @@ fn program_initdb() -> Command {
         "UTF8",
         "--no-sync",
         "--locale=C",
+        "--wal-segsize=1",
     ]);
     initdb
 }

@@ -44,8 +44,8 @@ pub enum StoreError {
     NotOurs { file: PathBuf },
 
     #[error(
-        "the database {} is damaged ({found}); put back a copy of it with \
-         `innkeeper restore`, or move the data directory away and start with an empty one",
+        "the database {} is damaged ({found}); restore a backup with `innkeeper restore`, or \
+         move the data directory away and start with an empty one",
         .file.display()
     )]
     Unsound { file: PathBuf, found: String },
@@ -68,8 +68,8 @@ pub enum StoreError {
     Newer { found: i64, known: i64 },
 
     #[error(
-        "the database is of an older release (its version is {found}, this \
-         release reads {known}); start a host on it once, which upgrades it"
+        "the database is from an older release (its version is {found}, this release reads \
+         {known}); run `innkeeper up` on this data directory once, which upgrades it"
     )]
     Older { found: i64, known: i64 },
 
@@ -83,8 +83,8 @@ pub enum StoreError {
     ReadOnly(#[source] rusqlite::Error),
 
     #[error(
-        "the database is damaged ({0}); put back a copy of it with `innkeeper \
-         restore`, or move the data directory away and start with an empty one"
+        "the database is damaged ({0}); restore a backup with `innkeeper restore`, or move the \
+         data directory away and start with an empty one"
     )]
     Damaged(#[source] rusqlite::Error),
 

@@ -23,6 +23,7 @@ mod error;
 #[cfg(feature = "postgres")]
 mod lease;
 mod memory;
+mod pool;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod search;
@@ -81,7 +82,7 @@ impl Default for StoreOptions {
             keep_disposed_days: 30,
             log_bytes: 256 * 1024 * 1024,
             now: Timestamp::default(),
-            group_commit: Duration::from_millis(20),
+            group_commit: Duration::from_millis(50),
         }
     }
 }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use innkeeper_process::system::since_boot;
 use innkeeper_protocol::record::store::{
     Archive, Journal, Notify, Store, StoreFault, Tended, Tenure,
 };
@@ -71,6 +72,15 @@ pub struct Holder {
     pub left: Duration,
 }
 
+impl From<Seen> for Holder {
+    fn from(seen: Seen) -> Self {
+        Self {
+            address: seen.address,
+            left: seen.left,
+        }
+    }
+}
+
 /// A host that would write if nobody else did.
 #[derive(Debug)]
 pub struct Candidate {
@@ -98,6 +108,11 @@ impl Candidate {
         })
     }
 
+    /// Where clients will reach this host.
+    pub fn advertise(&mut self, address: String) {
+        self.options.advertise = address;
+    }
+
     /// Takes the lease, if nobody has it; else says who does. Once it was
     /// taken, [`store`](Self::store) is to be called soon.
     pub fn take(&mut self) -> Result<Option<Holder>, PostgresError> {
@@ -110,7 +125,7 @@ impl Candidate {
                 connection
             }
         };
-        let sent = lease::now();
+        let sent = since_boot();
         let take = Terms::take(&self.owner, self.options.lease, &self.options.advertise);
         let taken = connection.query(take.sql, take.values)?;
         let holder = match taken.first() {
@@ -123,10 +138,7 @@ impl Candidate {
             None => {
                 let rows = connection.query(LOOK, Vec::new())?;
                 let seen = rows.first().map(Seen::of).transpose()?;
-                seen.map(|seen| Holder {
-                    address: seen.address,
-                    left: seen.left,
-                })
+                seen.map(Holder::from)
             }
         };
         self.connection = Some(connection);
@@ -252,7 +264,7 @@ impl PostgresStore {
         let mut said = vec![self.terms.fence_commit(self.attempts.commits())];
         said.extend(plan.said);
         let mut connection = self.connected()?;
-        let sent = lease::now();
+        let sent = since_boot();
         let done = connection.transaction("BEGIN", said);
         let outcome = attempt::Outcome {
             sequence: plan.sequence,
@@ -317,7 +329,7 @@ impl PostgresStore {
         self.still_ours()?;
         let mut connection = self.connected()?;
         let fence = self.terms.fence();
-        let sent = lease::now();
+        let sent = since_boot();
         let within = |db: &mut Connection| -> Result<T, PostgresError> {
             db.batch("BEGIN")?;
             db.query(fence.sql, fence.values)?;
@@ -365,7 +377,7 @@ impl PostgresStore {
         self.still_ours()?;
         let mut connection = self.connected()?;
         let fence = self.terms.fence();
-        let sent = lease::now();
+        let sent = since_boot();
         match connection.query(fence.sql, fence.values) {
             Ok(_) => {
                 self.connection = Some(connection);

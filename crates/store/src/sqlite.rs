@@ -12,8 +12,9 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::sequence::Sequence;
-use crate::{StoreError, StoreOptions, Writer};
+use crate::{StoreError, StoreOptions, SyncMode, Writer};
 use bookmark::Bookmark;
+use checkpoints::Checkpoints;
 use directory::Claim;
 use loss::{Loss, Rescue};
 use place::Place;
@@ -24,6 +25,7 @@ mod automations;
 mod backup;
 pub(crate) mod bookmark;
 mod boot;
+mod checkpoints;
 pub(crate) mod directory;
 mod indexing;
 pub(crate) mod json;
@@ -31,7 +33,6 @@ pub(crate) mod log;
 mod looking;
 mod loss;
 mod place;
-mod pool;
 mod reader;
 mod schema;
 mod search;
@@ -52,6 +53,9 @@ const NEXT_RESCUE: Duration = Duration::from_secs(30);
 /// The open store: whoever has it is the only one that writes.
 #[derive(Debug)]
 pub struct SqliteStore {
+    /// First, as it ends before the connection that writes. Nothing once it
+    /// closes.
+    checkpoints: Option<Checkpoints>,
     db: Arc<Mutex<Connection>>,
     sequence: Sequence,
     options: StoreOptions,
@@ -88,6 +92,7 @@ impl SqliteStore {
         let upgraded = schema::migrate(&mut connection)?;
         space::prepare(&connection, upgraded)?;
         let sequence = sequence::load(&connection)?;
+        let checkpoints = Checkpoints::of(&mut connection, dir, options.sync)?;
         let place = Place::of(dir, &claim.file, file).map_err(|source| StoreError::Directory {
             dir: dir.to_owned(),
             source,
@@ -108,6 +113,7 @@ impl SqliteStore {
             log_bytes: None,
             is_busy: false,
             gave_back: false,
+            checkpoints: Some(checkpoints),
             _claim: claim,
         })
     }
@@ -287,6 +293,10 @@ impl Store for SqliteStore {
         Ok(self.delete_for_good(session)?)
     }
 
+    fn is_quick(&self) -> bool {
+        self.options.sync == SyncMode::Normal
+    }
+
     fn start(self: Box<Self>, notify: Notify) -> Result<Box<dyn Journal>, StoreFault> {
         let group_commit = self.options.group_commit;
         Ok(Box::new(Writer::spawn(self, group_commit, notify)?))
@@ -304,6 +314,7 @@ impl Store for SqliteStore {
             tracing::warn!(%error, "some turns cannot be searched yet");
         }
         self.reader.close();
+        self.checkpoints = None;
         Ok(self.checkpoint()?)
     }
 }

@@ -28,6 +28,15 @@ const TEND: Duration = Duration::from_secs(1);
 /// How often closing tries before it gives up: two seconds at most.
 const TRIES_AT_CLOSE: u32 = 8;
 
+/// What takes longer than this is not for whoever submits: the thread commits
+/// for [`LEFT_ALONE`].
+const SLOW: Duration = Duration::from_millis(2);
+const LEFT_ALONE: Duration = Duration::from_secs(1);
+
+/// So many batches are committed by whoever submits the last of them; more are
+/// for the thread.
+const MOST_BY_HAND: usize = 16;
+
 /// Hands batches to the thread. Dropping it lets the thread finish on its own;
 /// closing it waits for that and tells how it went.
 #[derive(Debug)]
@@ -36,10 +45,14 @@ pub struct Writer {
     thread: Option<JoinHandle<Result<(), StoreFault>>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
+    /// Locked before `queue`, by whoever locks both.
+    worker: Mutex<Worker>,
     queue: Mutex<Queue>,
     changed: Condvar,
+    group_commit: Duration,
+    is_quick: bool,
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +63,8 @@ struct Queue {
     urgent: bool,
     closing: bool,
     submitted: u64,
+    /// Nothing can be stored any more.
+    is_lost: bool,
 }
 
 impl Writer {
@@ -60,23 +75,17 @@ impl Writer {
         group_commit: Duration,
         notify: Notify,
     ) -> Result<Self, StoreError> {
-        let shared = Arc::new(Shared::default());
-        let worker = Worker {
-            shared: Arc::clone(&shared),
+        let shared = Arc::new(Shared {
+            is_quick: store.is_quick(),
+            worker: Mutex::new(Worker::new(store, notify)),
+            queue: Mutex::default(),
+            changed: Condvar::new(),
             group_commit,
-            store,
-            notify,
-            pending: Vec::new(),
-            committed: 0,
-            failing: false,
-            lost: None,
-            tended: Instant::now(),
-            is_behind: false,
-            unsound: BTreeSet::new(),
-        };
+        });
+        let of_thread = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || worker.run())
+            .spawn(move || of_thread.run())
             .map_err(StoreError::NoThread)?;
         Ok(Self {
             shared,
@@ -94,10 +103,19 @@ impl Journal for Writer {
         }
         queue.batches.push_back(batch);
         queue.submitted += 1;
+        let number = CommitNo(queue.submitted);
+        let few = queue.batches.len() <= MOST_BY_HAND;
+        let by_hand = urgent && self.shared.is_quick && few && !queue.closing;
+        if by_hand {
+            drop(queue);
+            if self.shared.commit_by_hand() {
+                return number;
+            }
+            queue = self.shared.lock();
+        }
         // The thread needs waking only if what it waits for has changed.
         let wake = first || (urgent && !queue.urgent);
         queue.urgent |= urgent;
-        let number = CommitNo(queue.submitted);
         drop(queue);
         if wake {
             self.shared.changed.notify_one();
@@ -120,9 +138,22 @@ impl Drop for Writer {
     }
 }
 
+/// When the store is to be looked after.
+#[derive(Debug)]
+struct Upkeep {
+    /// When that was done last.
+    done: Instant,
+    /// There is more to do, which is done while nothing else is.
+    is_behind: bool,
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn worker(&self) -> MutexGuard<'_, Worker> {
+        self.worker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn begin_closing(&self) {
@@ -136,13 +167,104 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner)
             .0
     }
+
+    /// Commits what is queued on the thread of whoever submits, who would
+    /// otherwise wait until another thread is awake. `false` if that is not its
+    /// business: the thread is at work, or the store is slow or failing.
+    fn commit_by_hand(&self) -> bool {
+        let Ok(mut worker) = self.worker.try_lock() else {
+            return false;
+        };
+        if !worker.takes_hands() {
+            return false;
+        }
+        worker.take(&mut self.lock());
+        let began = Instant::now();
+        if worker.commit().is_err() {
+            self.lock().is_lost = worker.lost.is_some();
+            return false;
+        }
+        if began.elapsed() > SLOW {
+            worker.slow_until = Some(Instant::now() + LEFT_ALONE);
+        }
+        true
+    }
+
+    /// The thread.
+    fn run(&self) -> Result<(), StoreFault> {
+        let mut upkeep = Upkeep {
+            done: Instant::now(),
+            is_behind: false,
+        };
+        while self.gather(&upkeep) {
+            let mut worker = self.worker();
+            worker.take(&mut self.lock());
+            if let Err(error) = worker.commit() {
+                let is_lost = worker.lost.is_some();
+                self.lock().is_lost = is_lost;
+                drop(worker);
+                if !is_lost {
+                    tracing::debug!(%error, "the store is still failing");
+                    self.pause();
+                }
+                worker = self.worker();
+            }
+            let ran = upkeep.done.elapsed();
+            if ran < TEND && !(upkeep.is_behind && self.lock().batches.is_empty()) {
+                continue;
+            }
+            upkeep = Upkeep {
+                done: Instant::now(),
+                is_behind: worker.tend(ran),
+            };
+            self.lock().is_lost = worker.lost.is_some();
+        }
+        let mut worker = self.worker();
+        worker.take(&mut self.lock());
+        worker.finish()
+    }
+
+    /// Waits until it is time to commit what came in, or until the store is to
+    /// be looked after. `false` if the writer closes.
+    fn gather(&self, upkeep: &Upkeep) -> bool {
+        // After a failure the pause was the wait.
+        let is_pending = !self.worker().pending.is_empty();
+        let mut queue = self.lock();
+        while !queue.closing && (queue.is_lost || !(is_pending || queue.urgent)) {
+            let until_tended = match upkeep.is_behind && queue.batches.is_empty() {
+                true => Duration::ZERO,
+                false => TEND.saturating_sub(upkeep.done.elapsed()),
+            };
+            let until_commit = match queue.since {
+                Some(since) if !queue.is_lost => self.group_commit.saturating_sub(since.elapsed()),
+                _ => Duration::MAX,
+            };
+            let rest = until_commit.min(until_tended);
+            if rest.is_zero() {
+                break;
+            }
+            queue = self.wait_for(queue, rest);
+        }
+        !queue.closing
+    }
+
+    /// Lets some time pass, unless the writer closes.
+    fn pause(&self) {
+        let until = Instant::now() + RETRY;
+        let mut queue = self.lock();
+        while !queue.closing {
+            match until.checked_duration_since(Instant::now()) {
+                Some(rest) if !rest.is_zero() => queue = self.wait_for(queue, rest),
+                _ => break,
+            }
+        }
+    }
 }
 
-/// The thread's side.
+/// The store, and what is on its way into it.
 struct Worker {
-    shared: Arc<Shared>,
-    group_commit: Duration,
-    store: Box<dyn Store>,
+    /// Nothing once it is closed.
+    store: Option<Box<dyn Store>>,
     notify: Notify,
     /// Taken from the queue and not yet committed.
     pending: Vec<StoreBatch>,
@@ -150,66 +272,57 @@ struct Worker {
     failing: bool,
     /// Why nothing can be stored any more.
     lost: Option<String>,
-    /// When the store last looked after what it keeps.
-    tended: Instant,
-    /// It has more to do, which it does while nothing else is to be done.
-    is_behind: bool,
+    /// Until when whoever submits leaves everything to the thread.
+    slow_until: Option<Instant>,
     /// Sessions of which something was set aside. What is submitted about them
     /// builds on it, until they are read anew.
     unsound: BTreeSet<ChannelUri>,
 }
 
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let committed = &self.committed;
+        let worker = &mut f.debug_struct("Worker");
+        worker.field("committed", committed).finish_non_exhaustive()
+    }
+}
+
 impl Worker {
-    fn run(mut self) -> Result<(), StoreFault> {
-        while self.gather() {
-            if let Err(error) = self.commit()
-                && self.lost.is_none()
-            {
-                tracing::debug!(%error, "the store is still failing");
-                self.pause();
-            }
-            self.tend_if_due();
+    fn new(store: Box<dyn Store>, notify: Notify) -> Self {
+        Self {
+            store: Some(store),
+            notify,
+            pending: Vec::new(),
+            committed: 0,
+            failing: false,
+            lost: None,
+            slow_until: None,
+            unsound: BTreeSet::new(),
         }
-        self.finish()
     }
 
-    /// Waits until it is time to commit what came in, and takes that; or until
-    /// the store is to be looked after. `false` if the writer closes.
-    fn gather(&mut self) -> bool {
-        let mut queue = self.shared.lock();
-        // After a failure the pause was the wait.
-        while !queue.closing && (self.lost.is_some() || (self.pending.is_empty() && !queue.urgent))
-        {
-            let until_tended = match self.is_behind && queue.batches.is_empty() {
-                true => Duration::ZERO,
-                false => TEND.saturating_sub(self.tended.elapsed()),
-            };
-            let until_commit = match queue.since {
-                Some(since) if self.lost.is_none() => {
-                    self.group_commit.saturating_sub(since.elapsed())
-                }
-                _ => Duration::MAX,
-            };
-            let rest = until_commit.min(until_tended);
-            if rest.is_zero() {
-                break;
-            }
-            queue = self.shared.wait_for(queue, rest);
-        }
+    fn take(&mut self, queue: &mut Queue) {
         queue.urgent = false;
         queue.since = None;
         self.pending.extend(queue.batches.drain(..));
-        !queue.closing
     }
 
-    fn tend_if_due(&mut self) {
-        let ran = self.tended.elapsed();
-        if ran < TEND && !(self.is_behind && self.shared.lock().batches.is_empty()) {
-            return;
+    /// Whether somebody else than the thread may commit.
+    fn takes_hands(&mut self) -> bool {
+        if self.slow_until.is_some_and(|until| until <= Instant::now()) {
+            self.slow_until = None;
         }
-        self.tended = Instant::now();
-        self.is_behind = false;
-        match self.store.tend(ran) {
+        let is_well = !self.failing && self.lost.is_none() && self.unsound.is_empty();
+        is_well && self.pending.is_empty() && self.slow_until.is_none()
+    }
+
+    /// Looks after the store; whether there is more to do.
+    fn tend(&mut self, ran: Duration) -> bool {
+        let tended = match &mut self.store {
+            Some(store) => store.tend(ran),
+            None => return false,
+        };
+        match tended {
             Err(fault) if fault.is_lost() => drop(self.fails(fault)),
             // It is tried again in a second; what matters fails elsewhere, too.
             Err(fault) => tracing::debug!(%fault, "the store cannot be looked after at present"),
@@ -222,15 +335,16 @@ impl Worker {
                 is_behind,
                 failing: None,
             }) => {
-                self.is_behind = is_behind;
                 if self.pending.is_empty() {
                     self.works_again();
                 }
                 if let Some(below) = trim_log_below {
                     (self.notify)(JournalEvent::LogTooLarge { below });
                 }
+                return is_behind;
             }
         }
+        false
     }
 
     /// Stores what is pending, all at once if that can be. A batch that can
@@ -244,7 +358,10 @@ impl Worker {
                 continue;
             }
             let count = self.sound_ones(most);
-            match self.store.apply(&self.pending[..count]) {
+            let Some(store) = &mut self.store else {
+                return Err(StoreError::Stopped.into());
+            };
+            match store.apply(&self.pending[..count]) {
                 Ok(()) => {
                     self.pass(count);
                     most = usize::MAX;
@@ -301,14 +418,14 @@ impl Worker {
 
     /// Sets the first batch aside. Its promises about numbers hold.
     fn set_first_aside(&mut self, reason: String) -> Result<(), StoreFault> {
-        let Some(batch) = self.pending.first() else {
+        let (Some(batch), Some(store)) = (self.pending.first(), &mut self.store) else {
             return Ok(());
         };
-        if let Err(fault) = self.store.apply(&[batch.reservations()]) {
+        if let Err(fault) = store.apply(&[batch.reservations()]) {
             return Err(self.fails(fault));
         }
         let sessions: Vec<ChannelUri> = batch.sessions().into_iter().collect();
-        match self.store.set_aside(batch, &reason) {
+        match store.set_aside(batch, &reason) {
             Ok(place) => tracing::error!(
                 reason,
                 ?sessions,
@@ -345,19 +462,7 @@ impl Worker {
         fault
     }
 
-    /// Lets some time pass, unless the writer closes.
-    fn pause(&self) {
-        let until = Instant::now() + RETRY;
-        let mut queue = self.shared.lock();
-        while !queue.closing {
-            match until.checked_duration_since(Instant::now()) {
-                Some(rest) if !rest.is_zero() => queue = self.shared.wait_for(queue, rest),
-                _ => break,
-            }
-        }
-    }
-
-    fn finish(mut self) -> Result<(), StoreFault> {
+    fn finish(&mut self) -> Result<(), StoreFault> {
         let mut tries = 1;
         while let Err(error) = self.commit() {
             if self.lost.is_some() || tries == TRIES_AT_CLOSE {
@@ -366,6 +471,9 @@ impl Worker {
             tries += 1;
             thread::sleep(RETRY);
         }
-        self.store.close()
+        match self.store.take() {
+            Some(store) => store.close(),
+            None => Ok(()),
+        }
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Agent {
     env: &'static [(&'static str, &'static str)],
     /// Files in its home directory, likewise.
     files: fn() -> Vec<(&'static str, String)>,
+    /// The kind of sub-agent that may run commands.
+    pub(crate) sub_agent: &'static str,
     /// Settings of its sessions.
     pub(crate) config: &'static [(&'static str, &'static str)],
     /// What it cannot do, whoever asks.
@@ -52,6 +54,29 @@ const PI_LIMITS: &[(Trial, &str)] = &[
     (Trial::Comment, "pi knows no MCP servers"),
     (Trial::McpServer, "pi knows no MCP servers"),
     (Trial::Directories, "pi works in one directory"),
+    (Trial::SubAgent, "pi has no sub-agents"),
+    (Trial::Background, "pi has no sub-agents"),
+];
+
+/// What works for a call is shown as that call.
+const SAYS_NOTHING: &str = "it does not tell what its sub-agents do";
+
+/// The scripted model finds no tool of its for that.
+const NOT_TRIED: &str = "its sub-agents were not tried";
+
+/// The first request to its model can be without the tools of a server that has
+/// just come in.
+const QWEN_WAITS_FOR_NO_SERVER: &str = "Qwen Code does not wait for an MCP server that is starting";
+
+const QWEN_LIMITS: &[(Trial, &str)] = &[
+    (Trial::ClientTool, QWEN_WAITS_FOR_NO_SERVER),
+    (Trial::Comment, QWEN_WAITS_FOR_NO_SERVER),
+    (Trial::McpServer, QWEN_WAITS_FOR_NO_SERVER),
+    (Trial::Directories, "Qwen Code works in one directory"),
+    (
+        Trial::Background,
+        "Qwen Code ends the turn before its sub-agent works",
+    ),
 ];
 
 pub(crate) const AGENTS: [Agent; 11] = [
@@ -70,8 +95,13 @@ pub(crate) const AGENTS: [Agent; 11] = [
             ("OPENAI_API_KEY", "none"),
         ],
         files: Vec::new,
+        sub_agent: "general-purpose",
         config: &[],
-        limits: &[(Trial::Directories, "goose works in one directory")],
+        limits: &[
+            (Trial::Directories, "goose works in one directory"),
+            (Trial::SubAgent, NOT_TRIED),
+            (Trial::Background, NOT_TRIED),
+        ],
     },
     Agent {
         provider: "claude",
@@ -87,6 +117,7 @@ pub(crate) const AGENTS: [Agent; 11] = [
             ("ENABLE_TOOL_SEARCH", "false"),
         ],
         files: Vec::new,
+        sub_agent: "general-purpose",
         config: &[],
         limits: &[],
     },
@@ -97,8 +128,16 @@ pub(crate) const AGENTS: [Agent; 11] = [
         is_known: true,
         env: &[],
         files: codex_files,
+        sub_agent: "general-purpose",
         config: &[("mode", "read-only")],
-        limits: &[],
+        limits: &[
+            (
+                Trial::OlderClient,
+                "Codex cannot run a command of 100 KB (`Argument list too long`)",
+            ),
+            (Trial::SubAgent, NOT_TRIED),
+            (Trial::Background, NOT_TRIED),
+        ],
     },
     Agent {
         provider: "pi",
@@ -107,6 +146,7 @@ pub(crate) const AGENTS: [Agent; 11] = [
         is_known: true,
         env: &[("PI_OFFLINE", "1")],
         files: pi_files,
+        sub_agent: "general-purpose",
         config: &[],
         limits: PI_LIMITS,
     },
@@ -117,6 +157,7 @@ pub(crate) const AGENTS: [Agent; 11] = [
         is_known: false,
         env: &[("PI_OFFLINE", "1")],
         files: pi_files,
+        sub_agent: "general-purpose",
         config: &[],
         limits: PI_LIMITS,
     },
@@ -130,8 +171,13 @@ pub(crate) const AGENTS: [Agent; 11] = [
             ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
         ],
         files: opencode_files,
+        sub_agent: "general",
         config: &[],
-        limits: &[],
+        limits: &[
+            (Trial::Directories, "opencode works in one directory"),
+            (Trial::SubAgent, SAYS_NOTHING),
+            (Trial::Background, SAYS_NOTHING),
+        ],
     },
     Agent {
         provider: "kilo",
@@ -140,8 +186,13 @@ pub(crate) const AGENTS: [Agent; 11] = [
         is_known: true,
         env: &[("KILO_DISABLE_AUTOUPDATE", "1")],
         files: kilo_files,
+        sub_agent: "general",
         config: &[],
-        limits: &[],
+        limits: &[
+            (Trial::Directories, "Kilo Code works in one directory"),
+            (Trial::SubAgent, SAYS_NOTHING),
+            (Trial::Background, SAYS_NOTHING),
+        ],
     },
     Agent {
         provider: "kimi",
@@ -150,11 +201,16 @@ pub(crate) const AGENTS: [Agent; 11] = [
         is_known: true,
         env: &[("KIMI_CODE_NO_AUTO_UPDATE", "1")],
         files: kimi_files,
+        sub_agent: "coder",
         config: &[],
-        limits: &[(
-            Trial::OlderClient,
-            "Kimi Code says what it runs in words, and gives the input when that is approved",
-        )],
+        limits: &[
+            (
+                Trial::OlderClient,
+                "Kimi Code says what it runs in words, and gives the input when that is approved",
+            ),
+            (Trial::SubAgent, SAYS_NOTHING),
+            (Trial::Background, SAYS_NOTHING),
+        ],
     },
     Agent {
         provider: "copilot",
@@ -169,6 +225,7 @@ pub(crate) const AGENTS: [Agent; 11] = [
             ("COPILOT_AUTO_UPDATE", "false"),
         ],
         files: Vec::new,
+        sub_agent: "general-purpose",
         config: &[],
         limits: &[(Trial::Directories, "Copilot works in one directory")],
     },
@@ -183,8 +240,9 @@ pub(crate) const AGENTS: [Agent; 11] = [
             ("OPENAI_MODEL", model::NAME),
         ],
         files: qwen_files,
+        sub_agent: "general-purpose",
         config: &[],
-        limits: &[],
+        limits: QWEN_LIMITS,
     },
     Agent {
         provider: "gemini",
@@ -198,8 +256,17 @@ pub(crate) const AGENTS: [Agent; 11] = [
             ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
         ],
         files: gemini_files,
+        sub_agent: "general-purpose",
         config: &[],
-        limits: &[],
+        limits: &[
+            (
+                Trial::OlderClient,
+                "Gemini CLI says what it runs in the title of the call, and gives no input",
+            ),
+            (Trial::Directories, "Gemini CLI works in one directory"),
+            (Trial::SubAgent, NOT_TRIED),
+            (Trial::Background, NOT_TRIED),
+        ],
     },
 ];
 

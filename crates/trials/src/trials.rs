@@ -27,10 +27,12 @@ pub(crate) enum Trial {
     Comment,
     McpServer,
     Directories,
+    SubAgent,
+    Background,
 }
 
 impl Trial {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Text,
         Self::Approval,
         Self::Denial,
@@ -44,6 +46,8 @@ impl Trial {
         Self::Comment,
         Self::McpServer,
         Self::Directories,
+        Self::SubAgent,
+        Self::Background,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -61,6 +65,8 @@ impl Trial {
             Self::Comment => "comment",
             Self::McpServer => "mcp-server",
             Self::Directories => "directories",
+            Self::SubAgent => "sub-agent",
+            Self::Background => "background",
         }
     }
 }
@@ -137,6 +143,8 @@ impl<'a> Stage<'a> {
             Trial::Comment => stage.comment().await,
             Trial::McpServer => stage.mcp_server().await,
             Trial::Directories => stage.directories().await,
+            Trial::SubAgent => stage.sub_agent("sub-agent", false).await,
+            Trial::Background => stage.sub_agent("background", true).await,
             Trial::Restart => match stage.before_restart().await {
                 Err(error) => Err(error),
                 Ok(chat) => match stage.reopen().await {
@@ -514,6 +522,75 @@ impl<'a> Stage<'a> {
         Ok(format!("asked {} times", played.asked))
     }
 
+    /// An agent that works for a call: in a chat of its own, where it asks for
+    /// approval, at the address that editors open.
+    async fn sub_agent(&mut self, name: &str, in_background: bool) -> Result<String> {
+        let mut chat = self.session(name).await?;
+        let file = self.file(name);
+        let command = format!("echo yes > '{}'", file.display());
+        let script = json!({"steps": [{"run": command}, {"say": "found it"}]});
+        let delegate = json!({
+            "delegate": script.to_string(), "kind": self.agent.sub_agent,
+            "inBackground": in_background,
+        });
+        let steps = json!([delegate, {"say": "ok"}]);
+        let turn = "turn-1";
+        self.guest.play(&chat.uri, turn, steps).await?;
+        let mut asked = HashSet::new();
+        let (call, address) = loop {
+            if let Some(ended) = chat.ended(turn) {
+                bail!("no call has a chat of its own: {ended}");
+            }
+            let calls = chat.calls();
+            let work = json!(chat.state)["backgroundWork"].clone();
+            if let Some(found) = calls.iter().find_map(|call| sub_agent_of(call, &work)) {
+                break found;
+            }
+            for call in calls {
+                let id = call["toolCallId"].as_str().unwrap_or_default().to_owned();
+                if call["status"] == "pending-confirmation" && asked.insert(id) {
+                    self.guest.confirm(&chat.uri, &call, true).await?;
+                }
+            }
+            chat.next().await?;
+        };
+        ensure!(
+            address.starts_with("ahp-chat://subagent/") && address.ends_with(&call),
+            "editors do not open {address} for {call}"
+        );
+        let mut below = self.guest.chat(&address).await?;
+        let active = below.state.active_turn.as_ref().map(|turn| turn.id.clone());
+        let ended = below.state.turns.last().map(|turn| turn.id.clone());
+        let its_turn = active.or(ended).context("the sub-agent has no turn")?;
+        let (own, nested) = tokio::try_join!(
+            self.follow(&mut chat, turn, true),
+            self.follow(&mut below, &its_turn, true),
+        )?;
+        let (own, nested) = (own.complete()?, nested.complete()?);
+        ensure!(file.exists(), "the command did not run: {}", nested.turn);
+        nested.call("completed")?;
+        ensure!(nested.asked > 0, "nobody was asked in the sub-agent's chat");
+        let (calls, its_calls) = (calls_of(&own.turn), calls_of(&nested.turn));
+        let is_its = |call: &Value| {
+            let mut its_calls = its_calls.iter();
+            its_calls.any(|it| it["toolCallId"] == call["toolCallId"])
+        };
+        ensure!(
+            !calls.iter().any(is_its),
+            "its calls are shown twice: {}",
+            own.turn
+        );
+        // Some tell its last words as their own, or as the result of a call.
+        let results = calls.iter().map(|call| call["content"].to_string());
+        let heard = [text_of(&nested.turn), text_of(&own.turn)];
+        let heard: String = heard.into_iter().chain(results).collect();
+        ensure!(
+            heard.contains("found it"),
+            "nobody says what it found: {heard}"
+        );
+        Ok(format!("asked {} times in its own chat", nested.asked))
+    }
+
     async fn before_restart(&self) -> Result<String> {
         let mut chat = self.session("restart").await?;
         let steps = json!([{"remember": "damson"}, {"run": "true"}, {"say": "noted"}]);
@@ -532,13 +609,26 @@ impl<'a> Stage<'a> {
         ensure!(heard.contains("damson"), "it says {heard:?}");
         let told = played.turn["responseParts"].to_string();
         Ok(
-            match told.contains("did not take up its earlier conversation") {
+            match told.contains("did not resume its earlier conversation") {
                 true => "remembers by the transcript",
                 false => "remembers by itself",
             }
             .to_owned(),
         )
     }
+}
+
+/// A call that another agent works for, with the address of its chat: the call
+/// has a link to it, or the chat lists what goes on after the call.
+fn sub_agent_of(call: &Value, background_work: &Value) -> Option<(String, String)> {
+    let content = call["content"].as_array().into_iter().flatten();
+    let links = content.filter(|block| block["type"] == "subagent");
+    let links = links.map(|block| &block["resource"]);
+    let work = background_work.as_array().into_iter().flatten();
+    let announced = &call["_meta"]["subagentChatUri"];
+    let work = work.map(|it| &it["chat"]).filter(|chat| *chat == announced);
+    let address = links.chain(work).next()?.as_str()?.to_owned();
+    Some((call["toolCallId"].as_str()?.to_owned(), address))
 }
 
 fn session_uri(name: &str) -> String {

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use innkeeper_process::system::TELLS_OF_FILES_IN_ORDER;
 use notify::event::{EventAttributes, EventKind, Flag};
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
@@ -130,8 +131,19 @@ impl Hub {
     /// `own` is a directory of ours: a file that is written there now is told
     /// of last. Returns whether that is certain.
     pub(crate) fn catch_up(&self, own: &Path) -> bool {
-        // Elsewhere, systems do not tell in the order in which it happened.
-        cfg!(target_os = "linux") && self.hears_of_last(own).unwrap_or(false)
+        TELLS_OF_FILES_IN_ORDER && self.hears_of_last(own).unwrap_or(false)
+    }
+
+    /// Waits until the directories are watched, too, that were heard of: the
+    /// system's watcher tells of a new one before it watches it.
+    pub(crate) fn catch_up_with_directories(&self) {
+        let Some(watcher) = &mut lock(&self.watching).watcher else {
+            return;
+        };
+        // It changes nothing, and is answered when all before it is done.
+        if let Err(error) = watcher.configure(Config::default()) {
+            tracing::debug!(%error, "the watcher does not answer");
+        }
     }
 
     fn hears_of_last(&self, own: &Path) -> notify::Result<bool> {
@@ -421,5 +433,38 @@ mod tests {
         assert!(hub.listen(vec![root], |_| {}).is_err());
         assert!(lock(&hub.watching).roots.is_empty());
         assert!(lock(&hub.watching).watcher.is_none());
+    }
+
+    #[test]
+    fn what_happens_in_a_new_directory_is_told_once_that_was_caught_up_with() {
+        let (hub, directory) = (Hub::default(), tempfile::tempdir().unwrap());
+        let top = directory.path().canonicalize().unwrap();
+        let (new, inside) = (top.join("new"), top.join("new/inside"));
+        let (sender, heard) = channel();
+        let (at, new_one) = (top.clone(), new.clone());
+        let hear = move |event: notify::Result<Event>| {
+            let paths = event.map(|event| event.paths).unwrap_or_default();
+            // The watcher passes on all that there is before it watches anything
+            // new: this keeps it busy.
+            if paths.contains(&new_one) {
+                for other in 0..200 {
+                    std::fs::write(at.join(other.to_string()), "").unwrap();
+                }
+            }
+            for path in paths {
+                let _ = sender.send(path);
+            }
+        };
+        let root = Root {
+            path: top,
+            recursive: true,
+        };
+        let _listening = hub.listen(vec![root], hear).unwrap();
+        std::fs::create_dir(&new).unwrap();
+        let mut heard = std::iter::from_fn(|| heard.recv_timeout(Duration::from_secs(20)).ok());
+        assert!(heard.any(|path| path == new));
+        hub.catch_up_with_directories();
+        std::fs::write(&inside, "").unwrap();
+        assert!(heard.any(|path| path == inside));
     }
 }

@@ -230,6 +230,9 @@ impl WatchService {
                     break;
                 }
             }
+            if follower.watched.recursive && batch.has_new() {
+                self.hub.catch_up_with_directories();
+            }
             let Some(event) = batch.finish(follower) else {
                 continue;
             };

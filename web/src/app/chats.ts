@@ -1,8 +1,8 @@
 // What a person does with the chats of a session, and with where it works.
 
-import type { ChatSummary, URI } from "../protocol/types";
+import type { ChatState, ChatSummary, URI } from "../protocol/types";
 import { newChatUri } from "../protocol/uri";
-import { placeAfter } from "../state/chats";
+import { directoryActions, placeAfter } from "../state/chats";
 import type { Host } from "./host";
 import { messageOf } from "./sessions";
 
@@ -68,6 +68,20 @@ export function markChatRead({ store }: Host, chat: URI, isRead: boolean): void 
 
 export function archiveChat({ store }: Host, chat: URI, isArchived: boolean): void {
   store.dispatch(chat, { type: "chat/isArchivedChanged", isArchived });
+}
+
+/** The chat that the session opens with from now on, for everybody. */
+export function makeDefaultChat({ store }: Host, session: URI, chat: URI): void {
+  store.dispatch(session, { type: "session/defaultChatChanged", defaultChat: chat });
+}
+
+export function replaceDirectory({ store }: Host, session: URI, directory: URI, replacement: URI): void {
+  store.dispatch(session, { type: "session/workingDirectoryReplaced", directory, replacement });
+}
+
+/** Whether the agent of a chat works in a directory of the session. */
+export function setInChat({ store }: Host, chat: Pick<ChatState, "resource" | "workingDirectories">, all: URI[], directory: URI, isUsed: boolean): void {
+  for (const action of directoryActions(chat.workingDirectories, all, directory, isUsed)) store.dispatch(chat.resource, action);
 }
 
 export function addDirectory({ store }: Host, session: URI, directory: URI): void {

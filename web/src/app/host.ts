@@ -3,6 +3,7 @@
 
 import { Connection } from "../protocol/connection";
 import type { ConnectionOptions } from "../protocol/connection";
+import { Listening } from "../protocol/listening";
 import type { SessionSummary, Snapshot, URI } from "../protocol/types";
 import { frameScheduler } from "../lib/frame";
 import { groupOf } from "../state/sessions";
@@ -18,6 +19,7 @@ const PAGE_SESSIONS = 500;
 export class Host {
   readonly store: AppStore;
   readonly connection: Connection;
+  readonly listening: Listening;
   private readonly users = new Map<URI, number>();
   private readonly opening = new Map<URI, Promise<void>>();
 
@@ -29,8 +31,13 @@ export class Host {
       clientInfo: { name: "innkeeper-web", version: __APP_VERSION__, title: describeThisClient() },
       // The page speaks English, so the host's labels should, too.
       locale: "en",
-      onReady: () => void this.refreshSessions(),
+      onReady: (isFirst) => {
+        if (!isFirst) this.listening.again();
+        void this.refreshSessions();
+      },
+      onNotification: (method, params) => this.listening.heard(method, params),
     });
+    this.listening = new Listening(this.connection);
     this.store.connectTo((own) => this.connection.sendAction(own));
     this.store.subscribe(() => this.watchWaitingSessions());
   }

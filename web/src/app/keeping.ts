@@ -13,7 +13,7 @@ const SILENT_MS = 60_000;
 /** A page that is being left lets go of its name within this time. */
 const LETTING_GO_MS = 3_000;
 
-const FULL = "The browser’s storage is full. What you type is not kept if you close this page.";
+const FULL = "The browser’s storage is full. What you type is lost when you close this page.";
 
 /** Nothing to write to: the words live as long as the page. */
 const NO_STORAGE = { getItem: () => null, setItem: () => {}, removeItem: () => {}, key: () => null, length: 0 };

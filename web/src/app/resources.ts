@@ -3,6 +3,7 @@
 import { ErrorCode, RpcError } from "../protocol/rpc";
 import type { URI } from "../protocol/types";
 import type { Suggestion } from "../state/attachments";
+import { copyOf } from "../state/files";
 import type { Host } from "./host";
 
 const CHANNEL = "ahp-root://";
@@ -11,7 +12,7 @@ const CHANNEL = "ahp-root://";
  * Asks for something of the host's files. Where that is not open yet, the
  * host says what to request; it is requested, and asked for once more.
  */
-async function ask<T>(host: Host, method: string, params: { uri: URI }): Promise<T> {
+async function ask<T>(host: Host, method: string, params: object): Promise<T> {
   const asked = { channel: CHANNEL, ...params };
   try {
     return await host.connection.request<T>(method, asked);
@@ -72,6 +73,46 @@ export interface Entry {
 export async function list(host: Host, uri: URI): Promise<Entry[]> {
   const { entries } = await ask<{ entries: Entry[] }>(host, "resourceList", { uri });
   return entries;
+}
+
+export interface About {
+  size?: number;
+  mtime?: string;
+}
+
+/** What the host knows about a file without reading it. */
+export function about(host: Host, uri: URI): Promise<About> {
+  return ask<About>(host, "resourceResolve", { uri });
+}
+
+export async function makeFolder(host: Host, uri: URI): Promise<void> {
+  await ask(host, "resourceMkdir", { uri });
+}
+
+/** Nothing that is there already is written over. */
+export async function move(host: Host, source: URI, destination: URI): Promise<void> {
+  await ask(host, "resourceMove", { source, destination, failIfExists: true });
+}
+
+/** Copies a file next to itself, under the first name that is free. Returns where it is. */
+export async function duplicate(host: Host, source: URI): Promise<URI> {
+  for (let number = 1; ; number++) {
+    const destination = copyOf(source, number);
+    try {
+      await ask(host, "resourceCopy", { source, destination, failIfExists: true });
+      return destination;
+    } catch (error) {
+      const isTaken = error instanceof RpcError && error.code === ErrorCode.AlreadyExists;
+      if (!isTaken || number >= MOST_COPIES) throw error;
+    }
+  }
+}
+
+const MOST_COPIES = 20;
+
+/** A file, or a directory that is empty. */
+export async function removeFile(host: Host, uri: URI): Promise<void> {
+  await ask(host, "resourceDelete", { uri });
 }
 
 export async function complete(host: Host, chat: URI, text: string, offset: number): Promise<Suggestion[]> {

@@ -44,6 +44,8 @@ export interface ConnectionOptions {
   whyRefused?: () => Promise<string | undefined>;
   /** Called whenever a connection is ready, the first and every later time. */
   onReady: (isFirst: boolean) => void;
+  /** Called with whatever the host says of its own accord, also where it is no event of the state. */
+  onNotification?: (method: string, params: unknown) => void;
   wait?: (ms: number, run: () => void) => () => void;
 }
 
@@ -261,6 +263,7 @@ export class Connection {
   private notified(method: string, params: unknown): void {
     const event = eventOf(method, params);
     if (event) this.options.memory.handleServerEvent(event);
+    this.options.onNotification?.(method, params);
   }
 
   private schedulePing(): void {

@@ -68,6 +68,8 @@ export interface UiMessage {
   id: string;
   kind: UiMessageKind;
   text: string;
+  /** Who wrote a message that no person wrote. */
+  from?: string;
   toolStep?: ToolStepData;
   bashResult?: BashResultData;
   images?: ImageContent[];
@@ -98,6 +100,8 @@ export interface ConnectionState {
   defaultDirectory?: URI;
   completionTriggers: readonly string[];
   shellPrefix?: string;
+  /** Where the host tells its numbers. */
+  metrics?: URI;
 }
 
 export interface Notice {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ChatSummary } from "../protocol/types";
 import type { AppState } from "./appState";
-import { canRemoveDirectory, placeAfter, sessionsThatFit } from "./chats";
+import { canRemoveDirectory, canReplaceFirst, directoryActions, placeAfter, sessionsThatFit } from "./chats";
 
 const chat = (resource: string, movable = true): ChatSummary => ({ resource, title: resource, status: 1, modifiedAt: "", movable });
 const chats = [chat("main", false), chat("a"), chat("b")];
@@ -31,6 +31,26 @@ test.each([
   ["one after an immutable first one", { immutablePrimary: true }, ["a", "b"], "b", true],
 ])("whether a directory can be removed: %s", (_, several, directories, directory, can) => {
   expect(canRemoveDirectory(known(several, directories), directory)).toBe(can);
+});
+
+test.each([
+  ["an agent with one directory", undefined, ["a"], false],
+  ["equal ones", {}, ["a", "b"], false],
+  ["an immutable one", { immutablePrimary: true }, ["a"], false],
+  ["a replaceable one", { immutablePrimary: true, primaryReplacement: true }, ["a"], true],
+  ["none", { primaryReplacement: true }, [], false],
+])("whether the first directory can be replaced: %s", (_, several, directories, can) => {
+  expect(canReplaceFirst(known(several, directories))).toBe(can);
+});
+
+test.each([
+  ["one more", ["a"], "b", true, ["Set b"]],
+  ["all, which it does anyway", undefined, "b", true, []],
+  ["one less", ["a", "b"], "b", false, ["Removed b"]],
+  ["not in all any more", undefined, "b", false, ["Set a", "Set c"]],
+])("a chat works in %s", (_, own, directory, isUsed, said) => {
+  const actions = directoryActions(own, ["a", "b", "c"], directory, isUsed);
+  expect(actions.map((action) => `${action.type.replace("chat/workingDirectory", "")} ${"directory" in action ? action.directory : ""}`)).toEqual(said);
 });
 
 test("a chat is offered the sessions with its agent in its directories", () => {

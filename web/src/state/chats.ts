@@ -1,6 +1,6 @@
 // What can be done with the chats and directories of a session.
 
-import type { AgentInfo, ChatState, ChatSummary, SessionSummary, URI } from "../protocol/types";
+import type { AgentInfo, ChatAction, ChatState, ChatSummary, SessionSummary, URI } from "../protocol/types";
 import type { AppState } from "./appState";
 
 type Known = Pick<AppState, "root" | "session">;
@@ -37,6 +37,24 @@ export function canRemoveDirectory(known: Known, directory: URI): boolean {
   if (!several || directories.length < 2) return false;
   const isProtected = several.immutablePrimary === true || several.primaryReplacement === true;
   return !(isProtected && directories[0] === directory);
+}
+
+/** Whether the first directory of a session can be exchanged for another one. */
+export function canReplaceFirst(known: Known): boolean {
+  const several = abilitiesIn(known).multipleWorkingDirectories;
+  if (!several || !known.session?.workingDirectories?.length) return false;
+  return several.primaryReplacement === true;
+}
+
+/**
+ * What to say so that a chat works in a directory of its session, or does not.
+ * A chat that names none works in all of them, so the others are named first.
+ */
+export function directoryActions(own: URI[] | undefined, all: URI[], directory: URI, isUsed: boolean): ChatAction[] {
+  if (isUsed) return own ? [{ type: "chat/workingDirectorySet", directory }] : [];
+  const others = all.filter((other) => other !== directory);
+  const named: ChatAction[] = own ? [] : others.map((other) => ({ type: "chat/workingDirectorySet", directory: other }));
+  return own ? [{ type: "chat/workingDirectoryRemoved", directory }] : named;
 }
 
 /** What a chat is called: its session's list says so, and the chat itself only what it was called at first. */

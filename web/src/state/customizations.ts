@@ -20,6 +20,26 @@ export function decided(item: Item, enabled: boolean): Enablement[] {
   return [{ kind: "session", enabled }, ...others];
 }
 
+/** How a customization comes to the session's agent, in a few words, as far as the host says so. */
+export function deliveryOf(item: Item, isOff: boolean, agent: string): string | undefined {
+  const own = item._meta?.innkeeper;
+  const delivery = typeof own === "object" && own !== null && "delivery" in own ? own.delivery : undefined;
+  switch (delivery) {
+    case "agent": {
+      const does = item.type === "mcpServer" ? "starts" : item.type === "hook" ? "runs" : "reads";
+      return `${agent} ${does} this itself${isOff ? ", although it is off here" : ""}`;
+    }
+    case "host":
+      return isOff ? undefined : item.type === "mcpServer" ? `${agent} uses this through the host` : `The host passes this to ${agent}`;
+    case "use":
+      return isOff ? undefined : `${agent} gets this when you use it in a message`;
+    case "none":
+      return `${agent} does not ${item.type === "hook" ? "run" : "get"} this`;
+    default:
+      return undefined;
+  }
+}
+
 /** What can be asked of an MCP server, by the name of the action without its end. */
 export interface ServerControl {
   request: "Start" | "Stop" | "Background";
@@ -34,7 +54,7 @@ export function serverControls(server: McpServerCustomization, isOff: boolean): 
     case "stopped":
       return start("Start");
     case "starting":
-      return server.state.blocking ? [{ request: "Background", label: "Do not wait for it" }, stop] : [stop];
+      return server.state.blocking ? [{ request: "Background", label: "Start without it" }, stop] : [stop];
     case "ready":
       return [...start("Restart"), stop];
     case "authRequired":
@@ -46,4 +66,12 @@ export function serverControls(server: McpServerCustomization, isOff: boolean): 
 
 export function childrenOf(item: Customization): ChildCustomization[] {
   return item.type === "mcpServer" ? [] : (item.children ?? []);
+}
+
+/**
+ * The picture of a customization, if it comes with it. One that is elsewhere is
+ * not loaded: that place would learn who looks.
+ */
+export function iconOf({ icons }: Customization | ChildCustomization): string | undefined {
+  return icons?.find(({ src }) => src.startsWith("data:image/"))?.src;
 }

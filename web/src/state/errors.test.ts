@@ -3,6 +3,7 @@ import { readError } from "./errors";
 
 describe("errors have titles in words and are told once", () => {
   test.each([
+    ["hostInterrupted", "The host stopped while this turn was running. Everything up to then is here; resume the turn to continue.", { title: "The host stopped while this turn was running", message: "Everything up to then is here." }],
     ["hostInterrupted", "The host ended while this turn was running. What it had said is here; resume the turn to go on.", { title: "The host stopped while this turn was running", message: "What it had said is here." }],
     ["agentExited", "The agent ended unexpectedly: the agent's backend ended unexpectedly", { title: "The agent stopped unexpectedly", message: "" }],
     ["agentExited", "Claude ended unexpectedly: signal 9", { title: "The agent stopped unexpectedly", message: "Signal 9" }],

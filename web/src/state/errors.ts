@@ -26,7 +26,7 @@ const TITLES = new Map<string, string>(Object.entries({
 /** What some errors say only repeats their title, or promises what may not be possible. */
 const SAID_BY_TITLE = new Map<string, RegExp>(Object.entries({
   agentExited: /^(?:[^.:]*\bended unexpectedly\b[.:]?\s*)+/i,
-  hostInterrupted: /^The host ended while this turn was running\. |; resume the turn to go on/g,
+  hostInterrupted: /^The host (?:stopped|ended) while this turn was running\. |; resume the turn to (?:continue|go on)/g,
 }));
 
 /** `said` is what the agent had said just before: some report an error and say it, too. */

@@ -1,7 +1,7 @@
 // Which files of a session a path may mean, and how files are listed.
 
 import type { URI } from "../protocol/types";
-import { fileUri, pathOf } from "../protocol/uri";
+import { childOf, fileUri, nameOf, parentOf, pathOf } from "../protocol/uri";
 
 /** The places where a path that somebody wrote may lead, the likeliest first. */
 export function candidatesFor(written: string, directories: readonly URI[]): URI[] {
@@ -18,6 +18,21 @@ function resolved(path: string): string {
     else if (step !== "" && step !== ".") steps.push(step);
   }
   return `/${steps.join("/")}`;
+}
+
+/** Something new in a directory; nothing, if that is not a name. */
+export function namedIn(directory: URI, name: string): URI | undefined {
+  const plain = name.trim();
+  const isName = plain !== "" && plain !== "." && plain !== ".." && plain !== ".git" && !/[/\0]/.test(plain);
+  return isName ? childOf(directory, plain) : undefined;
+}
+
+/** Where a copy of a file goes: "a.txt" has the copies "a copy.txt", "a copy 2.txt" and so on. */
+export function copyOf(uri: URI, number: number): URI {
+  const name = nameOf(uri);
+  const dot = name.lastIndexOf(".");
+  const [stem, end] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ""];
+  return childOf(parentOf(uri), `${stem} copy${number > 1 ? ` ${number}` : ""}${end}`);
 }
 
 export function isWithin(directory: URI, uri: URI): boolean {

@@ -43,14 +43,19 @@ function entriesOf(turn: Turn | ActiveTurn, shellPrefix: string | undefined): Ui
   return entries;
 }
 
+/** Who writes messages besides people. */
+const WRITERS: Record<string, string> = { agent: "The agent", tool: "A tool call", automation: "An automation", systemNotification: "The host" };
+
 function userEntry(id: string, message: Message): UiMessage {
   const isPerson = message.origin.kind === "user";
+  const from = WRITERS[message.origin.kind];
   const images = (message.attachments ?? []).flatMap(imageOf);
   const others = message.attachments?.filter((attachment) => imageOf(attachment).length === 0);
   return {
     id,
     kind: isPerson ? "user" : "system",
     text: message.text,
+    ...(from ? { from } : {}),
     ...(images.length ? { images } : {}),
     ...(others?.length ? { attachments: others } : {}),
   };

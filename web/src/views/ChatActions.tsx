@@ -3,7 +3,7 @@
 import { useState } from "react";
 import { go } from "../app/address";
 import type { Route } from "../app/address";
-import { archiveChat, disposeChat, markChatRead, moveChat, newChat, sideChat } from "../app/chats";
+import { archiveChat, disposeChat, makeDefaultChat, markChatRead, moveChat, newChat, sideChat } from "../app/chats";
 import { useApp, useHost } from "../app/context";
 import { Status } from "../protocol/types";
 import type { ChatState, SessionState, URI } from "../protocol/types";
@@ -27,6 +27,7 @@ export function ChatActions({ route, session, chat }: Props) {
   const several = useApp((state) => abilitiesIn(state).multipleChats);
   const { resource, status } = chat;
   const isDefault = resource === session.defaultChat;
+  const isReadOnly = chat.interactivity !== undefined && chat.interactivity !== "full";
   const isMain = session.chats.length < 2;
   const lastTurn = chat.activeTurn?.id ?? chat.turns.at(-1)?.id;
   const isRead = (status & Status.IsRead) !== 0;
@@ -51,6 +52,9 @@ export function ChatActions({ route, session, chat }: Props) {
       : []),
     ...move("Move chat up", -1),
     ...move("Move chat down", 1),
+    ...(isDefault || isReadOnly
+      ? []
+      : [{ label: "Make this the main chat", icon: "pin" as const, run: () => makeDefaultChat(host, route.session, resource) }]),
     ...(chat.movable ? [{ label: "Move to session…", run: () => setMoving(true) }] : []),
     ...(isMain
       ? []

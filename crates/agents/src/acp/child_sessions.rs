@@ -13,7 +13,8 @@
 
 use agent_client_protocol_schema::v1::ToolCallUpdate;
 use innkeeper_protocol::agent::{
-    AgentFailure, Approval, Delegation, TOOL_KIND, ToolReady, ToolStart, ToolVerdict, TurnEvent,
+    AgentFailure, Approval, Delegation, TOOL_KIND, Teller, ToolReady, ToolStart, ToolVerdict,
+    TurnEvent,
 };
 use innkeeper_protocol::bounds::{MAX_TITLE_BYTES, cut};
 use innkeeper_protocol::newest::common::{JsonObject, StringOrMarkdown};
@@ -419,6 +420,7 @@ impl ChildSessions {
             agent_name: None,
             description: child.description.clone(),
             message: child.task.take().unwrap_or_else(|| title.clone()),
+            told_by: Teller::Agent,
             in_background: false,
         };
         let meta: JsonObject = [

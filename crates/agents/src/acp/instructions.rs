@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-use innkeeper_protocol::workspace::customization::{CustomizationKind, EnabledFile};
+use innkeeper_protocol::workspace::customization::{CustomizationKind, EnabledFile, Reach};
 
 /// How much text all of it may be, and how much one file.
 const MOST_BYTES: usize = 32 * 1024;
@@ -36,10 +36,10 @@ pub(super) struct Told {
 
 impl Instructions {
     /// Those of these files that an agent does not read by itself.
-    pub(super) fn new(files: &[EnabledFile], reads: &[String]) -> Self {
+    pub(super) fn new(files: &[EnabledFile], reach: &Reach) -> Self {
         let told = files.iter().filter(|file| match file.kind {
             CustomizationKind::Agent | CustomizationKind::Rule | CustomizationKind::Skill => {
-                !reads.iter().any(|read| is_at(&file.uri, read))
+                !reach.reads(&file.uri)
             }
             CustomizationKind::Prompt | CustomizationKind::Hook => false,
         });
@@ -121,15 +121,6 @@ fn named_in_a_line(file: &EnabledFile, place: &str) -> String {
     }
 }
 
-/// Whether a file is at a place that an agent reads: a file of that name, or
-/// what is below a directory.
-fn is_at(uri: &str, read: &str) -> bool {
-    match read.ends_with('/') {
-        true => uri.contains(&format!("/{read}")),
-        false => uri.ends_with(&format!("/{read}")),
-    }
-}
-
 /// Where it is, as an agent would look for it.
 fn place_of(file: &EnabledFile) -> String {
     match path_of(file) {
@@ -184,13 +175,16 @@ mod tests {
             file(Hook, "file:///w/.cursor/hooks.json", false),
             file(Prompt, "file:///w/.github/prompts/p.md", false),
         ];
-        let reads = [".claude/".to_owned(), "CLAUDE.md".to_owned()];
-        let told = Instructions::new(&files, &reads).told().unwrap();
+        let reach = Reach {
+            reads: vec![".claude/".to_owned(), "CLAUDE.md".to_owned()],
+            ..Reach::default()
+        };
+        let told = Instructions::new(&files, &reach).told().unwrap();
         assert_eq!((told.files, told.left_out), (1, 0));
         let text = &told.text;
         assert!(text.contains("/w/.agents/skills/b/SKILL.md"), "{text}");
         assert!(!text.contains(".claude"), "{text}");
-        assert!(Instructions::new(&files[..2], &reads).told().is_none());
+        assert!(Instructions::new(&files[..2], &reach).told().is_none());
     }
 
     #[test]
@@ -210,7 +204,7 @@ mod tests {
             rule("D.md", &large),
             rule("E.md", &"x".repeat(MOST_OF_FILE + 1)),
         ];
-        let told = Instructions::new(&files, &[]).told().unwrap();
+        let told = Instructions::new(&files, &Reach::default()).told().unwrap();
         assert!(told.text.contains("Be brief."));
         assert!(told.text.len() < MOST_BYTES + 1024);
         assert_eq!((told.files, told.left_out), (5, 2));
@@ -222,7 +216,9 @@ mod tests {
         let uri = "virtual://c/skills/s/SKILL.md";
         let mut skill = file(CustomizationKind::Skill, uri, false);
         skill.text = Some("Do it so.".into());
-        let told = Instructions::new(&[skill], &[]).told().unwrap();
+        let told = Instructions::new(&[skill], &Reach::default())
+            .told()
+            .unwrap();
         assert!(told.text.contains("Do it so."), "{}", told.text);
     }
 }

@@ -11,6 +11,7 @@ use innkeeper_protocol::agent::{
 };
 use innkeeper_protocol::mcp::McpServer;
 use innkeeper_protocol::newest::state::PendingMessage;
+use innkeeper_protocol::workspace::customization::Reach;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -55,8 +56,8 @@ pub(super) struct Extras {
     pub(super) mcp_servers: Vec<McpServer>,
     pub(super) tool_bridge: Option<Program>,
     pub(super) http_tools: Option<Arc<HttpTools>>,
-    /// The customizations that the agent reads by itself.
-    pub(super) reads: Vec<String>,
+    /// How customizations come to the agent.
+    pub(super) reach: Reach,
     /// A process that runs already.
     pub(super) spare: Arc<Spare>,
 }
@@ -116,7 +117,7 @@ impl AcpSpeech {
             interactive: interactive.or_else(|| knowledge.interactive()),
             directories,
         };
-        let instructions = Instructions::new(&open.customizations.files, &extras.reads);
+        let instructions = Instructions::new(&open.customizations.files, &extras.reach);
         let mut speech = Self::new(extras, wanted);
         speech.instructions = Arc::new(instructions);
         speech.serve_tools(&open.client_tools, &hosted);

@@ -10,7 +10,7 @@
 //! *Boundary*: sub-agents that have sessions of their own are in
 //! `child_sessions`.
 
-use innkeeper_protocol::agent::{Delegation, ToolVerdict, TurnEvent};
+use innkeeper_protocol::agent::{Delegation, Teller, ToolVerdict, TurnEvent};
 use innkeeper_protocol::{CallId, TurnId};
 use serde_json::Value;
 
@@ -153,6 +153,7 @@ impl Turn {
             agent_name: task.agent,
             description: task.description,
             message: task.prompt,
+            told_by: Teller::Tool,
             in_background,
         };
         spoken.extend(events.into_iter().map(|event| (id.clone(), event)));
@@ -336,11 +337,16 @@ impl Turn {
 fn mark_of(update: &Value) -> Option<Mark<'_>> {
     let meta = &update["_meta"];
     let said = |value: &'_ Value| !value.as_str().unwrap_or_default().is_empty();
-    let call = &meta["claudeCode"]["parentToolUseId"];
+    let calls = [
+        &meta["claudeCode"]["parentToolUseId"],
+        // Qwen Code.
+        &meta["parentToolCallId"],
+    ];
+    let call = calls.into_iter().find(|call| said(call));
     let agent = &meta["github.com/copilot"]["agentId"];
-    match (said(call), said(agent)) {
-        (true, _) => call.as_str().map(Mark::Call),
-        (false, true) => agent.as_str().map(Mark::Agent),
-        (false, false) => None,
+    match (call, said(agent)) {
+        (Some(call), _) => call.as_str().map(Mark::Call),
+        (None, true) => agent.as_str().map(Mark::Agent),
+        (None, false) => None,
     }
 }

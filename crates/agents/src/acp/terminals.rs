@@ -248,7 +248,7 @@ impl Terminal {
             text.push_str(error);
         }
         if outcome.detached {
-            text.push_str("\n(The user took this terminal over; the command goes on in it.)\n");
+            text.push_str("\n(The user took this terminal over; the command continues there.)\n");
         }
         TerminalOutputResponse::new(text, outcome.truncated || cut)
             .exit_status(Some(exit_status(outcome)))

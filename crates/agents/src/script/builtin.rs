@@ -21,27 +21,27 @@ pub(super) static ALL: [Builtin; 10] = [
     HELLO,
     Builtin {
         name: "tools",
-        about: "tool calls through their whole life",
+        about: "tool calls, from start to result",
         scenario: include_str!("scenarios/tools.json"),
     },
     Builtin {
         name: "confirm",
-        about: "a tool call that waits for your approval",
+        about: "a tool call that needs your approval",
         scenario: include_str!("scenarios/confirm.json"),
     },
     Builtin {
         name: "ask",
-        about: "questions to you",
+        about: "a question of each kind",
         scenario: include_str!("scenarios/ask.json"),
     },
     Builtin {
         name: "edit",
-        about: "a file that is really changed",
+        about: "a real change to a file",
         scenario: include_str!("scenarios/edit.json"),
     },
     Builtin {
         name: "terminal",
-        about: "a command that is really run",
+        about: "a real command",
         scenario: include_str!("scenarios/terminal.json"),
     },
     Builtin {
@@ -51,7 +51,7 @@ pub(super) static ALL: [Builtin; 10] = [
     },
     Builtin {
         name: "error",
-        about: "a turn that fails and can be taken up again",
+        about: "a turn that fails and can be resumed",
         scenario: include_str!("scenarios/error.json"),
     },
     Builtin {

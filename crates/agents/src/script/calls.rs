@@ -1,7 +1,8 @@
 //! The steps that wait for somebody: tool calls, questions, sub-agents.
 
 use innkeeper_protocol::agent::{
-    Approval, ApprovalRequest, Decision, Delegation, ToolReady, ToolStart, ToolVerdict, TurnEvent,
+    Approval, ApprovalRequest, Decision, Delegation, Teller, ToolReady, ToolStart, ToolVerdict,
+    TurnEvent,
 };
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
@@ -212,6 +213,7 @@ impl Player<'_> {
             agent_name: Some("script".to_owned()),
             description: None,
             message: title.clone(),
+            told_by: Teller::Tool,
             in_background: false,
         };
         self.emit(TurnEvent::Delegated(Box::new(delegation))).await;

@@ -13,6 +13,7 @@ use innkeeper_protocol::newest::state::{
 use innkeeper_protocol::settings::{
     AUTO_APPROVE, BRANCH, FOLDER, ISOLATION, WORKTREE, auto_approve,
 };
+use innkeeper_protocol::workspace::customization::Reach;
 use serde_json::{Value, json};
 
 use super::PROVIDER;
@@ -48,6 +49,11 @@ pub(super) fn profile(token_for: Option<&str>) -> AgentProfile {
         synonyms: Vec::new(),
         works: true,
         resumes: true,
+        reach: Reach {
+            is_told: true,
+            takes_servers: true,
+            ..Reach::default()
+        },
     }
 }
 

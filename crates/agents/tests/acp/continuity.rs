@@ -78,8 +78,8 @@ async fn where_taking_up_fails_the_user_is_told_and_the_agent_given_the_transcri
     let heard = conversation.say("go on").await;
     assert_eq!(
         heard[0],
-        "notice: test did not take up its earlier conversation (no such session). It was given \
-         the transcript instead."
+        "notice: test did not resume its earlier conversation (no such session). It received the \
+         transcript instead."
     );
     assert!(heard[1].contains("the first question"), "{heard:?}");
     assert!(heard[1].ends_with("go on"), "{heard:?}");

@@ -41,7 +41,7 @@ async fn the_reason_of_an_end_is_kept_and_explained() {
             "max_tokens",
             "notice: The agent stopped because its answer reached the token limit.",
         ),
-        ("refusal", "notice: The agent refused to go on with this."),
+        ("refusal", "notice: The agent refused to continue."),
     ];
     for (reason, notice) in cases {
         let heard = turn(json!([{"stop": {"stopReason": reason}}])).await;

@@ -625,3 +625,26 @@ async fn usage_that_is_counted_over_all_turns_is_told_by_turn() {
         [(json!(9_000), json!(200)), (json!(9_500), json!(50))]
     );
 }
+
+#[tokio::test]
+async fn what_an_agent_asks_after_a_cancel_is_answered_as_cancelled_and_shown_to_nobody() {
+    let mut conversation = with(json!({})).await;
+    let form = json!({
+        "mode": "form", "message": "Which?",
+        "requestedSchema": {"type": "object", "properties": {"a": {"type": "string"}}},
+    });
+    let turn = conversation.prompt(&scenario(json!([
+        said("working"),
+        {"awaitCancel": true},
+        permission(json!({"toolCallId": "c", "title": "Run"})),
+        {"request": {"method": "elicitation/create", "say": true, "params": form}},
+    ])));
+    until_line(&mut conversation, "text: working").await;
+    conversation.cancel(&turn);
+    let heard = conversation.rest().await;
+    let answers = [
+        r#"text: {"outcome":{"outcome":"cancelled"}}"#,
+        r#"text: {"action":"cancel"}"#,
+    ];
+    assert_eq!(heard, [answers[0], answers[1], "cancelled"]);
+}

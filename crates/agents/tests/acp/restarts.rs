@@ -1,6 +1,8 @@
 //! Processes that end when nobody asked them to, and that do not start when
 //! they should: what becomes of turns, and of what an agent remembers.
 
+use std::io::Write as _;
+
 use super::programs::{kill, times};
 use super::testing::stored_turn;
 use super::*;
@@ -124,7 +126,7 @@ async fn a_successor_has_the_model_and_says_what_it_has_forgotten() {
     conversation.prompt_with(message);
     let heard = conversation.rest().await;
     let place_of = |wanted: &str| heard.iter().position(|line| line.starts_with(wanted));
-    let (opened, notice) = (place_of("opened"), place_of("notice: test did not take up"));
+    let (opened, notice) = (place_of("opened"), place_of("notice: test did not resume"));
     assert!(opened.is_some() && opened < notice, "{heard:?}");
     assert_eq!(place.times("session/set_model"), 2);
 }
@@ -304,12 +306,6 @@ fn asked(journal: &Path, method: &str) -> usize {
     asked.lines().filter(|it| *it == method).count()
 }
 
-async fn until_asked(journal: &Path, method: &str) {
-    while asked(journal, method) == 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
 #[tokio::test]
 async fn a_session_takes_over_the_process_that_was_started_to_learn_of_the_agent() {
     let directory = tempfile::tempdir().unwrap();
@@ -321,15 +317,20 @@ async fn a_session_takes_over_the_process_that_was_started_to_learn_of_the_agent
     let agent = AcpAgent::new(options(&json!({
         "journal": journal, "waitOn": {"session/new": go}, "pidFile": pid,
     })));
+    let made = std::process::Command::new("mkfifo").arg(&go).status();
+    assert!(made.unwrap().success());
     let learning = tokio::spawn(agent.get_to_know());
-    until_asked(&journal, "session/new").await;
+    // It opens when the agent waits at the other end.
+    let gate = move || std::fs::File::options().write(true).open(go);
+    let mut gate = tokio::task::spawn_blocking(gate).await.unwrap().unwrap();
     let mut conversation = Conversation::with(agent, 1024);
     conversation.command(AgentCommand::Open(Box::new(asked_to_open())));
     // Everything here is on one thread: now it waits.
     for _ in 0..10 {
         tokio::task::yield_now().await;
     }
-    std::fs::write(&go, "").unwrap();
+    // Once for what was asked, once for what will be.
+    gate.write_all(b"..").unwrap();
     assert_eq!(line(&conversation.next().await), "opened");
     learning.await.unwrap().unwrap();
     let heard = conversation.play(json!([said("Here.")])).await;

@@ -59,6 +59,25 @@ async fn play(steps: Value) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn agents_say_in_different_ways_for_which_call_one_works() {
+    let marks = [
+        json!({"claudeCode": {"parentToolUseId": "a"}}),
+        json!({"parentToolCallId": "a", "subagentType": "explore"}),
+    ];
+    for mark in marks {
+        let mut step = said("I look.");
+        step["update"]["_meta"] = mark.clone();
+        let told = play(json!([task("a"), step, ended("a")])).await;
+        let expected = [
+            "> explore for a: Find it",
+            "/a> text: I look.",
+            "/a> completed",
+        ];
+        assert_eq!(told[2..5], expected, "{mark}");
+    }
+}
+
+#[tokio::test]
 async fn what_one_does_is_told_in_a_turn_of_its_own_that_ends_with_the_call() {
     let told = play(json!([
         task("a"),

@@ -1,11 +1,13 @@
-//! Who asked to be told how far the making of a session is. What an agent does
-//! while it starts is not known, so there are two frames: one when the work
+//! Who asked to be told how far something is. What an agent does while it starts
+//! is not known, so the making of a session has two frames: one when the work
 //! begins, one when it is over, however it ended.
 
 use foldhash::HashMap;
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::bounds::MAX_ID_BYTES;
 use innkeeper_protocol::newest::notifications::ProgressParams;
 use innkeeper_protocol::outgoing::{HostMessage, Notification};
+use innkeeper_protocol::rpc::RpcError;
 
 use super::Core;
 use crate::effect::{ConnectionId, Effect};
@@ -33,7 +35,7 @@ impl Core {
         }
     }
 
-    fn tell_progress(
+    pub(crate) fn tell_progress(
         &mut self,
         to: ConnectionId,
         token: &str,
@@ -49,5 +51,15 @@ impl Core {
         };
         let message = HostMessage::Notification(Box::new(Notification::Progress(params)));
         self.effect(Effect::Send { to, message });
+    }
+}
+
+/// It is sent back with every frame.
+pub(crate) fn check_progress_token(token: Option<&str>) -> Result<(), RpcError> {
+    match token.is_some_and(|token| token.len() > MAX_ID_BYTES) {
+        true => Err(RpcError::invalid_params(format!(
+            "a `progressToken` has at most {MAX_ID_BYTES} bytes; choose a shorter one"
+        ))),
+        false => Ok(()),
     }
 }

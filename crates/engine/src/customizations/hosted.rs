@@ -187,16 +187,23 @@ pub(super) fn shown(configured: &ConfiguredServer) -> Customization {
     }))
 }
 
-/// Writes into a customization how its servers are, which no file says.
+/// Writes into a customization how its servers are, which no file says, and
+/// whether they have apps, if anybody can show them.
 pub(super) fn show_states(
     it: &mut Customization,
     servers: &Servers,
     core: &Core,
     session: &Session,
+    shows_apps: bool,
 ) {
     let show = |server: &mut McpServerCustomization| {
         let (state, channel) = servers.state_of(core, &session.uri, &server.id);
         (server.state, server.channel) = (state, channel);
+        let looks = servers.looks_of(&session.uri, &server.id);
+        server.mcp_app = looks.apps.filter(|_| shows_apps);
+        if !looks.icons.is_empty() {
+            server.icons = Some(looks.icons);
+        }
     };
     if let Customization::McpServer(server) = it {
         return show(server);

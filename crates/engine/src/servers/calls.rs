@@ -54,7 +54,7 @@ enum Who {
 pub(super) struct Blocked {
     pub(super) caller: ToolCaller,
     pub(super) place: Place,
-    pub(super) resource: String,
+    pub(super) wants: Box<McpAuthRequirement>,
     /// What the server was not content with.
     refused: Option<BearerToken>,
     params: JsonObject,
@@ -182,15 +182,16 @@ impl Servers {
                     Err(McpCallError::Lost(why)) => Outcome::Failed(why),
                     Err(McpCallError::AuthRequired(wants)) => {
                         let resource = wants.resource.resource.clone();
-                        let refused = self.tokens.get(&resource).cloned();
+                        let refused = self.tokens.get(&resource);
+                        let refused = refused.map(|granted| granted.token.clone());
                         self.challenged(&wants);
                         if let Some(server) = self.known.get_mut(&place) {
-                            server.resource = Some(resource.clone());
+                            server.resource = Some(resource);
                         }
                         self.blocked.push(Blocked {
                             caller: caller.clone(),
                             place,
-                            resource,
+                            wants: wants.clone(),
                             refused,
                             params,
                         });
@@ -209,8 +210,11 @@ impl Servers {
         let (again, still): (Vec<_>, Vec<_>) = all.partition(|it| {
             let server = self.known.get(&it.place);
             let is_ready = server.is_some_and(|server| server.phase == Phase::Ready);
-            let token = self.tokens.get(&it.resource);
-            is_ready && token.is_some() && token != it.refused.as_ref()
+            let granted = self.tokens.get(&it.wants.resource.resource);
+            let may_do = granted.is_some_and(|granted| {
+                Some(&granted.token) != it.refused.as_ref() && granted.satisfies(&it.wants)
+            });
+            is_ready && may_do
         });
         self.blocked = still;
         for blocked in again {

@@ -1,14 +1,33 @@
 //! What sessions show of servers.
 
 use innkeeper_protocol::ChannelUri;
+use innkeeper_protocol::mcp::hosted::McpOffer;
 use innkeeper_protocol::newest::actions::{SessionMcpServerStateChangedAction, StateAction};
 use innkeeper_protocol::newest::state::{
-    ChildCustomization, Customization, McpServerAuthRequiredState, McpServerCustomization,
-    McpServerErrorState, McpServerReadyState, McpServerStartingState, McpServerState, SessionState,
+    ChildCustomization, Customization, Icon, McpServerAuthRequiredState, McpServerCustomization,
+    McpServerCustomizationApps, McpServerErrorState, McpServerReadyState, McpServerStartingState,
+    McpServerState, SessionState,
 };
 
-use super::{Phase, Server, channel};
+use super::{Phase, Server, apps, channel};
 use crate::core::{Core, error_info};
+
+/// What a server says about itself that sessions show.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Looks {
+    pub(crate) icons: Vec<Icon>,
+    /// For clients that can show such pages.
+    pub(crate) apps: Option<McpServerCustomizationApps>,
+}
+
+impl Looks {
+    pub(super) fn of(offer: &McpOffer) -> Self {
+        Self {
+            icons: offer.icons.clone(),
+            apps: apps::apps_of(offer),
+        }
+    }
+}
 
 impl Server {
     pub(super) fn state(&self) -> McpServerState {

@@ -1,6 +1,5 @@
 //! Creating a session, or a copy of one.
 
-use innkeeper_protocol::bounds::MAX_ID_BYTES;
 use innkeeper_protocol::command::{CreateSession, SessionFork};
 use innkeeper_protocol::newest::common::JsonObject;
 use innkeeper_protocol::newest::errors::ahp_error_codes;
@@ -24,7 +23,7 @@ use crate::agents::{check_model, resolve_settings, schema_of_sessions};
 use crate::compat;
 use crate::core::changeset_uri::percent_decoded;
 use crate::core::channels::{Annotations, Chat, Session, WORKSPACELESS};
-use crate::core::is_of_host;
+use crate::core::{check_progress_token, is_of_host};
 use crate::effect::ConnectionId;
 use crate::labels::{Label, Locale};
 
@@ -303,7 +302,7 @@ impl SessionsMut<'_> {
             ));
         }
         check_tools(&client).map_err(RpcError::invalid_params)?;
-        Ok(vec![client])
+        Ok(vec![self.turns.clients.named(connection, client)])
     }
 }
 
@@ -348,16 +347,6 @@ pub(super) fn project_of(directory: &str) -> Option<ProjectInfo> {
 /// `_meta` of a session says that it works in no directory, or no longer.
 pub(super) fn workspaceless(it_is: bool) -> JsonObject {
     JsonObject::from_iter([(WORKSPACELESS.to_owned(), it_is.into())])
-}
-
-/// It is sent back with every frame.
-fn check_progress_token(token: Option<&str>) -> Result<(), RpcError> {
-    match token.is_some_and(|token| token.len() > MAX_ID_BYTES) {
-        true => Err(RpcError::invalid_params(format!(
-            "a `progressToken` has at most {MAX_ID_BYTES} bytes; choose a shorter one"
-        ))),
-        false => Ok(()),
-    }
 }
 
 #[cfg(test)]

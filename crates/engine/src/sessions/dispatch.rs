@@ -42,6 +42,14 @@ impl SessionsMut<'_> {
             .map(|it| self.turns.clients.version_of(it));
         let switches_children = speaks.is_none_or(Version::switches_children);
         let speaker = (sender.origin.client_id.as_str(), switches_children);
+        let action = match (action, sender.connection) {
+            (StateAction::SessionActiveClientSet(mut set), Some(connection)) => {
+                let clients = &self.turns.clients;
+                set.active_client = clients.named(connection, set.active_client);
+                StateAction::SessionActiveClientSet(set)
+            }
+            (action, _) => action,
+        };
         let verdict = match action {
             StateAction::SessionMcpServerStartRequested(asked) => {
                 let (core, customizations) = (&*self.turns.core, &*self.turns.customizations);

@@ -263,8 +263,8 @@ impl SessionsMut<'_> {
         let is_addition = before.iter().all(|it| after.contains(it));
         let moves = before.first() != after.first();
         if self.turns.own.has_background_work(&chat.uri) {
-            let why = "work of the agent goes on in the background; wait until it has ended, or \
-                       stop it, and then change its directories";
+            let why = "the agent is still working in the background; wait until it has ended, \
+                       or stop it, and then change its directories";
             return Err(Refusal::new(RejectionCode::TurnRuns, why));
         }
         if self.turns.own.runs_in(&chat.uri) && (moves || !is_addition) {
@@ -279,7 +279,7 @@ impl SessionsMut<'_> {
             return Err(why.into());
         }
         if has_begun && !resumes {
-            let why = "this agent cannot take up a conversation in other directories; create a \
+            let why = "this agent cannot resume a conversation in other directories; create a \
                        session with all the directories that it needs";
             return Err(why.into());
         }

@@ -4,7 +4,7 @@
 //! unless they work in the background.
 
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::agent::{BackendId, Delegation};
+use innkeeper_protocol::agent::{BackendId, Delegation, Teller};
 use innkeeper_protocol::bounds::{MAX_TITLE_BYTES, cut};
 use innkeeper_protocol::newest::actions::{
     ChatBackgroundWorkRemovedAction, ChatBackgroundWorkSetAction, ChatTurnStartedAction,
@@ -68,10 +68,14 @@ impl TurnsMut<'_> {
         let added = StateAction::SessionChatAdded(SessionChatAddedAction { summary });
         compat::emit_about_chats(self.core, self.clients, self.catalogue, &session, added);
 
+        let teller = match delegation.told_by {
+            Teller::Tool => MessageKind::Tool,
+            Teller::Agent => MessageKind::Agent,
+        };
         let started = ChatTurnStartedAction {
             turn_id: delegation.turn.to_string(),
             started_at: self.core.now.to_string(),
-            message: plain_message(MessageKind::Tool, delegation.message.clone()),
+            message: plain_message(teller, delegation.message.clone()),
             queued_message_id: None,
             meta: None,
         };

@@ -279,7 +279,10 @@ impl TurnsMut<'_> {
                 self.clients.widen_views(self.core, uri, *keep);
                 self.own.take_turn(uri)
             }
-            After::TurnCancelled => self.own.take_turn(uri),
+            After::TurnCancelled => {
+                self.withdraw_all_questions(uri);
+                self.own.take_turn(uri)
+            }
             After::TurnResumed { .. } => {
                 self.clients.widen_older_views(self.core, uri);
                 None

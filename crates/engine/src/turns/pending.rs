@@ -91,8 +91,8 @@ impl TurnsMut<'_> {
         let others = chat.queue_bytes_without(&action.id);
         if others + length_of_json(&action.message) > MAX_QUEUED_BYTES {
             let reason = format!(
-                "the messages that wait in a chat have at most {MAX_QUEUED_BYTES} bytes \
-                 altogether; remove some, or wait until the agent has taken some up"
+                "the queued messages of a chat have at most {MAX_QUEUED_BYTES} bytes in total; \
+                 remove some, or wait until some have started"
             );
             return Err(Refusal::new(RejectionCode::LimitReached, reason));
         }

@@ -34,6 +34,7 @@ impl TurnsMut<'_> {
         let Some(turn) = self.own.take_turn(uri) else {
             return;
         };
+        self.withdraw_all_questions(uri);
         let duration = turn.duration(self.core.measured());
         let cancelled = ChatTurnCancelledAction {
             turn_id: turn.id.to_string(),

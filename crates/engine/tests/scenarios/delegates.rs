@@ -1,10 +1,11 @@
 //! Turns that an agent gives to another one, in chats of their own.
 
 use innkeeper_engine::Limits;
-use innkeeper_protocol::agent::{AgentCommand, Delegation, TurnEvent};
+use innkeeper_protocol::agent::{AgentCommand, Delegation, Teller, TurnEvent};
+use innkeeper_protocol::version::Version;
 use serde_json::{Value, json};
 
-use crate::editors::{not_asked, started};
+use crate::editors::{delegation, not_asked, started};
 use crate::host::{Host, SESSION, chat, killed};
 
 #[test]
@@ -14,15 +15,7 @@ fn a_delegates_chat_has_the_name_that_editors_compute() {
     host.in_turn("t", started("call 1"));
     host.in_turn("t", not_asked("call 1"));
     for turn in ["below", "below-2"] {
-        let delegation = Delegation {
-            call: "call 1".into(),
-            turn: turn.into(),
-            title: "Helper".to_owned(),
-            agent_name: None,
-            description: None,
-            message: "Help".to_owned(),
-            in_background: false,
-        };
+        let delegation = delegation("call 1", turn);
         host.in_turn("t", TurnEvent::Delegated(Box::new(delegation)));
     }
     let chats = host.state(SESSION)["chats"].clone();
@@ -30,6 +23,33 @@ fn a_delegates_chat_has_the_name_that_editors_compute() {
     let expected = "ahp-chat://subagent/YWhwLXNlc3Npb246LzE/call%201";
     assert_eq!(chats[1]["resource"], expected);
     assert_ne!(chats[2]["resource"], expected);
+}
+
+#[test]
+fn the_message_to_a_delegate_says_whether_a_tool_or_the_agent_wrote_it() {
+    let mut host = Host::with_session(Limits::default());
+    for (version, connection) in [(Version::V0_4, 2), (Version::NEWEST, 3)] {
+        host.enter_as(version, connection, &connection.to_string(), &[SESSION]);
+    }
+    host.start_turn(1, "t");
+    for (told_by, expected) in [(Teller::Tool, "tool"), (Teller::Agent, "agent")] {
+        host.in_turn("t", started(expected));
+        host.in_turn("t", not_asked(expected));
+        let delegation = Delegation {
+            told_by,
+            ..delegation(expected, &format!("t/{expected}"))
+        };
+        host.in_turn("t", TurnEvent::Delegated(Box::new(delegation)));
+        let chats = host.state(SESSION)["chats"].take();
+        let chats = chats.as_array().unwrap();
+        let child = json!({"channel": chats.last().unwrap()["resource"]});
+        for connection in [2, 3] {
+            let answer = host.ok(connection, "subscribe", child.clone());
+            let turn = &answer["snapshot"]["state"]["activeTurn"];
+            let message = turn.get("message").unwrap_or(&turn["userMessage"]);
+            assert_eq!(message["origin"]["kind"], expected, "{turn}");
+        }
+    }
 }
 
 #[test]
@@ -76,13 +96,8 @@ fn when_the_chat_of_a_delegate_is_disposed_of_its_own_delegates_end() {
         host.in_turn(turn, started("c"));
         host.in_turn(turn, not_asked("c"));
         let delegation = Delegation {
-            call: "c".into(),
-            turn: below.into(),
             title: below.to_owned(),
-            agent_name: None,
-            description: None,
-            message: "Help".to_owned(),
-            in_background: false,
+            ..delegation("c", below)
         };
         host.in_turn(turn, TurnEvent::Delegated(Box::new(delegation)));
     }
@@ -102,13 +117,9 @@ fn delegating_to_background() -> (Host, String) {
     host.in_turn("t", started("c"));
     host.in_turn("t", not_asked("c"));
     let delegation = Delegation {
-        call: "c".into(),
-        turn: "below".into(),
         title: "Watch the build".to_owned(),
-        agent_name: None,
-        description: None,
-        message: "Help".to_owned(),
         in_background: true,
+        ..delegation("c", "below")
     };
     host.in_turn("t", TurnEvent::Delegated(Box::new(delegation)));
     let below = host.state(SESSION)["chats"][1]["resource"].clone();
@@ -138,13 +149,8 @@ fn a_delegate_that_is_not_waited_for_any_more_goes_to_the_background() {
     host.in_turn("t", started("d"));
     host.in_turn("t", not_asked("d"));
     let delegation = Delegation {
-        call: "d".into(),
-        turn: "beside".into(),
         title: "Look around".to_owned(),
-        agent_name: None,
-        description: None,
-        message: "Help".to_owned(),
-        in_background: false,
+        ..delegation("d", "beside")
     };
     host.in_turn("t", TurnEvent::Delegated(Box::new(delegation)));
     assert_eq!(host.state(&chat())["backgroundWork"], json!([]));

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use innkeeper_engine::{HostBuild, Limits};
 use innkeeper_protocol::agent::{
-    AgentCommand, Approval, ApprovalOption, ApprovalRequest, ToolReady, ToolStart, TurnEvent,
+    AgentCommand, Approval, ApprovalOption, ApprovalRequest, Delegation, Teller, ToolReady,
+    ToolStart, TurnEvent,
 };
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::ConfirmationOption;
@@ -315,6 +316,20 @@ pub(crate) fn started(call: &str) -> TurnEvent {
         contributor: None,
         meta: None,
     }))
+}
+
+/// A call lets another agent work, in a turn of its own.
+pub(crate) fn delegation(call: &str, turn: &str) -> Delegation {
+    Delegation {
+        call: call.into(),
+        turn: turn.into(),
+        title: "Helper".to_owned(),
+        agent_name: None,
+        description: None,
+        message: "Help".to_owned(),
+        told_by: Teller::Tool,
+        in_background: false,
+    }
 }
 
 pub(crate) fn not_asked(call: &str) -> TurnEvent {

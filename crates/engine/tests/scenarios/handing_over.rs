@@ -2,12 +2,12 @@
 
 use innkeeper_engine::{Input, Limits};
 use innkeeper_protocol::ChannelUri;
-use innkeeper_protocol::agent::{AgentCommand, AgentEvent, Delegation, OpenBackend, TurnEvent};
+use innkeeper_protocol::agent::{AgentCommand, AgentEvent, OpenBackend, TurnEvent};
 use innkeeper_protocol::version::Version;
 use innkeeper_protocol::workspace::changes::{ChangesEvent, ChangesReport, ChangesTask};
 use serde_json::{Value, json};
 
-use crate::editors::{not_asked, started};
+use crate::editors::{delegation, not_asked, started};
 use crate::host::{Host, ROOT, SESSION, agents, chat};
 
 const OTHER: &str = "ahp-session:/2";
@@ -300,15 +300,7 @@ fn with_delegate(host: &mut Host) -> String {
     host.opened();
     host.in_turn("t1", started("c"));
     host.in_turn("t1", not_asked("c"));
-    let delegation = Delegation {
-        call: "c".into(),
-        turn: "below".into(),
-        title: "Helper".to_owned(),
-        agent_name: None,
-        description: None,
-        message: "Help".to_owned(),
-        in_background: false,
-    };
+    let delegation = delegation("c", "below");
     host.in_turn("t1", TurnEvent::Delegated(Box::new(delegation)));
     let chats = listed(host, SESSION);
     host.in_turn("below", TurnEvent::Completed);

@@ -59,6 +59,9 @@ pub(crate) struct Host {
     pub(crate) held_checks: Option<Vec<Ticket>>,
     /// Lookups that are left open, if they are to be.
     pub(crate) held_lookups: Option<Vec<(Ticket, Lookup)>>,
+    /// The agents that are to be installed; without a name, they are to be listed.
+    pub(crate) installs: Vec<(Ticket, String)>,
+    pub(crate) stopped_installs: Vec<Ticket>,
     /// The files that the engine can look into, by URI.
     pub(crate) files: BTreeMap<String, String>,
     /// Working trees that are to go because nobody works in them.
@@ -115,6 +118,8 @@ impl Host {
             scopes: Vec::new(),
             held_checks: None,
             held_lookups: None,
+            installs: Vec::new(),
+            stopped_installs: Vec::new(),
             files: BTreeMap::new(),
             removed: Vec::new(),
             refuses: false,
@@ -201,6 +206,7 @@ impl Host {
                     to,
                     client,
                     version,
+                    name: _,
                 } => {
                     self.client_versions.insert(client, version);
                     self.versions.insert(to.0, version);
@@ -285,6 +291,9 @@ impl Host {
                 | Effect::ReadKept { .. }
                 | Effect::Customization(_)
                 | Effect::Span(_) => {}
+                Effect::ListInstallable { ticket } => self.installs.push((ticket, String::new())),
+                Effect::InstallAgent { ticket, provider } => self.installs.push((ticket, provider)),
+                Effect::StopInstalling { ticket } => self.stopped_installs.push(ticket),
                 Effect::Changes(command) => self.changes.push(command),
                 Effect::Watch(command) => self.watches.push(command),
                 Effect::Mcp(command) => self.mcp.push(command),
@@ -508,6 +517,7 @@ pub(crate) fn agents() -> Vec<AgentProfile> {
         synonyms: Vec::new(),
         works: true,
         resumes: true,
+        reach: Default::default(),
     }]
 }
 

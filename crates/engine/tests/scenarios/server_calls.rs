@@ -134,6 +134,44 @@ fn a_server_that_wants_a_sign_in_begins_again_with_a_token() {
     assert!(matches!(host.mcp.last(), Some(McpCommand::Stop { .. })));
 }
 
+/// A token, with what it is known to be good for.
+fn granting(scopes: &[&str]) -> Value {
+    let mut params = token();
+    params["scopes"] = json!(scopes);
+    params
+}
+
+#[test]
+fn a_token_that_grants_too_little_leaves_a_server_waiting() {
+    let mut host = starting(Hosting::Session);
+    report(&mut host, McpEvent::AuthRequired(requirement("required")));
+    let begun = host.mcp.len();
+    let answer = host.ask(1, "authenticate", granting(&["other"]));
+    assert_eq!(answer["error"]["code"], -32007);
+    assert_eq!(
+        answer["error"]["data"]["resources"][0]["resource"],
+        RESOURCE
+    );
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("rows"), "{message}");
+    assert_eq!(host.mcp.len(), begun, "it would be refused again");
+    assert_eq!(state(&mut host)["state"]["kind"], "authRequired");
+    host.ok(1, "authenticate", granting(&["other", "rows"]));
+    assert!(matches!(host.mcp.last(), Some(McpCommand::Start(start)) if start.token.is_some()));
+}
+
+#[test]
+fn a_call_that_wants_more_waits_until_a_token_grants_it() {
+    let mut host = ready();
+    let call = call(&mut host);
+    let wants = requirement("insufficientScope");
+    answer(&mut host, call, Err(McpCallError::AuthRequired(wants)));
+    assert_eq!(host.refused(1, "authenticate", granting(&[])), -32007);
+    assert_eq!(tool_call(&mut host)["status"], "auth-required");
+    host.ok(1, "authenticate", granting(&["rows"]));
+    assert_eq!(tool_call(&mut host)["status"], "running");
+}
+
 pub(crate) fn token() -> Value {
     json!({"channel": ROOT, "resource": RESOURCE, "token": "secret"})
 }

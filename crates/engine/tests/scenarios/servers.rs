@@ -80,6 +80,7 @@ pub(crate) fn offered(tools: &[&str]) -> McpEvent {
     McpEvent::Ready(Box::new(McpOffer {
         tools,
         capabilities: capabilities.as_object().unwrap().clone(),
+        icons: Vec::new(),
     }))
 }
 

@@ -9,6 +9,7 @@ use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{ToolCallResult, ToolResultContent, ToolResultTextContent};
 use serde_json::{Value, json};
 
+use crate::editors::delegation;
 use crate::host::{Host, SESSION, chat};
 
 const MOST: usize = 10_000;
@@ -195,13 +196,9 @@ fn a_delegated_turn_has_a_count_of_its_own() {
     let mut host = host();
     running(&mut host, "c");
     let delegation = Delegation {
-        call: "c".into(),
-        turn: "sub".into(),
         title: "Look".into(),
-        agent_name: None,
-        description: None,
         message: "Look around".into(),
-        in_background: false,
+        ..delegation("c", "sub")
     };
     host.in_turn("t", TurnEvent::Delegated(delegation.into()));
     host.in_turn("t", TurnEvent::Text("x".repeat(MOST * 2 / 3)));

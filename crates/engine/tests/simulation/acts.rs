@@ -284,6 +284,11 @@ fn introduce(world: &mut World, client: usize, id: &str) {
     let params = json!({
         "channel": ROOT, "clientId": id, "protocolVersions": ["1.0.0"],
         "initialSubscriptions": channels,
+        "clientInfo": {"name": "simulated", "version": "1"},
+        "capabilities": match client {
+            0 => json!({"mcpApps": {}}),
+            _ => json!({}),
+        },
     });
     world.note("initialize");
     ask(world, client, "initialize", &params, Asked::Initialize);

@@ -7,7 +7,7 @@ use innkeeper_protocol::TurnId;
 use innkeeper_protocol::agent::{
     AgentActivity, AgentCommand, AgentEnd, AgentEvent, AgentFailure, AgentNotice, AgentProfile,
     AgentReport, Approval, ApprovalLabel, ApprovalOption, ApprovalRequest, BackendId, CommandRun,
-    Decision, Delegation, ToolReady, ToolStart, TurnEvent,
+    Decision, Delegation, Teller, ToolReady, ToolStart, TurnEvent,
 };
 use innkeeper_protocol::newest::common::StringOrMarkdown;
 use innkeeper_protocol::newest::state::{
@@ -261,6 +261,10 @@ fn within_turn(
                 agent_name: None,
                 description: None,
                 message: "help".to_owned(),
+                told_by: match said % 2 {
+                    0 => Teller::Tool,
+                    _ => Teller::Agent,
+                },
                 in_background,
             }))
         }
@@ -448,6 +452,7 @@ pub(crate) fn profiles(count: usize) -> Vec<AgentProfile> {
             synonyms: vec![Synonym::new(MODE, "ask", "careful")],
             works: true,
             resumes: true,
+            reach: Default::default(),
         })
         .collect()
 }

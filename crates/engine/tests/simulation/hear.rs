@@ -116,6 +116,7 @@ pub(crate) fn directly(message: &HostMessage) -> Heard {
 fn answer(reply: &Reply) -> Answer {
     match reply {
         Reply::Done
+        | Reply::Unsubscribed
         | Reply::Empty {}
         | Reply::Mcp(_)
         | Reply::CompleteSessionConfig(_)
@@ -128,6 +129,8 @@ fn answer(reply: &Reply) -> Answer {
         | Reply::RunAutomation(_)
         | Reply::Search(_)
         | Reply::Usage(_)
+        | Reply::InstallableAgents(_)
+        | Reply::InstalledAgent(_)
         | Reply::MoveChat(_)
         | Reply::Turns(_) => Answer::Done,
         Reply::ResolveSessionConfig(resolved) => Answer::Resolved(resolved.clone()),
@@ -309,6 +312,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
         },
         HostMessage::Reply { reply, .. } => match reply {
             Reply::Done => "done",
+            Reply::Unsubscribed => "unsubscribed",
             Reply::Empty {} => "empty",
             Reply::Mcp(_) => "of a server",
             Reply::Initialize(_) => "welcome",
@@ -331,6 +335,7 @@ pub(crate) fn kind(message: &HostMessage) -> &'static str {
             Reply::RunAutomation(_) => "run",
             Reply::Search(_) => "found",
             Reply::Usage(_) => "usage",
+            Reply::InstallableAgents(_) | Reply::InstalledAgent(_) => "installing",
             Reply::MoveChat(_) => "moved",
             Reply::Turns(_) => "turns",
         },

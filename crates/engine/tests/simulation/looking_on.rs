@@ -316,7 +316,10 @@ fn be_active(world: &mut World, index: usize) {
     let action = match world.rng.below(3) {
         0 => {
             let client = json!({"clientId": world.onlookers[index].id, "tools": tools});
-            json!({"type": "session/activeClientChanged", "activeClient": client})
+            let enters = json!({"type": "session/activeClientChanged", "activeClient": client});
+            say_as_it_is(world, index, &channel, enters);
+            let tools = json!([{"name": "tool-of-its-own"}]);
+            json!({"type": "session/activeClientToolsChanged", "tools": tools})
         }
         1 => json!({"type": "session/activeClientToolsChanged", "tools": tools}),
         _ => json!({"type": "session/activeClientChanged"}),

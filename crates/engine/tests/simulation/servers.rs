@@ -3,7 +3,7 @@
 
 use innkeeper_engine::Input;
 use innkeeper_protocol::mcp::hosted::{
-    McpCallError, McpCommand, McpEvent, McpFailure, McpOffer, McpReport,
+    McpCallError, McpCommand, McpEvent, McpFailure, McpOffer, McpReport, ServerRun,
 };
 use innkeeper_protocol::mcp::{ConfiguredServer, Hosting, McpServer, McpTransport};
 use innkeeper_protocol::newest::state::McpAuthRequirement;
@@ -39,7 +39,7 @@ pub(crate) fn configured() -> Vec<ConfiguredServer> {
 /// What comes of a command, sooner or later.
 pub(crate) fn reports(rng: &mut Rng, command: McpCommand) -> Vec<Input> {
     let (run, events) = match command {
-        McpCommand::Start(start) => (start.run, started(rng)),
+        McpCommand::Start(start) => (start.run, started(rng, start.run)),
         McpCommand::Call { run, call, .. } => {
             let outcome = match rng.below(10) {
                 0 => Err(McpCallError::Lost("lost".to_owned())),
@@ -57,11 +57,25 @@ pub(crate) fn reports(rng: &mut Rng, command: McpCommand) -> Vec<Input> {
     events.into_iter().map(report).collect()
 }
 
-fn started(rng: &mut Rng) -> Vec<McpEvent> {
+fn started(rng: &mut Rng, run: ServerRun) -> Vec<McpEvent> {
     let tools = vec![serde_json::from_value(json!({"name": "tool"})).unwrap()];
     let offer = McpOffer {
         tools: tools.clone(),
-        capabilities: Default::default(),
+        capabilities: json!({"tools": {"listChanged": true}})
+            .as_object()
+            .unwrap()
+            .clone(),
+        icons: Vec::new(),
+    };
+    let with_page = json!({"name": "tool", "_meta": {"ui": {"resourceUri": "ui://page"}}});
+    let with_page = McpOffer {
+        tools: vec![serde_json::from_value(with_page).unwrap()],
+        icons: vec![serde_json::from_value(json!({"src": "data:image/png;base64,AA=="})).unwrap()],
+        ..offer.clone()
+    };
+    let offer = match run.0 % 2 {
+        0 => offer,
+        _ => with_page,
     };
     let failed = McpEvent::Failed(McpFailure::Ended("it ended".to_owned()));
     let ready = McpEvent::Ready(Box::new(offer));

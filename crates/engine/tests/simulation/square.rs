@@ -32,12 +32,8 @@ const ABSENT: &[&str] = &[
 ];
 
 /// What happens so seldom here that it may not happen at all: the scenarios of
-/// MCP servers, and of clients that are active, have it.
-const SELDOM: &[&str] = &[
-    "chat/toolCallAuth",
-    "session/mcpServerBackgroundRequested",
-    "session/activeClientToolsChanged",
-];
+/// MCP servers have it.
+const SELDOM: &[&str] = &["chat/toolCallAuth", "session/mcpServerBackgroundRequested"];
 
 #[test]
 fn clients_of_every_version_hold_what_the_engine_holds() {

@@ -12,7 +12,7 @@ use clap::Args;
 use futures_util::StreamExt as _;
 use innkeeper::Host;
 use innkeeper_agents::discovery::{self, FoundAgent};
-use innkeeper_agents::install::Installed;
+use innkeeper_agents::install::{Installed, Installer};
 use innkeeper_agents::registry::{Language, Registry};
 use innkeeper_agents::{
     AcpAgent, AcpOptions, Agent, Environment, HttpTools, PiAgent, PiOptions, Program, ScriptAgent,
@@ -30,13 +30,13 @@ pub(crate) struct AgentsArgs {
     command: Option<install::Command>,
     #[command(flatten)]
     place: PlaceArgs,
-    /// List also the agents that are known and not there
+    /// Also list known agents that are not installed
     #[arg(long)]
     all: bool,
-    /// Do not start them to see whether they work
+    /// Do not start the agents to see whether they work
     #[arg(long)]
     no_start: bool,
-    /// For programs: as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -145,6 +145,19 @@ impl Finder {
         {
             host.set_agents(agents);
         }
+    }
+
+    /// What installs agents for the clients of a host, unless its agents are
+    /// wanted by name.
+    pub(crate) fn installer(&self) -> Option<Arc<Installer>> {
+        let Self {
+            registry,
+            data_dir,
+            environment,
+            ..
+        } = self;
+        let installer = || Installer::new(registry.clone(), data_dir, Arc::clone(environment));
+        self.only.is_none().then(installer).map(Arc::new)
     }
 
     /// Gives a host the agents that are installed or removed while it runs.
@@ -330,6 +343,7 @@ impl Options {
             })),
             Language::Pi => Arc::new(PiAgent::new(PiOptions {
                 display_name: self.name,
+                reads: self.reads,
                 directory,
                 ..PiOptions::new(self.provider, program)
             })),
@@ -470,7 +484,7 @@ async fn list(args: AgentsArgs) -> Outcome {
         let (name, command) = (missing.display_name, missing.command);
         let hint = missing.hint;
         troubles.push_str(&format!(
-            "\n{name} (`{command}`) is installed, but not what lets a host talk to it: {hint}\n"
+            "\n{name} (`{command}`) is installed, but its adapter for hosts is missing: {hint}\n"
         ));
     }
     for trouble in registry.troubles() {

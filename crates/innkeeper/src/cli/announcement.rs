@@ -8,6 +8,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use innkeeper_store::LOCK_FILE;
 use serde::{Deserialize, Serialize};
@@ -119,6 +120,12 @@ pub(crate) fn holder(data_dir: &Path) -> Option<u32> {
         Err(TryLockError::WouldBlock) => fs::read_to_string(path).ok()?.trim().parse().ok(),
         Ok(()) | Err(TryLockError::Error(_)) => None,
     }
+}
+
+/// For how long the process that has a data directory's lock has had it.
+pub(crate) fn held_for(data_dir: &Path) -> Option<Duration> {
+    let since = fs::metadata(data_dir.join(LOCK_FILE)).and_then(|lock| lock.modified());
+    since.ok()?.elapsed().ok()
 }
 
 #[cfg(test)]

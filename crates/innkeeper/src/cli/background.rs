@@ -7,11 +7,11 @@ use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use ahp::Client;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, Command};
 
-use super::announcement::{HostFile, holder};
+use super::announcement::{HostFile, held_for, holder};
 use super::client::{ConnectionLost, connect_to};
 use super::control::RunningHost;
 use super::place::PlaceArgs;
@@ -69,6 +69,9 @@ pub(crate) async fn running_or(
                      started it (`--stdio`); end it, or choose another --data-dir",
                     data_dir.display()
                 ),
+                (Some(pid), _) if held_for(&data_dir).is_some_and(|held| held > STARTING) => {
+                    return Err(deaf(pid, &data_dir));
+                }
                 // It starts, or does something with the database that takes time.
                 (Some(_), _) => {}
             },
@@ -84,11 +87,7 @@ pub(crate) async fn running_or(
         }
         if Instant::now() > end {
             if let (None, Some(pid)) = (&started, holder(&data_dir)) {
-                bail!(
-                    "process {pid} uses the data directory {}, but accepts no commands; end it, \
-                     and try again",
-                    data_dir.display()
-                );
+                return Err(deaf(pid, &data_dir));
             }
             bail!(
                 "the host has not started within {} seconds; see {}",
@@ -98,6 +97,13 @@ pub(crate) async fn running_or(
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
+}
+
+fn deaf(pid: u32, data_dir: &Path) -> anyhow::Error {
+    anyhow!(
+        "process {pid} uses the data directory {}, but accepts no commands; end it, and try again",
+        data_dir.display()
+    )
 }
 
 async fn answers(host: &RunningHost) -> bool {
@@ -140,7 +146,7 @@ async fn not_started(child: &mut Child, status: ExitStatus) -> anyhow::Error {
     }
     let last = said.lines().last().unwrap_or_default();
     match last.strip_prefix("innkeeper: ") {
-        Some(reason) => anyhow::anyhow!(reason.to_owned()),
-        None => anyhow::anyhow!("the host did not start ({status}); see `innkeeper doctor`"),
+        Some(reason) => anyhow!(reason.to_owned()),
+        None => anyhow!("the host did not start ({status}); see `innkeeper doctor`"),
     }
 }

@@ -14,7 +14,7 @@ use innkeeper::now;
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArgs {
-    /// The file to write; it must not exist yet
+    /// File to write; it must not exist yet
     file: PathBuf,
     #[command(flatten)]
     place: PlaceArgs,
@@ -22,7 +22,7 @@ pub(crate) struct BackupArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RestoreArgs {
-    /// A file that `innkeeper backup` wrote
+    /// File that `innkeeper backup` has written
     file: PathBuf,
     #[command(flatten)]
     place: PlaceArgs,
@@ -43,8 +43,8 @@ pub(crate) async fn restore(args: RestoreArgs) -> Outcome {
     dismiss(&data_dir).await;
     if let Some(pid) = holder(&data_dir) {
         return Err(anyhow!(
-            "a backup can be restored only while no host runs on the data directory; stop process \
-             {pid} first"
+            "a host is running on the data directory (process {pid}); stop it with `innkeeper \
+             stop` before you restore a backup"
         )
         .into());
     }
@@ -57,7 +57,7 @@ pub(crate) async fn restore(args: RestoreArgs) -> Outcome {
         args.file.display()
     );
     if let Some(replaced) = restored.replaced {
-        said += &format!("What was there before is in {}.\n", replaced.display());
+        said += &format!("The previous sessions are in {}.\n", replaced.display());
     }
     print(&said)
 }

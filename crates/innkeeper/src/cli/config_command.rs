@@ -17,11 +17,11 @@ pub(crate) struct ConfigArgs {
 enum Action {
     /// Check the configuration file
     Check(PlaceArgs),
-    /// Print where the configuration file is
+    /// Print the path of the configuration file
     Path(PlaceArgs),
-    /// Print all keys with their values, including the defaults
+    /// Print all keys with their values, including defaults
     Show {
-        /// For programs: as JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
         #[command(flatten)]

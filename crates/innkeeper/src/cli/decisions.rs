@@ -29,7 +29,7 @@ pub(crate) enum Approve {
     All,
     /// Those that only read
     Reads,
-    /// None: what would have to be asked is denied
+    /// None: every request is denied
     None,
 }
 

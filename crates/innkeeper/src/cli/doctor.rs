@@ -2,6 +2,7 @@
 //! to do about it. It changes nothing.
 
 mod data;
+mod database;
 
 use std::fs;
 use std::io;
@@ -29,7 +30,7 @@ use innkeeper::server::access::ConnectionToken;
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// For programs: as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -48,7 +49,14 @@ pub(crate) async fn doctor(args: DoctorArgs) -> Outcome {
     let data_dir = args.place.data_dir()?;
     let (finding, config) = check_config(&args.place.config_file()?, args.place.config());
     let mut findings = vec![finding];
-    findings.extend(data::check(&config, &data_dir));
+    match args.place.database(&config) {
+        Ok(None) => findings.extend(data::check(&config, &data_dir, true)),
+        Ok(Some(address)) => {
+            findings.extend(data::check(&config, &data_dir, false));
+            findings.extend(database::check(&address));
+        }
+        Err(error) => findings.push(Problem(format!("store: {}", text::told(&error)))),
+    }
     findings.push(check_token(&data_dir.join("token")));
     findings.push(check_devices(&data_dir));
     findings.push(check_port(&config, &data_dir));
@@ -81,7 +89,7 @@ pub(crate) async fn doctor(args: DoctorArgs) -> Outcome {
         0 => Ok(()),
         _ => {
             let found = text::count(problems, "problem");
-            Err(anyhow!("{found} found; the lines above say what to do about it").into())
+            Err(anyhow!("{found} found; the lines above say how to fix them").into())
         }
     }
 }
@@ -124,7 +132,7 @@ fn check_token(path: &Path) -> Finding {
     match token.and_then(|token| ConnectionToken::new(token.trim())) {
         Some(_) => Fine(format!("token: only you can read {name}")),
         None => Problem(format!(
-            "token: {name} holds no token; delete it, and the next start makes one"
+            "token: {name} contains no token; delete it, and the next start generates one"
         )),
     }
 }
@@ -142,7 +150,7 @@ fn check_devices(data_dir: &Path) -> Finding {
 fn check_port(config: &Config, data_dir: &Path) -> Finding {
     let address = SocketAddr::new(config.server.host, config.server.port);
     let error = match TcpListener::bind(address) {
-        Ok(_) => return Fine(format!("port: {address} can be listened on")),
+        Ok(_) => return Fine(format!("port: {address} is available")),
         Err(error) => error,
     };
     let running = HostFile::find_in(data_dir);
@@ -170,7 +178,9 @@ fn check_git() -> Finding {
             Ok(version) => Fine(format!("git: {}", text::one_line(&version))),
             Err(why) => Warning(format!("git: {}", text::one_line(&why))),
         },
-        None => Warning("git: not found; install it to see and undo what agents change".to_owned()),
+        None => {
+            Warning("git: not found; install it to see and undo the changes of agents".to_owned())
+        }
     }
 }
 
@@ -228,7 +238,7 @@ async fn check_agents(
     }
     for missing in missing {
         findings.push(Warning(format!(
-            "agent: {} (`{}`) is installed, but not what lets a host talk to it: {}",
+            "agent: {} (`{}`) is installed, but its adapter for hosts is missing: {}",
             missing.display_name, missing.command, missing.hint
         )));
     }

@@ -12,9 +12,9 @@ use super::transcript::{ToolView, Transcript, TurnView, ending, turns};
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Format {
-    /// The session's state and its chats, in the protocol's own types
+    /// The session's state and its chats, in the protocol's format
     Json,
-    /// A document to read
+    /// A readable document
     Markdown,
 }
 

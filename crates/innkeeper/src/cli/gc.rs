@@ -19,7 +19,7 @@ use innkeeper::{leftovers, now};
 
 #[derive(Debug, Args)]
 pub(crate) struct GcArgs {
-    /// Only say what would be freed; this also works while a host runs
+    /// Only print what would be freed; this also works while a host is running
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -34,8 +34,8 @@ pub(crate) async fn gc(args: GcArgs) -> Outcome {
     }
     if let Some(pid) = holder(&data_dir).filter(|_| !args.dry_run) {
         return Err(anyhow!(
-            "the running host, process {pid}, uses what would have to be cleaned up; stop it \
-             first, or see with --dry-run whether that is worth it"
+            "a host is running on the data directory (process {pid}); stop it with `innkeeper \
+             stop` first, or use --dry-run to see what would be freed"
         )
         .into());
     }
@@ -54,7 +54,7 @@ pub(crate) async fn gc(args: GcArgs) -> Outcome {
     let stay = match stay {
         0 => String::new(),
         _ => format!(
-            "{} {stays}, with work that is nowhere else; look into {}.\n",
+            "{} {stays}, with work that exists nowhere else; see {}.\n",
             text::count(stay, "working tree"),
             data_dir.join("worktrees").display()
         ),
@@ -81,7 +81,7 @@ fn told(garbage: &Garbage, config: &Config) -> String {
     line(
         !leftovers.kept.is_empty(),
         format!(
-            "file states of {}, here and in their repositories ({})",
+            "file checkpoints of {}, in the data directory and in repositories ({})",
             text::count(leftovers.kept.len(), "deleted session"),
             text::size(*leftover_bytes)
         ),
@@ -89,7 +89,7 @@ fn told(garbage: &Garbage, config: &Config) -> String {
     line(
         !leftovers.trees.is_empty(),
         format!(
-            "{} of deleted sessions, except where there is work that is nowhere else",
+            "{} of deleted sessions, except those with work that exists nowhere else",
             text::count(leftovers.trees.len(), "working tree")
         ),
     );

@@ -26,6 +26,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 const PIECE: u64 = 1024 * 1024;
 
 #[derive(Debug, Args)]
+#[command(mut_arg("stdio", |arg| arg.hide(true)), mut_arg("service", |arg| arg.hide(true)))]
 pub(crate) struct UpArgs {
     #[command(flatten)]
     serve: ServeArgs,
@@ -33,7 +34,7 @@ pub(crate) struct UpArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// For programs: as JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -57,10 +58,10 @@ pub(crate) struct OpenArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
-    /// Go on printing what is logged from now on
+    /// Keep printing new lines
     #[arg(short, long)]
     follow: bool,
-    /// How many lines to begin with
+    /// Number of lines to print
     #[arg(short = 'n', long, value_name = "N", default_value_t = 200)]
     lines: usize,
     #[command(flatten)]
@@ -75,7 +76,7 @@ fn nothing_runs(place: &PlaceArgs) -> Result<anyhow::Error> {
             data_dir.display()
         ),
         None => anyhow!(
-            "no host runs on {}; start one with `innkeeper up`",
+            "no host is running on {}; start one with `innkeeper up`",
             data_dir.display()
         ),
     })
@@ -101,7 +102,7 @@ pub(crate) async fn up(args: UpArgs) -> Outcome {
         let link: Link = host.get("/control/link").await?;
         let pid = status.pid;
         return print(&format!(
-            "A host runs already (process {pid}).\n{}",
+            "A host is already running (process {pid}).\n{}",
             addresses(&link)
         ));
     }
@@ -109,7 +110,7 @@ pub(crate) async fn up(args: UpArgs) -> Outcome {
     if let Some((_, status)) = lasting(&place).await? {
         let pid = status.pid;
         return Err(anyhow!(
-            "`innkeeper run` is at work with a host of its own (process {pid}); try again when it \
+            "`innkeeper run` is still using a temporary host (process {pid}); try again when it \
              is done"
         )
         .into());
@@ -124,7 +125,7 @@ async fn print_started(host: &RunningHost) -> Outcome {
     let link: Link = host.get("/control/link").await?;
     let status: Status = host.get("/control/status").await?;
     print(&format!(
-        "The host runs in the background (process {}).\n{}Log:         {}\n",
+        "The host is running in the background (process {}).\n{}Log:         {}\n",
         status.pid,
         addresses(&link),
         status.log.display()
@@ -163,10 +164,10 @@ fn told(status: &Status) -> String {
         Kind::Foreground => "in a terminal",
         Kind::Background => "in the background",
         Kind::Service => "as a service",
-        Kind::Temporary => "for `innkeeper run`, and ends by itself",
+        Kind::Temporary => "temporarily for `innkeeper run`",
     };
     let mut lines = format!(
-        "The host runs {kind}: process {}, version {}, for {}.\n",
+        "The host is running {kind}: process {}, version {}, for {}.\n",
         status.pid,
         status.version,
         text::duration(status.uptime_seconds)
@@ -183,6 +184,9 @@ fn told(status: &Status) -> String {
         line("WebSocket:", url.clone());
     }
     line("Clients:", status.connections.to_string());
+    for client in &status.clients {
+        line("", text::one_line(client));
+    }
     line("Sessions:", status.sessions.to_string());
     line("Data:", status.data_dir.display().to_string());
     line("Log:", status.log.display().to_string());
@@ -194,7 +198,7 @@ pub(crate) async fn stop(args: LifeArgs) -> Outcome {
         return Err(nothing_runs(&args.place)?.into());
     };
     end(&host).await?;
-    print(&format!("The host (process {}) has ended.\n", host.pid))
+    print(&format!("Stopped the host (process {}).\n", host.pid))
 }
 
 async fn end(host: &RunningHost) -> Result<()> {
@@ -211,13 +215,14 @@ pub(crate) async fn restart(args: LifeArgs) -> Outcome {
     };
     match status.kind {
         Kind::Foreground => Err(anyhow!(
-            "the host (process {}) runs in a terminal; end it there with Ctrl-C, and start it again",
+            "the host (process {}) is running in a terminal; stop it there with Ctrl-C, and \
+             start it again",
             status.pid
         )
         .into()),
         Kind::Temporary => Err(anyhow!(
-            "the host (process {}) was started by `innkeeper run` and ends by itself; start one \
-             that stays with `innkeeper up`",
+            "the host (process {}) is temporary: `innkeeper run` started it, and it stops by \
+             itself; start a permanent one with `innkeeper up`",
             status.pid
         )
         .into()),
@@ -241,7 +246,7 @@ pub(crate) async fn reload(args: LifeArgs) -> Outcome {
     // What is wrong with it, the host says in its log only.
     args.place.config()?;
     host.post("/control/reload", String::new()).await?;
-    print("The host reads its configuration and its certificate again.\n")
+    print("The host is reloading its configuration and certificate.\n")
 }
 
 pub(crate) async fn open(args: OpenArgs) -> Outcome {

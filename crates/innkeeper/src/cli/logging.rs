@@ -20,7 +20,7 @@ pub(crate) struct LogArgs {
     /// How much to log: off, error, warn, info, debug or trace [default: info]
     #[arg(long = "log", value_name = "LEVEL", env = "INNKEEPER_LOG")]
     level: Option<LevelFilter>,
-    /// How log lines look [default: text]
+    /// Format of log lines [default: text]
     #[arg(
         long = "log-format",
         value_name = "FORMAT",

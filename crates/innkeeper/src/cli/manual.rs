@@ -9,7 +9,7 @@ use super::{Cli, Outcome};
 
 #[derive(Debug, Args)]
 pub(crate) struct ManualArgs {
-    /// Where to write them; it is created if it does not exist
+    /// Directory to write to; it is created if it does not exist
     directory: PathBuf,
 }
 

@@ -13,10 +13,10 @@ use innkeeper::now;
 
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
-    /// Where sessions are: a data directory, or postgres://user@host/database
+    /// Source: a data directory, or postgres://user@host/database
     #[arg(long, value_name = "PLACE")]
     from: String,
-    /// Where they are to go; nothing may be there yet
+    /// Target, which must be empty: a data directory, or postgres://user@host/database
     #[arg(long, value_name = "PLACE")]
     to: String,
 }
@@ -42,7 +42,7 @@ pub(crate) fn migrate(args: &MigrateArgs) -> Outcome {
     };
     let rows = moved.iter().map(|(_, rows)| rows).sum();
     print(&format!(
-        "Moved {} with {}, and compared {} one by one. What was in the old place is still there.\n",
+        "Moved {} with {}, and compared {} one by one. The source is unchanged.\n",
         text::count(of("session"), "session"),
         text::count(of("turn"), "turn"),
         text::count(rows, "row"),
@@ -55,7 +55,7 @@ fn place(text: &str) -> Result<StorePlace, Failure> {
     }
     if has_password(text) {
         return Err(Failure::Usage(
-            "a password on the command line can be read by everybody on this machine; put it into \
+            "every user of this machine can read a password on the command line; put it into \
              PGPASSWORD, or a file that PGPASSFILE names"
                 .to_owned(),
         ));

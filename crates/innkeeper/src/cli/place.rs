@@ -24,13 +24,13 @@ const CONFIG_FILE: &str = "innkeeper.toml";
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArgs {
-    /// Where the host keeps everything it owns [default: the platform's data directory]
+    /// Directory for the host's data [default: the platform's data directory]
     #[arg(long, value_name = "DIR", env = "INNKEEPER_DATA_DIR", value_hint = ValueHint::DirPath)]
     data_dir: Option<PathBuf>,
-    /// The configuration file [default: innkeeper.toml in the platform's config directory]
+    /// Configuration file [default: innkeeper.toml in the platform's config directory]
     #[arg(long, value_name = "FILE", env = "INNKEEPER_CONFIG", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
-    /// Keep sessions in PostgreSQL: postgres://user@host/database, without a password
+    /// Store sessions in PostgreSQL: postgres://user@host/database, without a password
     /// [env: INNKEEPER_STORE]
     #[arg(long, value_name = "URL", global = false)]
     store: Option<String>,
@@ -79,7 +79,7 @@ impl PlaceArgs {
         let otherwise = variable.as_ref().or(config.store.url.as_ref());
         let url = match (&self.store, otherwise) {
             (Some(url), _) if has_password(url) => anyhow::bail!(
-                "a password on the command line can be read by everybody on this machine; put it \
+                "every user of this machine can read a password on the command line; put it \
                  into PGPASSWORD, a file that PGPASSFILE names, or store.url in the configuration"
             ),
             (Some(url), _) | (None, Some(url)) => url,
@@ -145,8 +145,10 @@ impl PlaceArgs {
 }
 
 fn project_dirs() -> Result<ProjectDirs> {
-    ProjectDirs::from("", "", "innkeeper")
-        .context("there is no home directory; say where to keep data with --data-dir, and where the configuration is with --config")
+    ProjectDirs::from("", "", "innkeeper").context(
+        "there is no home directory; set the data directory with --data-dir, and the \
+                  configuration file with --config",
+    )
 }
 
 /// The options of a host that keeps its data in `data_dir`.
@@ -173,6 +175,7 @@ pub(crate) fn host_options(
             ..config.workspace.options()
         },
         environment: Arc::clone(environment),
+        installer: None,
         telemetry: config
             .telemetry
             .with_variables(|name| std::env::var(name).ok())

@@ -18,12 +18,12 @@ use super::text;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// The answer, for people
+    /// The answer as text
     #[default]
     Text,
     /// One JSON object at the end
     Json,
-    /// One JSON object for each event, one a line
+    /// One JSON object for each event, one per line
     StreamJson,
 }
 
@@ -129,7 +129,7 @@ impl Report {
             }
             StateAction::ChatUsage(usage) => self.usage = serde_json::to_value(&usage.usage).ok(),
             StateAction::ChatTurnComplete(_) if self.refused => {
-                return Some(Ending::Refused("the model refused to go on".to_owned()));
+                return Some(Ending::Refused("the model refused to continue".to_owned()));
             }
             StateAction::ChatTurnComplete(_) => return Some(Ending::Complete),
             StateAction::ChatTurnCancelled(_) => return Some(Ending::Cancelled),

@@ -34,28 +34,28 @@ const MOST_READ: u64 = 16 * 1024 * 1024;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What to ask the agent; `-` or nothing reads it from standard input
+    /// Prompt for the agent; `-` or nothing reads it from standard input
     #[arg(value_name = "PROMPT")]
     prompt: Vec<String>,
-    /// The agent [default: the host's default agent]
+    /// Agent to use [default: the host's default agent]
     #[arg(short, long, value_name = "PROVIDER", env = "INNKEEPER_AGENT", add = ArgValueCompleter::new(completing::agents))]
     agent: Option<String>,
-    /// The model [default: the agent's choice]
+    /// Model to use [default: the agent's choice]
     #[arg(short, long, env = "INNKEEPER_MODEL", add = ArgValueCompleter::new(completing::models))]
     model: Option<String>,
-    /// Where the agent works [default: the current directory]
+    /// Directory that the agent works in [default: the current directory]
     #[arg(short = 'C', long = "directory", value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
-    /// Go on with this session
+    /// Continue this session
     #[arg(short, long, value_name = "ID", conflicts_with_all = ["resume_latest", "agent"], add = ArgValueCompleter::new(completing::sessions))]
     session: Option<String>,
-    /// Go on with the latest session in the directory
+    /// Continue the most recent session in the directory
     #[arg(short = 'c', long = "continue", conflicts_with = "agent")]
     resume_latest: bool,
     /// Which tool calls to approve without asking
     #[arg(long, value_name = "WHICH", env = "INNKEEPER_APPROVE")]
     approve: Option<Approve>,
-    /// How to print what happens
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     output_format: OutputFormat,
     #[command(flatten)]
@@ -242,7 +242,7 @@ impl Turn {
             self.dispose().await;
             let error = match error.downcast::<Refused>() {
                 Ok(Refused(reason)) => {
-                    let told = format!("the host did not take the prompt: {reason}");
+                    let told = format!("the host refused the prompt: {reason}");
                     let ending = Ending::Refused(told);
                     return self.ended(&ending);
                 }
@@ -279,7 +279,7 @@ impl Turn {
             }
         }
         Err(anyhow::Error::new(ConnectionLost)
-            .context("the turn goes on in the host, if that still runs; see `innkeeper sessions`"))
+            .context("the turn continues if the host is still running; see `innkeeper sessions`"))
     }
 
     /// What the agent waits for is decided, in whichever chat it waits. Says

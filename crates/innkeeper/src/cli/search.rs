@@ -30,37 +30,38 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// Words that stand in one turn or title; "phrases" in quotation marks
+    /// Words that occur in one turn or title; "phrases" in quotation marks
     #[arg(required = true)]
     words: Vec<String>,
-    /// Look into this session only: its id or URI, or the beginning of its id
+    /// Only search this session: its id or URI, or the beginning of its id
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Look into sessions of this agent only
+    /// Only search sessions of this agent
     #[arg(long, short, value_name = "AGENT")]
     agent: Option<String>,
-    /// Look into sessions that work in this directory or below it
+    /// Only search sessions that work in this directory or below it
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
-    /// Look into archived sessions only
+    /// Only search archived sessions
     #[arg(long)]
     archived: bool,
-    /// Find turns that began on this day or later (a date, or a time such as 2026-03-10T18:42:03Z)
+    /// Only find turns that began on this day or later (a date, or a time such as
+    /// 2026-03-10T18:42:03Z)
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Find turns that began before this day or time
+    /// Only find turns that began before this day or time
     #[arg(long, value_name = "TIME")]
     before: Option<String>,
-    /// Where to look, separated by commas [default: everywhere but in reasoning]
+    /// Fields to search, separated by commas [default: all but reasoning]
     #[arg(long = "in", value_name = "FIELDS", value_delimiter = ',')]
     fields: Option<Vec<Field>>,
-    /// How many results, from 1 to 50
+    /// Number of results, from 1 to 50
     #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u8).range(1..=50))]
     limit: u8,
-    /// Where to go on: `nextCursor` of an earlier call with --json
+    /// Continue an earlier search: its `nextCursor`, from --json
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// For machines: the result as the host has it
+    /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -30,53 +30,53 @@ use innkeeper::server::access::{AccessPolicy, ConnectionToken, DeviceToken};
 use innkeeper::server::{ControlSocket, NewcomerLimits, Server, ServerOptions, TlsFiles};
 use lives::Serving;
 
-pub(crate) use controlled::{Kind, Link, Status};
+pub(crate) use controlled::{Kind, Link, Status, TokensChanged};
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
-    /// The address to listen on [env: INNKEEPER_HOST] [default: 127.0.0.1]
+    /// Address to listen on [env: INNKEEPER_HOST] [default: 127.0.0.1]
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     host: Option<IpAddr>,
-    /// The port to listen on; 0 picks a free one [env: INNKEEPER_PORT] [default: 8137]
+    /// Port to listen on; 0 picks a free one [env: INNKEEPER_PORT] [default: 8137]
     #[arg(long, value_name = "N")]
     port: Option<u16>,
     /// Also listen on a Unix socket that only you can open [env: INNKEEPER_SOCKET]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     socket: Option<PathBuf>,
     /// Token that clients must present [env: INNKEEPER_CONNECTION_TOKEN] [default: generated once
-    /// and kept in the data directory]
+    /// and stored in the data directory]
     #[arg(long, value_name = "TOKEN", conflicts_with_all = ["connection_token_file", "without_connection_token"])]
     connection_token: Option<String>,
-    /// A file with the token that clients must present [env: INNKEEPER_CONNECTION_TOKEN_FILE]
+    /// File with the token that clients must present [env: INNKEEPER_CONNECTION_TOKEN_FILE]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "without_connection_token")]
     connection_token_file: Option<PathBuf>,
-    /// Let clients in without a token; only on a loopback address
+    /// Accept clients without a token; only on a loopback address
     /// [env: INNKEEPER_WITHOUT_CONNECTION_TOKEN]
     #[arg(long)]
     without_connection_token: bool,
     #[command(flatten)]
     place: PlaceArgs,
-    /// Only the agents of these providers, separated by commas [env: INNKEEPER_AGENTS]
+    /// Only use the agents of these providers, separated by commas [env: INNKEEPER_AGENTS]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     agents: Option<Vec<String>>,
     /// Once listening, write the addresses and the process id to this file
     /// [env: INNKEEPER_READY_FILE]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     ready_file: Option<PathBuf>,
-    /// No web client [env: INNKEEPER_NO_WEB]
+    /// Do not serve the web client [env: INNKEEPER_NO_WEB]
     #[arg(long)]
     no_web: bool,
-    /// A certificate chain in PEM, for wss and https [env: INNKEEPER_TLS_CERT]
+    /// TLS certificate chain, in PEM [env: INNKEEPER_TLS_CERT]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tls_cert: Option<PathBuf>,
-    /// The key of the certificate, in PEM [env: INNKEEPER_TLS_KEY]
+    /// Key of the TLS certificate, in PEM [env: INNKEEPER_TLS_KEY]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tls_key: Option<PathBuf>,
-    /// Serve one client on standard input and output, and listen nowhere
+    /// Serve one client on standard input and output instead of listening
     #[arg(long, conflicts_with_all = ["host", "port", "socket", "ready_file", "tls_cert",
         "connection_token", "connection_token_file", "without_connection_token"])]
     stdio: bool,
-    /// Run under a service manager: reload on SIGHUP, and print no token
+    /// Run under a service manager: reload on SIGHUP, and do not print the token
     #[arg(long, conflicts_with = "stdio")]
     service: bool,
     /// Apart from the terminal (for `up` and `run`)
@@ -144,7 +144,7 @@ fn open_log(logs: &Logs, data_dir: &Path) {
 
 fn control_place(data_dir: &Path) -> Result<control_socket::Place> {
     control_socket::Place::for_host(data_dir)
-        .context("no directory for the control socket can be made")
+        .context("failed to create a directory for the control socket")
 }
 
 fn control_at(place: &control_socket::Place, controlled: &Arc<Controlled>) -> ControlSocket {
@@ -178,8 +178,8 @@ impl ServeArgs {
         }
         match self.stdio || self.service {
             true => Err(Failure::Usage(
-                "a host in the background has neither a client on standard input nor a service \
-                 manager; leave out --stdio and --service"
+                "`innkeeper up` does not take --stdio or --service; use them with `innkeeper \
+                 serve`"
                     .to_owned(),
             )),
             false => Ok(()),
@@ -190,8 +190,8 @@ impl ServeArgs {
         let host = self.host.unwrap_or(config.server.host);
         if self.without_connection_token && !host.is_loopback() {
             return Err(Failure::Usage(format!(
-                "--without-connection-token would let anybody in who can reach {host}; leave it \
-                 out, or listen on 127.0.0.1"
+                "with --without-connection-token, anyone who can reach {host} could connect; \
+                 leave it out, or listen on 127.0.0.1"
             )));
         }
         Ok(SocketAddr::new(
@@ -203,7 +203,7 @@ impl ServeArgs {
     /// The token that was given with a flag.
     fn given_token(&self) -> Result<Option<ConnectionToken>, Failure> {
         const FORM: &str =
-            "a connection token is made of letters, digits and the characters - . _ ~";
+            "a connection token consists of letters, digits and the characters - . _ ~";
         if let Some(secret) = &self.connection_token {
             let token = ConnectionToken::new(secret.as_str());
             return match token {
@@ -395,8 +395,7 @@ impl Tokens {
         let mut said: String = lines.collect();
         said += &token::qr_code(first);
         if !is_encrypted {
-            said += "Without TLS, anyone on the network can read the token and everything that \
-                     is said.\n";
+            said += "Without TLS, anyone on the network can read the token and all traffic.\n";
         }
         said
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use directories::BaseDirs;
+use innkeeper_process::system::nameless_socket;
 use tokio::process::Command;
 
 use super::place::PlaceArgs;
@@ -28,12 +29,12 @@ pub(crate) struct ServiceArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Start the host now and at every login, and keep it running
+    /// Install the service and start it
     Install {
-        /// Print what would be installed, and change nothing
+        /// Only print the unit or property list
         #[arg(long)]
         print: bool,
-        /// Stop the service when you log out
+        /// Do not ask systemd to keep your services running after you log out
         #[arg(long)]
         no_linger: bool,
         /// Print it for this program, and for any user (for packages)
@@ -45,9 +46,9 @@ enum Action {
         #[command(flatten)]
         place: PlaceArgs,
     },
-    /// Stop the service and remove it; sessions stay
+    /// Stop and remove the service, and keep sessions
     Uninstall,
-    /// Show what the service manager says
+    /// Show what the service manager reports
     Status,
 }
 
@@ -68,7 +69,11 @@ impl Manager {
 
     /// Where the user's services are described.
     fn file(self) -> Result<PathBuf> {
-        let dirs = BaseDirs::new().context("there is no home directory, so there is no service of yours; run `innkeeper serve --service` from the system's service manager")?;
+        let dirs = BaseDirs::new().context(
+            "there is no home directory to install a service in; \
+                                            run `innkeeper serve --service` from the system's \
+                                            service manager",
+        )?;
         Ok(match self {
             Self::Systemd => dirs.config_dir().join("systemd/user").join(UNIT),
             Self::Launchd => dirs
@@ -93,7 +98,7 @@ impl Service<'_> {
                 .to_str()
                 .filter(|text| !text.contains(['\n', '\r', '\0']));
             text.map(str::to_owned)
-                .with_context(|| format!("{} cannot stand in a service", path.display()))
+                .with_context(|| format!("{} cannot be used in a service", path.display()))
         };
         let mut command = vec![
             text(self.program)?,
@@ -244,8 +249,8 @@ pub(crate) async fn service(args: ServiceArgs) -> Outcome {
 async fn install(only_print: bool, linger: bool, place: &PlaceArgs) -> Outcome {
     if place.given_store().is_some() {
         return Err(super::Failure::Usage(
-            "a service finds its database by the configuration; write the address there, as \
-             store.url, and leave out --store"
+            "a service reads the address of its database from the configuration; set store.url \
+             there, and leave out --store"
                 .to_owned(),
         ));
     }
@@ -268,7 +273,22 @@ async fn install(only_print: bool, linger: bool, place: &PlaceArgs) -> Outcome {
     if let Some(directory) = file.parent() {
         fs::create_dir_all(directory).with_context(unwritten)?;
     }
+    let is_new = !file.exists();
     fs::write(&file, text).with_context(unwritten)?;
+    let started = start(manager, &file, linger).await;
+    if started.is_err() && is_new {
+        // A service that nobody can start is not installed.
+        let _ = fs::remove_file(&file);
+    }
+    let started = started.map_err(|error| {
+        let reason = super::text::told(&error);
+        anyhow!("{reason}; where there is no service manager, use `innkeeper up`")
+    });
+    print(&started?)
+}
+
+/// Starts what the file describes, and returns what to tell the user.
+async fn start(manager: Manager, file: &Path, linger: bool) -> Result<String> {
     let name = file.display();
     match manager {
         Manager::Systemd => {
@@ -281,10 +301,10 @@ async fn install(only_print: bool, linger: bool, place: &PlaceArgs) -> Outcome {
                 false => Ok(Said::default()),
             };
             let logout = match lingers {
-                Ok(said) if linger && said.success => " It goes on running when you log out.",
-                _ => " It ends when you log out; `loginctl enable-linger` lets it go on running.",
+                Ok(said) if linger && said.success => " It keeps running after you log out.",
+                _ => " It stops when you log out; `loginctl enable-linger` keeps it running.",
             };
-            print(&format!(
+            Ok(format!(
                 "Installed {name} and started the service.{logout}\n"
             ))
         }
@@ -292,7 +312,7 @@ async fn install(only_print: bool, linger: bool, place: &PlaceArgs) -> Outcome {
             let file = file.to_string_lossy().into_owned();
             let _ = called("launchctl", &["unload", &file]).await;
             needs("launchctl", &["load", "-w", &file]).await?;
-            print(&format!("Installed {name} and started the service.\n"))
+            Ok(format!("Installed {name} and started the service.\n"))
         }
     }
 }
@@ -320,7 +340,7 @@ async fn uninstall() -> Outcome {
         let _ = called("systemctl", &["--user", "daemon-reload"]).await;
     }
     print(&format!(
-        "Stopped the service and removed {}. Your sessions are still there.\n",
+        "Stopped the service and removed {}. Your sessions are kept.\n",
         file.display()
     ))
 }
@@ -349,12 +369,7 @@ async fn called(program: &str, arguments: &[&str]) -> Result<Said> {
     let output = tokio::time::timeout(PATIENCE, command.output())
         .await
         .with_context(|| format!("{program} did not end in time"))?
-        .with_context(|| {
-            format!(
-                "{program} cannot be run; without a service manager, `innkeeper up` starts a host \
-                 in the background"
-            )
-        })?;
+        .with_context(|| format!("{program} cannot be run"))?;
     let text = |bytes: &[u8]| super::text::printable(&String::from_utf8_lossy(bytes));
     Ok(Said {
         success: output.status.success(),
@@ -379,7 +394,7 @@ pub(crate) fn notify(state: &str) {
     };
     let told = tell(&path, state);
     if let Err(error) = told {
-        tracing::debug!(%error, "the service manager was not told");
+        tracing::debug!(%error, "failed to notify the service manager");
     }
 }
 
@@ -388,14 +403,10 @@ fn tell(path: &std::ffi::OsStr, state: &str) -> std::io::Result<()> {
     use std::os::unix::net::{SocketAddr, UnixDatagram};
     let socket = UnixDatagram::unbound()?;
     socket.set_nonblocking(true)?;
-    #[cfg(target_os = "linux")]
-    if let Some(name) = path.as_bytes().strip_prefix(b"@") {
-        use std::os::linux::net::SocketAddrExt as _;
-        let address = SocketAddr::from_abstract_name(name)?;
-        socket.send_to_addr(state.as_bytes(), &address)?;
-        return Ok(());
-    }
-    let address = SocketAddr::from_pathname(Path::new(path))?;
+    let address = match path.as_bytes().strip_prefix(b"@") {
+        Some(name) => nameless_socket(name)?,
+        None => SocketAddr::from_pathname(Path::new(path))?,
+    };
     socket.send_to_addr(state.as_bytes(), &address)?;
     Ok(())
 }

@@ -46,54 +46,54 @@ pub(crate) struct SessionsArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List the sessions, the latest changed first (the default)
+    /// List sessions, most recently changed first (the default)
     List(ListArgs),
-    /// Print what was said in a session
+    /// Print the conversation of a session
     Show {
         #[command(flatten)]
         session: OneSession,
-        /// For programs: the same as `export --format json`
+        /// Print JSON, like `export --format json`
         #[arg(long)]
         json: bool,
     },
-    /// Print a session as a document or as data
+    /// Print a session as Markdown or JSON
     Export {
         #[command(flatten)]
         session: OneSession,
-        /// How to write it
+        /// Output format
         #[arg(long, value_name = "FORMAT", default_value = "markdown")]
         format: Format,
     },
-    /// Delete a session; for a while it can be restored
+    /// Delete a session; you can restore it for some days
     Delete {
         #[command(flatten)]
         session: OneSession,
-        /// Delete it without asking
+        /// Delete without asking
         #[arg(long, short)]
         yes: bool,
     },
-    /// Bring back a session that was deleted
+    /// Restore a deleted session
     Restore(OneSession),
 }
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// The deleted sessions that can still be restored
+    /// List deleted sessions that can still be restored
     #[arg(long)]
     disposed: bool,
-    /// For programs: the summaries as the protocol has them
+    /// Print JSON: session summaries in the protocol's format
     #[arg(long)]
     json: bool,
-    /// Only those of this agent
+    /// Only sessions of this agent
     #[arg(short, long, value_name = "PROVIDER", add = ArgValueCompleter::new(completing::agents))]
     agent: Option<String>,
-    /// Only those of which this is true
+    /// Only sessions with this status
     #[arg(short, long, value_name = "STATUS")]
     status: Option<StatusFilter>,
-    /// Only those that work in this directory
+    /// Only sessions that work in this directory
     #[arg(short = 'C', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
-    /// At most so many
+    /// At most this many
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
     #[command(flatten)]
@@ -365,7 +365,7 @@ async fn delete(args: &OneSession, yes: bool) -> Outcome {
     }
     let days = text::days(config.store.keep_disposed_days);
     print(&format!(
-        "Deleted {session}. For {days}, `innkeeper sessions restore` brings it back.\n"
+        "Deleted {session}. You can restore it for {days} with `innkeeper sessions restore`.\n"
     ))
 }
 
@@ -398,8 +398,8 @@ async fn restore(args: &OneSession) -> Outcome {
     let session = args.find(&rows)?;
     if let Some(pid) = holder(&data_dir) {
         return Err(anyhow!(
-            "a session can be restored only while no host runs on the data directory; stop \
-             process {pid} first"
+            "a host is running on the data directory (process {pid}); stop it with `innkeeper \
+             stop` before you restore a session"
         )
         .into());
     }
@@ -408,7 +408,7 @@ async fn restore(args: &OneSession) -> Outcome {
     store.close()?;
     let session = restored
         .then_some(session)
-        .context("the session's time was over; it cannot be restored any more")?;
+        .context("the session was deleted too long ago; it can no longer be restored")?;
     print(&format!("Restored {session}.\n"))
 }
 

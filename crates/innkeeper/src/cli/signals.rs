@@ -2,6 +2,7 @@
 
 use std::io;
 
+use innkeeper_process::system::ignores_hangup;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What a signal means.
@@ -73,40 +74,5 @@ impl Signals {
             }
             std::process::exit(1);
         });
-    }
-}
-
-/// Whether this process was started with SIGHUP ignored, as `nohup` does: then
-/// it stays ignored. Where the system does not tell, it is not.
-fn ignores_hangup() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status");
-    status.is_ok_and(|status| hangup_is_ignored(&status))
-}
-
-/// Signals are bits, counted from one: SIGHUP is the lowest.
-fn hangup_is_ignored(status: &str) -> bool {
-    let mut lines = status.lines();
-    let ignored = lines.find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
-    ignored.is_some_and(|bits| bits & 1 == 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::hangup_is_ignored;
-
-    #[test]
-    fn ignored_signals_are_bits() {
-        for (status, ignored) in [
-            ("Name:\tx\nSigIgn:\t0000000000001001\n", true),
-            (
-                "SigBlk:\t0000000000000001\nSigIgn:\t0000000000001000\n",
-                false,
-            ),
-            ("SigIgn:\tnothing\n", false),
-            ("", false),
-        ] {
-            assert_eq!(hangup_is_ignored(status), ignored, "{status:?}");
-        }
     }
 }

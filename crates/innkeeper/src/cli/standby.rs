@@ -1,7 +1,6 @@
 //! Waiting for a store that another host writes to, or that cannot be reached:
 //! the host stands by until the store is its own.
 
-use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,12 +11,20 @@ use innkeeper_store::{
 use tokio::sync::watch;
 
 use super::place::postgres_options;
+use super::serve::TokensChanged;
 use crate::config::Config;
 use innkeeper::server::access::AccessPolicy;
 use innkeeper::server::{Server, ServerOptions, Standing};
 
 /// How often a host that stands by looks at the lease.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// What a host is told while it stands by.
+pub(super) enum Word {
+    Stop,
+    /// To let in these from here on, and to say when it does.
+    Admit(AccessPolicy, TokensChanged),
+}
 
 /// A host on its way to a store.
 pub(super) struct Waiting<'a> {
@@ -33,14 +40,13 @@ pub(super) struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    /// The store, once it is this host's; nothing if `stopped` comes before.
-    /// `listens` is told where the host listens while it stands by.
+    /// The store, once it is this host's; nothing if it is `told` to stop
+    /// before. `listens` is told where the host listens while it stands by.
     pub(super) async fn store(
-        self,
-        stopped: impl Future<Output = ()>,
+        mut self,
+        mut told: impl AsyncFnMut() -> Word,
         mut listens: impl FnMut(&Server) -> Result<()>,
     ) -> Result<Option<PostgresStore>> {
-        let mut stopped = std::pin::pin!(stopped);
         let options = postgres_options(self.config, self.data_dir);
         let mut candidate = new_candidate(self.address.clone(), options).await?;
         let news = &self.news;
@@ -86,11 +92,22 @@ impl Waiting<'_> {
                     started.stop().await;
                     return Err(error);
                 }
+                // It keeps its address when it works.
+                candidate.advertise(advertised(self.config, &started));
                 server = Some(started);
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
-                () = stopped.as_mut() => break None,
+                word = told() => match word {
+                    Word::Stop => break None,
+                    Word::Admit(access, asked) => {
+                        if let Some(server) = &server {
+                            server.admit(access.clone());
+                        }
+                        self.access = access;
+                        asked.answer(Ok(()));
+                    }
+                },
             }
         };
         drop(self.news);
@@ -119,6 +136,7 @@ fn may_pass(error: &PostgresError) -> bool {
             .any(|class| code.starts_with(class)),
         PostgresError::Store(_)
         | PostgresError::Address(_)
+        | PostgresError::Untrusted { .. }
         | PostgresError::Newer { .. }
         | PostgresError::Missing { .. }
         | PostgresError::Lost(_)

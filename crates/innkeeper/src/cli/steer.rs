@@ -44,10 +44,10 @@ pub(crate) struct SessionArgs {
 pub(crate) struct SendArgs {
     #[command(flatten)]
     session: SessionArgs,
-    /// What to say
+    /// Text of the message
     #[arg(required = true)]
     text: Vec<String>,
-    /// Give it to the turn that runs, instead of queueing it behind that
+    /// Deliver it to the running turn instead of queueing it
     #[arg(long)]
     steer: bool,
 }
@@ -56,13 +56,13 @@ pub(crate) struct SendArgs {
 pub(crate) struct TailArgs {
     #[command(flatten)]
     session: SessionArgs,
-    /// Go on printing what happens
+    /// Keep printing what happens
     #[arg(short, long)]
     follow: bool,
-    /// How many turns to begin with
+    /// Number of turns to print
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1)]
     turns: usize,
-    /// How to print what happens
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     output_format: OutputFormat,
 }
@@ -88,7 +88,7 @@ pub(crate) struct AnswerArgs {
     /// Which request, if there are several
     #[arg(long, value_name = "REQUEST")]
     request: Option<String>,
-    /// Do not answer
+    /// Decline to answer
     #[arg(long, conflicts_with = "answers")]
     decline: bool,
 }
@@ -106,7 +106,7 @@ pub(crate) struct RenameArgs {
 pub(crate) struct ArchiveArgs {
     #[command(flatten)]
     session: SessionArgs,
-    /// Bring it back from the archive
+    /// Unarchive it
     #[arg(long)]
     undo: bool,
 }
@@ -157,8 +157,8 @@ impl Held {
         let status: Status = self.host.get("/control/status").await?;
         match status.kind {
             Kind::Temporary => bail!(
-                "no host runs that would go on with it; start one with `innkeeper up`, or use \
-                 `innkeeper run --session`"
+                "no host is running that could continue the turn; start one with `innkeeper \
+                 up`, or use `innkeeper run --session`"
             ),
             Kind::Foreground | Kind::Background | Kind::Service => Ok(()),
         }
@@ -180,11 +180,14 @@ impl Held {
             .collect();
         match (fitting.pop(), fitting.is_empty()) {
             (Some(only), true) => Ok(only.clone()),
-            (None, _) => bail!("nothing of that kind waits in {}", self.summary.resource),
+            (None, _) => bail!("no such request is pending in {}", self.summary.resource),
             (Some(last), false) => {
                 let others = fitting.into_iter().chain([last]);
                 let ids: Vec<&str> = others.filter_map(&fits).collect();
-                bail!("several wait; name one with --request: {}", ids.join(", "))
+                bail!(
+                    "several requests are pending; choose one with --request: {}",
+                    ids.join(", ")
+                )
             }
         }
     }
@@ -196,7 +199,7 @@ pub(crate) async fn send(args: SendArgs) -> Outcome {
     let text = args.text.join(" ");
     let is_running = held.chat().await?.active_turn.is_some();
     let (action, done) = match (is_running, args.steer) {
-        (false, true) => return Err(anyhow!("no turn runs; leave out --steer").into()),
+        (false, true) => return Err(anyhow!("no turn is running; leave out --steer").into()),
         (false, false) => (
             StateAction::ChatTurnStarted(ChatTurnStartedAction {
                 turn_id: format!("turn-{}", Uuid::new_v4()),
@@ -209,10 +212,13 @@ pub(crate) async fn send(args: SendArgs) -> Outcome {
         ),
         (true, steer) => {
             let (kind, done) = match steer {
-                true => (PendingMessageKind::Steering, "Given to the turn that runs."),
+                true => (
+                    PendingMessageKind::Steering,
+                    "Delivered to the running turn.",
+                ),
                 false => (
                     PendingMessageKind::Queued,
-                    "Queued behind the turn that runs.",
+                    "Queued behind the running turn.",
                 ),
             };
             let set = ChatPendingMessageSetAction {
@@ -329,7 +335,7 @@ async fn decide(args: ApproveArgs, approved: bool) -> Outcome {
             (call.display_name, action)
         }
         ToolCallConfirmationState::Unknown(_) => {
-            return Err(anyhow!("this version does not know such a request").into());
+            return Err(anyhow!("this version does not support this kind of request").into());
         }
     };
     held.chat = request.chat;
@@ -357,7 +363,7 @@ fn option_of(
     let found = offered().find(|option| option.id == *wanted || named(&option.label));
     let labels: Vec<&str> = offered().map(|option| option.label.as_str()).collect();
     let offers = match labels.is_empty() {
-        true => "leave out --option, as the agent offers none".to_owned(),
+        true => "leave out --option: the agent offers no options".to_owned(),
         false => format!("the agent offers: {}", labels.join(", ")),
     };
     let found = found.with_context(|| format!("there is no option `{wanted}`; {offers}"))?;
@@ -436,7 +442,7 @@ fn answers_to(
 pub(crate) async fn cancel(args: SessionArgs) -> Outcome {
     let mut held = args.hold().await?;
     let turn = held.chat().await?.active_turn;
-    let turn = turn.context("no turn runs in this session")?;
+    let turn = turn.context("no turn is running in this session")?;
     held.say(StateAction::ChatTurnCancelled(ChatTurnCancelledAction {
         turn_id: turn.id,
         duration: 0,
@@ -450,10 +456,7 @@ pub(crate) async fn resume(args: SessionArgs) -> Outcome {
     let mut held = args.hold().await?;
     held.stays().await?;
     let chat = held.chat().await?;
-    let last = chat
-        .turns
-        .last()
-        .context("nothing was said in this session yet")?;
+    let last = chat.turns.last().context("this session has no turns yet")?;
     let turn_id = last.id.clone();
     held.say(StateAction::ChatTurnResume(ChatTurnResumeAction {
         turn_id,
@@ -481,7 +484,7 @@ pub(crate) async fn archive(args: ArchiveArgs) -> Outcome {
     ))
     .await?;
     print(match args.undo {
-        true => "Brought back from the archive.\n",
+        true => "Unarchived.\n",
         false => "Archived.\n",
     })
 }

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, IsTerminal as _, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use super::control::RunningHost;
 use super::logging;
 use super::place::PlaceArgs;
-use super::serve::Status;
-use super::{Outcome, print, text};
+use super::serve::{Link, Status};
+use super::{Outcome, complain, print, text};
 use innkeeper::now;
 
 const FILE: &str = "tokens.json";
@@ -42,22 +43,22 @@ pub(crate) struct TokenArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Make a token for a device and print it once
+    /// Create a token for a device and print it once
     Add {
-        /// The name of the device, in lists and in the log
+        /// Name of the device, in lists and in the log
         name: String,
-        /// The device can follow everything and change nothing
+        /// Let the device follow everything but change nothing
         #[arg(long)]
         read_only: bool,
-        /// For programs: as JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         place: PlaceArgs,
     },
-    /// List the tokens of devices
+    /// List device tokens
     List {
-        /// For programs: as JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
         #[command(flatten)]
@@ -65,7 +66,7 @@ enum Action {
     },
     /// Revoke a token and close the connections that use it
     Revoke {
-        /// The name of the device
+        /// Name of the device
         name: String,
         #[command(flatten)]
         place: PlaceArgs,
@@ -123,7 +124,7 @@ pub(crate) fn load(data_dir: &Path) -> Result<Vec<DeviceToken>> {
 
 fn spoilt(data_dir: &Path) -> String {
     format!(
-        "{} is damaged; remove it, and make the tokens of devices anew with `innkeeper token add`",
+        "{} is damaged; remove it, and create new device tokens with `innkeeper token add`",
         data_dir.join(FILE).display()
     )
 }
@@ -131,11 +132,22 @@ fn spoilt(data_dir: &Path) -> String {
 fn read(data_dir: &Path) -> Result<Vec<Kept>> {
     let path = data_dir.join(FILE);
     let unread = || format!("{} cannot be read", path.display());
-    let file = match File::open(&path) {
+    let file = match File::options()
+        .read(true)
+        .custom_flags(without_waiting())
+        .open(&path)
+    {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error).with_context(unread),
     };
+    if !file.metadata().with_context(unread)?.is_file() {
+        bail!(
+            "{} is not a regular file; remove it, and create new device tokens with `innkeeper \
+             token add`",
+            path.display()
+        );
+    }
     let mut bytes = Vec::new();
     file.take(LONGEST_FILE + 1)
         .read_to_end(&mut bytes)
@@ -159,14 +171,19 @@ fn change(data_dir: &Path, change: impl FnOnce(&mut Vec<Kept>) -> Result<()>) ->
     fs::rename(&unfinished, data_dir.join(FILE)).with_context(unwritten)
 }
 
+/// Opening a pipe would wait for who is at its other end.
+fn without_waiting() -> i32 {
+    i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0)
+}
+
 /// Waits until nobody else has it, though not for ever.
 fn locked(path: &Path) -> Result<File> {
-    use std::os::unix::fs::OpenOptionsExt as _;
     let lock = File::options()
         .create(true)
         .truncate(false)
         .write(true)
         .mode(0o600)
+        .custom_flags(without_waiting())
         .open(path)?;
     let end = Instant::now() + OTHERS;
     loop {
@@ -209,7 +226,7 @@ async fn add(name: &str, read_only: bool, json: bool, place: &PlaceArgs) -> Outc
         return Err(anyhow!("give the device a name of 1 to {LONGEST_NAME} characters").into());
     }
     let data_dir = place.data_dir()?;
-    let secret = ConnectionToken::random().context("no random numbers can be had")?;
+    let secret = ConnectionToken::random().context("failed to generate a random token")?;
     let device = DeviceToken::new(name.clone(), &secret, read_only);
     change(&data_dir, |kept| {
         if kept.iter().any(|it| it.name == name) {
@@ -221,7 +238,18 @@ async fn add(name: &str, read_only: bool, json: bool, place: &PlaceArgs) -> Outc
         kept.push(Kept::new(device, now().to_string()));
         Ok(())
     })?;
-    let link = told_to_host(&data_dir).await?.map(|web| {
+    let host = told_to_host(&data_dir).await?;
+    let lets_all_in = match &host {
+        Some(host) => host.lets_all_in,
+        None => place.config()?.server.without_connection_token,
+    };
+    if lets_all_in {
+        complain(
+            "warning: the host needs no token (`--without-connection-token`), so this one has no \
+             effect; every client can do everything",
+        );
+    }
+    let link = host.and_then(|host| host.web).map(|web| {
         let secret = secret.reveal();
         format!("{web}?tkn={secret}")
     });
@@ -237,7 +265,7 @@ async fn add(name: &str, read_only: bool, json: bool, place: &PlaceArgs) -> Outc
         "token"
     };
     let mut said = format!(
-        "The {what} of `{name}`, which is not shown again:\n{}\n",
+        "The {what} for `{name}`, which is not shown again:\n{}\n",
         secret.reveal()
     );
     if let Some(link) = link {
@@ -249,9 +277,16 @@ async fn add(name: &str, read_only: bool, json: bool, place: &PlaceArgs) -> Outc
     print(&said)
 }
 
+/// What a running host is to devices.
+struct Reached {
+    /// Where others reach its web client.
+    web: Option<String>,
+    /// It does not ask for a token.
+    lets_all_in: bool,
+}
+
 /// Lets a running host know, and waits until it has read the file again.
-/// Returns where others reach its web client.
-async fn told_to_host(data_dir: &Path) -> Result<Option<String>> {
+async fn told_to_host(data_dir: &Path) -> Result<Option<Reached>> {
     let Some(host) = RunningHost::find_in(data_dir) else {
         return Ok(None);
     };
@@ -262,10 +297,18 @@ async fn told_to_host(data_dir: &Path) -> Result<Option<String>> {
     });
     told.with_context(|| {
         let pid = host.pid;
-        format!("{FILE} was changed, but the host (process {pid}) does not know it; restart it")
+        format!("{FILE} was changed, but the host (process {pid}) was not notified; restart it")
     })?;
     let status: Status = host.get("/control/status").await?;
-    Ok(status.reachable.into_iter().next().or(status.web))
+    let lets_all_in = match status.web {
+        // One that listens on no port has no link.
+        None => false,
+        Some(_) => !host.get::<Link>("/control/link").await?.has_token(),
+    };
+    Ok(Some(Reached {
+        web: status.reachable.into_iter().next().or(status.web),
+        lets_all_in,
+    }))
 }
 
 fn list(json: bool, place: &PlaceArgs) -> Outcome {
@@ -278,11 +321,9 @@ fn list(json: bool, place: &PlaceArgs) -> Outcome {
         return print(&(serde_json::to_string_pretty(&all)? + "\n"));
     }
     if kept.is_empty() {
-        return print(
-            "There are no tokens of devices; make one with `innkeeper token add NAME`.\n",
-        );
+        return print("There are no device tokens; create one with `innkeeper token add NAME`.\n");
     }
-    let mut rows = vec![["NAME", "MAY", "MADE"].map(str::to_owned)];
+    let mut rows = vec![["NAME", "ACCESS", "CREATED"].map(str::to_owned)];
     let now = now();
     rows.extend(kept.iter().map(|it| {
         let may = if it.read_only { "read" } else { "everything" };

@@ -229,7 +229,7 @@ fn shown_part(part: &ResponsePart) -> Option<String> {
             format!("[tool {}, {}: {}]", call.name, call.outcome, call.message)
         }
         ResponsePart::SystemNotification(part) => match steering::words(part) {
-            Some(words) => format!("[meanwhile you said: {words}]"),
+            Some(words) => format!("[you added: {words}]"),
             None => format!("[notice: {}]", part.content.as_text()),
         },
         ResponsePart::InputRequest(part) => {

@@ -218,6 +218,14 @@ mod tests {
                 "inn.toml, line 2: `inn.example` is not an address",
             ),
             (
+                "[server]\nallowed_origins = [\"https://a.example:81\", \"inn.example\"]",
+                "inn.toml, line 2: `inn.example` is not an origin; write it as browsers do",
+            ),
+            (
+                "[server]\nallowed_origins = [\"https://inn.example/\"]",
+                "inn.toml, line 2: `https://inn.example/` is not an origin",
+            ),
+            (
                 "[store]\nsync = \"fast\"",
                 "inn.toml, line 2: unknown variant",
             ),

@@ -19,6 +19,7 @@ pub(crate) struct ServerTable {
     pub(crate) host: IpAddr,
     pub(crate) port: u16,
     pub(crate) allowed_hosts: Vec<String>,
+    #[serde(deserialize_with = "origins")]
     pub(crate) allowed_origins: Vec<String>,
     #[serde(deserialize_with = "within::<_, 1024, { 1024 * MIB }>")]
     pub(crate) message_bytes: u64,
@@ -129,6 +130,24 @@ pub(crate) fn parse_address(text: &str) -> Result<IpAddr, String> {
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IpAddr, D::Error> {
     let text = String::deserialize(deserializer)?;
     parse_address(&text).map_err(serde::de::Error::custom)
+}
+
+/// Origins as browsers write them. They are compared letter by letter, so one
+/// that is written otherwise would never fit.
+fn origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let origins = Vec::<String>::deserialize(deserializer)?;
+    let is_origin = |origin: &String| {
+        let rest = origin.split_once("://").map(|(_, rest)| rest);
+        let is_plain = |c: char| !c.is_ascii_uppercase() && !matches!(c, '/' | '?' | '#' | ' ');
+        rest.is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_plain))
+    };
+    match origins.iter().find(|origin| !is_origin(origin)) {
+        None => Ok(origins),
+        Some(origin) => Err(serde::de::Error::custom(format!(
+            "`{origin}` is not an origin; write it as browsers do, such as https://inn.example, \
+             without a path"
+        ))),
+    }
 }
 
 /// Nothing, or a path that does not depend on where the host is started.

@@ -194,9 +194,11 @@ fn weight_of_reply(reply: &Reply) -> usize {
             Reply::ResourceList(list) => list.entries.len() * FIXED_WEIGHT,
             Reply::Search(page) => page.items.len() * 3 * FIXED_WEIGHT,
             Reply::Usage(page) => page.items.len() * FIXED_WEIGHT,
+            Reply::InstallableAgents(list) => list.items.len() * FIXED_WEIGHT,
             Reply::Completions(found) => found.items.len() * FIXED_WEIGHT,
             Reply::CompleteSessionConfig(found) => found.items.len() * FIXED_WEIGHT,
             Reply::Done
+            | Reply::Unsubscribed
             | Reply::Empty {}
             | Reply::ResolveSessionConfig(_)
             | Reply::ResourceResolve(_)
@@ -204,6 +206,7 @@ fn weight_of_reply(reply: &Reply) -> usize {
             | Reply::InvokeChangesetOperation(_)
             | Reply::AutomationTriggers(_)
             | Reply::RunAutomation(_)
+            | Reply::InstalledAgent(_)
             | Reply::MoveChat(_) => 0,
         }
 }

@@ -16,8 +16,16 @@ type Queues = HashMap<ConnectionId, Arc<OutboundQueue>>;
 pub(crate) struct Clients {
     queues: RwLock<Queues>,
     /// Who is behind each connection over which somebody was let in.
-    names: RwLock<HashMap<ConnectionId, ClientId>>,
+    names: RwLock<HashMap<ConnectionId, Guest>>,
     versions: Arc<ClientVersions>,
+}
+
+/// A client that was let in.
+struct Guest {
+    id: ClientId,
+    /// What it calls itself.
+    name: Option<String>,
+    version: Version,
 }
 
 impl Clients {
@@ -57,8 +65,38 @@ impl Clients {
         }
     }
 
-    pub(super) fn speak(&self, to: ConnectionId, client: ClientId, version: Version) {
-        self.names_mut().insert(to, client.clone());
+    /// Who is connected, by name and version, in the order in which they came.
+    pub(crate) fn list(&self, most: usize) -> Vec<String> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<(&ConnectionId, &Guest)> = names.iter().collect();
+        all.sort_by_key(|(connection, _)| **connection);
+        let told = all.into_iter().take(most).map(|(_, guest)| {
+            let name = guest.name.as_deref().unwrap_or("a client without a name");
+            format!("{name}, AHP {}", guest.version)
+        });
+        told.collect()
+    }
+
+    pub(super) fn speak(
+        &self,
+        to: ConnectionId,
+        client: ClientId,
+        version: Version,
+        name: Option<String>,
+    ) {
+        tracing::info!(
+            connection = to.0,
+            client = client.as_str(),
+            name = name.as_deref().unwrap_or_default(),
+            version = %version,
+            "a client introduced itself"
+        );
+        let guest = Guest {
+            id: client.clone(),
+            name,
+            version,
+        };
+        self.names_mut().insert(to, guest);
         self.versions.remember(client, version);
         if let Some(queue) = self.read().get(&to) {
             queue.speak(version);
@@ -82,7 +120,11 @@ impl Clients {
         client: &str,
     ) -> Option<ConnectionId> {
         let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
-        among.find(|connection| names.get(connection).is_some_and(|name| **name == *client))
+        among.find(|connection| {
+            names
+                .get(connection)
+                .is_some_and(|guest| *guest.id == *client)
+        })
     }
 
     /// Room for answers to a client that is still there.
@@ -121,7 +163,7 @@ impl Clients {
         }
     }
 
-    fn names_mut(&self) -> RwLockWriteGuard<'_, HashMap<ConnectionId, ClientId>> {
+    fn names_mut(&self) -> RwLockWriteGuard<'_, HashMap<ConnectionId, Guest>> {
         self.names.write().unwrap_or_else(PoisonError::into_inner)
     }
 

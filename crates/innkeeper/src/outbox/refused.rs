@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use innkeeper_engine::{ConnectionId, Effect, Subscriber};
 use innkeeper_protocol::agent::AgentCommand;
-use innkeeper_protocol::outgoing::{HostMessage, Rejection, RejectionCode};
+use innkeeper_protocol::outgoing::{HostMessage, Rejection, RejectionCode, Reply};
 use innkeeper_protocol::record::Sequenced;
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::{ChannelUri, Seq};
@@ -52,6 +52,10 @@ impl Subjects {
 
     fn refuse_message(&self, to: ConnectionId, message: HostMessage, why: &str) {
         match message {
+            HostMessage::Reply {
+                reply: Reply::Unsubscribed,
+                ..
+            } => self.clients.send(to, message),
             HostMessage::Reply { id, .. } => {
                 let (id, error) = (Some(id), RpcError::internal(why));
                 self.clients.send(to, HostMessage::Failure { id, error });

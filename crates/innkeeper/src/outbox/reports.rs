@@ -71,6 +71,11 @@ impl Reports {
         });
     }
 
+    /// Something has happened meanwhile.
+    pub(super) fn tell(&self, input: Input) {
+        let _ = self.events.send(Event::Input(input));
+    }
+
     /// Runs what nobody waits for.
     pub(super) fn unheard(&self, work: impl FnOnce() + Send + 'static) {
         self.runtime.spawn_blocking(work);

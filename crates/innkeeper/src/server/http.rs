@@ -246,7 +246,7 @@ fn plain_page(request: &Request, web: bool) -> Response {
 }
 
 /// Waits until a device is not let in any more.
-async fn is_revoked(access: &Current<AccessPolicy>, caller: &Caller) {
+pub(crate) async fn is_revoked(access: &Current<AccessPolicy>, caller: &Caller) {
     match caller {
         Caller::Owner => std::future::pending().await,
         Caller::Device(device) => {

@@ -2,7 +2,8 @@
 //! and passes the sockets of everybody else through to it, unread.
 //!
 //! *Invariant*: who may come in is checked here as it is there; the number of
-//! sockets is bounded, and each ends when another host works.
+//! sockets is bounded, and each ends when another host works or its token is
+//! revoked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +21,9 @@ use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, watch};
 
-use crate::server::access::AccessPolicy;
+use crate::server::access::{AccessPolicy, Caller};
 use crate::server::current::Current;
-use crate::server::http::{Transport, refused};
+use crate::server::http::{Transport, is_revoked, refused};
 
 /// How long the host that works may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -93,25 +94,42 @@ async fn readiness(State(standby): State<Standby>) -> Response {
 
 async fn anything_else(State(standby): State<Standby>, request: Request) -> Response {
     let standing = standby.news.borrow().clone();
-    let Standing::Behind(Some(owner)) = &standing else {
-        return unavailable(standing.sentence());
-    };
-    if !request.headers().contains_key(header::UPGRADE) {
-        return redirected(owner, request.uri());
+    match &standing {
+        Standing::Behind(_) if request.headers().contains_key(header::UPGRADE) => {}
+        Standing::Behind(Some(owner)) => return redirected(owner, request.uri()),
+        Standing::Behind(None) | Standing::WithoutStore => {
+            return unavailable(standing.sentence());
+        }
     }
     let (query, headers) = (request.uri().query(), request.headers());
-    if let Err(refusal) = standby.access.get().check_token(query, headers) {
-        return refused(refusal, request.extensions().get());
-    }
+    let caller = match standby.access.get().check_token(query, headers) {
+        Ok(caller) => caller,
+        Err(refusal) => return refused(refusal, request.extensions().get()),
+    };
     if headers.contains_key(PASSED) {
         return unavailable("two hosts take each other for the one that works; wait a moment");
     }
-    match passed_through(&standby, owner, request).await {
+    match passed_through(&standby, caller, request).await {
         Ok(response) => response,
         Err(reason) => {
-            tracing::debug!(reason, owner, "a socket was not passed through");
+            tracing::debug!(reason, "a socket was not passed through");
             unavailable("the host that works cannot be reached from this one")
         }
+    }
+}
+
+/// Where the host that works is. One that has only just begun says so with the
+/// next renewal of its lease.
+async fn owner(standby: &Standby) -> Result<String, String> {
+    let mut news = standby.news.clone();
+    let said = news.wait_for(|standing| *standing != Standing::Behind(None));
+    match tokio::time::timeout(PATIENCE, said).await {
+        Ok(Ok(standing)) => match &*standing {
+            Standing::Behind(Some(owner)) => Ok(owner.clone()),
+            Standing::Behind(None) | Standing::WithoutStore => Err(standing.sentence().to_owned()),
+        },
+        Ok(Err(_)) => Err("this host works now".to_owned()),
+        Err(_) => Err("the host that works has not said where it is".to_owned()),
     }
 }
 
@@ -129,12 +147,12 @@ fn redirected(owner: &str, uri: &Uri) -> Response {
 
 async fn passed_through(
     standby: &Standby,
-    owner: &str,
+    caller: Caller,
     mut request: Request,
 ) -> Result<Response, String> {
     let places = Arc::clone(&standby.places);
     let place = places.try_acquire_owned().map_err(explained)?;
-    let owner: Uri = owner.parse().map_err(explained)?;
+    let owner: Uri = owner(standby).await?.parse().map_err(explained)?;
     let authority = owner
         .authority()
         .ok_or("the address names no host")?
@@ -178,7 +196,7 @@ async fn passed_through(
         hyper::upgrade::on(&mut answer),
         hyper::upgrade::on(&mut request),
     );
-    let mut news = standby.news.clone();
+    let (mut news, access) = (standby.news.clone(), Arc::clone(&standby.access));
     news.mark_unchanged();
     tokio::spawn(async move {
         let _place = place;
@@ -190,6 +208,7 @@ async fn passed_through(
             _ = copy_bidirectional(&mut theirs, &mut ours) => {}
             // Whoever works now, it is not the one at the other end.
             _ = news.changed() => {}
+            () = is_revoked(&access, &caller) => {}
         }
     });
     Ok(response)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject as _};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 
@@ -61,8 +61,17 @@ fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, String> {
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(&files.certificate)
         .and_then(Iterator::collect)
         .map_err(|error| explain(&files.certificate, &error))?;
-    let key =
-        PrivateKeyDer::from_pem_file(&files.key).map_err(|error| explain(&files.key, &error))?;
+    if chain.is_empty() {
+        let missing = "the file contains no certificate; it must have the certificate chain in PEM";
+        return Err(explain(&files.certificate, &missing));
+    }
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| match error {
+        pem::Error::NoItemsFound => {
+            let missing = "the file contains no private key; it must have one in PEM";
+            explain(&files.key, &missing)
+        }
+        error => explain(&files.key, &error),
+    })?;
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -71,4 +80,48 @@ fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, String> {
         .with_single_cert(chain, key)
         .map_err(|error| explain(&files.certificate, &error))?;
     Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_what_it_should_have_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = rcgen::generate_simple_self_signed(["inn.example".to_owned()]).unwrap();
+        let (certificate, key) = (own.cert.pem(), own.signing_key.serialize_pem());
+        for (chain, private, expected) in [
+            (
+                "",
+                key.as_str(),
+                "chain.pem: the file contains no certificate",
+            ),
+            (
+                "nonsense",
+                &key,
+                "chain.pem: the file contains no certificate",
+            ),
+            (&key, &key, "chain.pem: the file contains no certificate"),
+            (
+                &certificate,
+                "",
+                "key.pem: the file contains no private key",
+            ),
+            (
+                &certificate,
+                &certificate,
+                "key.pem: the file contains no private key",
+            ),
+        ] {
+            let files = TlsFiles {
+                certificate: dir.path().join("chain.pem"),
+                key: dir.path().join("key.pem"),
+            };
+            std::fs::write(&files.certificate, chain).unwrap();
+            std::fs::write(&files.key, private).unwrap();
+            let refused = Tls::new(&files).unwrap_err();
+            assert!(refused.contains(expected), "{expected:?} in {refused:?}");
+        }
+    }
 }

@@ -106,7 +106,22 @@ async fn what_is_in_a_working_directory_is_shown_and_followed() {
         (&skills["load"]["kind"], &skills["writable"]),
         (&json!("loaded"), &json!(true))
     );
-    assert_eq!(find(&state, "script-agents").unwrap()["type"], "plugin");
+    let own = find(&state, "script-agents").unwrap();
+    assert_eq!(own["type"], "plugin");
+    let delivery = |it: &Value| it["_meta"]["innkeeper"]["delivery"].clone();
+    assert_eq!(delivery(&own["children"][0]), "agent");
+    for (ending, comes_by) in [
+        ("/ship/SKILL.md", "host"),
+        ("/critic.md", "host"),
+        ("/sum.prompt.md", "use"),
+        (".mcp.json#db", "host"),
+    ] {
+        assert_eq!(
+            delivery(find(&state, ending).unwrap()),
+            comes_by,
+            "{ending}"
+        );
+    }
     assert!(!state.to_string().contains("SECRET"), "no bodies");
     assert!(!state.to_string().contains("hush"), "no keys");
 

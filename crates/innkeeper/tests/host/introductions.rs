@@ -335,3 +335,25 @@ async fn a_client_that_was_forgotten_is_one_of_the_newest_version_to_all_of_the_
     old.are_spoken_over(&mut raw).await;
     inn.close().await;
 }
+
+#[tokio::test]
+async fn whoever_is_connected_is_listed_by_name_and_version() {
+    let inn = Inn::open().await;
+    let mut editor = Raw::connect(&inn.url).await;
+    let info = json!({"name": "ed\u{1b}[2J", "version": "1", "title": "The Editor"});
+    let params = json!({"clientId": "e", "protocolVersions": ["0.9.0"], "clientInfo": info});
+    let welcome = editor
+        .ask(json!({"id": 0, "method": "initialize", "params": params}))
+        .await;
+    assert!(welcome["result"].is_object(), "{welcome}");
+    let _other = Raw::initialized(&inn.url, "nameless").await;
+    assert_eq!(
+        inn.host.clients(9),
+        [
+            "The Editor (ed [2J 1), AHP 0.9.0",
+            "a client without a name, AHP 1.0.0"
+        ]
+    );
+    assert_eq!(inn.host.clients(1).len(), 1);
+    inn.close().await;
+}

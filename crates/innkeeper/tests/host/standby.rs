@@ -109,6 +109,24 @@ async fn browsers_are_sent_on_and_others_are_passed_through() {
 }
 
 #[tokio::test]
+async fn whoever_comes_before_the_owner_has_said_where_it_is_waits_for_that() {
+    let inn = Inn::open().await;
+    let standby = Standby::before(None, 1).await;
+    let (url, before) = (standby.url(), standby.news.receiver_count());
+    let arrival = tokio::spawn(async move { Guest::arrive(&url, "guest").await });
+    let has_come = async {
+        while standby.news.receiver_count() == before {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time("the guest waits", has_come).await;
+    let owner = Some(web_of(&inn));
+    standby.news.send_replace(Standing::Behind(owner));
+    let guest = in_time("the guest arrives", arrival).await.unwrap();
+    in_time("an answer", guest.initialize(&[ROOT])).await;
+}
+
+#[tokio::test]
 async fn nobody_gets_through_who_would_not_get_in() {
     let inn = Inn::open().await;
     let standby = Standby::before(Some(&web_of(&inn)), 1).await;

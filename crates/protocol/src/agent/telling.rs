@@ -228,7 +228,7 @@ impl fmt::Display for AgentNotice {
             Self::RequestLimit => {
                 f.write_str("The agent stopped because it made as many requests as one turn may.")
             }
-            Self::Refused => f.write_str("The agent refused to go on with this."),
+            Self::Refused => f.write_str("The agent refused to continue."),
             Self::Summarised => f.write_str("The agent summarised the conversation to make room."),
             Self::NotSummarised { why: None } => {
                 f.write_str("The agent could not summarise the conversation.")
@@ -238,7 +238,7 @@ impl fmt::Display for AgentNotice {
             }
             Self::NotTakenUp { agent, why } => write!(
                 f,
-                "{agent} did not take up its earlier conversation ({why}). It was given the \
+                "{agent} did not resume its earlier conversation ({why}). It received the \
                  transcript instead."
             ),
             Self::SettingRefused { agent, why: None } => {
@@ -290,7 +290,7 @@ impl fmt::Display for AgentNotice {
 impl fmt::Display for NotTakenUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotAble => f.write_str("it cannot take up earlier conversations"),
+            Self::NotAble => f.write_str("it cannot resume earlier conversations"),
             Self::FileGone => f.write_str("its file is gone"),
             Self::Said(why) => f.write_str(why),
         }
@@ -325,7 +325,7 @@ impl fmt::Display for AgentFailure {
             Self::NotStarted { command, why } => write!(
                 f,
                 "`{command}` cannot be started: {why}; check that it is installed, and the \
-                 command in the configuration if it stands there"
+                 command in the configuration if it is set there"
             ),
             Self::EndedEarly { command, end } => {
                 write!(f, "`{command}` ended before it was ready: {end}")

@@ -192,6 +192,16 @@ pub struct Delegation {
     pub description: Option<String>,
     /// What the other agent was told.
     pub message: String,
+    pub told_by: Teller,
     /// It works on when the turn that reports this has ended.
     pub in_background: bool,
+}
+
+/// Who told another agent what to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Teller {
+    /// The tool call that lets it work.
+    Tool,
+    /// The agent itself, without a tool of its own.
+    Agent,
 }

@@ -14,12 +14,18 @@ use crate::rpc::RpcError;
 use crate::{ChannelUri, Timestamp};
 
 /// Each with the number of its form, as clients are told.
+const INSTALLING: &[(&str, u32)] = &[(INSTALLABLE, 1), (INSTALL, 1), (CANCEL_INSTALL, 1)];
+
+/// Likewise, those of every host.
 const EXTENSIONS: &[(&str, u32)] = &[(SEARCH, 1), (USAGE, 1), (TAKE_BACK, 1), (UNDO_TAKE_BACK, 1)];
 
 const SEARCH: &str = "innkeeper/searchSessions";
 const USAGE: &str = "innkeeper/usage";
 const TAKE_BACK: &str = "innkeeper/takeBack";
 const UNDO_TAKE_BACK: &str = "innkeeper/undoTakeBack";
+const INSTALLABLE: &str = "innkeeper/installableAgents";
+const INSTALL: &str = "innkeeper/installAgent";
+const CANCEL_INSTALL: &str = "innkeeper/cancelInstallAgent";
 
 /// The longest query, and how many hits an answer has.
 const MOST_QUERY_BYTES: usize = 1024;
@@ -32,9 +38,11 @@ const SEARCH_TIME: Duration = Duration::from_secs(2);
 /// How many rows an answer about usage has.
 const MOST_USAGE_ROWS: usize = 1_000;
 
-/// What `_meta.innkeeper.extensions` of the host says.
-pub fn announced() -> Value {
-    let extensions = EXTENSIONS.iter();
+/// What `_meta.innkeeper.extensions` of a host says, which may be one that
+/// installs agents.
+pub fn announced(installs_agents: bool) -> Value {
+    let installing = if installs_agents { INSTALLING } else { &[] };
+    let extensions = EXTENSIONS.iter().chain(installing);
     let extensions = extensions.map(|(name, form)| ((*name).to_owned(), json!(form)));
     Value::Object(extensions.collect::<Map<_, _>>())
 }
@@ -45,6 +53,9 @@ pub enum ExtensionCommand {
     Usage(UsageQuery),
     TakeBack(TakeBack),
     UndoTakeBack(UndoTakeBack),
+    InstallableAgents,
+    InstallAgent(InstallAgent),
+    CancelInstallAgent(CancelInstallAgent),
 }
 
 /// A chat goes back to before one of its turns.
@@ -66,6 +77,21 @@ pub struct UndoTakeBack {
     pub channel: ChannelUri,
 }
 
+/// An agent is to be installed in the version that the host knows.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InstallAgent {
+    pub provider: String,
+    /// For notifications about how far it is.
+    #[serde(default)]
+    pub progress_token: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct CancelInstallAgent {
+    pub provider: String,
+}
+
 impl ExtensionCommand {
     /// `None` if the method is none of these.
     pub(super) fn decode(
@@ -82,6 +108,9 @@ impl ExtensionCommand {
                 .map(Self::Usage),
             TAKE_BACK => decode(method, params).map(Self::TakeBack),
             UNDO_TAKE_BACK => decode(method, params).map(Self::UndoTakeBack),
+            INSTALLABLE => Ok(Self::InstallableAgents),
+            INSTALL => decode(method, params).map(Self::InstallAgent),
+            CANCEL_INSTALL => decode(method, params).map(Self::CancelInstallAgent),
             _ => return None,
         })
     }
@@ -203,8 +232,9 @@ mod tests {
 
     #[test]
     fn every_extension_that_is_announced_is_there() {
-        let announced = announced();
-        assert_eq!(announced.as_object().unwrap().len(), EXTENSIONS.len());
+        let announced = announced(true);
+        let all = EXTENSIONS.len() + INSTALLING.len();
+        assert_eq!(announced.as_object().unwrap().len(), all);
         for method in announced.as_object().unwrap().keys() {
             assert!(ExtensionCommand::decode(method, None).is_some(), "{method}");
         }

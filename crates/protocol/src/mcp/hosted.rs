@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::McpServer;
 use crate::newest::common::JsonObject;
-use crate::newest::state::{McpAuthRequirement, ToolDefinition};
+use crate::newest::state::{Icon, McpAuthRequirement, ToolDefinition};
 use crate::rpc::RpcError;
 
 /// A run of a server, from its start to its end. The engine gives these out,
@@ -104,6 +104,8 @@ pub struct McpOffer {
     pub tools: Vec<ToolDefinition>,
     /// As the server says it.
     pub capabilities: JsonObject,
+    /// Of the server itself.
+    pub icons: Vec<Icon>,
 }
 
 /// Why a server cannot be used, as a sentence that says what to do.

@@ -199,6 +199,11 @@ pub trait Store: Send + 'static {
         None
     }
 
+    /// Whether storing a few batches takes no longer than to wake a thread.
+    fn is_quick(&self) -> bool {
+        false
+    }
+
     /// Takes batches from other threads from now on.
     fn start(self: Box<Self>, notify: Notify) -> Result<Box<dyn Journal>, StoreFault>;
 
@@ -212,8 +217,9 @@ pub trait Store: Send + 'static {
 ///
 /// Dropping a journal lets it finish on its own.
 pub trait Journal: Send + Sync + 'static {
-    /// Queues a batch and returns at once. Anything urgent is committed now,
-    /// with all before it, rather than with the next group.
+    /// Queues a batch. Anything urgent is committed now, with all before it,
+    /// rather than with the next group: where that is quick, perhaps before this
+    /// returns, and whoever is notified is then notified on this thread.
     fn submit(&self, batch: StoreBatch, urgent: bool) -> CommitNo;
 
     /// Commits what is queued, and closes the store. Reading ends with it. If

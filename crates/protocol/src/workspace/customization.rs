@@ -99,6 +99,58 @@ pub struct EnabledFile {
     pub text: Option<Arc<str>>,
 }
 
+/// How customizations come to an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reach {
+    /// Those that it reads by itself: files, and directories with a slash at the
+    /// end. `~/` in front of one means that of the user's home directory only,
+    /// `./` those of working directories only.
+    pub reads: Vec<String>,
+    /// The URI of the user's home directory.
+    pub home: Option<String>,
+    /// The host tells it of agents, rules and skills that it does not read.
+    pub is_told: bool,
+    /// It uses MCP servers that the host names to it.
+    pub takes_servers: bool,
+}
+
+impl Reach {
+    /// Whether an agent reads a file by itself. What only a client has, it
+    /// cannot read.
+    pub fn reads(&self, uri: &str) -> bool {
+        uri.starts_with("file:") && self.reads.iter().any(|read| self.is_at(uri, read))
+    }
+
+    fn is_at(&self, uri: &str, read: &str) -> bool {
+        let of_home = |place: &str| {
+            let home = self.home.as_deref().unwrap_or_default();
+            let rest = uri.strip_prefix(home).and_then(|it| it.strip_prefix('/'));
+            !home.is_empty() && rest.is_some_and(|rest| is_or_is_below(rest, place))
+        };
+        match (read.strip_prefix("~/"), read.strip_prefix("./")) {
+            (Some(place), _) => of_home(place),
+            (None, Some(place)) => is_somewhere(uri, place) && !of_home(place),
+            (None, None) => is_somewhere(uri, read),
+        }
+    }
+}
+
+fn is_or_is_below(path: &str, place: &str) -> bool {
+    match place.ends_with('/') {
+        true => path.starts_with(place),
+        false => path == place,
+    }
+}
+
+fn is_somewhere(uri: &str, place: &str) -> bool {
+    if place.ends_with('/') {
+        return uri.contains(&format!("/{place}"));
+    }
+    // What another tool keeps in its own directory only has the same name.
+    let parent = uri.strip_suffix(&format!("/{place}"));
+    parent.is_some_and(|parent| !parent.rsplit('/').next().unwrap_or(parent).starts_with('.'))
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CustomizationKind {
     Agent,
@@ -117,6 +169,38 @@ impl CustomizationKind {
             Self::Prompt => "prompt",
             Self::Rule => "rule",
             Self::Hook => "hook",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_reads_what_is_at_its_places_and_on_this_machine() {
+        let reads = [".claude/", "CLAUDE.md", "./.cursor/", "~/.codex/AGENTS.md"];
+        let reach = Reach {
+            reads: reads.map(str::to_owned).to_vec(),
+            home: Some("file:///user".to_owned()),
+            ..Reach::default()
+        };
+        for (uri, is_read) in [
+            ("file:///w/CLAUDE.md", true),
+            ("file:///w/sub/CLAUDE.md", true),
+            ("file:///w/NOT-CLAUDE.md", false),
+            ("file:///w/.claude/skills/a/SKILL.md", true),
+            ("file:///user/.claude/skills/a/SKILL.md", true),
+            ("file:///w/.claude-plugin/skills/a/SKILL.md", false),
+            ("file:///user/.codex/CLAUDE.md", false),
+            ("file:///user/.codex/AGENTS.md", true),
+            ("file:///w/.codex/AGENTS.md", false),
+            ("file:///user/w/.cursor/rules/a.mdc", true),
+            ("file:///user/.cursor/rules/a.mdc", false),
+            ("file:///w/AGENTS.md", false),
+            ("virtual://client/.claude/skills/a/SKILL.md", false),
+        ] {
+            assert_eq!(reach.reads(uri), is_read, "{uri}");
         }
     }
 }

@@ -8,7 +8,11 @@ use std::time::Duration;
 use innkeeper_protocol::record::store::StoreFault;
 use tokio_postgres::error::SqlState;
 
+use super::tls;
 use crate::StoreError;
+
+/// The code of [`SqlState::DISK_FULL`].
+const DISK_FULL: &str = "53100";
 
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
@@ -30,6 +34,12 @@ pub enum PostgresError {
          database is overloaded"
     )]
     Silent { place: String, after: Duration },
+
+    #[error(
+        "the certificate of the database {place} was refused ({reason}); check its name, or give \
+         a file with the authority to trust as sslrootcert"
+    )]
+    Untrusted { place: String, reason: String },
 
     #[error("the disk of the database is full ({0}); free some space there")]
     Full(String),
@@ -86,6 +96,12 @@ impl PostgresError {
         }
         let mut source = error.source();
         while let Some(cause) = source {
+            if let Some(refused) = tls::refusal(cause) {
+                return Self::Untrusted {
+                    place: place.to_owned(),
+                    reason: refused.to_string(),
+                };
+            }
             reason = format!("{reason}: {cause}");
             source = cause.source();
         }
@@ -99,7 +115,19 @@ impl PostgresError {
     pub(super) fn code(&self) -> Option<&str> {
         match self {
             Self::Reported { code, .. } => Some(code),
-            _ => None,
+            Self::Full(_) => Some(DISK_FULL),
+            Self::Store(_)
+            | Self::Address(_)
+            | Self::Away { .. }
+            | Self::Silent { .. }
+            | Self::Untrusted { .. }
+            | Self::Newer { .. }
+            | Self::Missing { .. }
+            | Self::Lost(_)
+            | Self::TooLarge { .. }
+            | Self::NoThread(_)
+            | Self::Closed
+            | Self::Held(_) => None,
         }
     }
 
@@ -116,6 +144,7 @@ impl PostgresError {
             | Self::Address(_)
             | Self::Away { .. }
             | Self::Silent { .. }
+            | Self::Untrusted { .. }
             | Self::Full(_)
             | Self::Newer { .. }
             | Self::Missing { .. }

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use innkeeper_process::system::since_boot;
 use innkeeper_protocol::record::store::Tenure;
-use rustix::time::{ClockId, clock_gettime};
 use tokio_postgres::Row;
 
 use super::connection::{Said, Value};
@@ -23,8 +23,10 @@ use crate::lease::Terms as Times;
 /// The code of the error by which a fence fails: a division by zero.
 pub(super) const FENCED: &str = "22012";
 
+/// A lease that was given back ended at minus infinity, from which nothing can
+/// be subtracted.
 pub(super) const LOOK: &str = "SELECT life, owner, commits, address,
-         greatest(0, extract(epoch FROM until - clock_timestamp()) * 1000)::bigint
+         greatest(0, extract(epoch FROM greatest(until, now()) - clock_timestamp()) * 1000)::bigint
      FROM lease";
 
 /// Waits for whoever writes it at this moment.
@@ -158,7 +160,7 @@ impl Terms {
 
     pub(super) fn since_renewal(&self) -> Duration {
         let renewed = Duration::from_millis(self.renewed.load(Ordering::Acquire));
-        now().saturating_sub(renewed)
+        since_boot().saturating_sub(renewed)
     }
 
     pub(super) fn end(&self) {
@@ -178,17 +180,6 @@ impl Tenure for Terms {
         let mut known = self.address.lock().unwrap_or_else(PoisonError::into_inner);
         known.replace_range(.., address);
     }
-}
-
-/// Since the machine was started, the time included in which it slept.
-pub(super) fn now() -> Duration {
-    #[cfg(target_os = "linux")]
-    const CLOCK: ClockId = ClockId::Boottime;
-    #[cfg(not(target_os = "linux"))]
-    const CLOCK: ClockId = ClockId::Monotonic;
-    let time = clock_gettime(CLOCK);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    Duration::from_secs(seconds) + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 fn in_millis(time: Duration) -> u64 {

@@ -2,7 +2,7 @@
 //!
 //! *Invariant*: what one call returns is the state between two commits.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use innkeeper_protocol::record::search::{SearchPage, SearchQuery, UsagePage, UsageQuery};
@@ -18,13 +18,12 @@ use tokio_postgres::Row;
 use super::address::PostgresAddress;
 use super::connection::{Connection, Driver, Manners, Said, Value};
 use super::error::PostgresError;
+use super::lease::{LOOK, Seen};
 use super::plan::{seq, uri};
-use super::search;
+use super::{Holder, search};
+use crate::pool::Pool;
 use crate::sqlite::json::{parsed, raw};
 use crate::sqlite::log::read_cuts;
-
-/// How many read at the same time; who comes then waits for one of them.
-const MOST: usize = 4;
 
 /// One state for all statements.
 pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -43,15 +42,7 @@ struct Shared {
     driver: Arc<Driver>,
     address: PostgresAddress,
     manners: Manners,
-    state: Mutex<State>,
-    returned: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    idle: Vec<Connection>,
-    lent: usize,
-    closed: bool,
+    pool: Pool<Connection>,
 }
 
 impl PostgresReader {
@@ -61,22 +52,22 @@ impl PostgresReader {
                 driver: Arc::clone(driver),
                 address: address.clone(),
                 manners,
-                state: Mutex::default(),
-                returned: Condvar::new(),
+                pool: Pool::default(),
             }),
         }
     }
 
+    /// Who has the lease, if anybody does.
+    pub fn holder(&self) -> Result<Option<Holder>, PostgresError> {
+        let rows = self.read(|db| db.query(LOOK, Vec::new()))?;
+        let seen = rows.first().map(Seen::of).transpose()?;
+        let seen = seen.filter(|seen| seen.owner.is_some() && !seen.left.is_zero());
+        Ok(seen.map(Holder::from))
+    }
+
     /// Waits for those who read, and reads no more.
     pub(super) fn close(&self) {
-        let shared = &self.shared;
-        let mut state = shared.lock();
-        state.closed = true;
-        while state.lent > 0 {
-            let waited = shared.returned.wait(state);
-            state = waited.unwrap_or_else(PoisonError::into_inner);
-        }
-        state.idle.clear();
+        self.shared.pool.close();
     }
 
     /// Asks over a connection that is free, or a new one. One that was closed
@@ -85,71 +76,31 @@ impl PostgresReader {
         &self,
         mut ask: impl FnMut(&mut Connection) -> Result<T, PostgresError>,
     ) -> Result<T, PostgresError> {
-        let mut loan = self.shared.lend()?;
-        let was_open = loan.connection.is_some();
-        let answer = loan.ask(&mut ask);
-        match answer {
-            Err(PostgresError::Away { .. }) if was_open => loan.ask(&mut ask),
+        let mut loan = self.shared.pool.lend().ok_or(PostgresError::Closed)?;
+        let found = loan.connection.take();
+        let found = found.filter(|connection| !connection.is_closed());
+        let was_open = found.is_some();
+        loan.connection = found;
+        match self.ask(&mut loan.connection, &mut ask) {
+            Err(PostgresError::Away { .. }) if was_open => self.ask(&mut loan.connection, &mut ask),
             answer => answer,
         }
     }
-}
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lend(&self) -> Result<Loan<'_>, PostgresError> {
-        let mut state = self.lock();
-        while !state.closed && state.idle.is_empty() && state.lent >= MOST {
-            let waited = self.returned.wait(state);
-            state = waited.unwrap_or_else(PoisonError::into_inner);
-        }
-        if state.closed {
-            return Err(PostgresError::Closed);
-        }
-        state.lent += 1;
-        state.idle.retain(|connection| !connection.is_closed());
-        Ok(Loan {
-            connection: state.idle.pop(),
-            shared: self,
-        })
-    }
-}
-
-/// A connection, or room for one, until this is dropped.
-struct Loan<'a> {
-    connection: Option<Connection>,
-    shared: &'a Shared,
-}
-
-impl Loan<'_> {
+    /// One that failed may be amid something, and is not used again.
     fn ask<T>(
-        &mut self,
+        &self,
+        lent: &mut Option<Connection>,
         ask: &mut impl FnMut(&mut Connection) -> Result<T, PostgresError>,
     ) -> Result<T, PostgresError> {
-        let shared = self.shared;
-        let mut connection = match self.connection.take() {
+        let shared = &self.shared;
+        let mut connection = match lent.take() {
             Some(connection) => connection,
             None => Connection::open(&shared.driver, &shared.address, shared.manners)?,
         };
         let answer = ask(&mut connection)?;
-        // One that failed may be amid something, and is not used again.
-        self.connection = Some(connection);
+        *lent = Some(connection);
         Ok(answer)
-    }
-}
-
-impl Drop for Loan<'_> {
-    fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        state.lent -= 1;
-        if !state.closed {
-            state.idle.extend(self.connection.take());
-        }
-        drop(state);
-        self.shared.returned.notify_all();
     }
 }
 
@@ -193,7 +144,7 @@ impl Archive for PostgresReader {
     }
 
     fn usage(&self, query: &UsageQuery) -> Result<UsagePage, StoreFault> {
-        Ok(self.read(|db| search::usage(db, query))?)
+        Ok(self.read(|db| search::usage_of(db, query))?)
     }
 }
 

@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use innkeeper_protocol::newest::state::SessionStatus;
 use innkeeper_protocol::record::search::{
-    Cost, SearchCursor, SearchHit, SearchPage, SearchQuery, UsagePage, UsageQuery, UsageRow,
+    SearchCursor, SearchHit, SearchPage, SearchQuery, UsagePage, UsageQuery,
 };
-use innkeeper_protocol::{ChannelUri, Timestamp, TurnId};
-use serde::Deserialize;
+use innkeeper_protocol::{Timestamp, TurnId};
 use tokio_postgres::Row;
 
 use super::connection::{Connection, Said, Value};
@@ -17,8 +16,10 @@ use super::error::PostgresError;
 use super::indexing::{self, TITLE};
 use super::plan::without_nul;
 use super::reader::{SNAPSHOT, get, uri_at};
-use crate::search::query::{Terms, is_within};
+use crate::search::hit::{FoundChat, summary_is_within};
+use crate::search::query::Terms;
 use crate::search::text::Searchable;
+use crate::search::usage;
 
 /// How many of the newest rows that fit are compared with each other.
 const MOST_CANDIDATES: usize = 5_000;
@@ -81,7 +82,7 @@ struct Looking<'a> {
     query: &'a SearchQuery,
     until: Instant,
     /// The chats that are wanted.
-    chats: HashMap<i64, ChatRow>,
+    chats: HashMap<i64, FoundChat>,
     page: SearchPage,
 }
 
@@ -91,24 +92,6 @@ struct Candidate {
     chat: i64,
     place: i64,
     score: f64,
-}
-
-/// What is told of a chat.
-struct ChatRow {
-    uri: ChannelUri,
-    title: String,
-    modified_at: Timestamp,
-    session: ChannelUri,
-    session_title: String,
-    provider: String,
-    archived: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Directories {
-    #[serde(default)]
-    working_directories: Option<Vec<String>>,
 }
 
 impl Looking<'_> {
@@ -209,11 +192,8 @@ impl Looking<'_> {
             Value::Bool(filter.directory.is_some()),
         ];
         for row in &db.query(sql, values)? {
-            let summary: Option<Directories> =
-                get::<Option<&str>>(row, 8)?.and_then(|json| serde_json::from_str(json).ok());
-            let directories = summary.and_then(|it| it.working_directories);
-            if is_within(filter, directories.as_deref()) {
-                self.chats.insert(get(row, 0)?, ChatRow::of(row)?);
+            if summary_is_within(filter, get(row, 8)?) {
+                self.chats.insert(get(row, 0)?, found_chat(row)?);
             }
         }
         Ok(())
@@ -242,18 +222,8 @@ impl Looking<'_> {
                 (searchable, at, Some(TurnId::from(get::<&str>(row, 0)?)))
             }
         };
-        Ok(terms.find_in(&searchable).map(|found| SearchHit {
-            session: chat.session.clone(),
-            session_title: chat.session_title.clone(),
-            provider: chat.provider.clone(),
-            archived: chat.archived,
-            chat: chat.uri.clone(),
-            chat_title: chat.title.clone(),
-            turn_id,
-            at: at.unwrap_or(chat.modified_at),
-            field: found.field,
-            snippet: found.snippet,
-        }))
+        let found = terms.find_in(&searchable);
+        Ok(found.map(|found| chat.hit(found, turn_id, at)))
     }
 }
 
@@ -264,23 +234,24 @@ impl Candidate {
     }
 }
 
-impl ChatRow {
-    fn of(row: &Row) -> Result<Self, PostgresError> {
-        let bits = u32::try_from(get::<i64>(row, 7)?).unwrap_or(0);
-        Ok(Self {
-            uri: uri_at(row, 1)?,
-            title: get(row, 2)?,
-            modified_at: Timestamp::from_millis(get(row, 3)?),
-            session: uri_at(row, 4)?,
-            session_title: get(row, 5)?,
-            provider: get(row, 6)?,
-            archived: SessionStatus::from_bits(bits).contains(SessionStatus::IsArchived),
-        })
-    }
+fn found_chat(row: &Row) -> Result<FoundChat, PostgresError> {
+    let bits = u32::try_from(get::<i64>(row, 7)?).unwrap_or(0);
+    Ok(FoundChat {
+        uri: uri_at(row, 1)?,
+        title: get(row, 2)?,
+        modified_at: Timestamp::from_millis(get(row, 3)?),
+        session: uri_at(row, 4)?,
+        session_title: get(row, 5)?,
+        provider: get(row, 6)?,
+        archived: SessionStatus::from_bits(bits).contains(SessionStatus::IsArchived),
+    })
 }
 
 /// What turns have cost, by day.
-pub(super) fn usage(db: &mut Connection, query: &UsageQuery) -> Result<UsagePage, PostgresError> {
+pub(super) fn usage_of(
+    db: &mut Connection,
+    query: &UsageQuery,
+) -> Result<UsagePage, PostgresError> {
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let session = query.session.as_ref().map(|it| without_nul(it.as_str()));
     let said = vec![
@@ -313,21 +284,11 @@ pub(super) fn usage(db: &mut Connection, query: &UsageQuery) -> Result<UsagePage
     let rows = answers.pop().unwrap_or_default();
     let mut items = Vec::with_capacity(rows.len().min(query.limit));
     for row in rows.iter().take(query.limit) {
-        let count =
-            |column| Ok::<_, PostgresError>(u64::try_from(get::<i64>(row, column)?).unwrap_or(0));
-        let (amount, currency): (Option<f64>, Option<String>) = (get(row, 8)?, get(row, 3)?);
-        items.push(UsageRow {
-            day: get(row, 0)?,
-            provider: get(row, 1)?,
-            model: get(row, 2)?,
-            turns: count(4)?,
-            input_tokens: count(5)?,
-            output_tokens: count(6)?,
-            cache_read_tokens: count(7)?,
-            cost: amount
-                .zip(currency)
-                .map(|(amount, currency)| Cost { amount, currency }),
-        });
+        items.push(usage::row(
+            (get(row, 0)?, get(row, 1)?, get(row, 2)?),
+            [get(row, 4)?, get(row, 5)?, get(row, 6)?, get(row, 7)?],
+            (get(row, 8)?, get(row, 3)?),
+        ));
     }
     Ok(UsagePage {
         truncated: rows.len() > query.limit,

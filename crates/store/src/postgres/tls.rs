@@ -1,6 +1,7 @@
 //! TLS to the database, with the same library as all else: a certificate is
 //! always checked, against the system's authorities or a file that is named.
 
+use std::error::Error;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
@@ -11,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+use tokio_rustls::rustls::{self, CertificateError, ClientConfig, RootCertStore, crypto};
 use tokio_rustls::{TlsConnector, client};
 
 /// Makes encrypted connections.
@@ -49,6 +50,15 @@ impl Tls {
             .with_root_certificates(store)
             .with_no_client_auth();
         Ok(Self(TlsConnector::from(Arc::new(config))))
+    }
+}
+
+/// Why a certificate was refused, if that is what an error is about.
+pub(super) fn refusal<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a CertificateError> {
+    let error: &io::Error = error.downcast_ref()?;
+    match error.get_ref()?.downcast_ref()? {
+        rustls::Error::InvalidCertificate(refused) => Some(refused),
+        _ => None,
     }
 }
 

@@ -1,8 +1,9 @@
-//! What a stored turn says that it has used.
+//! What a stored turn says that it has used, and the sums of that.
 
 use std::borrow::Cow;
 
 use innkeeper_protocol::Timestamp;
+use innkeeper_protocol::record::search::{Cost as Sum, UsageRow};
 use serde::Deserialize;
 
 /// The tokens and the cost of a turn.
@@ -69,6 +70,28 @@ impl TurnUsage {
             cached: tokens(usage.cache_read_tokens),
             cost: cost.map(|cost| (cost.amount, cost.currency)),
         })
+    }
+}
+
+/// What was used on a day, of a provider and a model, as a database sums it up:
+/// turns, input, output and cached tokens, and the cost in one currency.
+pub(crate) fn row(
+    (day, provider, model): (String, String, Option<String>),
+    sums: [i64; 4],
+    (amount, currency): (Option<f64>, Option<String>),
+) -> UsageRow {
+    let [turns, input_tokens, output_tokens, cache_read_tokens] =
+        sums.map(|sum| u64::try_from(sum).unwrap_or(0));
+    let cost = amount.zip(currency);
+    UsageRow {
+        day,
+        provider,
+        model,
+        turns,
+        input_tokens,
+        output_tokens,
+        cache_read_tokens,
+        cost: cost.map(|(amount, currency)| Sum { amount, currency }),
     }
 }
 

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use super::place::Identity;
 use crate::{StoreError, SyncMode};
@@ -148,9 +150,10 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether there is a process of that number, where the system tells.
+/// Whether there is a process of that number, whoever's it is.
 fn lives(pid: u32) -> bool {
-    Path::new("/proc").join(pid.to_string()).exists()
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 /// The connection that writes, and the file that it is to.

@@ -2,7 +2,7 @@
 //!
 //! *Invariant*: what one call returns is the state between two commits.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -19,41 +19,70 @@ use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::boot::{catalogue, uri};
 use super::json::{parsed, raw};
-use super::pool::Pool;
 use super::sequence::{integer, number};
-use super::{log, search, sessions, usage};
+use super::{directory, log, schema, search, sessions, usage};
 use crate::StoreError;
+use crate::pool::Pool;
 
 /// A view of a data directory, with connections of its own. Clones are the
 /// same view.
 #[derive(Debug, Clone)]
 pub struct Reader {
-    pool: Arc<Pool>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    dir: PathBuf,
+    pool: Pool<Connection>,
 }
 
 /// Looks into a data directory, whether or not a host runs on it.
 pub fn open_read_only(dir: &Path) -> Result<Reader, StoreError> {
     let reader = Reader::over(dir);
-    reader.pool.read(|_| Ok(()))?;
+    reader.read(|_| Ok(()))?;
     Ok(reader)
 }
 
 impl Reader {
     pub(super) fn over(dir: &Path) -> Self {
         Self {
-            pool: Arc::new(Pool::new(dir)),
+            shared: Arc::new(Shared {
+                dir: dir.to_owned(),
+                pool: Pool::default(),
+            }),
         }
     }
 
     /// Waits for those who read, and reads no more.
     pub(super) fn close(&self) {
-        self.pool.close();
+        self.shared.pool.close();
+    }
+
+    /// Reads with a connection that is free, or a new one.
+    fn read<T>(
+        &self,
+        ask: impl FnOnce(&mut Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut loan = self.shared.pool.lend().ok_or(StoreError::Closed)?;
+        let mut connection = match loan.connection.take() {
+            Some(connection) => connection,
+            None => {
+                let connection = directory::connect_read_only(&self.shared.dir)?;
+                schema::check(&connection)?;
+                connection
+            }
+        };
+        let answer = ask(&mut connection)?;
+        // What failed may have a broken connection as its cause.
+        loan.connection = Some(connection);
+        Ok(answer)
     }
 }
 
 impl Archive for Reader {
     fn load_session(&self, session: &ChannelUri) -> Result<Option<LoadedSession>, StoreFault> {
-        Ok(self.pool.read(|db| load_session(db, session))?)
+        Ok(self.read(|db| load_session(db, session))?)
     }
 
     fn log_between(&self, after: Seq, up_to: Seq) -> Result<Vec<LogEntry>, StoreFault> {
@@ -61,27 +90,27 @@ impl Archive for Reader {
         let sql =
             format!("SELECT {columns} FROM log WHERE last > ?1 AND first <= ?2 ORDER BY last");
         let range = params![integer(after), integer(up_to)];
-        Ok(self.pool.read(|db| entries(db, &sql, range))?)
+        Ok(self.read(|db| entries(db, &sql, range))?)
     }
 
     fn content(&self, uri: &str) -> Result<Option<ContentRecord>, StoreFault> {
-        Ok(self.pool.read(|db| content(db, uri))?)
+        Ok(self.read(|db| content(db, uri))?)
     }
 
     fn catalogue(&self) -> Result<Vec<CatalogueRow>, StoreFault> {
-        Ok(self.pool.read(|db| catalogue(db))?)
+        Ok(self.read(|db| catalogue(db))?)
     }
 
     fn disposed(&self) -> Result<Vec<DisposedRow>, StoreFault> {
-        Ok(self.pool.read(|db| sessions::disposed(db))?)
+        Ok(self.read(|db| sessions::disposed(db))?)
     }
 
     fn search(&self, query: &SearchQuery) -> Result<SearchPage, StoreFault> {
-        Ok(self.pool.read(|db| search::search(db, query))?)
+        Ok(self.read(|db| search::search(db, query))?)
     }
 
     fn usage(&self, query: &UsageQuery) -> Result<UsagePage, StoreFault> {
-        Ok(self.pool.read(|db| usage::usage(db, query))?)
+        Ok(self.read(|db| usage::usage(db, query))?)
     }
 }
 
@@ -261,4 +290,26 @@ pub(super) fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str, Store
         .get_ref(column)?
         .as_str()
         .map_err(rusqlite::Error::from)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SqliteStore, StoreOptions};
+
+    #[test]
+    fn a_connection_that_failed_is_not_used_again() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(SqliteStore::open(dir.path(), StoreOptions::default()).unwrap());
+        let reader = Reader::over(dir.path());
+        let is_idle = || reader.shared.pool.lend().unwrap().connection.is_some();
+        let failed = reader.read(|db| Ok(db.execute_batch("SELECT * FROM nothing")?));
+        assert!(matches!(failed, Err(StoreError::Database(_))));
+        assert!(!is_idle());
+        reader.read(|_| Ok(())).unwrap();
+        assert!(is_idle());
+        reader.close();
+        let refused = reader.read(|_| Ok(())).unwrap_err();
+        assert!(matches!(refused, StoreError::Closed), "{refused}");
+    }
 }

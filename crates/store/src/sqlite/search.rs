@@ -8,14 +8,14 @@ use innkeeper_protocol::newest::state::SessionStatus;
 use innkeeper_protocol::record::search::{
     SearchCursor, SearchField, SearchFilter, SearchHit, SearchPage, SearchQuery,
 };
-use innkeeper_protocol::{ChannelUri, Timestamp, TurnId};
+use innkeeper_protocol::{Timestamp, TurnId};
 use rusqlite::{Connection, OptionalExtension as _, params};
-use serde::Deserialize;
 
 use super::indexing::{self, RowName};
 use super::reader::{stored_text, text};
 use crate::StoreError;
-use crate::search::query::{Terms, is_within, weight};
+use crate::search::hit::{FoundChat, summary_is_within};
+use crate::search::query::{Terms, weight};
 use crate::search::text::Searchable;
 
 /// How many of the newest rows that fit are compared with each other.
@@ -71,18 +71,7 @@ struct Looking<'a> {
     query: &'a SearchQuery,
     started: Instant,
     /// The chats that were come across; nothing for those that are not wanted.
-    chats: HashMap<i64, Option<ChatRow>>,
-}
-
-/// What is told of a chat.
-struct ChatRow {
-    uri: ChannelUri,
-    title: String,
-    modified_at: Timestamp,
-    session: ChannelUri,
-    session_title: String,
-    provider: String,
-    archived: bool,
+    chats: HashMap<i64, Option<FoundChat>>,
 }
 
 impl Looking<'_> {
@@ -156,7 +145,7 @@ impl Looking<'_> {
 
     fn is_wanted(&mut self, name: RowName) -> Result<bool, StoreError> {
         if !self.chats.contains_key(&name.chat) {
-            let chat = ChatRow::load(self.connection, name.chat, &self.query.filter)?;
+            let chat = load_chat(self.connection, name.chat, &self.query.filter)?;
             self.chats.insert(name.chat, chat);
         }
         let Some(Some(chat)) = self.chats.get(&name.chat) else {
@@ -199,68 +188,45 @@ impl Looking<'_> {
                 (searchable, at, Some(TurnId::from(text(row, 0)?)))
             }
         };
-        Ok(terms.find_in(&searchable).map(|found| SearchHit {
-            session: chat.session.clone(),
-            session_title: chat.session_title.clone(),
-            provider: chat.provider.clone(),
-            archived: chat.archived,
-            chat: chat.uri.clone(),
-            chat_title: chat.title.clone(),
-            turn_id,
-            at: at.unwrap_or(chat.modified_at),
-            field: found.field,
-            snippet: found.snippet,
-        }))
+        let found = terms.find_in(&searchable);
+        Ok(found.map(|found| chat.hit(found, turn_id, at)))
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Directories {
-    #[serde(default)]
-    working_directories: Option<Vec<String>>,
-}
-
-impl ChatRow {
-    /// The chat, if its session is one to look into.
-    fn load(
-        connection: &Connection,
-        chat: i64,
-        filter: &SearchFilter,
-    ) -> Result<Option<Self>, StoreError> {
-        let mut statement = connection.prepare_cached(
-            "SELECT chat.uri, iif(is_default, session.title, chat.title), chat.modified_at,
-                 session.uri, session.title, provider, session.status, summary
-             FROM chat JOIN session ON session.uri = chat.session
-             WHERE id = ?1 AND disposed_at IS NULL",
-        )?;
-        let mut rows = statement.query([chat])?;
-        let Some(row) = rows.next()? else {
-            return Ok(None);
-        };
-        let status = SessionStatus::from_bits(row.get(6)?);
-        let chat = Self {
-            uri: super::boot::uri(row, 0)?,
-            title: row.get(1)?,
-            modified_at: Timestamp::from_millis(row.get(2)?),
-            session: super::boot::uri(row, 3)?,
-            session_title: row.get(4)?,
-            provider: row.get(5)?,
-            archived: status.contains(SessionStatus::IsArchived),
-        };
-        let provider = filter.provider.as_ref();
-        if provider.is_some_and(|wanted| *wanted != chat.provider)
-            || filter.archived.is_some_and(|it| it != chat.archived)
-        {
-            return Ok(None);
-        }
-        if filter.directory.is_some() {
-            let summary: Option<Directories> = serde_json::from_str(text(row, 7)?).ok();
-            let directories = summary.and_then(|it| it.working_directories);
-            if !is_within(filter, directories.as_deref()) {
-                return Ok(None);
-            }
-        }
-        Ok(Some(chat))
+/// The chat, if its session is one to look into.
+fn load_chat(
+    connection: &Connection,
+    chat: i64,
+    filter: &SearchFilter,
+) -> Result<Option<FoundChat>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT chat.uri, iif(is_default, session.title, chat.title), chat.modified_at,
+             session.uri, session.title, provider, session.status, summary
+         FROM chat JOIN session ON session.uri = chat.session
+         WHERE id = ?1 AND disposed_at IS NULL",
+    )?;
+    let mut rows = statement.query([chat])?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let status = SessionStatus::from_bits(row.get(6)?);
+    let chat = FoundChat {
+        uri: super::boot::uri(row, 0)?,
+        title: row.get(1)?,
+        modified_at: Timestamp::from_millis(row.get(2)?),
+        session: super::boot::uri(row, 3)?,
+        session_title: row.get(4)?,
+        provider: row.get(5)?,
+        archived: status.contains(SessionStatus::IsArchived),
+    };
+    let provider = filter.provider.as_ref();
+    if provider.is_some_and(|wanted| *wanted != chat.provider)
+        || filter.archived.is_some_and(|it| it != chat.archived)
+    {
+        return Ok(None);
     }
+    if filter.directory.is_some() && !summary_is_within(filter, Some(text(row, 7)?)) {
+        return Ok(None);
+    }
+    Ok(Some(chat))
 }

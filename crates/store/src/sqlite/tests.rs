@@ -189,3 +189,46 @@ fn a_database_that_is_removed_is_told_at_once_and_again_when_it_is_saved() {
     let error = running.journal.close().unwrap_err();
     assert!(error.is_lost(), "{error}");
 }
+
+#[test]
+fn what_is_urgent_is_committed_by_whoever_submits_it_while_nothing_else_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(dir.path(), StoreOptions::default()).unwrap();
+    let (told, events) = mpsc::channel();
+    let notify = move |event| {
+        let by = std::thread::current().id();
+        told.send((event, by)).unwrap_or(());
+    };
+    let journal = Box::new(store).start(Box::new(notify)).unwrap();
+    let here = std::thread::current().id();
+    let mut by_hand = 0;
+    for number in 1..=20 {
+        journal.submit(text(number), true);
+        let (event, by) = events.recv_timeout(Duration::from_secs(20)).unwrap();
+        assert_eq!(event, JournalEvent::Committed(CommitNo(number)));
+        by_hand += u32::from(by == here);
+    }
+    // The thread looks after the store now and then, and a slow disk is its own.
+    assert!(by_hand > 0);
+}
+
+#[test]
+fn the_write_ahead_log_is_moved_while_the_store_is_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut writer, _) = directory::connect(dir.path(), SyncMode::Normal).unwrap();
+    let moving = Checkpoints::of(&mut writer, dir.path(), SyncMode::Normal).unwrap();
+    let size = || {
+        std::fs::metadata(dir.path().join(DATABASE_FILE))
+            .unwrap()
+            .len()
+    };
+    writer.execute_batch("CREATE TABLE t (x)").unwrap();
+    let before = size();
+    for _ in 0..20 {
+        let sql = "INSERT INTO t VALUES (zeroblob(300000))";
+        writer.execute_batch(sql).unwrap();
+    }
+    // It does what it was asked for before it ends.
+    drop(moving);
+    assert!(size() > before + 1_000 * 4_096, "{} {before}", size());
+}

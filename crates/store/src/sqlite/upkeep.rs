@@ -84,8 +84,12 @@ impl SqliteStore {
             self.write(|tx, _| space::give_back(tx))?;
             self.gave_back = true;
         } else if std::mem::take(&mut self.gave_back) {
-            // The file becomes smaller when the write-ahead log is moved.
-            lock(&self.db).query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+            // The file becomes smaller when all of the write-ahead log is moved.
+            let sql = "PRAGMA wal_checkpoint(PASSIVE)";
+            let (pages, moved) = lock(&self.db).query_row(sql, [], |row| {
+                Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
+            })?;
+            self.gave_back = pages != moved || pages < 0;
         }
         Ok(())
     }

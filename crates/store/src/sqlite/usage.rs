@@ -1,11 +1,12 @@
 //! What turns have cost, by day.
 
-use innkeeper_protocol::record::search::{Cost, UsagePage, UsageQuery, UsageRow};
+use innkeeper_protocol::record::search::{UsagePage, UsageQuery};
 use innkeeper_protocol::{ChannelUri, Timestamp};
 use rusqlite::{Connection, params};
 
 use super::indexing;
 use crate::StoreError;
+use crate::search::usage::row as row_of;
 
 pub(super) fn usage(
     connection: &mut Connection,
@@ -37,22 +38,11 @@ pub(super) fn usage(
             page.truncated = true;
             break;
         }
-        let count =
-            |column| Ok::<_, StoreError>(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0));
-        let currency: Option<String> = row.get(3)?;
-        let amount: Option<f64> = row.get(8)?;
-        page.items.push(UsageRow {
-            day: row.get(0)?,
-            provider: row.get(1)?,
-            model: row.get(2)?,
-            turns: count(4)?,
-            input_tokens: count(5)?,
-            output_tokens: count(6)?,
-            cache_read_tokens: count(7)?,
-            cost: amount
-                .zip(currency)
-                .map(|(amount, currency)| Cost { amount, currency }),
-        });
+        page.items.push(row_of(
+            (row.get(0)?, row.get(1)?, row.get(2)?),
+            [row.get(4)?, row.get(5)?, row.get(6)?, row.get(7)?],
+            (row.get(8)?, row.get(3)?),
+        ));
     }
     Ok(page)
 }

@@ -50,6 +50,8 @@ pub(crate) const LEASE: Duration = Duration::from_secs(60);
 pub(crate) struct House {
     pub(crate) schema: String,
     dir: TempDir,
+    /// Where it was before; hosts may still run there.
+    before: Vec<TempDir>,
 }
 
 impl House {
@@ -57,6 +59,7 @@ impl House {
         Self {
             schema: schema(),
             dir: tempfile::tempdir().unwrap(),
+            before: Vec::new(),
         }
     }
 
@@ -78,6 +81,7 @@ impl House {
 
     /// The host is on another machine from here on.
     pub(crate) fn move_away(&mut self) {
-        self.dir = tempfile::tempdir().unwrap();
+        let there = tempfile::tempdir().unwrap();
+        self.before.push(std::mem::replace(&mut self.dir, there));
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -22,13 +22,16 @@ use crate::common::{LEASE, address, is_there, options};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// For tests in which a lease runs out.
+const SHORT_LEASE: Duration = Duration::from_secs(5);
+
 fn said(seq: u64) -> StoreBatch {
     batch([title(seq, "ahp-root://", &seq.to_string())])
 }
 
 /// A journal on a database, and what it reports.
 struct Running {
-    journal: Box<dyn Journal>,
+    journal: Option<Box<dyn Journal>>,
     events: mpsc::Receiver<JournalEvent>,
     archive: Arc<dyn Archive>,
     _dir: TempDir,
@@ -44,11 +47,15 @@ impl Running {
         let archive = store.archive().unwrap();
         let notify = Box::new(move |event| told.send(event).unwrap_or(()));
         Self {
-            journal: Box::new(store).start(notify).unwrap(),
+            journal: Some(Box::new(store).start(notify).unwrap()),
             events,
             archive,
             _dir: dir,
         }
+    }
+
+    fn submit(&self, batch: StoreBatch, urgent: bool) -> CommitNo {
+        self.journal.as_ref().unwrap().submit(batch, urgent)
     }
 
     fn next(&self) -> JournalEvent {
@@ -66,9 +73,30 @@ impl Running {
         }
     }
 
+    /// It stops while nobody else can have begun.
+    fn is_lost_in_time(&self, cluster: &Cluster) {
+        let mut events = std::iter::from_fn(|| self.events.recv_timeout(PATIENCE).ok());
+        let reason = events.find_map(|event| match event {
+            JournalEvent::Lost { reason } => Some(reason),
+            _ => None,
+        });
+        let reason = reason.unwrap();
+        assert!(reason.contains("ran out"), "{reason}");
+        let is_held = cluster.sql("SELECT until > clock_timestamp() FROM house.lease");
+        assert_eq!(is_held, "t", "somebody else could have begun by now");
+    }
+
     fn stored(&self) -> Vec<u64> {
         let log = log_of(&*self.archive, 0, u64::MAX);
         log.iter().map(|entry| entry.last.get()).collect()
+    }
+}
+
+/// Its thread writes to the directory until the end.
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A store that was lost says so once more.
+        let _ = self.journal.take().map(Journal::close);
     }
 }
 
@@ -79,19 +107,18 @@ fn a_database_that_is_restarted_costs_nothing() {
     }
     let mut cluster = Cluster::start();
     let running = Running::on(&cluster.address("house"), LEASE);
-    running.until_committed(running.journal.submit(said(1), true));
+    running.until_committed(running.submit(said(1), true));
     cluster.stop();
-    running.journal.submit(said(2), true);
+    running.submit(said(2), true);
     let JournalEvent::Failing { reason } = running.next() else {
         panic!("it should fail");
     };
     assert!(reason.contains("cannot be reached"), "{reason}");
-    running.journal.submit(said(3), true);
+    running.submit(said(3), true);
     cluster.restart();
     let seen = running.until_committed(CommitNo(3));
     assert_eq!(seen, [JournalEvent::Recovered]);
     assert_eq!(running.stored(), [1, 2, 3]);
-    running.journal.close().unwrap();
 }
 
 #[test]
@@ -117,6 +144,8 @@ const HOLD: u8 = 2;
 struct Proxy {
     port: u16,
     mode: Arc<AtomicU8>,
+    /// How long each piece of an answer takes, in milliseconds.
+    delay: Arc<AtomicU64>,
     open: Arc<Mutex<Vec<TcpStream>>>,
 }
 
@@ -126,9 +155,11 @@ impl Proxy {
         let proxy = Self {
             port: listener.local_addr().unwrap().port(),
             mode: Arc::default(),
+            delay: Arc::default(),
             open: Arc::default(),
         };
         let (mode, open) = (Arc::clone(&proxy.mode), Arc::clone(&proxy.open));
+        let delay = Arc::clone(&proxy.delay);
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let Ok(database) = UnixStream::connect(&socket) else {
@@ -136,9 +167,15 @@ impl Proxy {
                 };
                 open.lock().unwrap().push(client.try_clone().unwrap());
                 let (up, down) = (Arc::clone(&mode), Arc::clone(&mode));
+                let delay = Arc::clone(&delay);
                 let ends = (client.try_clone().unwrap(), database.try_clone().unwrap());
-                thread::spawn(move || copy(ends.0, ends.1, &up, |mode| mode == HOLD));
-                thread::spawn(move || copy(database, client, &down, |mode| mode != PASS));
+                thread::spawn(move || copy(ends.0, ends.1, || up.load(Ordering::SeqCst) == HOLD));
+                thread::spawn(move || {
+                    copy(database, client, || {
+                        thread::sleep(Duration::from_millis(delay.load(Ordering::SeqCst)));
+                        down.load(Ordering::SeqCst) != PASS
+                    });
+                });
             }
         });
         proxy
@@ -153,6 +190,12 @@ impl Proxy {
         self.mode.store(mode, Ordering::SeqCst);
     }
 
+    /// The database takes so long for an answer.
+    fn slow_down(&self, delay: Duration) {
+        let millis = u64::try_from(delay.as_millis()).unwrap();
+        self.delay.store(millis, Ordering::SeqCst);
+    }
+
     /// Ends what is open.
     fn cut(&self) {
         for stream in self.open.lock().unwrap().drain(..) {
@@ -161,15 +204,10 @@ impl Proxy {
     }
 }
 
-fn copy(
-    mut from: impl io::Read,
-    mut to: impl io::Write,
-    mode: &AtomicU8,
-    is_lost: impl Fn(u8) -> bool,
-) {
+fn copy(mut from: impl io::Read, mut to: impl io::Write, is_lost: impl Fn() -> bool) {
     let mut bytes = [0; 4096];
     while let Ok(count @ 1..) = from.read(&mut bytes) {
-        if !is_lost(mode.load(Ordering::SeqCst)) && to.write_all(&bytes[..count]).is_err() {
+        if !is_lost() && to.write_all(&bytes[..count]).is_err() {
             return;
         }
     }
@@ -183,14 +221,14 @@ fn a_commit_whose_answer_was_lost_is_not_made_twice() {
     let cluster = Cluster::start();
     let proxy = Proxy::before(cluster.socket_file());
     let running = Running::on(&proxy.address("house"), LEASE);
-    running.until_committed(running.journal.submit(said(1), true));
+    running.until_committed(running.submit(said(1), true));
     proxy.set(SWALLOW);
-    running.journal.submit(said(2), true);
+    running.submit(said(2), true);
     // The database has it, and the host does not know.
     while cluster.sql("SELECT count(*) FROM house.log") != "2" {
         thread::sleep(Duration::from_millis(10));
     }
-    running.journal.submit(said(3), false);
+    running.submit(said(3), false);
     proxy.cut();
     assert!(matches!(running.next(), JournalEvent::Failing { .. }));
     proxy.set(PASS);
@@ -207,17 +245,93 @@ fn a_host_that_is_cut_off_is_lost_before_its_lease_is_free() {
     }
     let cluster = Cluster::start();
     let proxy = Proxy::before(cluster.socket_file());
-    let running = Running::on(&proxy.address("house"), Duration::from_secs(5));
+    let running = Running::on(&proxy.address("house"), SHORT_LEASE);
     proxy.set(HOLD);
-    running.journal.submit(said(1), true);
-    let lost = std::iter::from_fn(|| running.events.recv_timeout(PATIENCE).ok())
-        .find(|event| matches!(event, JournalEvent::Lost { .. }));
-    let Some(JournalEvent::Lost { reason }) = lost else {
-        panic!("it should be lost");
+    running.submit(said(1), true);
+    running.is_lost_in_time(&cluster);
+}
+
+#[test]
+fn a_slow_database_costs_time_and_not_the_lease() {
+    if !is_there() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let proxy = Proxy::before(cluster.socket_file());
+    let running = Running::on(&proxy.address("house"), SHORT_LEASE);
+    let delay = Duration::from_millis(250);
+    proxy.slow_down(delay);
+    // For longer than the lease lasts.
+    let commits = 1 + SHORT_LEASE.as_millis() / delay.as_millis();
+    for seq in 1..=u64::try_from(commits).unwrap() {
+        let seen = running.until_committed(running.submit(said(seq), true));
+        assert_eq!(seen, [], "at {seq}");
+    }
+    assert_eq!(cluster.sql("SELECT life FROM house.lease"), "1");
+}
+
+#[test]
+fn a_host_whose_database_is_too_slow_for_the_lease_gives_it_up_in_time() {
+    if !is_there() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let proxy = Proxy::before(cluster.socket_file());
+    let running = Running::on(&proxy.address("house"), SHORT_LEASE);
+    // No answer comes while anybody waits for it.
+    proxy.slow_down(SHORT_LEASE * 7 / 10);
+    running.submit(said(1), true);
+    let JournalEvent::Failing { reason } = running.next() else {
+        panic!("it should say so");
     };
-    assert!(reason.contains("ran out"), "{reason}");
-    let is_held = cluster.sql("SELECT until > clock_timestamp() FROM house.lease");
-    assert_eq!(is_held, "t", "somebody else could have begun by now");
+    assert!(reason.contains("did not answer"), "{reason}");
+    running.is_lost_in_time(&cluster);
+}
+
+/// What PostgreSQL says when its disk is full, for whatever is written to a
+/// table. (A disk that is really full would need a file system of the test's
+/// own.)
+fn fill(cluster: &Cluster, table: &str) {
+    cluster.sql(&format!(
+        "CREATE FUNCTION house.no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             RAISE EXCEPTION 'could not extend file: No space left on device'
+                 USING ERRCODE = 'disk_full';
+         END $$;
+         CREATE TRIGGER no_room BEFORE INSERT OR UPDATE ON house.{table}
+             FOR EACH ROW EXECUTE FUNCTION house.no_room()"
+    ));
+}
+
+#[test]
+fn a_host_waits_until_there_is_room_on_the_disk_of_its_database() {
+    if !is_there() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let running = Running::on(&cluster.address("house"), LEASE);
+    running.until_committed(running.submit(said(1), true));
+    fill(&cluster, "log");
+    running.submit(said(2), true);
+    let JournalEvent::Failing { reason } = running.next() else {
+        panic!("it should fail");
+    };
+    assert!(reason.contains("free some space"), "{reason}");
+    running.submit(said(3), true);
+    cluster.sql("DROP TRIGGER no_room ON house.log");
+    let seen = running.until_committed(CommitNo(3));
+    assert_eq!(seen, [JournalEvent::Recovered]);
+    assert_eq!(running.stored(), [1, 2, 3]);
+}
+
+#[test]
+fn a_host_whose_lease_cannot_be_written_for_want_of_room_gives_it_up_in_time() {
+    if !is_there() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let running = Running::on(&cluster.address("house"), SHORT_LEASE);
+    fill(&cluster, "lease");
+    running.is_lost_in_time(&cluster);
 }
 
 #[test]
@@ -240,10 +354,10 @@ fn a_standby_of_the_database_that_is_promoted_takes_its_place() {
     );
     let running = Running::on(&both, LEASE);
     for seq in 1..=5 {
-        running.until_committed(running.journal.submit(said(seq), true));
+        running.until_committed(running.submit(said(seq), true));
     }
     primary.stop();
-    running.journal.submit(said(6), true);
+    running.submit(said(6), true);
     assert!(matches!(running.next(), JournalEvent::Failing { .. }));
     standby.promote();
     running.until_committed(CommitNo(6));
@@ -258,14 +372,12 @@ fn what_the_database_can_never_take_is_set_aside() {
     let cluster = Cluster::start();
     let running = Running::on(&cluster.address("house"), LEASE);
     // No text there can hold this character, and this is a name.
-    running
-        .journal
-        .submit(batch([put_session("s:/\0", "T", 1)]), true);
+    running.submit(batch([put_session("s:/\0", "T", 1)]), true);
     let seen = running.until_committed(CommitNo(1));
     assert!(matches!(&seen[..], [JournalEvent::SetAside(_)]), "{seen:?}");
     // In a title it can stand.
     let good = batch([put_session("s:/2", "\0", 1)]);
-    let seen = running.until_committed(running.journal.submit(good, true));
+    let seen = running.until_committed(running.submit(good, true));
     assert_eq!(seen, []);
     let loaded = running.archive.load_session(&"s:/2".into()).unwrap();
     assert_eq!(loaded.unwrap().session.summary.title, "\0");

@@ -17,23 +17,31 @@ fn options(opening: &Opening) -> StoreOptions {
 }
 
 /// A store in a directory of its own.
-struct OnDisk(TempDir);
+struct OnDisk {
+    at: TempDir,
+    /// The directories of lives that ended: a store that still runs in one
+    /// must not find it gone, and save a copy of what it held.
+    before: Vec<TempDir>,
+}
 
 impl OnDisk {
     fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self {
+            at: tempfile::tempdir().unwrap(),
+            before: Vec::new(),
+        }
     }
 }
 
 impl Subject for OnDisk {
     fn reopen(&mut self, opening: &Opening) -> Box<dyn Store> {
-        Box::new(SqliteStore::open(self.0.path(), options(opening)).unwrap())
+        Box::new(SqliteStore::open(self.at.path(), options(opening)).unwrap())
     }
 
     fn crash(&mut self) {
         let left = tempfile::tempdir().unwrap();
-        what_a_dead_process_leaves(self.0.path(), left.path());
-        self.0 = left;
+        what_a_dead_process_leaves(self.at.path(), left.path());
+        self.before.push(std::mem::replace(&mut self.at, left));
     }
 }
 

@@ -9,6 +9,7 @@
 //! | `{"read": "path"}` | reads a file with the agent's own tool, or with its shell |
 //! | `{"edit": {"directory", "path", "old", "new"}}` | changes a file with the agent's own tool |
 //! | `{"use": {"tool": "name", "input": {}}}` | uses a tool whose name ends like this |
+//! | `{"delegate": "prompt", "kind": "coder", "inBackground": false}` | lets another agent do what the prompt says |
 //! | `{"remember": "word"}` | does nothing |
 //! | `{"recall": true}` | says every word that was to be remembered |
 
@@ -101,6 +102,13 @@ fn wish(step: &Value) -> Option<Wish<'_>> {
     }
     if let Some(path) = text("read") {
         return Some(Wish::Read { path });
+    }
+    if let Some(prompt) = text("delegate") {
+        return Some(Wish::Delegate {
+            prompt,
+            kind: text("kind").unwrap_or_default(),
+            in_background: step["inBackground"] == true,
+        });
     }
     let (edit, used) = (&step["edit"], &step["use"]);
     if edit.is_object() {

@@ -73,6 +73,12 @@ pub(super) enum Wish<'a> {
         tool: &'a str,
         input: &'a Value,
     },
+    /// Another agent is to do what a prompt says.
+    Delegate {
+        prompt: &'a str,
+        kind: &'a str,
+        in_background: bool,
+    },
 }
 
 const SHELLS: &[&str] = &[
@@ -93,6 +99,8 @@ const EDITORS: &[&str] = &[
     "str_replace",
     "search_replace",
 ];
+
+const DELEGATES: &[&str] = &["agent", "task", "subagent", "spawn_agent", "delegate"];
 
 pub(super) fn call(wish: &Wish<'_>, tools: &[Offered]) -> Option<Call> {
     match *wish {
@@ -122,8 +130,13 @@ pub(super) fn call(wish: &Wish<'_>, tools: &[Offered]) -> Option<Call> {
                 }
                 Some(function(tool, &arguments))
             }
-            None => patch(path, old, new, tools),
+            None => patch(&format!("{directory}/{path}"), old, new, tools),
         },
+        Wish::Delegate {
+            prompt,
+            kind,
+            in_background,
+        } => delegate(prompt, kind, in_background, tools),
         Wish::Use { tool, input } => {
             let tool = named(tools, tool)?;
             Some(Call {
@@ -133,6 +146,34 @@ pub(super) fn call(wish: &Wish<'_>, tools: &[Offered]) -> Option<Call> {
             })
         }
     }
+}
+
+/// A call of the tool that lets another agent work, if it says in words what to
+/// do, and can go on by itself where that is wanted.
+fn delegate(prompt: &str, kind: &str, in_background: bool, tools: &[Offered]) -> Option<Call> {
+    let has_prompt = |tool: &&Offered| !tool.schema["properties"]["prompt"].is_null();
+    let is_it = |tool: &&Offered| {
+        let mut names = DELEGATES.iter();
+        names.any(|name| tool.name.eq_ignore_ascii_case(name)) && has_prompt(tool)
+    };
+    let tool = tools.iter().find(is_it)?;
+    let property = |name: &str| &tool.schema["properties"][name];
+    let modes = property("mode")["enum"].as_array();
+    let mode = if in_background { "background" } else { "sync" };
+    let has_mode = modes.is_some_and(|modes| modes.iter().any(|it| it == mode));
+    if in_background && !has_mode && property("run_in_background").is_null() {
+        return None;
+    }
+    let mut arguments: Vec<Argument<'_>> = vec![
+        (&["prompt"], json!(prompt)),
+        (&["description", "title"], json!("Look around")),
+        (&["subagent_type", "agent_type"], json!(kind)),
+        (&["run_in_background"], json!(in_background)),
+    ];
+    if has_mode {
+        arguments.push((&["mode"], json!(mode)));
+    }
+    Some(function(tool, &arguments))
 }
 
 type Argument<'a> = (&'a [&'a str], Value);

@@ -6,9 +6,13 @@ use innkeeper_protocol::workspace::changes::{NoPullRequest, Sent};
 use url::Url;
 
 use super::git::{Git, GitError, GitResult, LIMIT_OF_PUSH, Stop, run_aloud};
+use super::push::told;
 
 /// The longest title, in bytes, as GitHub has it.
 const MOST_TITLE: usize = 250;
+
+/// A longer address is not taken for that of a page.
+const LONGEST_URL: usize = 2048;
 
 /// Where a remote is on the web.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,9 +169,10 @@ fn judged(forge: &Forge, said: &str) -> Result<Sent, NoPullRequest> {
             Err(NoPullRequest::GhNotSignedIn)
         }
         None => {
-            let line = said.lines().map(str::trim).find(|line| !line.is_empty());
-            let line = cut(line.unwrap_or("it failed without a message"), 1000);
-            Err(NoPullRequest::GhFailed(line.to_owned()))
+            let mut lines = said.lines().map(told);
+            let line = lines.find(|line| !line.is_empty());
+            let line = line.unwrap_or_else(|| "it failed without a message".to_owned());
+            Err(NoPullRequest::GhFailed(line))
         }
     }
 }
@@ -175,7 +180,9 @@ fn judged(forge: &Forge, said: &str) -> Result<Sent, NoPullRequest> {
 fn url_in(forge: &Forge, said: &str) -> Option<String> {
     let begin = format!("https://{}/", forge.host);
     let mut words = said.split_whitespace();
-    words.find(|it| it.starts_with(&begin)).map(str::to_owned)
+    let word = words.find(|it| it.starts_with(&begin) && it.len() <= LONGEST_URL)?;
+    let url = Url::parse(word).ok()?;
+    (url.host_str() == Some(forge.host.as_str())).then(|| url.to_string())
 }
 
 #[cfg(test)]
@@ -219,6 +226,39 @@ mod tests {
             };
             let page = Forge::of(address).and_then(|forge| forge.page_for(&wanted));
             assert_eq!(page.as_deref(), expected, "{address}");
+        }
+    }
+
+    #[test]
+    fn what_gh_says_is_one_line_that_a_terminal_does_not_obey() {
+        let forge = Forge::of("https://github.com/o/r").unwrap();
+        let said = format!("\n\u{1b}[31mno\u{7}\u{9b}2J {}\nmore", "x".repeat(100_000));
+        let Err(NoPullRequest::GhFailed(line)) = judged(&forge, &said) else {
+            panic!("it failed");
+        };
+        assert!(line.starts_with("[31mno2J xxx"), "{line}");
+        assert!(line.len() <= 1000 && !line.contains(char::is_control));
+    }
+
+    #[test]
+    fn only_an_address_that_can_be_opened_is_taken_from_gh() {
+        let forge = Forge::of("https://github.com/o/r").unwrap();
+        let long = format!("https://github.com/{}", "x".repeat(100_000));
+        for (said, expected) in [
+            (
+                "see https://github.com/o/r/pull/1 .",
+                Some("https://github.com/o/r/pull/1"),
+            ),
+            (
+                "https://github.com/\u{1b}]8;;x",
+                Some("https://github.com/%1B]8;;x"),
+            ),
+            ("https://github.com.evil.example/o/r/pull/1", None),
+            ("https://evil.example/github.com/", None),
+            ("http://github.com/o/r/pull/1", None),
+            (&long, None),
+        ] {
+            assert_eq!(url_in(&forge, said).as_deref(), expected, "{said}");
         }
     }
 

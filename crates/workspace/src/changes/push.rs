@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use innkeeper_protocol::bounds::cut;
 use innkeeper_protocol::workspace::changes::{PushError, Pushed};
 
 use super::branch::checked_out;
@@ -16,6 +17,9 @@ use super::pull_request::Forge;
 
 /// Hooks that are larger are not looked into.
 const MOST_HOOK_BYTES: u64 = 1024 * 1024;
+
+/// How much of what a program said is told, in bytes.
+const MOST_TOLD: usize = 1000;
 
 /// How git may speak to remotes.
 const PROTOCOLS: &str = "file:http:https:ssh";
@@ -190,6 +194,12 @@ fn follow(repository: &Repository, target: &Target, reference: &str) -> GitResul
     Ok(())
 }
 
+/// A line of another program as it is passed on: it may have said anything.
+pub(super) fn told(line: &str) -> String {
+    let plain: String = line.chars().filter(|it| !it.is_control()).collect();
+    cut(plain.trim(), MOST_TOLD).to_owned()
+}
+
 fn known(error: PushError) -> GitError {
     GitError::Known(error.into())
 }
@@ -211,7 +221,7 @@ fn understood(error: GitError, target: &Target) -> GitError {
         let line = lines.find(|line| words.iter().any(|word| line.contains(word)));
         let line = line.or_else(|| said.lines().find(|line| !line.trim().is_empty()));
         let line = line.unwrap_or_default().trim();
-        let line = line.trim_start_matches("fatal: ").to_owned();
+        let line = told(line.trim_start_matches("fatal: "));
         match target.left_out.is_empty() {
             true => line,
             false => format!(
@@ -279,6 +289,14 @@ mod tests {
             let told = error.to_string();
             assert!(told.starts_with(expected), "{told}");
         }
+    }
+
+    #[test]
+    fn what_a_remote_says_is_told_in_one_bounded_line() {
+        let said = format!("\u{1b}[2J\u{202e}fatal\t{}", "é".repeat(10_000));
+        let line = told(&said);
+        assert!(line.starts_with("[2J"), "{line}");
+        assert!(line.len() <= MOST_TOLD && !line.contains(char::is_control));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use innkeeper_process::WatchedSession;
+use innkeeper_process::system::members_of_session;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// How long what runs in a terminal may take to end by itself.
@@ -98,33 +99,7 @@ impl ProcessSession {
         }
     }
 
-    /// The processes of the session: jobs of a shell are in groups of their
-    /// own, so that signalling the leader's group does not reach them.
-    #[cfg(target_os = "linux")]
     fn members(&self) -> Vec<Pid> {
-        let Some(leader) = self.leader else {
-            return Vec::new();
-        };
-        let Ok(processes) = std::fs::read_dir("/proc") else {
-            return Vec::new();
-        };
-        let of_session = |entry: std::fs::DirEntry| {
-            let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-            let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-            // The name, in parentheses, may hold anything; behind it stand
-            // the state, the parent, the group and the session.
-            let (_, fields) = stat.rsplit_once(')')?;
-            let mut fields = fields.split_whitespace();
-            let state = fields.next()?;
-            let session: i32 = fields.nth(2)?.parse().ok()?;
-            let lives = !matches!(state, "Z" | "X");
-            (session == leader.as_raw_nonzero().get() && lives).then(|| Pid::from_raw(pid))?
-        };
-        processes.flatten().filter_map(of_session).collect()
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn members(&self) -> Vec<Pid> {
-        Vec::new()
+        self.leader.map(members_of_session).unwrap_or_default()
     }
 }

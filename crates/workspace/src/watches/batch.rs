@@ -78,6 +78,11 @@ impl Batch {
         self.changes.is_empty() && !self.overflowed
     }
 
+    /// Whether something is new that may be a directory.
+    pub(super) fn has_new(&self) -> bool {
+        self.changes.values().any(|kind| *kind == Some(Added))
+    }
+
     pub(super) fn finish(mut self, by: &Follower) -> Option<WatchEvent> {
         self.look_into_new_directories(by);
         if self.overflowed {
@@ -98,7 +103,7 @@ impl Batch {
     }
 
     /// What is put into a new directory before the system watches it is not
-    /// reported by the system.
+    /// reported by the system. By now it is watched.
     fn look_into_new_directories(&mut self, by: &Follower) {
         if !by.watched.recursive {
             return;

@@ -19,7 +19,15 @@ interface Base {
   id: string;
   uri: URI;
   name: string;
+  icons?: Icon[];
   _meta?: JsonObject;
+}
+
+export interface Icon {
+  src: URI;
+  contentType?: string;
+  sizes?: string[];
+  theme?: string;
 }
 
 export interface McpServerCustomization extends Base {

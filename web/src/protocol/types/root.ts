@@ -52,4 +52,5 @@ export interface InitializeResult {
   defaultDirectory?: URI;
   completionTriggerCharacters?: string[];
   terminalCommandPrefix?: string;
+  telemetry?: { metrics?: URI };
 }

@@ -20,7 +20,7 @@ export function AuthNeeded({ chat, turnId, call }: { chat: string; turnId: strin
       <SignIn resource={auth.resource} />
       <div className="button-row">
         <button type="button" className="button danger" onClick={cancel}>
-          Go on without it
+          Continue without it
         </button>
       </div>
     </div>

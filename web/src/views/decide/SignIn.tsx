@@ -45,7 +45,7 @@ export function SignIn({ resource, onDone }: Props) {
           {state.problem}
         </p>
       )}
-      {state.isDone && <p role="status">Signed in. The host forgets the token when it ends.</p>}
+      {state.isDone && <p role="status">Signed in. The host keeps the token until it stops.</p>}
     </form>
   );
 }

@@ -14,7 +14,9 @@ import type { ProtectedResource, SessionSummary } from "../../protocol/types";
 import { pathOf } from "../../protocol/uri";
 import { MOST_ATTEMPTS } from "../../state/attempts";
 import { NO_DRAFT } from "../../state/drafts";
+import { hasNoAgent, INSTALL } from "../../state/installing";
 import { recentProjects } from "../../state/projects";
+import { knows } from "../../state/search";
 import { groupOf, placeOf } from "../../state/sessions";
 import { isEmpty } from "../../state/words";
 import { Editor } from "../composer/Editor";
@@ -28,6 +30,7 @@ import { useBeginning } from "./useBeginning";
 import type { Beginnings } from "./useBeginning";
 
 const AttemptRows = lazy(() => import("./AttemptRows").then((module) => ({ default: module.AttemptRows })));
+const InstallAgents = lazy(() => import("./InstallAgents").then((module) => ({ default: module.InstallAgents })));
 const SignIn = lazy(() => import("../decide/SignIn").then((module) => ({ default: module.SignIn })));
 
 export function Home() {
@@ -44,6 +47,7 @@ export function Home() {
       <div className="home-body">
         <h1>What should the agent do?</h1>
         <Prompt key={attempts} beginning={beginning} attempts={attempts} />
+        <FirstAgent />
         <Projects beginning={beginning} />
         <Recent />
       </div>
@@ -134,6 +138,25 @@ const NOBODY: Contender[] = [];
 /** As many as are asked for, all as at the editor. */
 function several(attempts: number): Contender[] {
   return attempts > 1 ? Array.from({ length: Math.min(attempts, MOST_ATTEMPTS) }, () => ({})) : NOBODY;
+}
+
+/** Where there is no agent yet, one can be installed at once. */
+function FirstAgent() {
+  const root = useApp((state) => state.root);
+  const [isMeant, setMeant] = useState(false);
+  const isMissing = root !== undefined && knows(root, INSTALL) && hasNoAgent(root.agents);
+  // What was installed here is said here, also when there is an agent then.
+  if (isMissing && !isMeant) setMeant(true);
+  if (!isMeant) return null;
+  return (
+    <section className="home-agents" aria-label="Install an agent">
+      <h2>Install an agent</h2>
+      <p className="muted">No agent was found on the machine of the host. These can be installed there:</p>
+      <Suspense>
+        <InstallAgents />
+      </Suspense>
+    </section>
+  );
 }
 
 const MOST_PROJECTS = 4;

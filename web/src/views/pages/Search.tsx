@@ -67,13 +67,13 @@ export function Search() {
           <div className="page-empty">
             <Icon name="search" />
             <p>Nothing found</p>
-            <small>All words have to stand in the same turn. Try fewer of them.</small>
+            <small>All words must occur in the same turn. Try fewer words.</small>
           </div>
         )}
         {canSearch && !isAsked && (
           <div className="page-empty">
             <Icon name="search" />
-            <p>Find what was said</p>
+            <p>Search all sessions</p>
             <small>Prompts, answers, commands and titles of all sessions on this host.</small>
           </div>
         )}

@@ -4,10 +4,12 @@ import { canNotify, notificationsOn, setNotifications } from "../../app/notifica
 import { hostSetting, setHostSetting, setTheme } from "../../app/settings";
 import type { Theme } from "../../app/settings";
 import type { AgentInfo, ConfigSchema } from "../../protocol/types";
+import { count } from "../../lib/text";
 import { commitOf } from "../../state/model";
 import { ConfigForm } from "../ConfigForm";
 import { Accounts } from "../decide/SignIn";
 import { Keys } from "../KeysDialog";
+import { Metrics } from "./Metrics";
 import { Usage } from "./Usage";
 
 const THEMES: [Theme, string][] = [
@@ -27,6 +29,7 @@ export function Settings() {
   const host = useHost();
   const config = useApp((state) => state.root?.config);
   const server = useApp((state) => state.connection.server);
+  const active = useApp((state) => state.root?.activeSessions);
   const commit = useApp((state) => commitOf(state.root));
   const theme = useApp((state) => hostSetting(state.root, "appearance"));
   const diffView = useApp((state) => hostSetting(state.root, "diffView"));
@@ -88,7 +91,9 @@ export function Settings() {
         <p className="muted">
           {server?.title ?? server?.name ?? "Host"} {server?.version}
           {commit && ` (${commit.slice(0, 10)})`} · web client {__APP_VERSION__}
+          {active !== undefined && ` · ${count(active, "session")}`}
         </p>
+        <Metrics />
         <a className="button" href="#/connect">
           Connect to another host
         </a>

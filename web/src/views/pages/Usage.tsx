@@ -31,7 +31,7 @@ export function Usage() {
       <h2>Usage</h2>
       <p className="muted page-hint">The last {DAYS} days, as far as agents report it.</p>
       {days.length === 0 ? (
-        <p className="muted">Nothing was reported yet.</p>
+        <p className="muted">No usage reported yet.</p>
       ) : (
         <table className="usage">
           <thead>

@@ -66,7 +66,7 @@ export default function DetailsPane({ route }: PaneProps) {
             </ul>
           </details>
         )}
-        <Customizations session={route.session} customizations={customizations ?? []} />
+        <Customizations session={route.session} customizations={customizations ?? []} agent={agent ?? provider} />
       </div>
     </>
   );

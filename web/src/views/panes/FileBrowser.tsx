@@ -13,16 +13,18 @@ interface Props {
   directory: string;
   /** The file that is shown: the way to it is open. */
   current: string | undefined;
+  /** Another number: it is to be read again. */
+  version: number;
   onOpen: (uri: string) => void;
 }
 
 /** More entries than this are not a list to look through. */
 const MOST = 1_000;
 
-export function FileBrowser({ directory, current, onOpen }: Props) {
+export function FileBrowser({ directory, current, version, onOpen }: Props) {
   return (
     <ul className="file-branch" role="tree" aria-label={nameOf(directory)}>
-      <Directory uri={directory} name={nameOf(directory)} isOpenAtFirst current={current} onOpen={onOpen} />
+      <Directory uri={directory} name={nameOf(directory)} isOpenAtFirst current={current} version={version} onOpen={onOpen} />
     </ul>
   );
 }
@@ -32,10 +34,11 @@ interface DirectoryProps {
   name: string;
   isOpenAtFirst?: boolean;
   current: string | undefined;
+  version: number;
   onOpen: (uri: string) => void;
 }
 
-function Directory({ uri, name, isOpenAtFirst = false, current, onOpen }: DirectoryProps) {
+function Directory({ uri, name, isOpenAtFirst = false, current, version, onOpen }: DirectoryProps) {
   const host = useHost();
   const [chosen, setChosen] = useState<boolean>();
   const [entries, setEntries] = useState<Entry[]>();
@@ -52,7 +55,7 @@ function Directory({ uri, name, isOpenAtFirst = false, current, onOpen }: Direct
     return () => {
       isCurrent = false;
     };
-  }, [host, uri, isOpen]);
+  }, [host, uri, isOpen, version]);
   return (
     <li role="treeitem" aria-expanded={isOpen}>
       <button type="button" className="disclosure file-node" aria-expanded={isOpen} title={pathOf(uri)} onClick={() => setChosen(!isOpen)}>
@@ -65,7 +68,7 @@ function Directory({ uri, name, isOpenAtFirst = false, current, onOpen }: Direct
         <ul className="file-branch" role="group">
           {entries.slice(0, MOST).map(({ name: inner, type }) => {
             const child = childOf(uri, inner);
-            if (type === "directory") return <Directory key={inner} uri={child} name={inner} current={current} onOpen={onOpen} />;
+            if (type === "directory") return <Directory key={inner} uri={child} name={inner} current={current} version={version} onOpen={onOpen} />;
             return (
               <li key={inner} role="treeitem">
                 <button type="button" className="file-node is-file" aria-current={child === current || undefined} onClick={() => onOpen(child)}>

@@ -1,5 +1,5 @@
 // Files of the session, to read: a tree, and the one that somebody named, with
-// its line in sight. Nothing is changed here.
+// its line in sight. Files are named, copied and removed here, and not edited.
 
 import { useEffect, useMemo, useRef, useState } from "react";
 import { Virtualizer } from "virtua";
@@ -7,13 +7,15 @@ import type { VirtualizerHandle } from "virtua";
 import { go } from "../../app/address";
 import { useApp, useHost } from "../../app/context";
 import type { Host } from "../../app/host";
-import { read } from "../../app/resources";
-import type { Content } from "../../app/resources";
+import { about, read } from "../../app/resources";
+import type { About, Content } from "../../app/resources";
 import { messageOf } from "../../app/sessions";
+import { watchFile } from "../../app/watches";
 import { linesOf } from "../../lib/diff/lines";
 import { nameOf, pathOf, pathWithin } from "../../protocol/uri";
 import { candidatesFor } from "../../state/files";
 import { CopyButton } from "../ui/CopyButton";
+import { FileActions } from "./FileActions";
 import { FileBrowser } from "./FileBrowser";
 import { PaneHead } from "./PaneHead";
 import type { PaneProps } from "./PaneHead";
@@ -27,19 +29,33 @@ export default function FilesPane({ route }: PaneProps) {
   const { file, line } = route;
   const opened = useFile(file, directories);
   const uri = opened?.uri;
+  const [version, setVersion] = useState(0);
+  const [first] = directories;
+  const onDone = (show: string | null | undefined) => {
+    setVersion(version + 1);
+    if (show !== undefined) go({ ...route, file: show === null ? undefined : pathOf(show), line: undefined });
+  };
   return (
     <>
       <PaneHead title="Files" route={route}>
         {uri && <CopyButton text={pathOf(uri)} label="Copy path" />}
+        {first && <FileActions file={uri} directory={first} onDone={onDone} />}
       </PaneHead>
       <div className="files">
         <nav className="file-browser" aria-label="Files of the session">
           {directories.map((directory) => (
-            <FileBrowser key={directory} directory={directory} current={uri} onOpen={(chosen) => go({ ...route, file: pathOf(chosen), line: undefined })} />
+            <FileBrowser key={directory} directory={directory} current={uri} version={version} onOpen={(chosen) => go({ ...route, file: pathOf(chosen), line: undefined })} />
           ))}
         </nav>
         <section className="file-view" aria-label={uri ? pathWithin(directories, uri) : "File"}>
-          {uri && <h3 title={pathOf(uri)}>{pathWithin(directories, uri)}</h3>}
+          {uri && (
+            <h3 title={pathOf(uri)}>
+              {pathWithin(directories, uri)} <small className="muted">{opened.facts}</small>
+            </h3>
+          )}
+          <p className="pane-note file-changed" role="status">
+            {opened?.note}
+          </p>
           {opened?.problem && <p className="pane-note">{opened.problem}</p>}
           {opened?.content && uri && <FileContent key={uri} uri={uri} content={opened.content} line={line} />}
           {!file && <p className="pane-note">Choose a file, or follow a path in the conversation.</p>}
@@ -54,6 +70,10 @@ interface Opened {
   uri?: string;
   content?: Content;
   problem?: string;
+  /** How large it is, and how old. */
+  facts?: string;
+  /** What has become of it since it was opened. */
+  note?: string;
 }
 
 function useFile(path: string | undefined, directories: readonly string[]): Opened | undefined {
@@ -70,7 +90,44 @@ function useFile(path: string | undefined, directories: readonly string[]): Open
       isCurrent = false;
     };
   }, [host, path, where]);
+  const uri = opened?.path === path ? opened?.uri : undefined;
+  useEffect(() => {
+    if (!uri) return;
+    let isCurrent = true;
+    const note = (content: Content | undefined, words: string) => {
+      const when = new Date().toLocaleTimeString();
+      if (isCurrent) setOpened((known) => (known?.uri === uri ? { ...known, content: content ?? known.content, note: `${words} at ${when}.` } : known));
+    };
+    const learn = () =>
+      void about(host, uri).then(
+        (known) => isCurrent && setOpened((shown) => (shown?.uri === uri ? { ...shown, facts: factsOf(known) } : shown)),
+        // What is shown is none the worse.
+        () => undefined,
+      );
+    learn();
+    const leave = watchFile(host, uri, (change) => {
+      if (change === "deleted") return note(undefined, "This file was deleted; shown is what was in it. Noticed");
+      learn();
+      void readFile(host, uri).then(
+        (content) => note(content, "This file changed; shown is what is in it now. Read"),
+        (error: unknown) => note(undefined, `This file changed and cannot be read (${messageOf(error)}). Noticed`),
+      );
+    });
+    return () => {
+      isCurrent = false;
+      leave();
+    };
+  }, [host, uri]);
   return opened?.path === path ? opened : undefined;
+}
+
+function factsOf({ size, mtime }: About): string {
+  const facts = [size !== undefined && `${size.toLocaleString()} bytes`, mtime && `changed ${new Date(mtime).toLocaleString()}`];
+  return facts.filter(Boolean).join(", ");
+}
+
+function readFile(host: Host, uri: string): Promise<Content> {
+  return read(host, uri, isPicture(uri) ? "base64" : "utf-8");
 }
 
 /** The first of some places where there is such a file. */
@@ -78,7 +135,7 @@ async function firstOf(host: Host, path: string, candidates: readonly string[]):
   let problem = "There is no such file in the directories of this session.";
   for (const uri of candidates) {
     try {
-      return { path, uri, content: await read(host, uri, isPicture(uri) ? "base64" : "utf-8") };
+      return { path, uri, content: await readFile(host, uri) };
     } catch (error) {
       problem = `${pathOf(uri)} cannot be shown: ${messageOf(error)}`;
     }

@@ -96,7 +96,7 @@ export default function TerminalsPane({ route }: PaneProps) {
           <button
             type="button"
             className="button"
-            title={current.claim.kind === "session" ? "The command goes on; its turn ends" : "Fits it to this window"}
+            title={current.claim.kind === "session" ? "The command continues; its turn ends" : "Fit it to this window"}
             onClick={() => take(current)}
           >
             Take over

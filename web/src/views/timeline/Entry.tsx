@@ -81,6 +81,6 @@ export function Body({ message, chat, isLast, isStreaming }: BodyProps) {
       return <ErrorEntry message={message} chat={chat} isLast={isLast} />;
     case "system":
       if (message.question) return <QuestionEntry message={message} chat={chat} />;
-      return <Note id={message.id} text={message.text} />;
+      return <Note id={message.id} text={message.text} from={message.from} />;
   }
 }

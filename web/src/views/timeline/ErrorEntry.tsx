@@ -30,7 +30,7 @@ export function ErrorEntry({ message, chat, isLast }: { message: UiMessage; chat
         {canAct && (
           <div className="button-row">
             {canResume && (
-              <button type="button" className="button primary" title="The agent goes on from where it stopped" onClick={() => resume(host, chat, message.turnId ?? "")}>
+              <button type="button" className="button primary" title="Continue where the agent stopped" onClick={() => resume(host, chat, message.turnId ?? "")}>
                 <Icon name="refresh" /> Resume
               </button>
             )}

@@ -6,12 +6,13 @@ import { useChosen } from "./memory";
 const SHORT = 160;
 
 /** A notice of the agent or the host: quiet, and a line at first. */
-export function Note({ id, text }: { id: string; text: string }) {
+export function Note({ id, text, from }: { id: string; text: string; from?: string }) {
   const [isOpen = false, choose] = useChosen(id);
   if (!text) return null;
   const isLong = text.length > SHORT || text.trim().includes("\n");
   return (
     <div className="note">
+      {from && <span className="note-from">{from}:</span>}
       {isLong && !isOpen ? <p>{firstLine(text.replace(/[`*#>]+/g, ""), SHORT)}</p> : <Markdown text={text} />}
       {isLong && (
         <button type="button" className="link-button" aria-expanded={isOpen} onClick={() => choose(!isOpen)}>

@@ -22,7 +22,7 @@ export function QuestionEntry({ message, chat }: { message: UiMessage; chat: str
       </section>
     );
   }
-  const outcome = { accept: "Answered", decline: "Declined", cancel: "Dismissed" }[response];
+  const outcome = { accept: "Answered", decline: "Declined", cancel: "Not answered" }[response];
   return (
     <section className="question answered" aria-label="Question">
       <p>

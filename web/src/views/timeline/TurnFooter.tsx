@@ -45,7 +45,7 @@ export function TurnFooter({ start, chat, isLast, text }: Props) {
           {tokens(usage.inputTokens ?? 0)} in · {tokens(usage.outputTokens ?? 0)} out
         </span>
       )}
-      {cost && <span title="What this turn cost, as the agent counts">{money(cost)}</span>}
+      {cost && <span title="Cost of this turn, as reported by the agent">{money(cost)}</span>}
       {usage?.model && <span>{usage.model}</span>}
       <span className="turn-actions">
         {text && <CopyButton text={text} label="Copy answer" />}

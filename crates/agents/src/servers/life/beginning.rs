@@ -8,6 +8,7 @@ use innkeeper_protocol::rpc::RpcError;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::super::icons;
 use super::{Heard, Listed, Listing, Over, Run, object};
 
 /// The newest revision that has a handshake, and the older ones that are
@@ -54,6 +55,7 @@ impl Run {
         Ok(McpOffer {
             tools,
             capabilities,
+            icons: icons::read(answer["serverInfo"]["icons"].take()),
         })
     }
 

@@ -36,6 +36,7 @@ impl World {
                     to,
                     client,
                     version,
+                    name: _,
                 } => {
                     self.client_versions.insert(client, version);
                     if let Some(wire) = self.wires.get_mut(&to.0) {
@@ -139,6 +140,10 @@ impl World {
                 } => self.machine.take(terminal, bytes).unwrap(),
                 Effect::Watch(command) => self.machine.tell_watch(command).unwrap(),
                 Effect::Span(_) => {}
+                // Its host installs nothing.
+                Effect::ListInstallable { .. }
+                | Effect::InstallAgent { .. }
+                | Effect::StopInstalling { .. } => {}
                 Effect::Customization(command) => match command {
                     // Now, and now and then once more.
                     CustomizationCommand::Follow { source, .. } => {

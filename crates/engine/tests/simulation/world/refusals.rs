@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use innkeeper_engine::{ConnectionId, Effect, Input};
 use innkeeper_protocol::agent::AgentCommand;
-use innkeeper_protocol::outgoing::{HostMessage, Rejection, RejectionCode};
+use innkeeper_protocol::outgoing::{HostMessage, Rejection, RejectionCode, Reply};
 use innkeeper_protocol::record::{Sequenced, StoreBatch};
 use innkeeper_protocol::rpc::RpcError;
 use innkeeper_protocol::{ChannelUri, Seq};
@@ -78,6 +78,10 @@ impl World {
         for effect in effects {
             match effect {
                 Effect::Send { to, message } => match message {
+                    HostMessage::Reply {
+                        reply: Reply::Unsubscribed,
+                        ..
+                    } => self.send(to, message),
                     HostMessage::Reply { id, .. } => {
                         let (id, error) = (Some(id), RpcError::internal("it cannot be stored"));
                         self.send(to, HostMessage::Failure { id, error });

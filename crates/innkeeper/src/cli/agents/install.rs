@@ -13,9 +13,9 @@ use super::super::{Failure, Outcome, print, text};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Install an agent that is a package of npm or PyPI
+    /// Install an agent from npm or PyPI
     Install(InstallArgs),
-    /// Remove an agent that was installed in this way
+    /// Remove an agent that was installed with `install`
     Uninstall(UninstallArgs),
 }
 
@@ -23,7 +23,7 @@ pub(super) enum Command {
 pub(super) struct InstallArgs {
     /// The agent, as `innkeeper agents --all` names it
     name: String,
-    /// Another version than the one that is known to work
+    /// Install this version instead of the one that is known to work
     #[arg(long, value_name = "V")]
     version: Option<String>,
     #[command(flatten)]
@@ -102,12 +102,13 @@ pub(super) fn table(registry: &Registry, there: &[String]) -> String {
         rows.push([
             row.provider().to_owned(),
             row.name.clone(),
-            package.unwrap_or_else(|| "by yourself".to_owned()),
+            package.unwrap_or_else(|| "manually".to_owned()),
             row.description.clone(),
         ]);
     }
     format!(
-        "\nNot there; `innkeeper agents install PROVIDER` installs those with a package:\n\n{}",
+        "\nNot installed; `innkeeper agents install PROVIDER` installs those with a \
+         package:\n\n{}",
         text::table(&rows)
     )
 }

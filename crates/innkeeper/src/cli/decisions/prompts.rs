@@ -94,7 +94,7 @@ pub(crate) fn choose(options: &[ConfirmationOption]) -> Prompted<(bool, Option<S
 
 /// Waits for Enter.
 pub(crate) fn wait_for_enter() -> Prompted<String> {
-    prompted(Text::new("Press Enter to go on").prompt())
+    prompted(Text::new("Press Enter to continue").prompt())
 }
 
 /// Asks a question until the answer fits.

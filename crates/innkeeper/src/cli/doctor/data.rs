@@ -24,7 +24,8 @@ const ENOUGH_SPACE_MIB: u64 = 512;
 /// Less than this is not worth a line.
 const WORTH_FREEING: u64 = 64 * 1024 * 1024;
 
-pub(super) fn check(config: &Config, dir: &Path) -> Vec<Finding> {
+/// `has_store` says whether sessions are kept in it.
+pub(super) fn check(config: &Config, dir: &Path, has_store: bool) -> Vec<Finding> {
     let name = dir.display();
     let metadata = match fs::metadata(dir) {
         Ok(metadata) if metadata.is_dir() => metadata,
@@ -56,17 +57,19 @@ pub(super) fn check(config: &Config, dir: &Path) -> Vec<Finding> {
             "data directory: {name} cannot be written: {error}; check its permissions"
         )),
         Ok(()) if is_open_to_others(&metadata) => Warning(format!(
-            "data directory: other users can look into {name}; run: chmod 700 {name}"
+            "data directory: other users can read {name}; run: chmod 700 {name}"
         )),
         Ok(()) => Fine(format!("data directory: {name}")),
     });
     findings.extend(check_files(dir));
     findings.push(check_lock(dir));
-    let store = check_store(dir);
-    let is_sound = !matches!(store, Problem(_));
-    findings.push(store);
-    if is_sound {
-        findings.push(check_leftovers(config, dir));
+    if has_store {
+        let store = check_store(dir);
+        let is_sound = !matches!(store, Problem(_));
+        findings.push(store);
+        if is_sound {
+            findings.push(check_leftovers(config, dir));
+        }
     }
     findings.extend(check_space(dir));
     findings
@@ -132,8 +135,8 @@ fn check_lock(dir: &Path) -> Finding {
     match File::open(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Problem(format!(
-                "lock: whether a host runs is not known: {} cannot be read: {error}; check its \
-                 permissions",
+                "lock: cannot tell whether a host is running: {} cannot be read: {error}; check \
+                 its permissions",
                 path.display()
             ));
         }
@@ -141,10 +144,10 @@ fn check_lock(dir: &Path) -> Finding {
     }
     let listening = HostFile::find_in(dir).filter(|host| !host.stdio);
     match (holder(dir), listening) {
-        (None, _) => Fine("lock: no host runs on the data directory".to_owned()),
+        (None, _) => Fine("lock: no host is running on the data directory".to_owned()),
         (Some(pid), Some(_)) => Fine(format!("lock: held by the running host, process {pid}")),
         (Some(pid), None) => Fine(format!(
-            "lock: held by process {pid}, which accepts no clients from here"
+            "lock: held by process {pid}, which does not accept commands"
         )),
     }
 }
@@ -164,7 +167,10 @@ fn store(dir: &Path) -> Result<String, StoreError> {
     check_soundness(dir)?;
     let size = text::size(room(dir)?.bytes);
     Ok(match open_read_only(dir)?.catalogue() {
-        Ok(rows) => format!("{}, {size}, sound", text::count(rows.len(), "session")),
+        Ok(rows) => format!(
+            "{}, {size}, no damage found",
+            text::count(rows.len(), "session")
+        ),
         Err(fault) => fault.to_string(),
     })
 }
@@ -206,7 +212,8 @@ fn check_space(dir: &Path) -> Option<Finding> {
         Fine(format!("disk: {free} MiB free"))
     } else {
         Warning(format!(
-            "disk: only {free} MiB free; a host that cannot write accepts no work, so make room"
+            "disk: only {free} MiB free; free some space, because a host that cannot write \
+             accepts no work"
         ))
     })
 }

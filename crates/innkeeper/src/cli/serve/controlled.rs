@@ -43,6 +43,16 @@ pub(crate) struct Link {
     pub(crate) web: String,
 }
 
+impl Link {
+    /// Whether the host asks for a token.
+    pub(crate) fn has_token(&self) -> bool {
+        self.web.contains(TOKEN)
+    }
+}
+
+/// What stands before the token in an address.
+const TOKEN: &str = "?tkn=";
+
 /// The same with and without the token; nothing if the host listens on no port.
 #[derive(Debug)]
 pub(crate) struct Links {
@@ -56,7 +66,7 @@ impl Links {
     pub(crate) fn new(server: &Server, token: Option<&ConnectionToken>) -> Self {
         let plain = server.urls().map(|(url, web)| Link { url, web });
         let query = match token {
-            Some(token) => format!("?tkn={}", token.reveal()),
+            Some(token) => format!("{TOKEN}{}", token.reveal()),
             None => String::new(),
         };
         let with_token = plain.clone().map(|Link { url, web }| Link {
@@ -76,6 +86,9 @@ impl Links {
     }
 }
 
+/// The most clients that a status names.
+const MOST_CLIENTS: usize = 20;
+
 /// `GET /control/status`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -90,6 +103,9 @@ pub(crate) struct Status {
     pub(crate) url: Option<String>,
     pub(crate) web: Option<String>,
     pub(crate) connections: usize,
+    /// What they call themselves; not all of them, if they are many.
+    #[serde(default)]
+    pub(crate) clients: Vec<String>,
     pub(crate) sessions: u64,
     /// Why the host cannot work, if it cannot.
     pub(crate) obstacle: Option<String>,
@@ -139,6 +155,13 @@ impl Work {
         match self {
             Self::Serves(host) => host.connections(),
             Self::StandsBy(_) => 0,
+        }
+    }
+
+    fn clients(&self) -> Vec<String> {
+        match self {
+            Self::Serves(host) => host.clients(MOST_CLIENTS),
+            Self::StandsBy(_) => Vec::new(),
         }
     }
 
@@ -227,6 +250,7 @@ impl Controlled {
             url: plain.map(|link| link.url.clone()),
             web: plain.map(|link| link.web.clone()),
             connections: self.work.connections(),
+            clients: self.work.clients(),
             sessions: self.work.sessions(),
             obstacle: self.work.obstacle(),
             arguments: std::env::args_os()

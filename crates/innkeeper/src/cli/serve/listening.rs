@@ -86,9 +86,9 @@ impl Listening<'_> {
                 }
             };
             match end {
-                End::Signal => tracing::info!("shutting down: a signal said so"),
-                End::Control => tracing::info!("shutting down: a command said so"),
-                End::Unused => tracing::info!("shutting down: no client has used it for a while"),
+                End::Signal => tracing::info!("shutting down: received a signal"),
+                End::Control => tracing::info!("shutting down: a command requested it"),
+                End::Unused => tracing::info!("shutting down: no client is left"),
                 End::Gone | End::Overtaken => {}
             }
             if self.args.service && end != End::Overtaken {
@@ -166,8 +166,8 @@ impl Listening<'_> {
                 *self.config = config;
                 match waits {
                     true => tracing::warn!(
-                        "the configuration was read again; some of what has changed takes effect \
-                         when the host is restarted"
+                        "the configuration was reloaded; some changes take effect when the host \
+                         is restarted"
                     ),
                     false => tracing::info!("the configuration was read again"),
                 }

@@ -21,7 +21,7 @@ use crate::cli::control::dismiss;
 use crate::cli::logging::Logs;
 use crate::cli::place::{host_options, postgres_options};
 use crate::cli::signals::Signals;
-use crate::cli::standby::Waiting;
+use crate::cli::standby::{Waiting, Word};
 use crate::cli::{Failure, Outcome, service};
 use crate::config::Config;
 use innkeeper::agents::{Agent, Environment};
@@ -144,21 +144,22 @@ impl Serving<'_> {
         let web = waiting.options.web;
         let (listen, logs) = (&mut self.listen, &self.logs);
         let (args, data_dir) = (self.args, self.data_dir);
-        let signals = &mut self.signals;
-        let stopped = async {
-            loop {
-                tokio::select! {
-                    () = signals.stop() => return,
-                    () = controlled.is_told_to_stop() => return,
-                    asked = controlled.is_told_about_tokens() => {
-                        asked.answer(Err(anyhow!("it stands by, and reads them when it starts to work")));
+        let (signals, config) = (&mut self.signals, &self.config);
+        let told = async || loop {
+            tokio::select! {
+                () = signals.stop() => return Word::Stop,
+                () = controlled.is_told_to_stop() => return Word::Stop,
+                asked = controlled.is_told_about_tokens() => {
+                    match tokens.access(config, data_dir) {
+                        Ok(access) => return Word::Admit(access, asked),
+                        Err(error) => asked.answer(Err(error)),
                     }
                 }
             }
         };
         // Only then the directory is this host's.
         let mut is_announced = false;
-        let store = waiting.store(stopped, |server| {
+        let store = waiting.store(told, |server| {
             is_announced = true;
             open_log(logs, data_dir);
             keep_port(listen, server);
@@ -211,7 +212,10 @@ impl Serving<'_> {
             .finder(&self.config, self.data_dir, &self.environment)?;
         let agents = finder.soon().await?;
         let logs = Some(self.logs.feed.clone());
-        let options = host_options(&self.config, self.data_dir, &self.environment, logs)?;
+        let options = HostOptions {
+            installer: finder.installer(),
+            ..host_options(&self.config, self.data_dir, &self.environment, logs)?
+        };
         Ok(Prepared {
             finder,
             agents,

@@ -48,7 +48,7 @@ pub(crate) fn resolve<'a>(id: &str, uris: &[&'a str]) -> Result<&'a str> {
     }
     match found[..] {
         [uri] => Ok(uri),
-        [] => bail!("there is no session `{id}`; `innkeeper sessions list` shows those there are"),
+        [] => bail!("there is no session `{id}`; see `innkeeper sessions list`"),
         _ => {
             let more = found.len().saturating_sub(CANDIDATES_SHOWN);
             found.truncate(CANDIDATES_SHOWN);
@@ -57,7 +57,7 @@ pub(crate) fn resolve<'a>(id: &str, uris: &[&'a str]) -> Result<&'a str> {
                 more => format!(" and {more} more"),
             };
             let candidates = found.join(", ");
-            bail!("`{id}` could be any of {candidates}{more}; give more of it")
+            bail!("`{id}` matches several sessions: {candidates}{more}; type more characters")
         }
     }
 }

@@ -1,11 +1,12 @@
 //! The host that `run` starts if there is none: for any number of commands,
 //! over a socket that only the user can open, and only while it is needed.
 
-use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
@@ -157,6 +158,19 @@ fn a_file_about_the_host_that_was_spoilt_is_no_obstacle() {
     let shown = inn.call(&["status", "--json"]).with(0).out;
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["pid"], host);
+}
+
+#[test]
+fn a_process_that_has_the_directory_for_long_and_accepts_no_commands_is_named_at_once() {
+    let inn = Inn::new();
+    inn.serve(&[]).stop();
+    let mut lock = File::create(inn.data("innkeeper.lock")).unwrap();
+    lock.lock().unwrap();
+    write!(lock, "{}", std::process::id()).unwrap();
+    let long_ago = SystemTime::now() - Duration::from_secs(3600);
+    lock.set_modified(long_ago).unwrap();
+    let named = format!("process {} uses the data directory", std::process::id());
+    inn.call(&["run", "-a", "script", "hello"]).failed(&named);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn what_was_there_before_a_restore_can_be_restored() {
     inn.call(&["run", "-a", "script", "two"]).with(0);
     let said = inn.call(&["restore", file]).with(0).out;
     assert_eq!(titles(&inn), ["one"]);
-    let before = "What was there before is in ";
+    let before = "The previous sessions are in ";
     let line = said.lines().find_map(|line| line.strip_prefix(before));
     let replaced = line.unwrap().strip_suffix('.').unwrap();
     assert_eq!(mode(replaced.as_ref()), 0o600);
@@ -66,7 +66,8 @@ fn what_cannot_be_done_is_said() {
 
     let host = inn.serve(&[]);
     inn.call(&["backup", file]).with(0);
-    inn.call(&["restore", file]).failed("stop process");
+    inn.call(&["restore", file])
+        .failed("stop it with `innkeeper stop`");
     let nowhere = inn.path("nowhere/inn.db");
     inn.call(&["backup", nowhere.to_str().unwrap()])
         .failed("check its path");

@@ -1,8 +1,15 @@
 //! Commands where sessions are kept in PostgreSQL.
 
+use std::fs;
+use std::io::Read as _;
+
 use innkeeper_store_conformance::cluster::{Cluster, is_there};
+use serde_json::Value;
 
 use super::harness::Inn;
+
+const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\n\
+    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 
 #[test]
 fn sessions_in_a_database_are_listed_shown_deleted_and_restored_while_no_host_runs() {
@@ -29,4 +36,86 @@ fn sessions_in_a_database_are_listed_shown_deleted_and_restored_while_no_host_ru
     // A data directory has another way.
     let refused = inn.call(&["gc", "--store", &url]).with(1).err;
     assert!(refused.contains("pg_dump"), "{refused}");
+}
+
+#[test]
+fn doctor_looks_at_the_database_and_says_who_has_the_lease() {
+    if !is_there() {
+        return;
+    }
+    let mut cluster = Cluster::start();
+    let inn = Inn::new();
+    let url = cluster.address("house");
+    let text = format!("[server]\nport = 0\n[store]\nurl = \"{url}\"\n");
+    let file = inn.write("inn.toml", &text);
+    let doctor = |code| {
+        let args = ["doctor", "--config", file.to_str().unwrap()];
+        inn.call(&args).with(code).out
+    };
+    let said = doctor(0);
+    assert!(
+        said.contains("ok        store: nothing in the database"),
+        "{said}"
+    );
+
+    let host = inn.serve(&["--config", file.to_str().unwrap()]);
+    let said = doctor(0);
+    assert!(
+        said.contains("ok        store: 0 sessions in the database"),
+        "{said}"
+    );
+    assert!(said.contains("ok        lease: held"), "{said}");
+    host.stop();
+    let said = doctor(0);
+    assert!(said.contains("ok        lease: free"), "{said}");
+
+    cluster.sql("UPDATE house.lease SET version = 1000");
+    let said = doctor(1);
+    assert!(
+        said.contains("problem   store: the database was written by a newer"),
+        "{said}"
+    );
+    cluster.stop();
+    let said = doctor(1);
+    assert!(
+        said.contains("problem   store: ") && said.contains("cannot be reached"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_host_that_stands_by_learns_of_new_and_revoked_devices() {
+    if !is_there() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let (first, second) = (Inn::new(), Inn::new());
+    let url = cluster.address("house");
+    let flags = [
+        "--store",
+        &url,
+        "--connection-token",
+        "one-token-for-both-of-them",
+    ];
+    let owner = first.serve(&flags);
+    let standby = second.serve(&flags);
+    let added: Value = serde_json::from_str(
+        &second
+            .call(&["token", "add", "phone", "--json"])
+            .with(0)
+            .out,
+    )
+    .unwrap();
+    // The owner has another list of devices, and the standby passes on what it
+    // says.
+    fs::copy(second.data("tokens.json"), first.data("tokens.json")).unwrap();
+    first.call(&["token", "add", "other"]).with(0);
+    let path = format!("/?tkn={}", added["token"].as_str().unwrap());
+    let mut open = standby.upgraded(&path, UPGRADE);
+    second.call(&["token", "revoke", "phone"]).with(0);
+    let mut rest = Vec::new();
+    open.read_to_end(&mut rest).unwrap();
+    assert_eq!(standby.get(&path, UPGRADE).0, 401);
+    standby.stop();
+    owner.stop();
 }

@@ -123,7 +123,7 @@ fn gc_says_what_it_would_free_and_frees_it() {
 
     let said = gc(&["--dry-run"]).with(0).out;
     for what in [
-        "file states of 3 deleted sessions",
+        "file checkpoints of 3 deleted sessions",
         "3 sessions deleted more than 0 days ago",
         "1 file of interrupted processes",
         "At least ",
@@ -179,7 +179,7 @@ fn gc_says_what_to_do_about_a_running_host() {
     assert_eq!(inn.call(&["gc"]).with(0).out, "There is nothing to free.\n");
     assert!(!inn.path("data").exists(), "nothing was made");
     let host = inn.serve(&[]);
-    inn.call(&["gc"]).failed("stop it first");
+    inn.call(&["gc"]).failed("stop it with `innkeeper stop`");
     inn.call(&["gc", "--dry-run"]).with(0);
     host.stop();
 }

@@ -4,6 +4,8 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -19,7 +21,7 @@ fn status(inn: &Inn) -> Value {
 fn a_host_in_the_background_is_started_seen_and_stopped() {
     let inn = Inn::new();
     inn.call(&["status"]).failed("innkeeper up");
-    inn.call(&["stop"]).failed("no host runs");
+    inn.call(&["stop"]).failed("no host is running");
     assert_eq!(status(&inn)["running"], false);
     let up = inn.call(&["up", "--port", "0"]).with(0).out;
     let web = up.lines().find(|line| line.starts_with("Web client:"));
@@ -69,7 +71,7 @@ fn why_a_host_does_not_start_is_said_where_it_was_started() {
 fn a_host_in_a_terminal_is_stopped_but_not_restarted() {
     let inn = Inn::new();
     let host = inn.serve(&[]);
-    inn.call(&["restart"]).failed("runs in a terminal");
+    inn.call(&["restart"]).failed("is running in a terminal");
     inn.call(&["stop"]).with(0);
     host.stopped();
 }
@@ -130,6 +132,54 @@ fn a_service_reads_its_configuration_again_on_a_hangup() {
         "what was right stays"
     );
     host.stop();
+}
+
+#[test]
+fn the_log_says_what_a_client_without_an_address_came_through() {
+    let inn = Inn::new();
+    let socket = inn.path("own.sock");
+    let socket = socket.to_str().unwrap();
+    inn.call(&["up", "--port", "0", "--socket", socket]).with(0);
+    inn.call(&["run", "-a", "script", "hello"]).with(0);
+    let mut client = UnixStream::connect(socket).unwrap();
+    write!(
+        client,
+        "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
+    .unwrap();
+    for peer in ["control socket", "unix socket"] {
+        eventually(peer, || {
+            let log = inn.call(&["logs"]).out;
+            log.contains(&format!("peer=\"{peer}\"")).then_some(())
+        });
+    }
+    drop(client);
+    inn.call(&["stop"]).with(0);
+}
+
+#[test]
+fn a_service_that_cannot_be_started_is_not_installed() {
+    let inn = Inn::new();
+    let programs = inn.path("programs");
+    fs::create_dir(&programs).unwrap();
+    for name in ["programs/systemctl", "programs/launchctl"] {
+        let program = inn.write(name, "#!/bin/sh\necho no bus >&2\nexit 1\n");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut install = inn.command(&["service", "install", "--data-dir"]);
+    let ended = install
+        .arg(inn.path("data"))
+        .env("PATH", &programs)
+        .output();
+    let ended = ended.unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("no bus") && said.contains("use `innkeeper up`"),
+        "{said}"
+    );
+    assert!(!inn.path("config/systemd/user/innkeeper.service").exists());
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn a_session_is_steered_by_commands() {
     };
     eventually("the approval waits", waits);
     inn.call(&["answer", &id, "3"])
-        .failed("nothing of that kind waits");
+        .failed("no such request is pending");
     inn.call(&["approve", &id, "--option", "perhaps"])
         .failed("there is no option");
     let approved = inn.call(&["approve", &id]).with(0).out;

@@ -1,5 +1,7 @@
 //! `innkeeper sessions`, with and without a running host.
 
+use std::fs;
+
 use serde_json::Value;
 
 use super::harness::Inn;
@@ -103,7 +105,7 @@ fn beside_a_running_host_deleting_goes_through_it() {
     inn.call(&["sessions", "delete", &id]).with(0);
     assert!(summaries(&inn, &[]).is_empty());
     inn.call(&["sessions", "restore", &id])
-        .failed("while no host runs");
+        .failed("stop it with `innkeeper stop`");
     host.stop();
     inn.call(&["sessions", "restore", &id]).with(0);
     assert_eq!(summaries(&inn, &[])[0]["title"], "Delete me");
@@ -178,10 +180,25 @@ fn on_a_terminal_deleting_asks_first() {
 #[test]
 fn a_database_that_cannot_be_looked_at_is_not_taken_for_none() {
     let inn = Inn::new();
-    std::fs::create_dir(inn.path("data")).unwrap();
+    fs::create_dir(inn.path("data")).unwrap();
     std::os::unix::fs::symlink("innkeeper.db", inn.data("innkeeper.db")).unwrap();
     inn.call(&["sessions"])
         .failed("check its path and permissions");
     let said = inn.call(&["doctor"]).with(1).out;
     assert!(said.contains("problem   store: "), "{said}");
+}
+
+#[test]
+fn a_database_of_an_older_release_says_what_upgrades_it() {
+    let inn = Inn::new();
+    inn.serve(&[]).stop();
+    let file = inn.data("innkeeper.db");
+    let mut database = fs::read(&file).unwrap();
+    // `PRAGMA user_version`, in the header of the file.
+    let version = database.get_mut(60..64).unwrap();
+    let older = u32::from_be_bytes(version.try_into().unwrap()) - 1;
+    version.copy_from_slice(&older.to_be_bytes());
+    fs::write(&file, database).unwrap();
+    inn.call(&["sessions", "list"])
+        .failed("run `innkeeper up` on this data directory once");
 }

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Read as _;
+use std::process::Command;
 
 use serde_json::{Value, json};
 use tokio_tungstenite::connect_async;
@@ -73,6 +74,49 @@ fn a_file_of_tokens_that_is_damaged_is_named_and_lets_nobody_in() {
     }
     fs::remove_file(inn.data("tokens.json")).unwrap();
     inn.serve(&[]).stop();
+}
+
+#[test]
+fn a_pipe_in_place_of_the_file_is_refused_at_once() {
+    for name in ["tokens.json", "tokens.lock"] {
+        let inn = Inn::new();
+        fs::create_dir(inn.path("data")).unwrap();
+        let made = Command::new("mkfifo").arg(inn.data(name)).status().unwrap();
+        assert!(made.success());
+        inn.call(&["token", "add", "phone"]).failed("tokens");
+    }
+    let inn = Inn::new();
+    fs::create_dir(inn.path("data")).unwrap();
+    let file = inn.data("tokens.json");
+    let made = Command::new("mkfifo").arg(&file).status().unwrap();
+    assert!(made.success());
+    let refused = "tokens.json is not a regular file; remove it";
+    inn.call(&["token", "list"]).failed(refused);
+    inn.call(&["serve", "--log", "off", "--port", "0"])
+        .failed(refused);
+    let inn = Inn::new();
+    fs::create_dir_all(inn.data("tokens.json")).unwrap();
+    inn.call(&["token", "list"]).failed(refused);
+}
+
+#[test]
+fn a_token_that_has_no_effect_is_said_to_have_none() {
+    let warning = "this one has no effect";
+    let inn = Inn::new();
+    let host = inn.serve(&[]);
+    let ended = inn.call(&["token", "add", "phone"]).with(0);
+    assert!(!ended.err.contains(warning), "{}", ended.err);
+    host.stop();
+    let host = inn.serve(&["--without-connection-token"]);
+    let ended = inn.call(&["token", "add", "tablet"]).with(0);
+    assert!(ended.err.contains(warning), "{}", ended.err);
+    host.stop();
+    let config = inn.write("open.toml", "[server]\nwithout_connection_token = true\n");
+    let config = config.to_str().unwrap();
+    let add = ["token", "add", "desk", "--json", "--config", config];
+    let ended = inn.call(&add).with(0);
+    assert!(ended.err.contains(warning), "{}", ended.err);
+    assert!(serde_json::from_str::<Value>(&ended.out).is_ok());
 }
 
 #[tokio::test]

@@ -145,3 +145,13 @@ fn the_doctor_finds_what_is_wrong_and_nothing_else() {
     assert!(ended.out.contains("problem   store:"), "{}", ended.out);
     assert!(ended.err.contains("2 problems found"), "{}", ended.err);
 }
+
+#[test]
+fn what_a_host_in_the_background_does_not_take_is_not_in_its_help() {
+    let inn = Inn::new();
+    let shown = |command| inn.bare_call(&[command, "--help"]).with(0).out;
+    let (up, serve) = (shown("up"), shown("serve"));
+    for flag in ["--stdio", "--service"] {
+        assert!(serve.contains(flag) && !up.contains(flag), "{flag}: {up}");
+    }
+}

@@ -270,7 +270,7 @@ async fn a_question_goes_with_its_turn() {
     asked(&mut stage).await;
     stage.guest.cancel(&stage.chat, "t").await;
     let turn = stage.end("t").await;
-    assert_eq!(turn["responseParts"][0]["response"], Value::Null);
+    assert_eq!(turn["responseParts"][0]["response"], "cancel");
     let reason = stage.refused(completed("accept")).await;
     assert!(reason.contains("no open request `r`"), "{reason}");
     until(&mut session, "nothing", |s| {

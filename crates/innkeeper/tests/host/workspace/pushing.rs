@@ -165,12 +165,27 @@ async fn where_gh_cannot_create_a_pull_request_the_result_is_the_page_to_do_it()
             "There is a pull request already",
             exists,
         ),
+        // It says more than anybody reads, and things that terminals obey.
+        (
+            Some(
+                "yes refused | head -c 3000000 | tr -d '\\n' >&2
+                  printf '\\033[2J\\033]0;x\\007' >&2; exit 1",
+            ),
+            "`gh`: refusedrefused",
+            compare,
+        ),
+        (
+            Some("printf 'https://github.com/'; yes o | head -c 3000000 | tr -d '\\n'"),
+            "it names no address",
+            compare,
+        ),
     ] {
         let yard = Yard::open(gh).await;
         let _watch = yard.follow().await;
         let done = yard.invoke("create-pr", json!({})).await.unwrap();
         let message = done["message"].as_str().unwrap();
         assert!(message.contains(said), "{message}");
+        assert!(message.len() < 2000 && !message.contains(char::is_control));
         assert_eq!(done["followUp"]["content"]["uri"], page, "{message}");
     }
 }

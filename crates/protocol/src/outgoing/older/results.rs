@@ -76,11 +76,14 @@ impl<T: Serialize> Serialize for WithTexts<T> {
 fn result(reply: &Reply, version: Version) -> serde_json::Result<LoweredResult> {
     let method = match reply {
         Reply::Done
+        | Reply::Unsubscribed
         | Reply::Empty {}
         | Reply::Resource(_)
         | Reply::Mcp(_)
         | Reply::Search(_)
-        | Reply::Usage(_) => return value(reply).map(LoweredResult::Plain),
+        | Reply::Usage(_)
+        | Reply::InstallableAgents(_)
+        | Reply::InstalledAgent(_) => return value(reply).map(LoweredResult::Plain),
         Reply::Initialize(_) => "initialize",
         Reply::Subscribe(_) => "subscribe",
         Reply::Reconnect(_) => "reconnect",

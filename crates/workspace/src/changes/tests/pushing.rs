@@ -1,5 +1,7 @@
 //! Pushing to bare repositories, by the user's own configuration only.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -97,6 +99,52 @@ fn what_is_in_the_way_of_a_push_is_told_with_what_to_do() {
     stage.git(&["checkout", "--quiet", "topic"]);
     stage.git(&["remote", "remove", "origin"]);
     assert_eq!(refused(&mut stage), PushError::NoRemote);
+}
+
+#[test]
+fn a_branch_is_pushed_to_the_address_of_a_file_and_not_over_what_others_pushed() {
+    let (mut stage, remote) = on_topic();
+    let address = format!("file://{}", remote.display());
+    stage.git(&["remote", "set-url", "origin", &address]);
+    assert!(!pushed(&mut stage).unwrap().is_up_to_date);
+    let theirs = tip(&remote, "refs/heads/topic");
+    stage.git(&["commit", "--quiet", "--amend", "--message", "Other"]);
+    let error = PushError::NotFastForward("topic".to_owned());
+    assert_eq!(pushed(&mut stage), Err(error.into()));
+    assert_eq!(tip(&remote, "refs/heads/topic"), theirs);
+}
+
+/// Serves one repository to whoever signs in, which nobody can.
+fn wanting_a_sign_in() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/o/r.git", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            while lines
+                .next()
+                .is_some_and(|line| line.is_ok_and(|it| !it.is_empty()))
+            {}
+            let answer = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"r\"\r\n\
+                Content-Length: 0\r\nConnection: close\r\n\r\n";
+            // Whoever asked may be gone.
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn a_push_that_nobody_can_sign_in_for_says_so_and_asks_nobody() {
+    let (mut stage, _remote) = on_topic();
+    stage.git(&["remote", "set-url", "origin", &wanting_a_sign_in()]);
+    match pushed(&mut stage) {
+        Err(ChangesError::Push(PushError::SignInNeeded(why))) => {
+            assert!(why.contains("could not read Username"), "{why}");
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 /// Each runs something, or leads elsewhere, when a plain `git push` is used.

@@ -113,6 +113,8 @@ impl Worker {
 
     pub(super) fn settle(&mut self) {
         self.dirty_since = None;
+        // What happens there after this look is told.
+        self.hub.catch_up_with_directories();
         let seen: Vec<GitResult<Seen>> = self.places.iter_mut().map(Place::refresh).collect();
         self.follow(&seen);
     }
