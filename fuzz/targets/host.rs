@@ -15,6 +15,7 @@ use innkeeper_protocol::newest::commands::Implementation;
 use innkeeper_protocol::outgoing::{HostMessage, encode_each};
 use innkeeper_protocol::record::store::{Archive, Store};
 use innkeeper_protocol::version::Version;
+use innkeeper_protocol::workspace::customization::Reach;
 use innkeeper_protocol::workspace::resource::{ResourceError, TakenContent};
 use innkeeper_protocol::{ChannelUri, ClientId, Timestamp, TurnId};
 use serde_json::{Value, json};
@@ -99,6 +100,7 @@ impl Host {
                     to,
                     client,
                     version,
+                    ..
                 } => {
                     self.client_versions.insert(client, version);
                     self.versions.insert(to.0, version);
@@ -303,5 +305,6 @@ fn agents() -> Vec<AgentProfile> {
         synonyms: Vec::new(),
         works: true,
         resumes: true,
+        reach: Reach::default(),
     }]
 }

@@ -415,6 +415,9 @@ impl TurnsMut<'_> {
         }
         let ready = StateAction::SessionReady(SessionReadyAction {});
         self.core.emit(uri, ready, None);
+        // What waits begins here. A session that is stored as being created
+        // would begin it once more in the next life.
+        self.core.step.durable_first = true;
         self.core.end_progress(uri);
         for chat in self.core.channels.chats_of(uri) {
             self.begin_work(&chat);
