@@ -114,6 +114,38 @@ describe("scheduled messages", () => {
     expect(store.getState().messages.map(({ text }) => text)).toEqual(["hi", "next"]);
   });
 
+  describe("steering whose turn is over when the host hears it", () => {
+    function steered(words: string[]) {
+      const { store, sent, say } = storeWithChat();
+      say(started("t"));
+      for (const text of words) store.say(CHAT, text, message(text), "steer", "");
+      say({ type: "chat/turnComplete", turnId: "t", duration: 1 });
+      const steering = sent.splice(0);
+      const echo = () => {
+        for (const { action, clientSeq } of steering) say(action, { clientId: "me", clientSeq });
+        store.flush();
+      };
+      return { store, sent, echo };
+    }
+
+    test("follows as the next message, once and with all that it joined", () => {
+      const { store, sent, echo } = steered(["one", "two"]);
+      store.handleServerEvent({ type: "connected" });
+      echo();
+      expect(sent.map(({ action }) => action)).toMatchObject([
+        { type: "chat/pendingMessageRemoved", kind: "steering", id: "two" },
+        { type: "chat/pendingMessageSet", kind: "queued", id: "two-next", message: { text: "one\n\ntwo" } },
+      ]);
+      expect(store.getState().scheduledMessages).toMatchObject([{ scheduled: "queued", text: "one\n\ntwo" }]);
+    });
+
+    test("stays where it is if that is only replayed", () => {
+      const { sent, echo } = steered(["one"]);
+      echo();
+      expect(sent).toEqual([]);
+    });
+  });
+
   test("clearing gives them back and tells the host", () => {
     const { store, sent, say } = storeWithChat();
     say(started("t"));

@@ -205,7 +205,10 @@ export class AppStore {
         if (this.now && after.confirmed.kind === "chat") this.pace = withPace(this.pace, after.confirmed.state, action, this.now());
         if (origin) this.decisions = withDecision(this.decisions, where, action, origin.clientId);
       }
-      if (isOurs && !refusal) this.book.confirm(origin.clientSeq);
+      if (isOurs && !refusal) {
+        this.book.confirm(origin.clientSeq);
+        this.followUp(action, after);
+      }
       if (repeated !== undefined) this.book.forget([repeated]);
       if (refusal || mayMoveWords(action)) this.lookAfterWords(after, before, refusal);
     }
@@ -213,6 +216,25 @@ export class AppStore {
       this.catalogue.forgetOwn(uri);
       if (repeated === undefined && action.type !== "chat/draftChanged") this.tellRefusal(uri, refusal.reason, hadWords);
     }
+  }
+
+  /**
+   * A steering message of ours that crossed the end of its turn has nothing to
+   * steer, and the host keeps it for a turn that somebody begins. It was said
+   * to be heard: so it follows as the next message. What is replayed has a
+   * future already.
+   */
+  private followUp(action: StateAction, { uri, confirmed, view }: Channel): void {
+    if (action.type !== "chat/pendingMessageSet" || action.kind !== "steering") return;
+    if (this.connection.phase !== "connected" || confirmed.kind !== "chat" || view.kind !== "chat") return;
+    const waiting = view.state.steeringMessage;
+    if (confirmed.state.activeTurn || view.state.activeTurn || waiting?.id !== action.id) return;
+    this.dispatch(uri, { type: "chat/pendingMessageRemoved", kind: "steering", id: waiting.id });
+    const id = `${waiting.id}-next`;
+    const { _meta: _, ...message } = waiting.message;
+    const clientSeq = this.nextClientSeq++;
+    this.book.say({ id, chat: uri, manner: "queue", words: wordsOf(message), clientSeq, isConfirmed: false }, undefined);
+    this.act(uri, { type: "chat/pendingMessageSet", kind: "queued", id, message: marked(message, id) }, clientSeq);
   }
 
   /** Words come back to their editor, and the reason stands there; elsewhere it is said. */
