@@ -20,7 +20,7 @@ export const SHORTCUTS: readonly { where: string; keys: readonly Shortcut[] }[] 
       { keys: "?", meaning: "Show these keys" },
       { keys: "N", meaning: "New session" },
       { keys: "I", meaning: "Inbox" },
-      { keys: "J / K", meaning: "Next or previous session; in the inbox, what waits" },
+      { keys: "J / K", meaning: "Next or previous session; in the inbox, next or previous request" },
       { keys: "/", meaning: "To the editor" },
       { keys: "F6", meaning: "Between the editor and the terminal" },
     ],
@@ -40,7 +40,7 @@ export const SHORTCUTS: readonly { where: string; keys: readonly Shortcut[] }[] 
   {
     where: "Conversation",
     keys: [
-      { keys: "Alt Y / Alt N", meaning: "Approve or deny what waits at the editor; in the inbox, what waits first" },
+      { keys: "Alt Y / Alt N", meaning: "Approve or deny the request at the editor; in the inbox, the first request" },
       { keys: "Y / N", meaning: "In the inbox: approve or deny it" },
       { keys: "F", meaning: "Fold or unfold all turns" },
       { keys: "Ctrl F", meaning: "Find in this conversation" },

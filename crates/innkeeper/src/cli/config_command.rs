@@ -32,7 +32,7 @@ enum Action {
 pub(crate) fn config(args: ConfigArgs) -> Outcome {
     match args.action {
         Action::Check(place) => {
-            place.config()?;
+            place.database(&place.config()?)?;
             let file = place.config_file()?;
             let name = file.display();
             match file.try_exists() {

@@ -6,7 +6,7 @@ mod database;
 
 use std::fs;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -24,6 +24,7 @@ use super::agents::Finder;
 use super::announcement::HostFile;
 use super::environment::environment;
 use super::place::PlaceArgs;
+use super::serve::settled::address_without_flags;
 use super::{Outcome, print, text, token};
 use crate::config::{Config, EnvironmentSetting};
 use innkeeper::server::access::ConnectionToken;
@@ -148,7 +149,10 @@ fn check_devices(data_dir: &Path) -> Finding {
 }
 
 fn check_port(config: &Config, data_dir: &Path) -> Finding {
-    let address = SocketAddr::new(config.server.host, config.server.port);
+    let address = match address_without_flags(config, |name| std::env::var_os(name)) {
+        Ok(address) => address,
+        Err(why) => return Problem(format!("port: {why}")),
+    };
     let error = match TcpListener::bind(address) {
         Ok(_) => return Fine(format!("port: {address} is available")),
         Err(error) => error,

@@ -4,7 +4,7 @@ mod controlled;
 mod listening;
 mod lives;
 mod reachable;
-mod settled;
+pub(super) mod settled;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::net::{IpAddr, SocketAddr};
@@ -96,7 +96,8 @@ pub(crate) async fn serve(args: ServeArgs) -> Outcome {
     }
     let started = Instant::now();
     let config = args.place.config()?;
-    let args = args.settled(&config, |name| std::env::var_os(name))?;
+    let args = args.settled(&config, |name| std::env::var_os(name));
+    let args = args.map_err(Failure::Usage)?;
     let logs = logging::start(&args.log, &config.log.defaults(), !args.detached)?;
     let data_dir = args.place.data_dir()?;
     let given_token = args.given_token()?;
@@ -171,7 +172,8 @@ impl ServeArgs {
         let config = self.place.config()?;
         let settled = self
             .clone()
-            .settled(&config, |name| std::env::var_os(name))?;
+            .settled(&config, |name| std::env::var_os(name))
+            .map_err(Failure::Usage)?;
         let (token, listen) = (settled.given_token()?, settled.listen(&config)?);
         if token.as_ref().is_some_and(ConnectionToken::is_short) {
             check_token(token.as_ref(), listen)?;

@@ -12,11 +12,12 @@ use serde_json::{Value, json};
 use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::Message;
 
-const DELTAS: u64 = 200_000;
-const BYTES: u64 = 20;
-/// About 14 MiB on a machine that has nothing else to do. Without a bound it
-/// would be more than 30: what was said, once for each client.
-const MOST_GROWTH_KIB: u64 = 24 * 1024;
+const DELTAS: u64 = 400_000;
+const BYTES: u64 = 10;
+/// About 15 MiB on a machine that has nothing else to do, and up to 31 where
+/// the store's thread has to wait for its turn. Without a bound, the frames of
+/// one client alone would be more than 60.
+const MOST_GROWTH_KIB: u64 = 48 * 1024;
 
 #[tokio::test]
 async fn a_client_that_reads_nothing_costs_little_and_catches_up() {

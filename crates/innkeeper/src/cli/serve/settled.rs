@@ -5,9 +5,10 @@
 //! flags, which then do not fit together with those that somebody gave.
 
 use std::ffi::OsString;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use super::{Failure, ServeArgs};
+use super::ServeArgs;
 use crate::config::{Config, parse_address};
 
 impl ServeArgs {
@@ -15,7 +16,7 @@ impl ServeArgs {
         mut self,
         config: &Config,
         variable: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, String> {
         let variables = Variables(variable);
         if self.agents.is_none() {
             let named = variables.text("INNKEEPER_AGENTS")?;
@@ -31,13 +32,10 @@ impl ServeArgs {
         let keys = &config.server;
         let key = |key: &PathBuf| Some(key.clone()).filter(|key| !key.as_os_str().is_empty());
         if self.host.is_none() {
-            self.host = variables.parsed("INNKEEPER_HOST", parse_address)?;
+            self.host = variables.host()?;
         }
         if self.port.is_none() {
-            self.port = variables.parsed("INNKEEPER_PORT", |port| {
-                let number = port.parse();
-                number.map_err(|_| format!("`{port}` is not a port; give a number up to 65535"))
-            })?;
+            self.port = variables.port()?;
         }
         self.settle_token(config, &variables)?;
         let path = |flag: &mut Option<PathBuf>, name: &str, other: &PathBuf| {
@@ -54,11 +52,11 @@ impl ServeArgs {
         path(&mut self.tls_key, "INNKEEPER_TLS_KEY", &keys.tls_key);
         self.no_web |= variables.switch("INNKEEPER_NO_WEB")?.unwrap_or(false);
         match (&self.tls_cert, &self.tls_key) {
-            (Some(_), None) | (None, Some(_)) => Err(Failure::Usage(
+            (Some(_), None) | (None, Some(_)) => Err(
                 "TLS needs both a certificate and its key; give --tls-cert and --tls-key, or set \
                  both keys in [server]"
                     .to_owned(),
-            )),
+            ),
             (Some(_), Some(_)) | (None, None) => Ok(self),
         }
     }
@@ -69,7 +67,7 @@ impl ServeArgs {
         &mut self,
         config: &Config,
         variables: &Variables<F>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), String> {
         let is_settled = |args: &Self| {
             args.connection_token.is_some()
                 || args.connection_token_file.is_some()
@@ -88,11 +86,11 @@ impl ServeArgs {
             self.without_connection_token,
         ];
         if said.into_iter().filter(|said| *said).count() > 1 {
-            return Err(Failure::Usage(
+            return Err(
                 "set only one of INNKEEPER_CONNECTION_TOKEN, INNKEEPER_CONNECTION_TOKEN_FILE and \
                  INNKEEPER_WITHOUT_CONNECTION_TOKEN"
                     .to_owned(),
-            ));
+            );
         }
         if !is_settled(self) {
             let keys = &config.server;
@@ -106,6 +104,17 @@ impl ServeArgs {
     }
 }
 
+/// Where a host listens that is started without flags.
+pub(in crate::cli) fn address_without_flags(
+    config: &Config,
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<SocketAddr, String> {
+    let variables = Variables(variable);
+    let host = variables.host()?.unwrap_or(config.server.host);
+    let port = variables.port()?.unwrap_or(config.server.port);
+    Ok(SocketAddr::new(host, port))
+}
+
 /// Variables of the environment; empty ones are not set.
 struct Variables<F>(F);
 
@@ -114,26 +123,37 @@ impl<F: Fn(&str) -> Option<OsString>> Variables<F> {
         (self.0)(name).filter(|value| !value.is_empty())
     }
 
+    fn host(&self) -> Result<Option<IpAddr>, String> {
+        self.parsed("INNKEEPER_HOST", parse_address)
+    }
+
+    fn port(&self) -> Result<Option<u16>, String> {
+        self.parsed("INNKEEPER_PORT", |port| {
+            let number = port.parse();
+            number.map_err(|_| format!("`{port}` is not a port; give a number up to 65535"))
+        })
+    }
+
     fn path(&self, name: &str) -> Option<PathBuf> {
         self.value(name).map(PathBuf::from)
     }
 
-    fn text(&self, name: &str) -> Result<Option<String>, Failure> {
+    fn text(&self, name: &str) -> Result<Option<String>, String> {
         let value = self.value(name).map(OsString::into_string).transpose();
-        value.map_err(|_| Failure::Usage(format!("the variable {name} is not valid UTF-8")))
+        value.map_err(|_| format!("the variable {name} is not valid UTF-8"))
     }
 
     fn parsed<T>(
         &self,
         name: &str,
         parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Result<Option<T>, Failure> {
+    ) -> Result<Option<T>, String> {
         let value = self.text(name)?;
         let parsed = value.map(|value| parse(&value)).transpose();
-        parsed.map_err(|why| Failure::Usage(format!("the variable {name} is wrong: {why}")))
+        parsed.map_err(|why| format!("the variable {name} is wrong: {why}"))
     }
 
-    fn switch(&self, name: &str) -> Result<Option<bool>, Failure> {
+    fn switch(&self, name: &str) -> Result<Option<bool>, String> {
         self.parsed(name, |value| match value.to_ascii_lowercase().as_str() {
             "1" | "true" | "yes" | "on" => Ok(true),
             "0" | "false" | "no" | "off" => Ok(false),
@@ -165,12 +185,7 @@ mod tests {
             set.find(|(set, _)| *set == name)
                 .map(|(_, value)| value.into())
         };
-        line.serve
-            .settled(config, value)
-            .map_err(|failure| match failure {
-                Failure::Usage(why) => why,
-                other => panic!("{other:?}"),
-            })
+        line.serve.settled(config, value)
     }
 
     #[test]

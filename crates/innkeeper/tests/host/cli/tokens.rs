@@ -257,7 +257,12 @@ fn flags_are_variables_and_keys() {
     ]);
     let shown: Value = serde_json::from_str(&shown.with(0).out).unwrap();
     assert_eq!(shown["only_agents"], json!(["script"]));
-    let wrong = inn.write("w.toml", "[mcp.x]\n");
-    inn.bare_call(&["config", "check", "--config", wrong.to_str().unwrap()])
-        .failed("neither `command` nor `url`");
+    for (text, says) in [
+        ("[mcp.x]\n", "neither `command` nor `url`"),
+        ("[store]\nurl = 'mysql://db/inn'\n", "postgres://"),
+    ] {
+        let wrong = inn.write("w.toml", text);
+        inn.bare_call(&["config", "check", "--config", wrong.to_str().unwrap()])
+            .failed(says);
+    }
 }

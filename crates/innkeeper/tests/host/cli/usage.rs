@@ -147,6 +147,26 @@ fn the_doctor_finds_what_is_wrong_and_nothing_else() {
 }
 
 #[test]
+fn the_doctor_looks_at_the_port_that_a_host_would_use() {
+    let inn = Inn::new();
+    let config = inn.write("inn.toml", "[server]\nport = 0\n");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    for (variable, says) in [
+        (port.as_str(), "is used by another program"),
+        ("many", "the variable INNKEEPER_PORT is wrong"),
+    ] {
+        let ended = inn
+            .command(&["doctor", "--config", config.to_str().unwrap()])
+            .env("INNKEEPER_PORT", variable)
+            .output()
+            .unwrap();
+        let out = String::from_utf8(ended.stdout).unwrap();
+        assert!(out.contains(says), "{out}");
+    }
+}
+
+#[test]
 fn what_a_host_in_the_background_does_not_take_is_not_in_its_help() {
     let inn = Inn::new();
     let shown = |command| inn.bare_call(&[command, "--help"]).with(0).out;
