@@ -215,9 +215,18 @@ export function said(page: Page, text: string) {
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
+/** Waits until what fades or slides in is there: on the way it has colours of its own. */
+async function arrived(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const moving = () => document.getAnimations().filter(({ effect }) => effect?.getComputedTiming().endTime !== Infinity);
+    for (let all = moving(); all.length > 0; all = moving()) await Promise.allSettled(all.map(({ finished }) => finished));
+  });
+}
+
 /** What axe calls serious or critical on the page as it is now. */
 export async function axeFindings(page: Page): Promise<string[]> {
   await page.evaluate(axe);
+  await arrived(page);
   return page.evaluate(async () => {
     interface Result {
       violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
