@@ -106,6 +106,8 @@ fn follow(world: &mut World, index: usize, channel: &str) {
 /// Nobody is told that the runs of an automation go with it, so it stays while
 /// somebody may follow one.
 fn remove(world: &mut World, index: usize, automation: &str) {
+    // Whoever waits for an answer may be about to follow one.
+    world.drain();
     let runs = runs(world, index);
     let own = runs.iter().filter(|run| run["automation"] == automation);
     let own: Vec<&str> = own.filter_map(|run| run["resource"].as_str()).collect();
