@@ -137,6 +137,7 @@ describe("scheduled messages", () => {
         { type: "chat/pendingMessageSet", kind: "queued", id: "two-next", message: { text: "one\n\ntwo" } },
       ]);
       expect(store.getState().scheduledMessages).toMatchObject([{ scheduled: "queued", text: "one\n\ntwo" }]);
+      expect(store.getState().notices).toEqual([]);
     });
 
     test("stays where it is if that is only replayed", () => {

@@ -205,12 +205,10 @@ export class AppStore {
         if (this.now && after.confirmed.kind === "chat") this.pace = withPace(this.pace, after.confirmed.state, action, this.now());
         if (origin) this.decisions = withDecision(this.decisions, where, action, origin.clientId);
       }
-      if (isOurs && !refusal) {
-        this.book.confirm(origin.clientSeq);
-        this.followUp(action, after);
-      }
+      if (isOurs && !refusal) this.book.confirm(origin.clientSeq);
       if (repeated !== undefined) this.book.forget([repeated]);
       if (refusal || mayMoveWords(action)) this.lookAfterWords(after, before, refusal);
+      if (isOurs && !refusal) this.followUp(action, after);
     }
     if (refusal) {
       this.catalogue.forgetOwn(uri);
